@@ -1,4 +1,4 @@
-"""Architectures: values with a text form, and the cell that each is in NAS-Bench-101."""
+"""Architectures: values with a text form, and their cells in NAS-Bench-101."""
 
 import copy
 import pickle
@@ -175,7 +175,7 @@ def test_architectures_that_differ_in_loose_ends_have_equal_cells() -> None:
     variants = [Architecture.parse(read.format(*loose)) for loose in (("0,1", "conv3x3"), ("2,3", "maxpool3x3"))]
     assert variants[0] != variants[1]
     assert variants[0].cell == variants[1].cell
-    assert len(variants[0].cell.ops) == 4  # input, block 1, block 3, output: block 2 and 4 are loose
+    assert len(variants[0].cell.ops) == 4  # input, block 1, block 3, output: blocks 2 and 4 are loose ends
 
 
 def test_the_seven_by_seven_matrix_of_the_published_code_is_an_equal_cell() -> None:

@@ -1,4 +1,4 @@
-"""The probability that Λ gives to encodings, and the most probable networks, against brute force."""
+"""Probabilities of encodings under Λ and the most probable networks, compared with brute force."""
 
 from functools import cache
 from itertools import islice, permutations, product
@@ -24,7 +24,7 @@ def parameters_of(space, seed: int = 0, spread: float = 1.0) -> dict[str, np.nda
 
 
 def drawn(logits: np.ndarray, picks: tuple[int, ...]) -> float:
-    """The probability of a set, by the definition: the sum over all orders of drawing it."""
+    """Probability of a set by definition: the sum over all orders of drawing it."""
     total = 0.0
     for order in permutations(picks):
         left, probability = np.exp(logits - logits.max()), 1.0
@@ -109,7 +109,7 @@ def test_the_most_probable_network_is_the_preferred_architecture():
 
 
 def test_a_peaked_distribution_needs_no_more_work_than_a_flat_one(monkeypatch):
-    """The output prefers the input and block 1, of which there are three networks but 87,480 encodings."""
+    """The output prefers the input and block 1, which gives three networks but 87,480 encodings."""
     parameters = parameters_of(S3, 0, 1e-2)
     parameters["output_edges"][:2] += 3
     looked_at = []

@@ -20,7 +20,7 @@ def written(path: Path, compressed: bool = True) -> Path:
 
 
 def header(shape: str, dtype: str = "<f8") -> bytes:
-    """An .npy file of nothing but a header."""
+    """An .npy file with only a header."""
     text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
 
@@ -93,5 +93,5 @@ def test_any_flipped_byte_or_truncation_gives_the_same_arrays_or_one_sentence(tm
             read = read_npz(path)
         except DamagedFileError:
             continue
-        for name in ARRAYS.keys() & read.keys():  # a name is under no checksum
+        for name in ARRAYS.keys() & read.keys():  # names have no checksum
             assert (read[name] == ARRAYS[name]).all()

@@ -1,4 +1,4 @@
-"""`nb.build_network` finds the network of any form of architecture."""
+"""`nb.build_network` accepts any form of architecture."""
 
 import inspect
 from types import SimpleNamespace
@@ -35,7 +35,7 @@ def test_architectures_of_nasbench201_build_its_networks() -> None:
 
 
 class Own(nb.Architecture):
-    """A form of somebody's own, whose network is a layer."""
+    """A third-party form whose network is a single layer."""
 
     NETWORK = f"{__name__}:own_network"
 

@@ -1,4 +1,4 @@
-"""What `import nasbench1shot1` promises: light, complete, in one direction."""
+"""Guarantees of `import nasbench1shot1`: lightweight, complete, layered."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ import nasbench1shot1 as nb
 ROOT = Path(nb.__file__).parent
 CHECKOUT = Path(__file__).resolve().parents[1]
 FOLDERS = ("search_spaces", "optimizers", "experiments")
-# The registry names the folders' modules in strings; these two put parts together and may import them, lazily.
+# The registry names modules of the folders as strings; these two modules combine parts and may import them lazily.
 FACES = ("__init__", "searching", "cli", "commands")
 
 
@@ -91,7 +91,7 @@ def test_no_pickle_is_loaded_and_no_global_generator_is_seeded():
     )
     for folder in ("nasbench1shot1", *FOLDERS):
         for path in modules(CHECKOUT / folder):
-            # LightGBM's rival, PyTorch, has layers that take no generator: seeded in a fork, undone afterwards.
+            # The PyTorch model compared with LightGBM has layers without a generator argument: it seeds in fork_rng.
             text = path.read_text().replace("fork_rng(devices=[]):\n        torch.manual_seed", "")
             assert not [word for word in forbidden if word in text], path
 

@@ -1,4 +1,4 @@
-"""What README, CONTRIBUTING and the pages of docs/ say: examples run, commands exist, figures and names are current."""
+"""README, CONTRIBUTING and docs/: examples run, commands exist, numbers and names are current."""
 
 import json
 import re
@@ -80,7 +80,7 @@ def commands(page: str) -> list[list[str]]:
 
 @pytest.fixture
 def tiny(monkeypatch, tmp_path) -> Path:
-    """The examples search at the quick scale; here that is made tiny. They write into a folder of their own."""
+    """Make the quick scale of the examples tiny, and write to a temporary folder."""
     monkeypatch.setitem(config.SCALES, "quick", TINY)
     monkeypatch.setitem(cell_scales.SCALES, "quick", {**cell_scales.SCALES["quick"], **TINY_CELL})
     monkeypatch.chdir(tmp_path)
@@ -139,11 +139,11 @@ def test_the_readme_is_short():
     assert len(text("README.md").splitlines()) <= 200
 
 
-# The README's figures of the embedded table are those of the table that the package carries. --------------------------
+# The README's numbers about the embedded table agree with the bundled table. ------------------------------------------
 
 
 def fidelity_rows() -> list[str]:
-    """The rows of the README's table, from the table's meta.json."""
+    """Rows of the README's table, computed from meta.json."""
     fidelity = json.loads((PACKAGE_DATA / "table" / "meta.json").read_text())["fidelity"]
     rows = []
     for epochs, of in fidelity["validation_accuracy"].items():
@@ -173,7 +173,7 @@ def test_the_readme_quotes_the_fidelity_of_the_bundled_table():
     assert [line for line in expected if line not in readme] == []
 
 
-# The pages of docs/ leave nothing out. --------------------------------------------------------------------------------
+# The pages of docs/ are complete. -------------------------------------------------------------------------------------
 
 
 def test_the_presets_page_lists_every_switch_with_both_values_and_an_existing_test():

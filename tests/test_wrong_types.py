@@ -1,4 +1,4 @@
-"""Values of a wrong type in public calls: a sentence that names the argument or the value, and nothing is written."""
+"""Wrong types in public calls give a sentence that names the argument or value, and nothing is written."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The drop-in for `nasbench.api`, against the trainings that a file was written from."""
+"""The drop-in for `nasbench.api`, compared with the trainings written to its file."""
 
 import pickle
 import random
@@ -28,7 +28,7 @@ def file(tmp_path_factory: pytest.TempPathFactory, real_cells: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def trainings(real_cells: Path) -> dict[str, dict[int, list[Training]]]:
-    """By hash and epochs, in the file's order."""
+    """Trainings by hash and epochs, in the order of the file."""
     by_hash: dict[str, dict[int, list[Training]]] = defaultdict(lambda: defaultdict(list))
     for training in small_trainings(real_cells):
         by_hash[training.graph.hash][int(training.epochs)].append(training)
@@ -50,7 +50,7 @@ def spec_of(training: Training) -> api.ModelSpec:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Equal, types included: numbers, lists, dictionaries in their order, arrays."""
+    """Assert equal values and types of numbers, lists, arrays and ordered dictionaries."""
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
     if isinstance(one, dict):
@@ -146,7 +146,7 @@ def test_returned_values_cannot_change_the_table(nasbench, trainings) -> None:
 
 
 def test_a_cell_is_found_in_every_form(nasbench, trainings) -> None:
-    """As a nested list, an array, with a vertex that pruning removes, as the published package's class would be."""
+    """Forms of one cell: nested list, array, with a prunable vertex, and like the published class."""
     matrix, ops = INCEPTION
     wanted = nasbench.get_metrics_from_spec(api.ModelSpec(matrix, ops))
     smaller, labels = [[0, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]], [INPUT, POOL, CONV1, OUTPUT]
@@ -236,7 +236,7 @@ def test_a_missing_path_is_reported_in_one_sentence(tmp_path) -> None:
 
 def test_estimates_omit_missing_values(estimates) -> None:
     spec = api.ModelSpec(CHAIN, [INPUT, CONV3, OUTPUT])
-    assert not estimates.is_valid(spec)  # in NAS-Bench-101, but not in the table of the three spaces
+    assert not estimates.is_valid(spec)  # in NAS-Bench-101, but not in the bundled table of the three spaces
     cell = nb.search_space("s1").sample(np.random.default_rng(0)).cell
     spec = api.ModelSpec(cell.matrix, list(cell.ops))
     data = estimates.query(spec)

@@ -1,4 +1,4 @@
-"""Clients of the drop-in as they are written for the published package, and training from scratch."""
+"""Clients written for the published package run on the drop-in; training from scratch."""
 
 import json
 import random
@@ -19,7 +19,7 @@ from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT
 
 
 class Client:
-    """Random search and regularised evolution over cells of four vertices, all of which the file has."""
+    """Random search and regularised evolution over cells of four vertices, which the file contains."""
 
     def __init__(self, nasbench: api.NASBench, seed: int) -> None:
         self.nasbench, self.random = nasbench, random.Random(seed)

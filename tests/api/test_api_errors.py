@@ -1,4 +1,4 @@
-"""What the drop-in for `nasbench.api` refuses, and how; specs that are changed."""
+"""Errors of the drop-in for `nasbench.api`, and specs changed after construction."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_a_spec_outside_the_space_is_out_of_domain(nasbench, case) -> None:
 
 
 def test_pruning_comes_before_the_limits(nasbench) -> None:
-    """Eleven vertices of which three are left, and a label that nobody knows among the others."""
+    """Eleven vertices of which pruning keeps three; a removed vertex has an unknown label."""
     matrix = np.zeros((11, 11), int)
     matrix[0, 4] = matrix[4, 10] = matrix[0, 1] = matrix[1, 2] = matrix[5, 10] = 1
     spec = api.ModelSpec(matrix, [INPUT, "a", "b", "c", CONV1, *"defgh", OUTPUT])
@@ -74,7 +74,7 @@ def test_a_cell_missing_from_the_table_raises_key_error(nasbench) -> None:
         with pytest.raises(KeyError) as error:
             nasbench.get_metrics_from_hash(given)
         assert isinstance(error.value, nb.OutOfDomainError)
-        assert str(error.value) == error.value.args[0]  # a KeyError by itself would put it into quotes
+        assert str(error.value) == error.value.args[0]  # a plain KeyError would quote the message
 
 
 def test_invalid_specs_and_seeds_are_refused_in_one_sentence(nasbench, official_table) -> None:
@@ -115,7 +115,7 @@ def test_a_changed_spec_is_checked_in_its_current_state(nasbench) -> None:
     spec.matrix, spec.ops = np.array([[0, 1], [0, 0]]), [INPUT, OUTPUT]
     assert found(spec) == [INPUT, OUTPUT]
     assert spec.original_ops == [INPUT, CONV3, OUTPUT]
-    spec.matrix[0, 1] = 0  # not pruned again, so valid still, but known to nobody
+    spec.matrix[0, 1] = 0  # not pruned again: still valid, but in no table
     with pytest.raises(KeyError):
         found(spec)
     spec.valid_spec = False

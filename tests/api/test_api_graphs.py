@@ -46,7 +46,7 @@ def graphs(draw: st.DrawFn, most: int = 5, labels: int = 3) -> tuple[np.ndarray,
 
 
 def on_a_path(matrix: Sequence[Sequence[int]]) -> list[int]:
-    """By networkx: the vertices between the first and the last."""
+    """Vertices on a path from the first to the last, by networkx."""
     graph = networkx.from_numpy_array(np.array(matrix), create_using=networkx.DiGraph)
     last = len(matrix) - 1
     if not networkx.has_path(graph, 0, last):
@@ -73,7 +73,7 @@ def test_pruning_agrees_with_networkx_and_with_a_cell(cell: tuple[list[list[int]
 def test_the_encoding_is_computed_from_the_pruned_cell(
     cell: tuple[list[list[int]], list[str]], looked_at: bool
 ) -> None:
-    """Whether or not arrays were handed out before."""
+    """The encoding is current whether or not arrays were accessed before."""
     matrix, ops = cell
     spec, same = ModelSpec(np.array(matrix), ops), Cell(matrix, ops)
     if looked_at:
@@ -130,7 +130,7 @@ def test_specs_can_be_copied_and_pickled(copied) -> None:
 
 
 def test_the_hash_of_the_published_example() -> None:
-    """As the published package computes it."""
+    """The hash as the published package computes it."""
     assert ModelSpec(*INCEPTION).hash_spec(list(OPERATIONS)) == "28cfc7874f6d200472e1a9dcd8650aa0"
 
 
@@ -172,7 +172,7 @@ def test_a_spec_without_a_path_has_no_hash_and_no_picture(monkeypatch) -> None:
 
 
 def drawing() -> ModuleType:
-    """Stands in for graphviz, which the tests do not install."""
+    """Replacement for graphviz, which is not installed for tests."""
     module = ModuleType("graphviz")
 
     class Digraph:
@@ -222,7 +222,7 @@ def test_is_upper_triangular() -> None:
         (0b101101, [(0, 1), (1, 2), (0, 3), (2, 3)]),
         (1 << 6, [(0, 4)]),
         (1 << 20, [(5, 6)]),
-        (1 << 66 | 1 << 21, [(0, 7), (0, 12)]),  # 12 · 11 / 2 = 66: more bits than a machine's word
+        (1 << 66 | 1 << 21, [(0, 7), (0, 12)]),  # 12 · 11 / 2 = 66: more bits than a machine word
         (2**10 - 1, [(x, y) for y in range(5) for x in range(y)]),
     ],
 )
@@ -280,7 +280,7 @@ def test_small_cells_have_equal_hashes_if_and_only_if_they_are_isomorphic(one, o
 
 
 def test_two_non_isomorphic_graphs_with_equal_hashes() -> None:
-    """Two squares, or one ring of eight, between input and output; not in NAS-Bench-101."""
+    """Two 4-cycles, or one 8-cycle, between input and output; not in NAS-Bench-101."""
 
     def between(pairs: list[tuple[int, int]]) -> np.ndarray:
         matrix = np.zeros((10, 10), int)

@@ -1,4 +1,4 @@
-"""A NASBench object of the published package, or of ours, as a table."""
+"""Conversion of a NASBench object (published or ours) to a table."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ from nasbench1shot1.tables.folder import HALFWAY, METRICS
 
 
 def published(trainings: list[Training]) -> SimpleNamespace:
-    """What the published package's object holds of these trainings."""
+    """Imitate the published object with these trainings."""
     fixed: dict[str, Any] = {}
     computed: dict[str, Any] = {}
     for training in trainings:
@@ -86,7 +86,7 @@ def test_numpy_numbers_and_lists_are_accepted(trainings, official_table) -> None
 
 
 class Damaged(Mapping[str, Any]):
-    """A mapping that lacks what another has."""
+    """A mapping that raises KeyError for one key of another mapping."""
 
     def __init__(self, whole: Mapping[str, Any], without: str) -> None:
         self._kept = {key: value for key, value in whole.items() if key != without}

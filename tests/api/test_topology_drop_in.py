@@ -1,4 +1,4 @@
-"""The drop-ins for nats_bench and nas_201_api on the bundled table: what they answer, and what they cannot."""
+"""The drop-ins for nats_bench and nas_201_api on the bundled table: answers and refusals."""
 
 import pickle
 import random
@@ -42,7 +42,7 @@ def test_the_api_is_a_sequence_of_strings(api: nats_bench.NATStopology) -> None:
 
 
 class Structure:
-    """What AutoDL-Projects gives to the API."""
+    """Like the architecture objects that AutoDL-Projects passes to the API."""
 
     def tostr(self) -> str:
         return ARCH_11
@@ -241,7 +241,7 @@ def test_verbose_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
 
 
-# What the table does not have --------------------------------------------------------------------------------------
+# Missing from the table --------------------------------------------------------------------------------------------
 
 
 def test_missing_fields_of_a_dictionary_are_reported_in_one_sentence(api: nats_bench.NATStopology) -> None:
@@ -289,7 +289,7 @@ def test_unanswerable_calls_are_refused(api: nats_bench.NATStopology, old: NASBe
     ):
         with pytest.raises(OutOfDomainError, match=message):
             call()
-    api.clear_params(0)  # there are none
+    api.clear_params(0)  # the table has no such values
 
 
 def test_wrong_arguments_are_reported_in_one_sentence(api: nats_bench.NATStopology) -> None:

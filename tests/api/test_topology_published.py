@@ -21,7 +21,7 @@ INDICES = (0, 11, 284)
 @pytest.fixture(scope="module")
 def content() -> dict[str, Any]:
     made = files.pth_content(INDICES, files.ALL_SEEDS)
-    for dataset in DATASETS:  # many architectures lack a seed
+    for dataset in DATASETS:  # for many architectures, a seed is missing
         del made["arch2infos"][11]["full"]["all_results"][dataset, 888]
         made["arch2infos"][11]["full"]["dataset_seed"][dataset] = [777, 999]
     return made
@@ -47,7 +47,7 @@ def mine(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> ours.NATSto
 
 
 def check(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
-    """Everything that the drop-in says is what the published package says; it says all but times of tests."""
+    """All values of the drop-in equal the published package's; only test times are missing."""
     shared = {name: value for name, value in mine.items() if name not in ("comment", "latency")}
     assert shared == pytest.approx({name: theirs[name] for name in shared}, rel=1e-7)
     unsaid = {name for name in set(theirs) - set(mine) if "test" not in name}
@@ -110,7 +110,7 @@ def test_single_trainings_agree(mine: ours.NATStopology, theirs: Any) -> None:
 
 def test_the_best_available_architecture_agrees(mine: ours.NATStopology, theirs: Any) -> None:
     for index in INDICES:
-        theirs.get_cost_info(index, "cifar10")  # it compares those that were read
+        theirs.get_cost_info(index, "cifar10")  # it compares the architectures loaded so far
     for dataset, sets in (
         ("cifar10", ("valid", "test", "train")),
         ("cifar100", ("valid", "test", "x-valid", "x-test", "train")),
@@ -129,7 +129,7 @@ def test_strings_are_formatted_like_the_published_package(mine: ours.NATStopolog
     for index in range(0, 15_625, 250):
         assert mine.get_unique_str(index) == theirs.get_unique_str(index)
         assert mine.str2lists(mine[index]) == theirs.str2lists(theirs[index])
-        # the published default of search_space, a tuple, has an index method, too
+        # the published default of search_space is a tuple, which also has an index method
         assert mine.str2matrix(mine[index]).tolist() == theirs.str2matrix(theirs[index]).tolist()
     assert mine.query_index_by_arch("|none~0|") == theirs.query_index_by_arch("|none~0|") == -1
 

@@ -1,4 +1,4 @@
-"""Scripts as users of nats_bench and nas_201_api write them; only their import line is changed."""
+"""Scripts of nats_bench and nas_201_api users run with only the import line changed."""
 
 import warnings
 from typing import Any
@@ -114,7 +114,7 @@ text = api.query_by_arch(strings[301], "200")
 
 
 def run(script: str, **names: Any) -> dict[str, Any]:
-    """Run a script with the import of this package in the place of the published one."""
+    """Run a script with the published import replaced by this package."""
     changed = script.replace("from nats_bench ", "from nasbench1shot1.api.nats_bench ")
     changed = changed.replace("from nas_201_api ", "from nasbench1shot1.api.nas_201_api ")
     assert changed != script
@@ -142,7 +142,7 @@ def test_search_scripts_run_unchanged(script: str, dataset: str) -> None:
     best = api.table.query(done["current_best"][-1], dataset=dataset)
     assert done["test_accuracy"] == pytest.approx(100 * best.test_accuracy, rel=1e-10)
     again = run(STRUCTURE + script, **names)
-    assert again["current_best"] == done["current_best"]  # random.seed in the script makes it repeatable
+    assert again["current_best"] == done["current_best"]  # random.seed in the script makes it reproducible
 
 
 def test_an_evolution_script_without_a_proxy() -> None:

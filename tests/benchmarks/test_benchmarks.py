@@ -15,7 +15,7 @@ SCRIPT = (
 
 
 def forked(line, **_):
-    """A script in a process of its own, which has its imports already."""
+    """Run a script in a separate process with its modules already imported."""
     return warm_process.python(SCRIPT.format(str(BENCHMARKS)), *line[1:])
 
 

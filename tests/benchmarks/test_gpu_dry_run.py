@@ -1,4 +1,4 @@
-"""Evidence for GPUs without a GPU: on tensors without data, nothing waits for the device and kernels are counted."""
+"""GPU checks without a GPU: with fake tensors, no step waits for the device; kernels are counted."""
 
 import sys
 

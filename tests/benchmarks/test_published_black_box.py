@@ -1,4 +1,4 @@
-"""The noise of a single seed, the repeated seeds of the published searches, and one study of each optimizer's kind."""
+"""Noise of a single seed, recurring seeds of the published searches, and one study per kind of optimizer."""
 
 import numpy as np
 import pytest

@@ -29,13 +29,13 @@ SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
 
 @pytest.fixture(autouse=True)
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts run in processes that start at once."""
+    """Parts run in forked processes, which start quickly."""
     fork_jobs(monkeypatch)
 
 
 @pytest.fixture
 def rendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This test looks at the picture."""
+    """Render pictures in this test."""
     monkeypatch.setattr(studying, "save_figure", save_figure)
 
 
@@ -44,7 +44,7 @@ def study(folder: Path, optimizer: Any = "random", **options: Any) -> nb.BlackBo
 
 
 class Spy(nb.BlackBoxOptimizer):
-    """Random search that looks for test values in all that it can reach."""
+    """Random search that searches every reachable object for test values."""
 
     def ask(self) -> Query:
         return self.query(self.space.sample(self.rng))
@@ -131,7 +131,7 @@ def test_the_number_of_repeats_of_a_study_can_only_grow(tmp_path: Path) -> None:
 
 
 class Mute(nb.BlackBoxOptimizer):
-    """Asks for nothing."""
+    """Proposes nothing."""
 
     def ask(self) -> None:
         return None
@@ -146,7 +146,7 @@ def test_an_optimizer_that_proposes_nothing_is_named(tmp_path: Path) -> None:
 
 
 class Impostor(nb.BlackBoxOptimizer):
-    """Asks for architectures of s3 under the name of s1."""
+    """Proposes architectures of s3 under the name of s1."""
 
     def ask(self) -> Query:
         return self.query(dataclasses.replace(nb.search_space("s3").sample(self.rng), space="s1"))
@@ -223,7 +223,7 @@ def test_finished_parts_of_a_killed_study_are_not_recomputed(
     part = (stopped / "metrics.jsonl").read_text().splitlines(keepends=True)
     (stopped / "metrics.jsonl").write_text("".join(part[:10]))
     assert divided(begun_parts(killed.folder), 3, 30, 2) == [(0, 25), (25, 5)]
-    monkeypatch.setattr(Repeats, "line", None)  # this process computes none
+    monkeypatch.setattr(Repeats, "line", None)  # this process evaluates nothing
     resumed = nb.black_box(resume=killed.folder, workers=workers, console=QUIET)
     assert not (killed.folder / "parts").exists()
     assert (resumed.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()

@@ -1,4 +1,4 @@
-"""The simulated clock, against histories that were worked out by hand."""
+"""The simulated clock, compared with histories computed by hand."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def searched(queries: list[Query | None], **limits: float) -> tuple[Searched, As
 
 
 def known(results: dict[Query, Trained]) -> Callable[[Query, float], Trained]:
-    """Return trainings with given results, whenever they begin."""
+    """Return trainings with given results, independent of their start time."""
     return lambda query, now: results[query]
 
 
@@ -123,7 +123,7 @@ def test_any_number_of_workers_respects_the_limit_and_loses_no_result(
     results = dict(zip(queries, trained, strict=True))
     method = Asks(queries)
     found = simulate(method, known(results), Limits(seconds=limit, workers=workers))
-    ends, busy = [], [0] * workers  # a plain schedule: each training starts on the worker that is free first
+    ends, busy = [], [0] * workers  # list scheduling: each training starts on the worker that is free first
     for cost in costs:
         place = min(range(workers), key=busy.__getitem__)
         busy[place] += cost

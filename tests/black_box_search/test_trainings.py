@@ -1,4 +1,4 @@
-"""What a training on the simulated clock costs and tells."""
+"""Costs and results of trainings on the simulated clock."""
 
 from collections import Counter
 
@@ -60,7 +60,8 @@ def test_a_training_in_progress_on_another_worker_is_awaited() -> None:
     assert train(Query(S1[7], 36), 5 + paid.seconds) == (paid.validation_error, 0.0)
     again = [Query(S1[7], 36)] * 6
     found = simulate(Asks(again), train, Limits(workers=3))
-    assert found.incumbents[0].seconds == found.seconds == 5 + paid.seconds  # nothing is known before the first ends
+    # no result is known before the first training ends
+    assert found.incumbents[0].seconds == found.seconds == 5 + paid.seconds
 
 
 def test_the_cost_on_nb201_is_one_training_and_one_evaluation() -> None:

@@ -1,4 +1,4 @@
-"""Pictures of cells: which edges and labels they have, and where the edges run."""
+"""Pictures of cells: edges, labels and the routing of edges."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The protocol of NAS-Bench-101's trainings, part by part: schedule, optimizer, images."""
+"""The training protocol of NAS-Bench-101: schedule, optimizer, images."""
 
 import copy
 from dataclasses import replace
@@ -73,7 +73,7 @@ def test_the_learning_rate_is_a_cosine_to_zero_and_zero_in_the_first_step():
 
 
 def numpy_rmsprop(p: np.ndarray, gradients: np.ndarray, rates: list[float], decay: float, weight_decay: float):
-    """TensorFlow's rule, a step at a time, in double precision."""
+    """TensorFlow's RMSProp, one step at a time in double precision."""
     rms, momentum = np.ones_like(p), np.zeros_like(p)
     for gradient, rate in zip(gradients, rates, strict=True):
         g = gradient + weight_decay * p

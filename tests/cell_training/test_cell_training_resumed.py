@@ -1,4 +1,4 @@
-"""Trainings of a cell that are killed, interrupted, damaged, and resumed; and the command line."""
+"""Killed, interrupted, damaged and resumed trainings of a cell; the command line."""
 
 import io
 import os
@@ -29,7 +29,7 @@ def unbroken(images, tmp_path_factory) -> Training:
 
 
 def killed(moment: str, step: int, out: Path, images: Path, **options) -> None:
-    """Train in a process of its own that dies at that moment."""
+    """Train in a separate process that is killed at this point."""
     assert_training_killed(moment, step, CELL, out, {**TINY, "images": str(images), **options})
 
 

@@ -1,4 +1,4 @@
-"""Trainings of a cell end to end: the record, determinism, the table's form, bad input."""
+"""Trainings of a cell end to end: record, determinism, format of the result, bad input."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The protocol of NAS-Bench-201's trainings, part by part: schedule, optimizer, images, options."""
+"""The training protocol of NAS-Bench-201: schedule, optimizer, images, options."""
 
 from dataclasses import asdict, replace
 from types import SimpleNamespace

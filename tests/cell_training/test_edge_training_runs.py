@@ -1,4 +1,4 @@
-"""Trainings of architectures of nb201 end to end: the record, killed and resumed, the command line, the page."""
+"""Trainings of nb201 architectures end to end: record, kill and resume, command line, documentation."""
 
 import json
 import shutil

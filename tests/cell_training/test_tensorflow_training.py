@@ -1,4 +1,4 @@
-"""TensorFlow's optimizer, layers and initialisers beside this package's; skipped where it is not installed."""
+"""Comparison with TensorFlow's optimizer, layers and initialisers; skipped if TensorFlow is missing."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def tf():
 
 
 def test_rmsprop_agrees_with_tensorflow(tf):
-    """The loss with its L2 term, the first step at rate 0, the cosine: the same numbers after twelve steps."""
+    """L2 loss, zero rate in the first step and cosine schedule agree after twelve steps."""
     rng = np.random.default_rng(0)
     start, x, y = rng.normal(size=(5, 3)), rng.normal(size=(12, 20, 5)), rng.normal(size=(12, 20, 3))
     weights = torch.nn.Parameter(torch.tensor(start, dtype=torch.float32))
@@ -90,7 +90,7 @@ def test_initial_weights_follow_tensorflows_distribution(tf):
     for ours, initialiser, shape in pairs:
         theirs = np.asarray(initialiser(shape)).ravel()
         assert ours.size == theirs.size
-        tolerance = 6 / np.sqrt(ours.size)  # of the quantiles of so many draws, in standard deviations
+        tolerance = 6 / np.sqrt(ours.size)  # error of quantiles of this many draws, in standard deviations
         for quantile in (0.001, 0.02, 0.16, 0.5, 0.84, 0.98, 0.999):
             difference = np.quantile(ours, quantile) - np.quantile(theirs, quantile)
             assert abs(difference) < tolerance * theirs.std()

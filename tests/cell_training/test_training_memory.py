@@ -1,4 +1,4 @@
-"""What cannot fit in memory is refused before anything is built; what fits exactly is not."""
+"""Trainings that exceed memory are refused before building; an exact fit is accepted."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: processes of their own, their screens and exit codes."""
+"""The command line in separate processes: output and exit codes."""
 
 import json
 import signal
@@ -93,7 +93,7 @@ def test_several_seeds_are_searched_as_a_group(tmp_path):
 
 
 def test_ctrl_c_exits_cleanly_and_the_run_can_be_resumed(tmp_path):
-    # In the background Ctrl-C is ignored, also by what is started there: the tests may run there.
+    # Background processes and their children ignore Ctrl-C, and the tests may run in the background.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     call = f"{heed}; from nasbench1shot1.cli import main; main()"
     folder = tmp_path / "runs" / "darts-s1-0"

@@ -1,4 +1,4 @@
-"""Standard output that is closed, full, left by its reader, or of another encoding; text that looks like markup."""
+"""Standard output that is closed, full, abandoned by its reader or not UTF-8; text that looks like markup."""
 
 import errno
 import io

@@ -1,4 +1,4 @@
-"""The help of every command: its groups, defaults and names, its width, and what it imports."""
+"""Help of every command: groups, defaults, names, width and imports."""
 
 import json
 from collections.abc import Callable

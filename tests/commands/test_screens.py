@@ -1,4 +1,4 @@
-"""Small things that screens and messages must get right: plurals, repeats, help, and a file where a table is meant."""
+"""Details of output and messages: plurals, repeats, help, and a file given instead of a table."""
 
 from io import StringIO
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_help_describes_options_with_several_values(line: tuple[str, ...], shown
     assert "[INT" not in screen
 
 
-# A file where a table is meant ---------------------------------------------------------------------------------------
+# A file instead of a table -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_the_error_about_a_missing_official_file_suggests_the_download(home: Pat
         nb.load_table("nasbench_full.tfrecord")
 
 
-# A network needs a cell, not its name --------------------------------------------------------------------------------
+# Building a network needs a cell, not a hash -------------------------------------------------------------------------
 
 
 def test_the_advice_in_the_refusal_of_a_hash_works() -> None:

@@ -1,4 +1,4 @@
-"""The conformance suite on all built-in black-box optimizers, and what it finds in faulty ones."""
+"""The conformance suite on built-in and on faulty black-box optimizers."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ from nasbench1shot1.registry import BUILT_IN
 
 @pytest.fixture(autouse=True)
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes of a study start at once."""
+    """Processes of a study are forked, which is quick."""
     fork_jobs(monkeypatch)
 
 

@@ -1,6 +1,6 @@
-"""Every built-in optimizer runs through the suite that the package ships, and so do mixtures of their components.
+"""Every built-in optimizer, and mixtures of their components, pass the bundled conformance suite.
 
-And the suite finds what it is there to find.
+The suite detects faulty optimizers.
 """
 
 import inspect
@@ -74,7 +74,7 @@ class TestMixtures(OptimizerStepsConformance):
 
 
 class TestEndings(OptimizerStepsConformance):
-    """Methods that choose the final architecture by more than argmax."""
+    """Methods that do not choose the final architecture by argmax alone."""
 
     @pytest.fixture(params=[EvolvesAtTheEnd, PerturbsAtTheEnd])
     def optimizer(self, request: pytest.FixtureRequest) -> type[OneShotOptimizer]:
@@ -90,7 +90,7 @@ class TestEndings(OptimizerStepsConformance):
         return "s3"
 
 
-# Optimizers with a fault each, and the test of the suite that finds it. -----------------------------------------------
+# Faulty optimizers, each with the test of the suite that detects it. --------------------------------------------------
 
 
 class TwiceTheWeights(DARTS):
@@ -100,7 +100,7 @@ class TwiceTheWeights(DARTS):
 
 
 class TimesZero(RandomWS):
-    """Computes everything, most of it times zero, so that momentum and weight decay move what was not sampled."""
+    """Computes all operations, most of them times zero: momentum and weight decay change unsampled weights."""
 
     def mixing(self) -> Mixing:
         return Mixing(to_tensors(self.space.one_hot(self.sample())))
@@ -161,7 +161,7 @@ class ScoresWhatTheWeightsTrainOn(RandomWS):
 
 
 class EndsForGood(RandomWS):
-    """Goes on with the architecture that it ended with, although its state was put back."""
+    """Continues with its final architecture although its state was restored."""
 
     has_ended = False
 
@@ -201,7 +201,7 @@ def test_the_suite_detects_the_fault(tmp_path, broken, test):
         method(**{name: values[name] for name in inspect.signature(method).parameters})
 
     run("random-ws" if issubclass(broken, RandomWS) else "darts")
-    with pytest.raises((AssertionError, pytest.fail.Exception)):  # the second: something should have been raised
+    with pytest.raises((AssertionError, pytest.fail.Exception)):  # the second: the expected exception was not raised
         run(f"{__name__}:{broken.__name__}")
 
 

@@ -1,4 +1,4 @@
-"""docs/own_optimizer.md: a method in one file outside the package, installed, searched with, and told off."""
+"""docs/own_optimizer.md: a method outside the package is installed, searched with and refused."""
 
 import os
 import shlex
@@ -30,7 +30,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> Path:
-    """A folder of the user's, with the files that the page shows."""
+    """A user folder with the files shown on the page."""
     folder = tmp_path_factory.mktemp("project")
     for name in FILES:
         shutil.copy(EXAMPLE / name, folder)
@@ -39,7 +39,7 @@ def project(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(project, tmp_path_factory) -> Path:
-    """Where pip has installed it, with its entry point."""
+    """The folder in which pip installed it, with its entry point."""
     folder = tmp_path_factory.mktemp("installed")
     offline = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--quiet"]
     subprocess.run([sys.executable, "-m", "pip", "install", *offline, "--target", folder, project], check=True)
@@ -47,7 +47,7 @@ def installed(project, tmp_path_factory) -> Path:
 
 
 def run(words: list[str], cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, which finds modules in `path`, but not in its working folder."""
+    """Run a command in a new process that finds modules in `path`, but not in its working folder."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([path, str(CHECKOUT), str(CHECKOUT / "tests" / "helpers")]),
@@ -57,12 +57,12 @@ def run(words: list[str], cwd: Path, path: str = "") -> subprocess.CompletedProc
 
 
 def forked(words: list[str], cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
-    """The same in a process that has its imports already."""
+    """Like `command`, but in a forked process with modules already imported."""
     return warm_process.python(f"import sys; sys.path.insert(0, {path!r}); {CODE}", *words[1:], cwd=cwd)
 
 
 def refused(capsys, *arguments: str) -> str:
-    """What the command line says of bad input."""
+    """Error message of the command line for bad input."""
     with pytest.raises(SystemExit) as ended:
         cli.main(["search", "--scale", "quick", *TINY.split(), *arguments])
     assert ended.value.code == 2
@@ -81,7 +81,7 @@ def test_the_links_of_the_page_resolve():
 
 
 def test_the_commands_of_the_page_run(project, installed, tmp_path):
-    """Installed, and where it lies; an option of its own is recorded, and a run is gone on with."""
+    """Installed or run in place: options are recorded and a run can be resumed."""
     lines = [shlex.split(line, comments=True) for block in blocks("bash") for line in block.splitlines()]
     assert [words[:2] for words in lines] == [
         ["pip", "install"],

@@ -1,4 +1,4 @@
-"""docs/own_space.md: spaces in one file outside the package, installed, searched, scored, ranked and compared."""
+"""docs/own_space.md: spaces outside the package are installed, searched, scored, ranked and compared."""
 
 import json
 import shlex
@@ -37,7 +37,7 @@ def blocks(language: str) -> list[str]:
 
 
 def shown(block: int) -> list[list[str]]:
-    """The commands that a block of the page shows, made smaller."""
+    """The commands in a block of the page, at a smaller scale."""
     lines = [shlex.split(line, comments=True) for line in blocks("bash")[block].splitlines()]
     words = [line[line.index("nb1shot1") + 1 :] for line in lines if "nb1shot1" in line]
     return [[*line, *SMALLER.get(line[0], "").split()] for line in words]
@@ -45,7 +45,7 @@ def shown(block: int) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Path:
-    """Where pip has installed the package, with its entry points."""
+    """The folder in which pip installed the package, with its entry points."""
     project, folder = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("installed")
     for name in FILES:
         shutil.copy(EXAMPLE / name, project)
@@ -56,7 +56,7 @@ def installed(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def short_cells(monkeypatch) -> Any:
-    """The module, imported from where it lies."""
+    """The module, imported in place."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
     import short_cells
 
@@ -65,7 +65,7 @@ def short_cells(monkeypatch) -> Any:
 
 
 def forked(words: list[str], cwd: Path, path: Path) -> str:
-    """What a command prints in a process of its own that finds modules in `path`."""
+    """Output of a command in a separate process that finds modules in `path`."""
     done = warm_process.python(f"import sys; sys.path.insert(0, {str(path)!r}); {CODE}", *words, cwd=cwd)
     assert done.returncode == 0, (words, done.stderr)
     return done.stdout
@@ -104,7 +104,7 @@ def test_the_commands_of_the_page_run_without_installation_and_ask_before_import
         assert (
             "names 'short_cells:SPACE' as its space" in done.stderr and "add --allow-module short_cells" in done.stderr
         )
-    forked([*resume, "--space", "short_cells:SPACE"], tmp_path, EXAMPLE)  # naming it is a permission
+    forked([*resume, "--space", "short_cells:SPACE"], tmp_path, EXAMPLE)  # naming it gives permission
     assert len(nb.load_run(tmp_path / "runs" / "other").lines) == 3
 
 
@@ -132,7 +132,7 @@ def test_an_imported_table_gives_regret_relative_to_the_cells_of_the_space(
     study = nb.black_box("random", space=short_cells.TINY, table=official_table, out=tmp_path / "study", repeats=2)
     assert study.final["test_regret"].min() >= 0
     drawn = nb.compare([longer, study], over="simulated-time").lines
-    assert sum(line.get_linestyle() != ":" for line in drawn) == 2  # dotted: the result after the end of a run
+    assert sum(line.get_linestyle() != ":" for line in drawn) == 2  # dotted line: the result after the end of a run
 
 
 def test_a_class_that_a_run_could_not_reimport_is_refused_before_writing(tmp_path):
@@ -148,7 +148,7 @@ def test_a_class_that_a_run_could_not_reimport_is_refused_before_writing(tmp_pat
 
 @pytest.fixture
 def partial(short_cells, official_table: Table, tmp_path) -> nb.Run:
-    """A search that prefers only architectures outside the table, which has a few cells of the space."""
+    """A search that prefers only architectures outside the table, which contains a few cells of the space."""
     return search(tmp_path / "run", space=short_cells.SPACE, table=official_table, epochs=1, reference="present")
 
 

@@ -1,4 +1,4 @@
-"""Curves, tables and rank tests of compared runs equal naive computations."""
+"""Curves, tables and rank tests of compared runs agree with naive computations."""
 
 from itertools import product
 from pathlib import Path
@@ -40,7 +40,7 @@ def everything(folder) -> Comparison:
 
 
 def regret_at(lines, second: float) -> float:
-    """What a search that has spent so much on searching and one training has found: the latest epoch that fits."""
+    """The latest epoch for which search and one training fit into this time."""
     return [line["test_regret"] for line in lines if line["simulated_seconds"] <= second][-1]
 
 
@@ -52,7 +52,7 @@ def test_over_epochs_the_curve_of_a_group_is_mean_minimum_and_maximum_of_its_sea
     assert frame["at"].tolist() == [0, 1, 2, 3, 4]
     for name, naive in (("mean", np.mean), ("low", np.min), ("high", np.max)):
         np.testing.assert_allclose(frame[name], naive(values, axis=0))
-    alone = compare_runs(nb.open_run(folder / "seeds"))  # a sequence, but a single entry
+    alone = compare_runs(nb.open_run(folder / "seeds"))  # a sequence with a single entry
     assert alone.curves["darts"].equals(frame)
     single = found.curves["gdas"]
     assert single["mean"].tolist() == [line["test_regret"] for line in nb.load_run(folder / "one").lines]

@@ -1,4 +1,4 @@
-"""The figure, the files and the screen of a comparison."""
+"""Figure, files and printed output of a comparison."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Runs that cannot be compared are refused in one sentence, and nothing is written."""
+"""Incomparable runs are refused in one sentence, and nothing is written."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One-shot versus true ranking: every part of a ranking's folder, against plain computations."""
+"""One-shot versus true ranking: all files of a ranking, compared with plain computations."""
 
 import hashlib
 import io
@@ -35,7 +35,7 @@ RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "dev
 
 
 def correlate(run, out=None, whole=False, **options):
-    """Rank; pictures are drawn and the time is estimated only for tests that say so."""
+    """Rank; pictures and time estimates are made only for tests that request them."""
     with nullcontext() if whole else quick_ranking():
         return nb.correlate(run, out=out, console=Console(quiet=True), **{**RANKING, **options})
 
@@ -52,7 +52,7 @@ def ranking(run, tmp_path_factory):
 
 
 def plain_scores(run, epoch, architectures, rows, weights=lambda net, arch: net.space.one_hot(arch)):
-    """Errors and losses of architectures by the whole supernet, with running batch-norm statistics."""
+    """Errors and losses of architectures by the full supernet, with running batch-norm statistics."""
     net, _ = run.supernet(epoch)
     images, _ = _images(run)
     pixels, labels = images.batch(torch.from_numpy(rows))
@@ -165,8 +165,8 @@ def test_a_stopped_and_resumed_ranking_writes_the_same_files(ranking, run, tmp_p
         nb.correlate(resume=out, console=Console(quiet=True))
     with pytest.raises(nb.UserError, match="is not finished"):
         _ = nb.open_run(out).correlations
-    correlate(run, out, whole=True, epochs="1,3")  # the same call continues, too
-    assert calls == [5, 5, 5, 2, 5, 5, 5, 2]  # of two epochs; each chunk that was stopped is evaluated again
+    correlate(run, out, whole=True, epochs="1,3")  # repeating the call continues, too
+    assert calls == [5, 5, 5, 2, 5, 5, 5, 2]  # two epochs; each interrupted chunk is evaluated again
     for name in FILES:
         assert (out / name).read_bytes() == (ranking.folder / name).read_bytes(), name
 
@@ -299,7 +299,7 @@ def test_auto_chooses_a_number_of_images(run, tmp_path):
 
 
 def test_an_unreachable_threshold_is_reported(run, tmp_path, monkeypatch):
-    """Two rankings on 400 images would agree by 0.95, so those on 40 images agree by 0.655 (Spearman-Brown)."""
+    """A reliability of 0.95 with 400 images means 0.655 with 40 images (Spearman-Brown)."""
     needed = ImagesNeeded(400, 0.95, extrapolated=True)
     monkeypatch.setattr(image_count, "images_needed", lambda *given: needed)
     printed = Console(file=io.StringIO(), width=300)
@@ -475,7 +475,7 @@ def test_changed_scores_are_refused(ranking, tmp_path):
 
 @pytest.mark.parametrize("other", ["ranking", "zeros"])
 def test_changed_means_on_blocks_of_images_are_refused(ranking, tmp_path, other):
-    """Neither a report nor a resumed ranking computes a reliability from the file of another epoch or ranking."""
+    """Neither report nor resumed ranking uses the means of another epoch or ranking."""
     copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking"))
     path = copy.folder / "blocks-003.npz"
     if other == "ranking":
@@ -490,7 +490,7 @@ def test_changed_means_on_blocks_of_images_are_refused(ranking, tmp_path, other)
 
 
 def test_a_ranking_of_an_earlier_version_is_read(ranking, tmp_path):
-    """Its lines do not record the SHA-256 of the means on blocks; they stay as they are."""
+    """Old lines have no SHA-256 of the block means and are kept unchanged."""
     copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking"))
     metrics, summary = copy.folder / "metrics.jsonl", copy.folder / "summary.json"
     lines = [{name: value for name, value in line.items() if name != "blocks_sha256"} for line in ranking.lines]

@@ -1,4 +1,4 @@
-"""Criteria of rankings against plain implementations, and their limits."""
+"""Ranking criteria compared with plain implementations, and their bounds."""
 
 import re
 from itertools import combinations, pairwise, permutations
@@ -22,7 +22,7 @@ tied_pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=
 
 
 def floats(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Predicted values and true errors with ties; rounding to 0.1 % changes none of the true errors."""
+    """Predictions and true errors with ties; rounding to 0.1 % does not change the true errors."""
     predicted, true = np.array(pairs, float).T
     return predicted / 7, true / 100
 

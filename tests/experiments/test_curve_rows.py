@@ -1,4 +1,4 @@
-"""Which curves of a figure are in which row."""
+"""Assignment of a figure's curves to rows."""
 
 import pytest
 

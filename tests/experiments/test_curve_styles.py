@@ -1,4 +1,4 @@
-"""Colours and lines of the curves in regret figures."""
+"""Colours and line styles in regret figures."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rankings that fail or stop on the way, and what lies around them changes: nothing is lost, nothing is mixed."""
+"""Failed or stopped rankings, and changed surroundings: no results are lost or mixed."""
 
 import io
 import shutil
@@ -53,7 +53,7 @@ def test_a_ranking_that_fails_in_its_first_epoch_keeps_finished_chunks(run, tmp_
         correlate(run, tmp_path / "ranking", epochs=1)
     assert len(calls) == 3
     correlate(run, tmp_path / "ranking", epochs=1)
-    assert len(calls) == 4  # the last of three chunks, again
+    assert len(calls) == 4  # the last of three chunks is repeated
     whole = correlate(run, tmp_path / "whole", epochs=1)
     for name in ("epoch-001.npz", "correlations.csv"):
         assert (tmp_path / "ranking" / name).read_bytes() == (whole.folder / name).read_bytes()
@@ -143,7 +143,7 @@ def test_reliability_counts_the_images_of_unequal_blocks(run, tmp_path, monkeypa
 
 
 def test_newer_epochs_of_an_extended_search_are_reported(tmp_path):
-    """A finished ranking of all epochs stays at its epochs; the line says how many are newer."""
+    """A finished ranking of all epochs keeps its epochs and reports the number of newer ones."""
     searched = search(tmp_path / "run", epochs=1, keep_weights_every=1)
     ranking = correlate(searched)
     nb.search(resume=searched.folder, epochs=3, console=Console(quiet=True))

@@ -1,4 +1,4 @@
-"""`nb1shot1 space` for any selection of spaces, and nb201's counts against papers.md, section 3.1."""
+"""`nb1shot1 space` for any selection of spaces; counts of nb201 from papers.md, section 3.1."""
 
 from io import StringIO
 

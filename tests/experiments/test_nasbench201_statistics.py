@@ -1,4 +1,4 @@
-"""NAS-Bench-201's analyses of the bundled table, against numbers computed from the gathered columns."""
+"""Analyses of the bundled NAS-Bench-201 table, compared with numbers computed from its columns."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def table() -> Table:
 
 @pytest.fixture(scope="module")
 def gathered(shared) -> dict[str, np.ndarray]:
-    """The columns that the table was built from, in percent, by official index."""
+    """The source columns of the table, in percent, by official index."""
     with np.load(shared / "nb201_topology.npz", allow_pickle=False) as columns:
         return dict(columns)
 
@@ -133,7 +133,7 @@ def test_resnet_is_compared_with_the_best(table, gathered):
 def test_no_architecture_dominates_one_on_the_front_and_all_others_are_dominated(table, gathered, dataset, cost):
     short = SHORT_NAMES[dataset]
     n1, n3 = ((gathered["ops"] == operation).sum(axis=1) for operation in (2, 3))
-    # the source counts FLOPs of batch-norm and pooling, too; the official files do not
+    # the source includes FLOPs of batch-norm and pooling; the official files do not
     costs = np.round(gathered[f"params_M_{short}"], 6) if cost == "trainable_parameters" else n1 + 9 * n3
     errors = np.round(100 - gathered[f"{short}_test_e200"], 4)
     frame = pareto_fronts(table)

@@ -1,4 +1,4 @@
-"""Figure 17, the proxy study: from the command line to its CSV file and picture, resumed, and its correlations."""
+"""Figure 17, the proxy study: command line, CSV file, picture, resuming and correlations."""
 
 import json
 import shutil
@@ -58,7 +58,7 @@ def here(monkeypatch) -> None:
 
 @pytest.fixture
 def no_process(monkeypatch) -> None:
-    """Let no job be started."""
+    """Fail if a job is started."""
 
     def refuse(self, job):
         raise AssertionError(f"{job.name} was started")
@@ -80,7 +80,7 @@ def words_of(result: ProxyResult, seeds: int = 1) -> str:
 
 
 def result_of(errors, valid, test=None, measured=False) -> ProxyResult:
-    """Errors (architectures, epochs) of a size whose trainings have the configuration of the tiny study."""
+    """Errors (architectures, epochs) of trainings of one size with the options of the tiny study."""
     valid, test = np.array(valid, float), np.array(valid if test is None else test, float)
     config = {**TINY, "cells": 3, "channels": 2, "weight_images": 40, "architecture_images": 40, "space": "s3"}
     config |= {"images": "cifar10-sample", "preset": "corrected"}
@@ -230,7 +230,7 @@ def test_repeating_the_command_trains_nothing_and_draws_the_same_figure(finished
 
 
 def test_a_truncated_folder_is_resumed_with_identical_results(finished, tiny, here, tmp_path):
-    """As after a kill in the third training: two lines count, the third is half written."""
+    """Imitate a kill in the third training: two complete lines and a partial third."""
     out = Path(shutil.copytree(finished, tmp_path / "figure"))
     run = out / JOBS[0]
     cut = train(tmp_path / "cut", cells=3, channels=2)
@@ -325,7 +325,7 @@ def test_trainings_with_other_options_are_refused(finished, tiny, no_process, ca
 
 
 def test_an_undefined_correlation_is_a_gap_in_the_picture_and_empty_in_the_csv():
-    """All architectures err alike in epoch 1, as at the start of a training, and not in epoch 2."""
+    """All architectures have equal errors in epoch 1, but not in epoch 2."""
     result = result_of([[0.9, 0.5], [0.9, 0.6], [0.9, 0.7], [0.9, 0.8]], [0.05, 0.06, 0.07, 0.08])
     frame = as_table([result])
     first, second = (frame[frame["epoch"] == epoch] for epoch in (1, 2))

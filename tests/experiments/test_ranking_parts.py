@@ -1,4 +1,4 @@
-"""Parts of a ranking on their own: probabilities, selection, order, options, truth."""
+"""Parts of a ranking: probabilities, selection, order, options, true values."""
 
 from itertools import pairwise, product
 
@@ -51,7 +51,7 @@ def test_the_probabilities_of_all_live_parts_sum_to_one(space):
 
 
 def test_the_probability_is_the_product_over_all_choices():
-    """By drawing: the k largest of Λ with Gumbel noise are the parents, the largest the operation."""
+    """Monte Carlo check: the k largest entries of Λ plus Gumbel noise are the parents, the largest is the operation."""
     parameters, rng = parameters_of(SMALL_SPACE, 3), np.random.default_rng(0)
     draws, counts = 20_000, {}
     for _ in range(draws):
@@ -102,7 +102,7 @@ def test_the_sharing_order_keeps_equal_first_blocks_together():
 
 @pytest.mark.parametrize("name", ["s1", "s2"])
 def test_evaluation_and_chunks_have_the_same_order(name):
-    """Without loose ends, by parents and operation of one block after another; loose ends do not count."""
+    """Sorted by parents and operation block by block, ignoring loose ends."""
     space, rng = nb.search_space(name), np.random.default_rng(0)
     architectures = [space[int(n)] for n in rng.permutation(space.numbers("no_loose_ends"))]
     order = in_sharing_order(architectures)
@@ -241,7 +241,7 @@ def test_the_duration_is_announced_in_parts():
 
 
 def test_the_duration_of_the_statistics_is_estimated_from_a_few_resamples(monkeypatch):
-    """By a clock that advances by 1 s per comparison and 2 s per resample: 9 comparisons, 2.7 predictors."""
+    """With a clock of 1 s per comparison and 2 s per resample: 9 comparisons, 2.7 predictors."""
     clock, space = [0.0], nb.search_space("s1")
 
     def compare(part, seed, resamples):

@@ -1,4 +1,4 @@
-"""Rankings of runs on NAS-Bench-201's space: every batch-norm mode, selections, resumed ones, probabilities."""
+"""Rankings of runs on NAS-Bench-201's space: batch-norm modes, selections, resuming, probabilities."""
 
 from collections import Counter
 from itertools import product
@@ -63,7 +63,7 @@ def test_the_probability_follows_the_learned_lambda(ranking, run):
 
 
 def test_the_probabilities_of_architectures_agree_with_all_draws():
-    """Against every one of the 5 ** 6 draws, whose probabilities are products."""
+    """Compare with all 5 ** 6 draws, whose probabilities are products."""
     logits = np.random.default_rng(0).normal(0, 2, (6, 5))
     each = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     expected = Counter()
@@ -117,7 +117,7 @@ def test_a_stopped_and_resumed_ranking_writes_the_same_files(run, ranking, tmp_p
     with pytest.raises(KeyboardInterrupt):
         rank(run, out=tmp_path / "ranking", architectures=50, **RANKING)
     rank(resume=tmp_path / "ranking", console=RANKING["console"])
-    assert len(calls) == 4  # the second of three chunks again
+    assert len(calls) == 4  # the second of three chunks is repeated
     for name in ("epoch-001.npz", CORRELATIONS, RELIABILITY):
         assert (tmp_path / "ranking" / name).read_bytes() == (ranking.folder / name).read_bytes(), name
 

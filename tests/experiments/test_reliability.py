@@ -1,4 +1,4 @@
-"""Split-half reliability on synthetic measurements whose reliability is known."""
+"""Split-half reliability of synthetic measurements with known reliability."""
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ from nasbench1shot1.experiments.correlation.reliability import (
 
 
 def measurements(architectures: int, images: int, noise: float, seed: int = 0) -> np.ndarray:
-    """Losses with variance 1 between architectures and noise² within: n images have reliability n / (n + noise²)."""
+    """Losses with variance 1 between and noise² within architectures: reliability n / (n + noise²) for n images."""
     rng = np.random.default_rng(seed)
-    shared_by_architectures = rng.normal(size=images)  # how hard an image is
+    shared_by_architectures = rng.normal(size=images)  # difficulty of an image
     return (
         rng.normal(size=(architectures, 1)) + shared_by_architectures + noise * rng.normal(size=(architectures, images))
     )
@@ -92,7 +92,7 @@ def test_columns_may_stand_for_blocks_of_images():
 
 def test_constant_subsets_are_omitted():
     values = np.zeros((20, 32))
-    values[:, :3] = np.arange(20)[:, None]  # most images are answered alike by all architectures
+    values[:, :3] = np.arange(20)[:, None]  # all architectures agree on most images
     frame = growing(values, np.random.default_rng(4), splits=1)
     assert frame["images"].tolist() == [16]
     with pytest.raises(InvalidInputError, match="all 20 means over 16 columns are equal"):

@@ -1,4 +1,4 @@
-"""Figures and reports: what is drawn is what was recorded, and predictions are called predictions."""
+"""Figures and reports: drawn values equal the record, and predictions are marked."""
 
 import json
 import shutil
@@ -165,7 +165,7 @@ def test_a_report_never_overwrites_a_run(runs, measured_table):
 
 
 def unfinished_copy(run: nb.Run, out: Path, lines: int) -> Path:
-    """A copy of a search that has recorded only some lines."""
+    """A copy of a search with only its first lines recorded."""
     shutil.copytree(run.folder, out)
     (out / "summary.json").unlink()
     recorded = (out / "metrics.jsonl").read_text().splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""The paper's figures as data, the plan of their searches, how long they take, and what is drawn."""
+"""The paper's figures as data: planned searches, durations and drawn curves."""
 
 import io
 from unittest.mock import Mock
@@ -80,7 +80,7 @@ def test_every_figure_compares_the_same_settings_as_the_paper():
 @pytest.mark.parametrize("preset", ["corrected", "original"])
 @pytest.mark.parametrize("name", ["figure9", "figure10", "figure11"])
 def test_cutout_has_its_published_constant_probability(name, preset, tmp_path):
-    """Published, no schedule of cutout ever takes effect (DARTS), or there is none (GDAS, PC-DARTS)."""
+    """In the published code, the cutout schedule has no effect (DARTS) or is missing (GDAS, PC-DARTS)."""
     for job in jobs_of(figure_named(name), "quick", tmp_path, {"preset": preset, "channels": 4, "cells": 1}, [0]):
         state = begin(search_options(job.options))
         probabilities = {state.augmentation(epoch).cutout_probability for epoch in range(1, job.epochs + 1)}
@@ -112,7 +112,7 @@ def test_the_full_scale_uses_the_settings_of_the_paper(tmp_path):
 
 
 def test_at_full_scale_every_method_uses_its_defaults(tmp_path):
-    """Batches of 96, but 64 for the methods that sample; 1,000 candidates of random search (appendix C)."""
+    """Batch size 96, or 64 for sampling methods; 1,000 candidates of random search (appendix C)."""
     found = {job.curve: job.options for job in jobs_of(figure_named("figure2", ["s1"]), "full", tmp_path, {}, [0])}
     assert {name: options["batch_size"] for name, options in found.items()} == {
         "darts": 96,
@@ -280,7 +280,7 @@ def test_the_time_of_several_workers_ends_with_the_last():
 
 
 def test_the_estimate_is_corrected_by_measured_durations(tmp_path, monkeypatch):
-    """Two workers, 4 searches of 2 epochs, 10 s an epoch expected and 5 s to start: 50 s; in truth twice as long."""
+    """Two workers, 4 searches of 2 epochs, expected 10 s per epoch and 5 s to start: 50 s; in fact twice as long."""
     shrink(monkeypatch)
     clock, said = [100.0], io.StringIO()
     monkeypatch.setattr(screen.time, "monotonic", lambda: clock[0])

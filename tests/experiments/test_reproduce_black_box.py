@@ -1,4 +1,4 @@
-"""The figures of black-box optimizers: their plans, and small studies from the command to the drawn numbers."""
+"""Figures of black-box optimizers: plans, and small studies from the command to the drawn numbers."""
 
 import dataclasses
 import io
@@ -61,12 +61,12 @@ def all_text(canvas: Figure) -> str:
 
 
 def with_curves(one: Drawn, names: Sequence[str]) -> list[Drawn]:
-    """One study as the results of several optimizers."""
+    """Use one study as the result of several optimizers."""
     return [Drawn(one.panel, Curve(name, name, {"optimizer": name}), one.study) for name in names]
 
 
 def check_rows(results: BlackBoxResults, counts: Sequence[int], bands: Sequence[int] = (0, 0)) -> None:
-    """Check the number of curves and of bands in each row, and that methods have their colours."""
+    """Check the numbers of curves and bands in each row and the colours of methods."""
     canvas = results.draw()
     columns, names = len(canvas.axes) // len(counts), iter(drawn.curve.key for drawn in results.found)
     for row, (count, shaded) in enumerate(zip(counts, bands, strict=True)):
@@ -260,7 +260,7 @@ def test_black_box_studies_are_added_to_figures_of_tuned_optimizers(tmp_path):
     tune(out=job.folder, **job.options)
     results = figure.results([job], nb.load_table())
     frame = results.as_table()
-    assert list(dict.fromkeys(frame["curve"])) == ["gdas", "random"]  # s2 has no panel here
+    assert list(dict.fromkeys(frame["curve"])) == ["gdas", "random"]  # this figure has no panel for s2
     own, made = frame[frame["curve"] == "random"], nb.BlackBoxStudy.open(joined[0])
     values = at_times(made.trajectory, own["seconds"])
     assert np.allclose(own["test_regret_mean"], values.mean(axis=0))

@@ -38,7 +38,7 @@ def run(out, *more):
 def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         fork_jobs(patch)
-        run(tiny, "--seeds", "0")  # in a process of its own
+        run(tiny, "--seeds", "0")  # in a separate process
     run_jobs_here(monkeypatch)
     run(tiny)
     frame = pandas.read_csv(tiny / f"{STEM}.csv")
@@ -71,7 +71,7 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     run(tiny)
     printed = capsys.readouterr().out
     assert "1 is finished" in printed
-    assert "2 searched or ranked epochs to go" in printed  # they are ranked; the search is finished
+    assert "2 searched or ranked epochs to go" in printed  # both are ranked; the search is finished
     assert (tiny / f"{STEM}.csv").read_bytes() == before
     with pytest.raises(SystemExit):
         run(tiny, "--precision", "bfloat16")
@@ -114,8 +114,8 @@ def test_another_table_or_location_keeps_the_finished_figure(tiny, monkeypatch, 
     run_jobs_here(monkeypatch)
     once = ("--seeds", "0", "--device", "auto", "--table", "embedded")
     run(tiny, *once)
-    run(tiny, *once)  # "auto" is what was recorded as "cpu"
-    run(tiny, "--seeds", "0", "--table", "nb101-sample", "--dry-run")  # finished rankings are scored anew
+    run(tiny, *once)  # "auto" was recorded as "cpu"
+    run(tiny, "--seeds", "0", "--table", "nb101-sample", "--dry-run")  # finished rankings are rescored
     assert capsys.readouterr().out.count("1 is finished") == 2
     moved = tiny.rename(tiny.with_name("moved"))
     (moved / f"{STEM}.png").unlink()

@@ -1,4 +1,4 @@
-"""A figure from the command line to its picture: processes, kills, failures, and going on."""
+"""A figure from the command line to its picture: processes, kills, failures and resuming."""
 
 import shutil
 import signal
@@ -33,7 +33,7 @@ def finished(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
         fork_jobs(patch)
-        reproduce(out, *EPOCHS, "--only", ONLY[1], "--seeds", "1")  # in a process of its own
+        reproduce(out, *EPOCHS, "--only", ONLY[1], "--seeds", "1")  # in a separate process
         run_jobs_here(patch)
         reproduce(out, *EPOCHS)
     return out
@@ -51,7 +51,7 @@ def here(monkeypatch) -> None:
 
 @pytest.fixture
 def no_process(monkeypatch) -> None:
-    """Let no search be started."""
+    """Fail if a search is started."""
 
     def refuse(self, job):
         raise AssertionError(f"{job.name} was started")
@@ -65,12 +65,12 @@ def without_seconds(run: nb.Run) -> list[dict]:
 
 
 def searched(out: Path) -> dict[str, list[dict]]:
-    """Every line of every search but for its seconds, by the search's name."""
+    """All recorded lines without times, by name of the search."""
     return {name: without_seconds(nb.load_run(out / name)) for name in JOBS}
 
 
 def with_the_first_to_do(finished: Path, out: Path) -> Path:
-    """The figure as it was when the searches of its first seed had not begun."""
+    """The figure before the searches of its first seed started."""
     shutil.copytree(finished, out)
     for name in JOBS[:2]:
         shutil.rmtree(out / name)
@@ -84,7 +84,7 @@ def all_files(out: Path) -> dict[Path, bytes]:
 
 
 def test_each_search_equals_a_separate_search_with_its_options(finished, tmp_path):
-    """So it depends neither on the number of workers nor on the process that it ran in."""
+    """Results depend neither on the number of workers nor on the process."""
     options = {**TINY, "optimizer": "darts", "space": "s1", "epochs": 3, "seed": 1, "weight_decay": 81e-4}
     alone = nb.search(out=tmp_path / "run", threads=1, console=Console(quiet=True), **options)
     there = nb.load_run(finished / JOBS[3])
@@ -239,7 +239,7 @@ def test_adding_seeds_runs_only_the_missing_searches(finished, tiny, here, tmp_p
     reproduce(out, *EPOCHS, "--seeds", "0-2", "--only", ONLY[0])
     assert "3 searches of 3 epochs; 2 are finished" in capsys.readouterr().out
     assert (pandas.read_csv(out / "figure12-darts-weight-decay-1e-4.csv")["seeds"] == 3).all()
-    for kind in ("csv", "png"):  # of the other part
+    for kind in ("csv", "png"):  # from the other part
         assert (out / f"{STEM}.{kind}").read_bytes() == (finished / f"{STEM}.{kind}").read_bytes()
     assert searched(out) == searched(finished)
 
@@ -271,7 +271,7 @@ def test_an_unrelated_folder_is_left_alone(tiny, here, tmp_path, capsys):
 
 
 def begin(out: Path, *epochs: str) -> WarmProcess:
-    """The command in a process of its own, once two of its searches have recorded epoch 1."""
+    """Start the command in a new process and wait until two searches have recorded epoch 1."""
     process = WarmProcess(FORK_JOBS + DRIVER, *ARGUMENTS, "--out", str(out), *epochs, "--workers", "2")
     while not all(lines_of(out, name) >= 2 for name in JOBS[:2]):
         assert process.poll() is None, process.communicate()
@@ -285,7 +285,7 @@ def lines_of(out: Path, name: str) -> int:
 
 
 def wait_until_nobody_writes(out: Path) -> None:
-    """The lock of a run's folder is free once its process is gone; without this, resuming could be refused."""
+    """Wait until the process is gone and its lock is free; otherwise resuming could be refused."""
     for name in JOBS:
         wait_until_free(out / name, 60)
 
@@ -303,7 +303,7 @@ def test_a_killed_and_continued_figure_equals_an_uninterrupted_one(finished, tin
 
 
 def test_a_second_command_is_refused_and_ctrl_c_explains_how_to_continue(tiny, no_process, tmp_path, capsys):
-    out, long = tmp_path / "figure", ("--epochs", "400")  # nothing of it ends before it is interrupted
+    out, long = tmp_path / "figure", ("--epochs", "400")  # no search finishes before the interruption
     with begin(out, *long) as process:
         with pytest.raises(SystemExit):
             reproduce(out, *long)

@@ -1,4 +1,4 @@
-"""Figures 5, 14, 15 and 16 and table 2: their plans, and their results on synthetic studies."""
+"""Figures 5, 14, 15 and 16 and table 2: plans, and results of synthetic studies."""
 
 import io
 from collections.abc import Sequence
@@ -149,7 +149,7 @@ def test_figure_16_pools_seeds_and_reports_every_budget(tmp_path):
 
 
 def test_table_2_end_to_end(tmp_path, monkeypatch):
-    """Searches are real and tiny; only the study is synthetic."""
+    """The searches are real but tiny; only the study is synthetic."""
     monkeypatch.setitem(figures.SCALES, "quick", FigureScale(TINY, seeds=(0, 1)))
     scale = FigureScale({**TINY, "eta": 2, "iterations": 3}, seeds=(0, 1))
     monkeypatch.setitem(figures.TUNING_SCALES, "quick", scale)

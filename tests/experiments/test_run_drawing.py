@@ -1,4 +1,4 @@
-"""Drawing the regret of one run of any kind on given axes."""
+"""Drawing the regret of any kind of run on given axes."""
 
 import shutil
 
@@ -41,7 +41,7 @@ def test_the_second_of_two_axes_shows_the_one_shot_error(group):
     assert np.allclose(pair[1].get_lines()[0].get_ydata(), 100 * mean)
     assert "epoch" in pair[1].get_xlabel() and not pair[0].get_xlabel()
     low = min(path.vertices[:, 1].min() for path in pair[0].collections[0].get_paths())
-    assert pair[0].get_ylim()[0] < 0 <= low  # a regret of 0 is not on the frame, and no regret is negative
+    assert pair[0].get_ylim()[0] < 0 <= low  # a regret of 0 is not hidden by the frame, and no tick is negative
 
 
 def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):

@@ -1,4 +1,4 @@
-"""The counts of `nb1shot1 space` against papers.md, section 1.1.3 and N1-N7."""
+"""Counts of `nb1shot1 space`, compared with papers.md, section 1.1.3 and N1-N7."""
 
 from io import StringIO
 

@@ -1,4 +1,4 @@
-"""Each analysis: on the real sample, on tables with known answers, and where it must refuse."""
+"""Each analysis on the real sample, on tables with known answers, and on invalid input."""
 
 import networkx
 import numpy as np
@@ -205,7 +205,7 @@ def test_accuracy_as_a_function_of_depth_is_recovered_exactly():
 
 
 def distance_by_listing(a: Cell, b: Cell) -> int:
-    """Over all ways to match the inner vertices, absent ones standing alone."""
+    """Minimum over all matchings of inner vertices; missing vertices are isolated."""
     from itertools import permutations
 
     best = 99
@@ -356,7 +356,7 @@ def test_a_measured_table_stays_measured_when_predictions_are_allowed(retrained)
     for name, analysis in ANALYSES.items():
         frame = analysis.run(retrained, options(analysis.split, predicted=True))
         assert not frame.attrs["predicted"], name
-        assert frame.attrs["rows"] == (69 if name == "error-distribution" else 91)  # 22 are in no space
+        assert frame.attrs["rows"] == (69 if name == "error-distribution" else 91)  # 22 cells are in none of the spaces
 
 
 def test_rows_without_a_value_are_dropped_and_counted(retrained):

@@ -1,4 +1,4 @@
-"""`nb1shot1 statistics` as a user meets it."""
+"""The `nb1shot1 statistics` command."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Encodings that prune to cells: counted, listed, walked through and measured against, each beside brute force."""
+"""Encodings that prune to cells: counts, lists, random walks and distances, compared with brute force."""
 
 from itertools import product
 
@@ -165,12 +165,12 @@ def test_each_step_of_a_walk_is_one_edit_and_stays_valid():
     changed = (labels[1:] != labels[:-1]).sum(axis=1)
     assert (flipped + changed == 1).all()
     assert space.valid()[matrices].all()
-    assert 0.1 < changed.mean() < 0.35  # 5 of 26 choices, a little more as some flips are refused
+    assert 0.1 < changed.mean() < 0.35  # 5 of 26 choices, slightly more because some flips are rejected
     assert len(np.unique(matrices)) > 1000
 
 
 def test_a_walk_visits_encodings_with_its_stationary_distribution():
-    """Each encoding is visited in proportion to the number of edits that leave it valid."""
+    """An encoding is visited in proportion to the number of its valid edits."""
     space = graphs(3)
     matrices, labels = walk(space, 60_000, np.random.default_rng(0))
     valid = [(m, (op,)) for m, op in product(np.flatnonzero(space.valid()).tolist(), range(3))]
@@ -190,7 +190,7 @@ def test_autocorrelation_of_a_known_series():
 
 
 def exact_autocorrelation(space: ChoiceBlockSpace, value: np.ndarray, shifts: int) -> np.ndarray:
-    """Of the stationary walk over a small space, from its transition matrix."""
+    """Autocorrelation of the stationary walk, computed from its transition matrix."""
     moves = np.zeros((len(space), len(space)))
     for i in range(len(space)):
         for neighbour in space.neighbours(space[i]):

@@ -1,4 +1,4 @@
-"""What the statistics' summary writes in the place of numbers that JSON does not have."""
+"""Replacement of non-finite numbers in the JSON summary of statistics."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The analyses of studies, each against a plain computation."""
+"""Analyses of studies, compared with plain computations."""
 
 import math
 
@@ -210,7 +210,7 @@ def test_rescoring_on_the_same_table_changes_nothing(studies):
 
 
 def test_a_synthetic_study_finds_the_best_weight_decay(studies):
-    """The helper does what the other tests assume."""
+    """The synthetic study has the properties that other tests assume."""
     for study in studies:
         frame = study.observations[study.observations["loss"].notna()]
         assert frame["weight_decay"].map(lambda x: by_weight_decay({"weight_decay": x})).corr(frame["loss"]) > 0.8

@@ -1,4 +1,4 @@
-"""Importance, marginals and interactions of hyperparameters, against plain computations."""
+"""Importance, marginals and interactions of hyperparameters, compared with plain computations."""
 
 import math
 
@@ -122,7 +122,7 @@ def test_a_marginal_is_the_mean_of_the_forest_over_the_other_hyperparameters(stu
 
 
 def test_a_marginal_shows_the_interaction(studies):
-    """Cutout only harms where weight decay is small."""
+    """Cutout increases the error only if weight decay is small."""
     found = marginal(studies, ("cutout_probability", "weight_decay"), points=2).set_index(
         ["cutout_probability", "weight_decay"]
     )["loss"]

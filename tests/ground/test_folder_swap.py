@@ -1,4 +1,4 @@
-"""Folders that are replaced: killed at the worst moment, and read while it happens. JSON that is nested too deeply."""
+"""Folder replacement: kills at the worst moment and concurrent readers. JSON nested too deeply."""
 
 import os
 import shutil

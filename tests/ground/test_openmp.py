@@ -1,4 +1,4 @@
-"""How long OpenMP's threads spin: the command line shortens it unless the user has chosen."""
+"""Spin time of OpenMP threads: the command line shortens it unless the user set one."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Paths as users give them: usable, or refused in one sentence."""
+"""Paths given by users: usable or refused in one sentence."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pyt
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "stat", refuse)  # root, as whom tests often run, may look everywhere
+    monkeypatch.setattr(Path, "stat", refuse)  # root, which often runs the tests, may read everything
     with pytest.raises(InvalidInputError, match="Permission denied"):
         as_path(tmp_path / "locked" / "x", "--out")
 

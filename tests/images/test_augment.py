@@ -1,4 +1,4 @@
-"""Batched augmentation against one plain image at a time."""
+"""Batched augmentation compared with one image at a time."""
 
 import dataclasses
 
@@ -26,7 +26,7 @@ def plain_normalise(image: np.ndarray) -> np.ndarray:
 
 
 def plain_augment(image: np.ndarray, draws: list[int], aug: Augmentation) -> np.ndarray:
-    """One image (32, 32, 3), step by step as torchvision's RandomCrop, RandomHorizontalFlip, and then Cutout do it."""
+    """One image (32, 32, 3), step by step like torchvision's RandomCrop and RandomHorizontalFlip, then Cutout."""
     top, left, flip, cut, row, column = draws
     padded = np.zeros((32 + 2 * aug.crop, 32 + 2 * aug.crop, 3), dtype=np.uint8)
     padded[aug.crop : aug.crop + 32, aug.crop : aug.crop + 32] = image

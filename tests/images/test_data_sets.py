@@ -1,4 +1,4 @@
-"""What a data set decides: classes, size, normalisation and border of its images, in every source of image sets."""
+"""Properties of a data set: classes, size, normalisation and border, for every source of images."""
 
 import json
 from dataclasses import replace

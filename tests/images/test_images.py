@@ -1,4 +1,4 @@
-"""Image sets by name: the bundled sample, imported ones, and what is said when one is missing or damaged."""
+"""Image sets by name: the bundled sample, imported sets, and errors about missing or damaged sets."""
 
 import dataclasses
 import hashlib
@@ -42,7 +42,7 @@ def test_the_bundled_sample_is_complete() -> None:
 
 
 def test_the_sample_has_the_real_pixels(shared: Path) -> None:
-    """Strip by strip against the shared subset's own encoding, decoded here by hand."""
+    """Compare strip by strip with the shared subset, decoded here by hand."""
     import io
 
     from PIL import Image

@@ -1,4 +1,4 @@
-"""Batches that can be drawn again from seed, stream and epoch alone."""
+"""Batches are determined by seed, stream and epoch."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Image files that are damaged or made to harm: one sentence, in bounded time and memory; never other pixels."""
+"""Damaged or malicious image files give one sentence in bounded time and memory, never wrong pixels."""
 
 import bz2
 import gzip
@@ -101,7 +101,7 @@ def test_changed_tar_headers_give_one_sentence_or_the_same_images(tmp_path: Path
         for _ in range(rng.randrange(1, 6)):
             changed[place + rng.randrange(512)] = rng.randrange(256)
         changed[place + 148 : place + 156] = b" " * 8
-        changed[place + 148 : place + 156] = b"%06o\0 " % sum(changed[place : place + 512])  # its checksum holds
+        changed[place + 148 : place + 156] = b"%06o\0 " % sum(changed[place : place + 512])  # its checksum is valid
         path.write_bytes(changed)
         try:
             read = read_official(path)

@@ -1,4 +1,4 @@
-"""Downloading CIFAR-10 from a server on this machine, its bar, and what the commands say meanwhile."""
+"""Downloads of CIFAR-10 from a local server: progress bar and messages of the commands."""
 
 import hashlib
 import io
@@ -44,7 +44,7 @@ def test_an_unreachable_download_explains_what_to_do(address: str, server: str) 
 
 @pytest.fixture
 def served(server: str, tmp_path: Path, small_archives: None, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
-    """The address of a small archive that counts as the official one, and its size in bytes."""
+    """Address and size in bytes of a small archive accepted as the official one."""
     archive = write_tar(tmp_path / "served" / "cifar-10-python.tar.gz", official_files("python", ROWS)[0])
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     monkeypatch.setitem(sources.CHECKSUMS, archive.name, digest)
@@ -59,7 +59,8 @@ def test_a_download_shows_a_progress_bar(served: tuple[str, int]) -> None:
         download_images(address, bar)
         assert bar.total == size
     assert f"{size / 1000:.1f}/{size / 1000:.1f} kB" in screen.getvalue()
-    assert screen.getvalue().count("\x1b[?25l") == screen.getvalue().count("\x1b[?25h") == 1  # the cursor is back
+    # the cursor is visible again
+    assert screen.getvalue().count("\x1b[?25l") == screen.getvalue().count("\x1b[?25h") == 1
 
 
 def test_a_progress_bar_never_exceeds_the_total() -> None:

@@ -1,4 +1,4 @@
-"""The python batches are read whoever wrote them, and never run."""
+"""Python batches are read independently of their writer and never executed."""
 
 import os
 import pickle
@@ -13,7 +13,7 @@ from image_builders import made_images, planar, python2_batch, python3_batch
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.images.pickles import read_python_batch
 
-IMAGES, LABELS = made_images(2_100)  # more than two of pickle's chunks of 1,000
+IMAGES, LABELS = made_images(2_100)  # more than two pickle chunks of 1,000 items
 
 
 def assert_read(content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""An image set that is imported again while it is read, and one whose import was killed between two renames."""
+"""An image set reimported while it is read, and a set whose import was killed between two renames."""
 
 from collections.abc import Callable
 from pathlib import Path

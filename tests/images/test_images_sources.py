@@ -1,4 +1,4 @@
-"""Importing images: every format gives the same set, and nothing is ever half there."""
+"""Importing images: every format gives the same set, and imports are atomic."""
 
 import resource
 import runpy

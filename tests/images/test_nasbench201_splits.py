@@ -1,4 +1,4 @@
-"""The official splits of NAS-Bench-201: whole sets exactly, parts as far as their indices are known."""
+"""The official splits of NAS-Bench-201: exact for complete sets, by known indices for subsets."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def made_set(of: DataSet, index: np.ndarray, tests: int | None = None) -> ImageSet:
-    """Images of one black pixel; labels go round, in the test images from the last class backwards."""
+    """Images of one black pixel with cyclic labels, in reverse order for test images."""
     black = torch.zeros(1, 1, 1, 3, dtype=torch.uint8)
     labels = torch.from_numpy(np.where(index < 0, np.arange(len(index)), index) % of.classes)
     images = ImageSet(

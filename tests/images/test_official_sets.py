@@ -1,4 +1,4 @@
-"""CIFAR-100 and ImageNet16-120 from the files that are published, in every form, and never unpickled."""
+"""CIFAR-100 and ImageNet16-120 from every published format, never unpickled."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ def small_sets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_form(form: str, files: dict[str, bytes], folder: Path) -> Path:
-    """The files as an archive, as one folder, or in the folders of their names."""
+    """The files as an archive, in one folder, or in separate folders."""
     if form.startswith("tar"):
         return write_tar(folder / f"archive.{form}", files)
     for name, content in files.items():
@@ -188,7 +188,7 @@ def test_pickles_with_other_objects_are_refused(content: object) -> None:
 
 
 def test_globals_named_through_the_memo_are_detected() -> None:
-    """`STACK_GLOBAL` may take its two strings from the memo, after others were pushed."""
+    """`STACK_GLOBAL` can take its two strings from the memo after other strings were pushed."""
     head = b"\x80\x04}(\x8c\x02os\x94\x8c\x06system\x94"
     with pytest.raises(DamagedFileError, match=r"the name 'os\.system'"):
         read_python_batch(head + b"h\x00h\x01\x93\x8c\x04true\x85Ru.", "x", IMAGENET16)

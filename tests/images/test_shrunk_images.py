@@ -1,4 +1,4 @@
-"""Images that are shrunk for a smaller proxy: pixels, test images, borders, and searches on them."""
+"""Images shrunk for a smaller proxy: pixels, test images, borders and searches."""
 
 import json
 from pathlib import Path

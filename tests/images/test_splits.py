@@ -1,4 +1,4 @@
-"""The promise of "20k/20k": no image that NAS-Bench-101 validates on is ever trained on."""
+"""The guarantee of "20k/20k": training never uses validation images of NAS-Bench-101."""
 
 from dataclasses import replace
 

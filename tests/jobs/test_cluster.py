@@ -1,4 +1,4 @@
-"""Jobs and a figure on a dask cluster of two worker processes on this machine: the same results, and lost workers."""
+"""Jobs and a figure on a local dask cluster of two workers: equal results, and lost workers."""
 
 import os
 import signal
@@ -70,7 +70,7 @@ def test_the_search_of_a_killed_worker_finishes_on_another_worker_with_equal_res
                 kill_worker(killed[0], cluster)
 
     assert run_jobs([job], workers, Kill()) == {}
-    first, second = stalling_search.parents(job.folder)  # it ran twice, and no more
+    first, second = stalling_search.parents(job.folder)  # it ran exactly twice
     assert [first] == killed
     assert first != second
     unbroken = replace(job, command=SEARCH, folder=tmp_path / "unbroken")
@@ -93,7 +93,7 @@ def test_a_figure_on_a_cluster_equals_the_figure_on_one_machine(tmp_path, cluste
 
 
 def test_the_job_of_a_retired_worker_finishes_on_another_worker(tmp_path, cluster, workers):
-    """As at the end of a worker's --lifetime, before Slurm's time limit."""
+    """Retire workers as at the end of their --lifetime, before Slurm's time limit."""
     job = light_job(tmp_path, "one", stall=True)
 
     retired = []
@@ -162,7 +162,7 @@ def test_a_server_that_is_silent_or_not_a_scheduler_is_refused(answer):
 
 
 def reply(server: socket.socket, answer: bytes) -> None:
-    with server.accept()[0] as connection, suppress(OSError):  # the other side may be gone before
+    with server.accept()[0] as connection, suppress(OSError):  # the client may have disconnected before
         connection.sendall(answer)
         while connection.recv(1000):
             pass

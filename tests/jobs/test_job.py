@@ -1,4 +1,4 @@
-"""What a job is: picklable, and started, resumed or left alone as its folder says."""
+"""Jobs are picklable, and are started, resumed or skipped depending on their folder."""
 
 import pickle
 from dataclasses import FrozenInstanceError
@@ -27,7 +27,7 @@ def test_a_run_is_started_then_resumed_then_skipped(tmp_path):
     with pytest.raises(UserError, match="stopped here"):
         run_to_its_end(job.command, job.folder, job.options)
     assert (len(read_lines(job.folder / METRICS)), job.is_finished) == (2, False)
-    run_to_its_end(job.command, job.folder, {"seed": "of another run"})  # what is recorded counts
+    run_to_its_end(job.command, job.folder, {"seed": "of another run"})  # the record decides
     assert (len(read_lines(job.folder / METRICS)), job.is_finished) == (LINES, True)
     run_to_its_end("nowhere:nothing", job.folder, job.options)
     assert len(attempts(job)) == 2

@@ -1,4 +1,4 @@
-"""Jobs in this process and in processes on this machine; test_cluster.py has those of a cluster, and whole searches."""
+"""Jobs in this process and in local processes; test_cluster.py tests clusters and full searches."""
 
 import os
 import shutil
@@ -111,7 +111,7 @@ def test_a_crashed_process_and_a_process_without_a_result_are_reported(tmp_path)
 
 
 def test_a_run_folder_that_does_not_appear_on_this_machine_is_reported(tmp_path, monkeypatch):
-    """As where a worker has another file system."""
+    """Imitate a worker with another file system."""
     monkeypatch.setattr(running, "APPEARS_WITHIN", 0.0)
     elsewhere = _LocalWorkers(SerialExecutor(), lambda job: None, 1)
     assert run_jobs([light_job(tmp_path, "idle")], elsewhere) == {
@@ -124,7 +124,7 @@ def test_leaving_the_context_stops_the_processes_and_their_jobs_can_be_resumed(t
     with pytest.raises(KeyboardInterrupt), this_machine([{}]) as workers:
         run_jobs(jobs, workers, Interrupt())
     assert not jobs[1].folder.exists()
-    with locked(jobs[0].folder):  # free at once: its process is gone
+    with locked(jobs[0].folder):  # the lock is free at once because its process is gone
         pass
     with this_process() as workers:
         assert run_jobs(jobs[:1], workers) == {}

@@ -1,4 +1,4 @@
-"""Batch-norm with statistics that hardly round: against PyTorch's in float64, and differentiated in every way."""
+"""Batch-norm with accurate statistics, compared with PyTorch's in float64, and all its derivatives."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def rectified(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> tor
 
 
 def layers_of(channels: int, affine: bool = True, **options) -> tuple[BatchNorm2d, nn.BatchNorm2d]:
-    """Ours, and PyTorch's in float64, of the same parameters."""
+    """Our layer and PyTorch's in float64, with equal parameters."""
     ours = BatchNorm2d(channels, affine=affine, **options)
     if affine:
         drawn = torch.Generator().manual_seed(1)

@@ -27,7 +27,7 @@ def cell(edges: Sequence[tuple[int, int]], *operations: str) -> Cell:
 
 
 def test_hashes_of_the_real_sample_are_reproduced(real_cells: Path) -> None:
-    """Of every fourth; `test_every_real_hash_is_found_at_its_rank` has all of them."""
+    """Checks every fourth cell; `test_every_real_hash_is_found_at_its_rank` has all of them."""
     with np.load(real_cells, allow_pickle=False) as real:
         expected = [bytes(row).hex() for row in real["hash"][::4]]
         sizes, matrices, ops = (real[name][::4] for name in ("n_vertices", "adjacency", "ops"))
@@ -39,7 +39,7 @@ def test_hashes_of_the_real_sample_are_reproduced(real_cells: Path) -> None:
     assert len(cells) == 6751
     assert [one.hash for one in cells] == expected
     assert all(one.is_valid for one in cells)
-    assert [len(one.ops) for one in cells] == sizes.tolist()  # the stored cells are pruned already
+    assert [len(one.ops) for one in cells] == sizes.tolist()  # stored cells are already pruned
 
 
 # Pruning ---------------------------------------------------------------------------------------------------------
@@ -48,13 +48,13 @@ def test_hashes_of_the_real_sample_are_reproduced(real_cells: Path) -> None:
 @pytest.mark.parametrize(
     "given, pruned",
     [
-        # a block that nobody reads
+        # a block without successors
         (cell([(0, 1), (0, 2), (2, 3)], CONV3, POOL), cell([(0, 1), (1, 2)], POOL)),
-        # a block that reads nothing
+        # a block without inputs
         (cell([(0, 2), (1, 3), (2, 3)], CONV3, POOL), cell([(0, 1), (1, 2)], POOL)),
         # a chain of dead blocks
         (cell([(0, 1), (1, 2), (2, 3), (0, 4)], CONV3, CONV3, POOL), cell([(0, 1)])),
-        # an island
+        # an isolated block
         (cell([(0, 1), (1, 4), (2, 3)], CONV1, POOL, POOL), cell([(0, 1), (1, 2)], CONV1)),
         # nothing to prune
         (cell([(0, 1), (1, 2), (0, 2)], CONV1), cell([(0, 1), (1, 2), (0, 2)], CONV1)),
@@ -80,7 +80,7 @@ def test_pruning_a_graph_without_a_path_leaves_nothing(edges: list[tuple[int, in
 
 
 def test_a_dummy_vertex_before_the_output_changes_nothing() -> None:
-    """The published code turns 6 × 6 into 7 × 7 by an empty row and column at index 5, labelled conv1x1."""
+    """The published code pads 6 × 6 to 7 × 7 with an empty row and column at index 5, labelled conv1x1."""
     six = cell([(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5)], CONV3, POOL, CONV1, CONV3)
     seven = cell([(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 6), (4, 6)], CONV3, POOL, CONV1, CONV3, CONV1)
     assert seven == six

@@ -6,7 +6,7 @@ from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.encoding import encode_all, from_arrays, to_arrays
 
 CHAIN = Cell([[0, 1, 1], [0, 0, 1], [0, 0, 0]], ["input", "maxpool3x3", "output"])
-# Blocks 1 and 2 can change places: two numberings of one cell.
+# Blocks 1 and 2 can be swapped: two numberings of one cell.
 FORK = [[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
 FORKS = [
     Cell(FORK, ["input", "conv3x3-bn-relu", "maxpool3x3", "output"]),

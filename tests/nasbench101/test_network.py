@@ -27,7 +27,7 @@ def cell_of(edges: list[tuple[int, int]], *inner: str) -> nb.Cell:
 
 @pytest.fixture(scope="module")
 def real(real_cells) -> tuple[list[nb.Cell], np.ndarray]:
-    """27,001 cells as NAS-Bench-101 numbers them, and their official numbers of parameters."""
+    """27,001 cells in NAS-Bench-101's numbering and their official parameter counts."""
     with np.load(real_cells) as file:
         adjacency, ops, sizes, params = (file[name] for name in ("adjacency", "ops", "n_vertices", "params"))
     cells = [
@@ -66,7 +66,7 @@ def test_the_modules_have_the_official_parameter_counts(real):
 
 
 def test_the_vectorised_count_agrees_on_other_numberings(real):
-    """The vectorised count is the oracle of the one for any cell, and the other way round."""
+    """The vectorised and the general count check each other."""
     from nasbench1shot1.table_building.cell_arrays import CellArrays
     from nasbench1shot1.table_building.parameters import trainable_parameters
 
@@ -104,7 +104,7 @@ def test_channels_are_divided_and_the_first_vertices_take_the_remainder():
 
 
 def test_isomorphic_numberings_can_differ_and_nasbench101s_has_the_count_of_the_table():
-    # The vertices that take more channels are convolutions in one numbering, a pool among them in the other.
+    # Vertices with more channels are all convolutions in one numbering, but include a pooling in the other.
     edges = [(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4)]
     one, other = cell_of(edges, CONV3X3, CONV3X3, POOL), cell_of(edges, POOL, CONV3X3, CONV3X3)
     assert one == other
@@ -253,7 +253,7 @@ def test_the_generator_determines_the_weights():
     assert not torch.equal(weights(0), weights(1))
 
 
-# What is taken and what is refused ------------------------------------------------------------------------------------
+# Accepted and refused input -------------------------------------------------------------------------------------------
 
 
 def test_any_object_with_matrix_and_ops_is_accepted_as_a_cell():

@@ -1,4 +1,4 @@
-"""All numberings of a cell, and the one that NAS-Bench-101 meets first, against every permutation tried in turn."""
+"""All numberings of a cell, and the first in NAS-Bench-101's order, compared with all permutations."""
 
 from itertools import permutations
 
@@ -12,7 +12,7 @@ from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
 from nasbench1shot1.nasbench101.numbering import canonical, numberings
 
-# Blocks 1 and 2 can change places: two numberings of one cell.
+# Blocks 1 and 2 can be swapped: two numberings of one cell.
 FORK = [[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
 FORKS = [
     Cell(FORK, ["input", "conv3x3-bn-relu", "maxpool3x3", "output"]),
@@ -22,7 +22,7 @@ FORKS = [
 
 @pytest.fixture(scope="module")
 def embedded() -> Encodings:
-    """The embedded table's cells, which are numbered canonically."""
+    """Cells of the embedded table, in canonical numbering."""
     codes: Encodings = np.load(PACKAGE_DATA / "table" / "cell.npy")
     return codes
 
@@ -39,7 +39,7 @@ def renumbered(cell: Cell) -> list[Cell]:
 
 
 def first_met(cell: Cell) -> tuple[int, tuple[int, ...]]:
-    """What NAS-Bench-101's enumeration sorts by: edges as a mask, column after column, then operations."""
+    """Sort key of NAS-Bench-101's enumeration: edge mask column by column, then operations."""
     columns = [int(cell.matrix[x, y]) for y in range(len(cell.ops)) for x in range(y)]
     edges = sum(bit << place for place, bit in enumerate(columns))
     return edges, tuple(OPERATIONS.index(op) for op in cell.ops[1:-1])

@@ -1,4 +1,4 @@
-"""NAS-Bench-201's architectures: values with a text form, six integers, and the official string."""
+"""Architectures of NAS-Bench-201: values with a text form, six integers and an official string."""
 
 import copy
 import pickle

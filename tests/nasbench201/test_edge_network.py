@@ -1,4 +1,4 @@
-"""NAS-Bench-201's stand-alone networks: their cost in closed form, their initial weights, bad input."""
+"""Stand-alone networks of NAS-Bench-201: closed-form cost, initial weights, bad input."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def parameters(net: nn.Module) -> int:
 
 @torch.no_grad()
 def counted_multiply_adds(net: nn.Module, side: int) -> int:
-    """Of convolutions and the classifier, as the layers are called."""
+    """FLOPs of convolutions and the classifier, counted by forward hooks."""
     counts: list[int] = []
 
     def count(layer: Any, _: Any, output: torch.Tensor) -> None:
@@ -73,7 +73,7 @@ def test_the_table_has_the_parameters_of_the_networks() -> None:
 
 
 def test_cells_agree_with_the_naive_implementation() -> None:
-    """Written down edge by edge, with an edge that leads nowhere and a convolution on a node without inputs."""
+    """Written out edge by edge, with a dead-end edge and a convolution on a node without inputs."""
     arch = nb.EdgeArchitecture.parse(
         "|none~0|+|nor_conv_3x3~0|nor_conv_1x1~1|+|avg_pool_3x3~0|skip_connect~1|skip_connect~2|"
     )

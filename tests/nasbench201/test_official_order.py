@@ -1,4 +1,4 @@
-"""Official indices against the complete data of NAS-Bench-201, and the bundled file of the order."""
+"""Official indices compared with the complete data of NAS-Bench-201, and the bundled order file."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ def test_every_official_index_agrees_with_the_data(shared: Path) -> None:
 
 
 def test_every_string_round_trips(shared: Path) -> None:
-    """Against a plain formatter of the official strings, written here from the data's integers."""
+    """Compare with a plain formatter of official strings, applied to the integers of the data."""
     names = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
     with np.load(shared / "nb201_topology.npz", allow_pickle=False) as data:
         rows = data["ops"].tolist()

@@ -1,4 +1,4 @@
-"""The published strings of topologies (papers.md 9.6): known counts, and the classes of the complete data."""
+"""Published topology strings (papers.md 9.6): known counts and classes of the complete data."""
 
 from pathlib import Path
 

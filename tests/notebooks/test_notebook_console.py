@@ -1,4 +1,4 @@
-"""In a notebook, the whole output of a call is one text, on which live displays are redrawn."""
+"""In a notebook, the output of a call is one text in which live displays are redrawn."""
 
 from collections.abc import Callable
 

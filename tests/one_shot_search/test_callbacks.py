@@ -1,4 +1,4 @@
-"""Callbacks: what they see, and that they cannot change a search."""
+"""Callbacks receive every epoch and cannot change a search."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from nasbench1shot1.one_shot_search.callbacks import Epoch
 
 
 def meddle(epoch: Epoch) -> None:
-    """Change everything that a callback can reach."""
+    """Modify everything that a callback can reach."""
     torch.manual_seed(epoch.line["epoch"])
     torch.rand(100)
     torch.set_num_threads(2)

@@ -1,4 +1,4 @@
-"""Methods that choose the final architecture when the search is over: recorded, killed, resumed and continued."""
+"""Methods with a final selection after the search: records, kills, resuming and continuation."""
 
 import json
 import shutil
@@ -30,13 +30,13 @@ def searched(out, method, **options):
 
 
 def without_hook(method):
-    """The method as it would be without its `end_search`."""
+    """Disable the `end_search` hook of the method."""
     return patch.object(method, "end_search", OneShotOptimizer.end_search)
 
 
 class Ended(NamedTuple):
-    """A whole search, the same without the hook, and what each call of the hook saw: preferred before and after, and
-    the error of the latter.
+    """A search, the search without the hook, and for each call of the hook the preferred architectures before
+    and after, and the error of the latter.
     """
 
     method: type[OneShotOptimizer]
@@ -69,7 +69,7 @@ def test_the_last_record_has_the_final_architecture_and_its_error(ended):
     seconds = {"search_seconds": 0, "simulated_seconds": 0}
     assert [{**line, **seconds} for line in plain.lines[:-1]] == [{**line, **seconds} for line in run.lines[:-1]]
     assert plain.lines[-1]["architecture"] == before
-    if ended.method is EvolvesAtTheEnd:  # whose Λ marks what it chose
+    if ended.method is EvolvesAtTheEnd:  # its Λ encodes the chosen architecture
         one_hot = nb.search_space("s1").one_hot(run.architectures[-1])
         assert all((one_hot[key] == of[-1]).all() for key, of in run.architecture_parameters.items())
 
@@ -88,7 +88,7 @@ def test_a_search_killed_in_its_final_selection_and_resumed_equals_an_uninterrup
 
 
 def test_a_finished_search_is_continued_from_the_state_before_the_final_selection(ended, tmp_path):
-    """More epochs train what would have been trained had the search not ended; only the last architecture differs."""
+    """More epochs continue the search as if it had not ended; only the last architecture differs."""
     run, plain = ended.run, ended.plain
     assert differences(run, plain) and not [name for name in differences(run, plain) if "checkpoint" in name]
     folders = [shutil.copytree(of.folder, tmp_path / name) for of, name in ((run, "grown"), (plain, "plain"))]

@@ -1,4 +1,4 @@
-"""How long an epoch will take, under a clock that ticks once at every look."""
+"""Estimated duration of an epoch, with a clock that ticks at every call."""
 
 from copy import deepcopy
 from itertools import count
@@ -83,7 +83,7 @@ def test_every_method_gets_an_estimate_without_a_search(optimizer):
 
 
 def searched_on(state, epoch: int):
-    """All that an epoch leaves: weights, momentum, method and what it prefers."""
+    """State after an epoch: weights, momentum, method and preferred architecture."""
     outcome = loop.evaluate(state, 0) if epoch == 0 else None
     training = loop.train_epoch(state, epoch, Nobody()) if epoch else None
     outcome = outcome or loop.evaluate(state, epoch)
@@ -94,7 +94,7 @@ def searched_on(state, epoch: int):
 @pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
 @pytest.mark.parametrize("begun", [False, True])
 def test_estimating_does_not_change_the_search(optimizer, begun):
-    """Before its first epoch, and between two."""
+    """The estimate before the first epoch and between two epochs."""
     few = {"candidates": 3, "finalists": 2, "controller_steps": 2}
     options = {name: value for name, value in few.items() if optimizer == "enas" or name != "controller_steps"}
     options = options if optimizer in SELECTING else {"hessian_eigenvalue": True}

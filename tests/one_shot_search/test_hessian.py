@@ -1,4 +1,4 @@
-"""The dominant eigenvalue of the Hessian with respect to Λ, and the early stopping that watches it."""
+"""The dominant eigenvalue of the Hessian with respect to Λ, and early stopping based on it."""
 
 import json
 from itertools import chain, repeat
@@ -20,7 +20,7 @@ from nasbench1shot1.optimizer import Mixing
 
 
 def exact_hessian(state, epoch: int) -> torch.Tensor:
-    """∂²L/∂Λ² of the whole Λ as one matrix, by PyTorch's own double differentiation."""
+    """∂²L/∂Λ² as one matrix, by PyTorch's double differentiation."""
     rows = next(batches(state.split.architecture, state.config.batch_size, state.generator("hessian", epoch)))
     batch = state.images_of(rows, state.augmentation(epoch), None)
     weights = {name: weight.detach() for name, weight in state.net.named_parameters()}
@@ -120,15 +120,15 @@ FLAT, STEEP = [1.0] * 10, [1.0] * 10 + [2.0] * 5
 
 
 def test_the_published_stopping_rule_on_a_known_series():
-    """Means over 5 epochs, 5 epochs apart, of ratio under 0.75: 1 / 1.2 and 1 / 1.4 for one and two steep epochs."""
+    """Ratios of means over 5 epochs, 5 epochs apart (threshold 0.75): 1 / 1.2 for one steep epoch, 1 / 1.4 for two."""
     assert returned_epoch([None, *FLAT]) is None
     assert returned_epoch([None, *STEEP[:11]]) is None  # 1 / 1.2 = 0.83
     assert returned_epoch([None, *STEEP[:12]]) == 7  # 1 / 1.4 = 0.71
     assert returned_epoch([None, *STEEP]) == 10
     assert returned_epoch([None, *([1.0] * 5 + [1.34] * 5)]) == 5
     assert returned_epoch([None, *([1.0] * 5 + [1.33] * 5)]) is None
-    assert returned_epoch([None, *([1.0] * 5 + [0.2] * 5)]) is None  # a falling eigenvalue is not a reason
-    assert returned_epoch([None, *([1.0] * 5 + [-9.0] * 5)]) == 5  # sharp either way
+    assert returned_epoch([None, *([1.0] * 5 + [0.2] * 5)]) is None  # a falling eigenvalue does not stop the search
+    assert returned_epoch([None, *([1.0] * 5 + [-9.0] * 5)]) == 5  # sharp in both directions
     assert returned_epoch([None, *([-9.0] * 5 + [0.1] * 5)]) is None
     assert returned_epoch([None] * 21 + STEEP[:11]) is None  # 20 epochs of warm start do not count
     assert returned_epoch([None] * 21 + STEEP[:12]) == 27
@@ -171,7 +171,7 @@ def test_an_early_stopped_search_returns_the_earlier_architecture(tmp_path, monk
 
 def test_a_resumed_search_remembers_the_eigenvalues(tmp_path, monkeypatch):
     part = stopping_search(tmp_path / "run", monkeypatch, STEEP[:11], epochs=11)
-    assert (part.summary["searched_epochs"], part.summary["final_epoch"]) == (11, 11)  # to its end
+    assert (part.summary["searched_epochs"], part.summary["final_epoch"]) == (11, 11)  # until the end
     monkeypatch.setattr("nasbench1shot1.one_shot_search.loop.dominant_eigenvalue", lambda state, epoch: 2.0)
     resumed = nb.search(resume=part.folder, epochs=14, console=Console(quiet=True))
     assert (resumed.summary["searched_epochs"], resumed.summary["final_epoch"]) == (12, 7)

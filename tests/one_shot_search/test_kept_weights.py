@@ -1,4 +1,4 @@
-"""Supernets with the weights that a run kept of an epoch."""
+"""Supernets with the weights that a run saved after an epoch."""
 
 import io
 import shutil
@@ -83,11 +83,11 @@ def test_the_state_of_the_optimizer_is_saved(tmp_path):
     few = {**FEW, "controller_steps": 4, "controller_learning_rate": 0.5}
     run = search(tmp_path / "run", optimizer="enas", epochs=2, keep_weights_every=1, **few)
     assert run.config["device"] == "cpu"
-    run.config["device"] = "cuda"  # a run of another machine
+    run.config["device"] = "cuda"  # a run from another machine
     methods = [method_of(run, epoch) for epoch in (1, 2, 2)]
     drawn = [[method.sample() for _ in range(20)] for method in methods]
     assert drawn[1] == drawn[2]
-    assert drawn[0] != drawn[1]  # the controller has learned in between
+    assert drawn[0] != drawn[1]  # the controller has changed in between
     assert [method.learns_to_sample for method in methods] == [True] * 3
     with pytest.raises(nb.InvalidInputError, match="choose one of 1, 2"):
         method_of(run, 3)

@@ -1,4 +1,4 @@
-"""Searches that cannot fit into memory are refused before anything is allocated or written."""
+"""Searches that exceed memory are refused before allocating or writing."""
 
 import pytest
 from tiny_search import TINY

@@ -19,7 +19,7 @@ PUBLISHED = {"optimizer": "gdas", "preset": "original", "images_per_half": 300, 
 def evaluated(
     state: SearchState, monkeypatch: pytest.MonkeyPatch, drawn: torch.Generator | None = None
 ) -> tuple[float, list[tuple[int, tuple]]]:
-    """The one-shot error, and of every pass of the supernet the number of images and what it was given."""
+    """The one-shot error, and for every forward pass the number of images and the mixing weights."""
     passes, real = [], Supernet.forward
 
     def forward(self, images, *mixing):
@@ -45,7 +45,7 @@ def test_every_batch_and_cell_gets_a_new_sample(batch_norm, monkeypatch):
     assert sum(images for images, _ in passes) >= 300
     assert all(len(mixing[0]) == state.options.own.draws == 9 for _, mixing in passes)
     edges = {cell["output_edges"].numpy().tobytes() for _, mixing in passes for cell in mixing[0]}
-    batches = len(passes) // (2 if batch_norm == "recalibrated" else 1)  # before each, a pass of the reference images
+    batches = len(passes) // (2 if batch_norm == "recalibrated" else 1)  # each after a pass of the reference images
     assert len(edges) == 9 * batches
     assert len({samples(mixing) for _, mixing in passes}) == batches
 

@@ -1,4 +1,4 @@
-"""--overwrite: a new search takes the folder of an old one, which is lost only once the new one has begun."""
+"""--overwrite: a new search replaces an old one, which is deleted only after the new one has started."""
 
 import json
 
@@ -147,7 +147,7 @@ def test_a_search_is_locked_while_it_is_moved_aside(old, monkeypatch):
 
 
 def test_a_failure_does_not_touch_the_folder_of_another_process(old):
-    """The other process has taken the place of the old search, and has not recorded an epoch yet."""
+    """The other process has replaced the old search and not yet recorded an epoch."""
     with pytest.raises(RuntimeError, match="mine"), overwriting.overwritten(old, overwrite=True):
         overwriting.put_back(old)
         assert not old.exists(), "of a running process"
@@ -180,7 +180,7 @@ nb.search(out=sys.argv[2], overwrite=True, console=Console(quiet=True), **{**eva
 
 
 def kill(moment, old):
-    """Kill the process of a search that replaces an old one."""
+    """Kill the process of a search while it replaces an old one."""
     assert_killed(DRIVER, old, moment, str(old), str(SMALL))
     assert len(list(old.parent.glob(".run.*.old"))) == 1
 

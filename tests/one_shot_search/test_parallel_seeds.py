@@ -1,4 +1,4 @@
-"""Seeds in worker processes: the same bits as one after the other, whatever is killed, interrupted or resumed."""
+"""Seeds in worker processes: bit-identical to sequential runs despite kills, interruptions and resuming."""
 
 import shutil
 import time

@@ -1,4 +1,4 @@
-"""Perturbed mixing weights: what they keep, how far they go, and that Λ does not notice."""
+"""Perturbed mixing weights: invariants, bounds, and no effect on Λ."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def test_perturbation_keeps_sums_zeros_and_lambda(space, kind, relaxation):
         assert not new.requires_grad
         assert torch.equal(new[old == 0], old[old == 0])
         moved = max(moved, (new - old).abs().max().item())
-    assert moved > 0.01 or relaxation == "single-path"  # whose weights are all 0 or 1, and so are their sums
+    assert moved > 0.01 or relaxation == "single-path"  # all its weights and their sums are 0 or 1
     assert all(torch.equal(value.detach(), parameters[key]) for key, value in state.method.parameters.items())
     assert all(value.grad is None for value in state.method.parameters.values())
     assert all(torch.equal(value, weights[name]) for name, value in state.net.state_dict().items())
@@ -49,12 +49,12 @@ def test_every_sample_of_a_forward_pass_is_perturbed(kind):
         clean = state.method.mixing()
     changed = Perturbation(state, 4)(clean, a_batch(state))
     assert changed.operations == clean.operations
-    for i in range(3 if kind == "random" else 1):  # the supernet has one cell, so the loss knows of one draw
+    for i in range(3 if kind == "random" else 1):  # the supernet has one cell, so the loss depends on one sample
         assert not torch.equal(changed.weights[i]["output_edges"], clean.weights[i]["output_edges"])
 
 
 def shares(n: int, seed: int) -> Mixing:
-    """Large weights, so that neither zero nor the sum's rescaling bounds what is seen of the change."""
+    """Large weights, so that neither clipping at zero nor rescaling hides the change."""
     return Mixing({"x": 100 + torch.rand(n, generator=generator(seed), dtype=torch.float64)})
 
 
@@ -116,7 +116,7 @@ def test_noise_is_determined_by_seed_and_epoch_and_differs_in_every_step():
 
 @st.composite
 def vectors(draw) -> tuple[torch.Tensor, torch.Tensor]:
-    """Shares of any kind, and others of the same length in their place."""
+    """Arbitrary clean weights and changed weights of equal length."""
     n = draw(st.integers(1, 6))
     clean = torch.tensor(draw(st.lists(st.floats(0, 1), min_size=n, max_size=n)), dtype=torch.float64)
     changed = torch.tensor(draw(st.lists(st.floats(-2, 2), min_size=n, max_size=n)), dtype=torch.float64)

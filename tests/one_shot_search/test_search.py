@@ -1,4 +1,4 @@
-"""Searches end to end on a tiny proxy: the record, determinism, a killed process, bad input."""
+"""Searches end to end on a tiny proxy: record, determinism, kills, bad input."""
 
 import json
 import os
@@ -98,7 +98,7 @@ def test_lambda_and_weights_both_change(unbroken):
     assert unbroken.lines[-1]["train_loss"] != unbroken.lines[1]["train_loss"]
 
 
-# A real process that kills itself with SIGKILL at a chosen moment: no handler, no clean-up.
+# A real process that sends itself SIGKILL at a chosen point: no handler, no clean-up.
 DRIVER = """
 import os, signal, sys
 from rich.console import Console
@@ -140,7 +140,7 @@ nb.search(out=out, console=Console(quiet=True), **options)
 
 
 def killed(moment: str, epoch: int, out: Path, **options) -> None:
-    """Search in a process of its own that dies at that moment."""
+    """Search in a separate process that is killed at this point."""
     assert_killed(DRIVER, out, moment, str(epoch), str(out), repr({**TINY, **options}))
 
 
@@ -325,7 +325,7 @@ def test_a_full_disk_is_reported_in_one_sentence_and_the_run_can_be_resumed(unbr
 
 
 def test_preset_corrected_never_uses_validation_images_of_nas_bench_101(tmp_path, monkeypatch):
-    """All of CIFAR-10's indices, tiny halves: every row that a search fetches is below 40,000."""
+    """With all indices of CIFAR-10 and tiny halves, every row fetched by a search is below 40,000."""
     from nasbench1shot1.images.image_set import ImageSet
 
     index, one = torch.arange(50_000), torch.zeros(1, 32, 32, 3, dtype=torch.uint8)
@@ -426,7 +426,7 @@ def test_damaged_records_are_reported_in_one_sentence_before_training_or_writing
     with pytest.raises(nb.DamagedFileError) as caught:
         _ = nb.load_run(folder).lines, nb.load_run(folder).summary
     assert "\n" not in str(caught.value)
-    if name != "summary.json":  # which a resumed search writes anew
+    if name != "summary.json":  # a resumed search rewrites it
         with pytest.raises(nb.DamagedFileError):
             nb.search(resume=folder, epochs=5, console=Console(quiet=True))
         assert (folder / name).read_bytes() == damage
@@ -449,7 +449,7 @@ def test_two_processes_cannot_write_to_the_same_run(unbroken, tmp_path):
 
 def test_a_search_restores_the_number_of_threads(tmp_path):
     before = torch.get_num_threads()
-    torch.set_num_threads(3)  # the search takes one: several that share a busy core wait for one another
+    torch.set_num_threads(3)  # one thread: several threads on a busy core would wait for one another
     try:
         search(tmp_path / "run", epochs=1)
         assert torch.get_num_threads() == 3

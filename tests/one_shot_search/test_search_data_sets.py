@@ -18,7 +18,7 @@ from nasbench1shot1.supernets.presets import PRESETS
 
 
 def write_images(path: Path, classes: int, side: int, **arrays: object) -> Path:
-    """Three images of every class, of which the last two are test images."""
+    """Three images per class; the last two are test images."""
     labels = np.arange(3 * classes) % classes
     images = np.random.default_rng(0).integers(0, 256, (len(labels), side, side, 3), np.uint8)
     np.savez(path, images=images, labels=labels, is_test=np.arange(len(labels)) >= classes, **arrays)

@@ -1,4 +1,4 @@
-"""Folders of several seeds open as a record of their own."""
+"""Folders of several seeds open as a group record."""
 
 import json
 

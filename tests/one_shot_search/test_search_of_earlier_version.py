@@ -1,4 +1,4 @@
-"""Searches that earlier versions started: their options, facts and fields lack what was added since."""
+"""Searches started by earlier versions, without later options, facts and fields."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ FEW = {
 
 
 def made_earlier(folder: Path) -> None:
-    """Remove what versions before nb201 did not write."""
+    """Remove everything that versions before nb201 did not write."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     for line in lines:
         del line["other_datasets"]
@@ -48,7 +48,7 @@ def test_a_search_of_a_version_without_nesterov_and_data_sets_is_resumed(tmp_pat
 
 
 def with_earlier_names(folder: Path) -> None:
-    """Write a search as the versions did that abbreviated "validation" in the names of fields."""
+    """Rewrite a search like versions that abbreviated "validation" in field names."""
     text = (folder / "metrics.jsonl").read_text()
     for current, earlier in (("validation_error", "valid_error"), ("validation_regret", "valid_regret")):
         text = text.replace(current, earlier)

@@ -1,4 +1,4 @@
-"""Where an option of a search gets its value from: the layers of defaults, and the options of one optimizer alone."""
+"""Sources of option values: layers of defaults, and options of a single optimizer."""
 
 from dataclasses import MISSING, dataclass, fields
 
@@ -164,7 +164,7 @@ def test_an_option_of_another_method_is_refused(optimizer, option, sentence):
 
 @dataclass(frozen=True, kw_only=True)
 class Undecided(Hyperparameters):
-    """With an option that has no default."""
+    """An optimizer with an option without a default."""
 
     width: int
     """How wide."""
@@ -181,7 +181,7 @@ def test_a_user_option_without_a_default_is_refused_in_one_sentence():
 
 @dataclass(frozen=True, kw_only=True)
 class Colliding(Hyperparameters):
-    """With an option that every search has."""
+    """An optimizer with an option that every search has."""
 
     epochs: int = 3
     """How many."""
@@ -253,7 +253,7 @@ def test_bad_values_are_refused_in_one_sentence_and_write_nothing(tmp_path, opti
 
 @dataclass(frozen=True, kw_only=True)
 class Listed(Hyperparameters):
-    """With an option of a type that no command line could fill."""
+    """An optimizer with an option whose type the command line cannot parse."""
 
     widths: tuple[int, ...] = (1, 2)
     """How wide."""

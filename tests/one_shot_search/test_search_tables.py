@@ -1,4 +1,4 @@
-"""Which tables a search takes: one that lacks cells of the space is refused before anything is trained."""
+"""Tables accepted by a search: missing cells are reported before training."""
 
 from unittest.mock import patch
 
@@ -14,7 +14,7 @@ from nasbench1shot1.tables.table import Table
 
 
 def table_of(cells: list[nb.Cell]) -> Table:
-    """A table of some cells that lists no space."""
+    """A table of some cells without a list of spaces."""
     columns = {
         "hash": np.array([list(bytes.fromhex(cell.hash)) for cell in cells], np.uint8),
         "cell": np.array([cell.encoding for cell in cells], np.uint64),
@@ -36,7 +36,7 @@ def table_of(cells: list[nb.Cell]) -> Table:
 
 
 def opened(table: Table, space: str, reference: Reference | None = None) -> Table:
-    """What a search on a space opens where its table is this one."""
+    """Open this table as a search on a space does."""
     with patch("nasbench1shot1.tables.space_table.load_table", lambda path: table):
         return table_of_search(SearchConfig(space=space, reference=reference))
 

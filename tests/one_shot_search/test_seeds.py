@@ -1,4 +1,4 @@
-"""Groups of seeds: checked before anything is written, and resumed from a record that is what was written."""
+"""Groups of seeds: input is checked before writing, and the record is checked on resuming."""
 
 import json
 from io import StringIO

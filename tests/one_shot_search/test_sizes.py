@@ -1,4 +1,4 @@
-"""The size of a supernet, counted without building it, against supernets that are built."""
+"""The size of a supernet, computed without building it, compared with built supernets."""
 
 import pytest
 import torch

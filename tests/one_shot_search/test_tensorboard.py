@@ -1,4 +1,4 @@
-"""--tensorboard: event files that TensorBoard reads, whether or not the search was resumed, and the same search."""
+"""--tensorboard: readable event files, also for resumed searches, without changing the search."""
 
 import sys
 
@@ -27,7 +27,7 @@ def read(run):
 
 
 def assert_shows(run):
-    """Every epoch of these fields is there once, at its own step, with the recorded value."""
+    """Assert that every epoch of these fields occurs once, at its step, with the recorded value."""
     events = read(run)
     for name in FIELDS:
         tag = f"{name.rpartition('_')[2]}/{name}"
@@ -61,7 +61,7 @@ def test_a_resumed_search_shows_every_epoch_once(tmp_path, capsys):
 
 
 class FullDisk:
-    """A writer of events whose last lines do not fit."""
+    """An event writer whose disk is full at the last lines."""
 
     def close(self):
         raise OSError(28, "No space left on device")

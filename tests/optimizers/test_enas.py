@@ -1,4 +1,4 @@
-"""ENAS: what its controller learns, from which images, and that its published quirks are switches of the preset."""
+"""ENAS: the controller's training and images, and published quirks as switches of the preset."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ MAX_POOL = 2
 
 
 class Judge:
-    """Stands in for the shared weights: the more max-pooling, the better."""
+    """Replacement for shared weights: more max-pooling is better."""
 
     batch_size = 8
 
@@ -69,7 +69,7 @@ def test_the_controller_learns_from_one_batch_of_the_architecture_half_per_step(
     method.end_epoch(judge)
     after = (probabilities(method) * rewards).sum().item()
     assert before == pytest.approx(1 / 3, abs=0.01)
-    assert after > 0.5  # the tanh lets no operation come more often than in 0.576 of the draws
+    assert after > 0.5  # the tanh bounds the probability of an operation by 0.576
     assert method.baseline == pytest.approx(100 * after, abs=15)  # percent
     assert [count for count, _ in judge.asked] == [1] * 200
     assert all(len(rows) == judge.batch_size and rows.min() >= 100 for _, rows in judge.asked)
@@ -105,7 +105,7 @@ def test_training_and_selection_use_draws_of_the_current_controller():
     late = [method.mixing().path for _ in range(100)]
     pooled = [np.mean([np.equal(arch.operations, MAX_POOL).mean() for arch in drawn]) for drawn in (early, late)]
     assert pooled[0] < 0.45
-    assert pooled[1] > pooled[0] + 0.1  # none of those that were drawn in advance before the controller learned
+    assert pooled[1] > pooled[0] + 0.1  # no architecture drawn in advance by the earlier controller
     assert method.architecture().operations == (MAX_POOL, MAX_POOL)
     assert judge.asked[0][0] <= 30
     assert method.evaluation_mixing().path == method.architecture()
@@ -120,7 +120,7 @@ def test_a_restored_state_continues_bit_for_bit():
     method.choose(judge)
     other = enas(seed=9, controller_steps=10)
     other.begin_epoch(1, 2, generator(5))
-    other.mixing()  # what it drew in advance must not survive
+    other.mixing()  # architectures drawn in advance must be discarded
     state = method.state_dict()
     other.load_state_dict(state)
     assert other.architecture() == method.architecture()
@@ -133,7 +133,7 @@ def test_a_restored_state_continues_bit_for_bit():
 
 
 def enas_draw(state) -> nb.Architecture:
-    """The first draw of the second epoch by a controller of that state, which later steps must not have changed."""
+    """The first draw of epoch 2 by a controller in this saved state, which later steps must not change."""
     third = enas(seed=3)
     third.load_state_dict(state)
     third.begin_epoch(2, 2, generator(2))

@@ -1,4 +1,4 @@
-"""ENAS's controller: its probabilities are exact, its draws follow them, and it needs no word of any one space."""
+"""ENAS's controller: exact probabilities, draws that follow them, and independence of the search space."""
 
 import math
 from itertools import permutations
@@ -71,7 +71,7 @@ def test_the_controllers_probabilities_of_all_decisions_sum_to_one(seed):
     assert len(scored.architectures) == 3 * 2 * 3 * 6
     assert len(set(scored.architectures)) == 3 * 2 * 3 * 3 == len(TINY)
     probability = scored.log_probability.exp()
-    assert probability.max() > 2 / len(probability)  # the case is not a trivial one
+    assert probability.max() > 2 / len(probability)  # the case is not trivial
     assert probability.sum().item() == pytest.approx(1)
     mean_entropy = (probability * scored.entropy).sum().item()
     assert mean_entropy == pytest.approx(-(probability * scored.log_probability).sum().item())
@@ -159,7 +159,7 @@ def test_scores_are_bounded_more_tightly_for_operations_than_for_inputs():
 
 
 class Edges(ChoiceBlockSpace):
-    """A space of other choices: three edges, one matrix, one operation each, the first in two places."""
+    """A space with other choices: three edges in one matrix, one operation each, the first used twice."""
 
     operation_key = "edges"
 

@@ -1,4 +1,4 @@
-"""The pages of the optimizers: their tables are the code's, and a method is the sum of its options."""
+"""Pages of the optimizers: tables agree with the code, and a method is defined by its options."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ TINY = {"scale": "quick", "epochs": 3, "channels": 4, "cells": 1, "images_per_ha
 
 
 def rows(page: str, first: str) -> list[list[str]]:
-    """The cells of the table whose header begins with `first`, header first; backquotes removed."""
+    """Rows of the table whose header starts with `first`, including the header, without backquotes."""
     lines = (CHECKOUT / "docs" / page).read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(first))
     table = [line for line in lines[start:] if not line.startswith("|---")]

@@ -1,4 +1,4 @@
-"""Random search with weight sharing: what it draws, and how it selects by the shared weights."""
+"""Random search with weight sharing: draws, and selection by shared weights."""
 
 from collections import Counter
 
@@ -73,7 +73,7 @@ def test_if_candidates_are_fewer_than_finalists_all_become_finalists():
 
 @pytest.mark.parametrize("hyperparameters", [{}, {"finalists": 1}, {"candidates": 20, "candidate_batches": 100}])
 def test_the_announced_number_of_images_is_scored(hyperparameters):
-    space = nb.search_space("s3")  # so large that hardly a candidate is drawn twice
+    space = nb.search_space("s3")  # so large that duplicate candidates are rare
     made, judge = method(space, **hyperparameters), Judge(space)
     made.choose(judge)
     asked = sum(len(architectures) * (HALF if rows is None else len(rows)) for architectures, rows in judge.asked)

@@ -1,4 +1,4 @@
-"""Relaxations: their distributions, their gradients, and how seldom they look at the device."""
+"""Relaxations: distributions, gradients, and the number of copies to the host."""
 
 from collections import Counter
 from itertools import combinations, permutations
@@ -17,11 +17,11 @@ from nasbench1shot1.optimizers.gradient import GradientHyperparameters, Gradient
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS, perturbed
 
 DRAWS = 2000
-LEAST_P = 1e-3  # of a test of frequencies; the draws are those of a fixed seed
+LEAST_P = 1e-3  # for tests of frequencies; the seed of the draws is fixed
 
 
 def spread(space, seed: int = 0, size: float = 1.0) -> dict[str, Tensor]:
-    """Λ of some spread, as leaves."""
+    """Spread-out Λ as leaf tensors."""
     drawn = generator(seed)
     return {
         key: (size * torch.randn(shape, generator=drawn, dtype=torch.float64)).requires_grad_()
@@ -113,7 +113,7 @@ def test_operations_are_drawn_from_the_softmax_of_lambda_at_every_temperature(re
 
 
 def probability(weights: np.ndarray, taken: tuple[int, ...]) -> float:
-    """Of drawing this set one after another, each time in proportion to the weights of those that are left."""
+    """Probability of drawing this set without replacement, each time in proportion to the remaining weights."""
     total = 0.0
     for order in permutations(taken):
         product, left = 1.0, weights.sum()
@@ -151,7 +151,7 @@ def test_backward_uses_the_gradient_of_the_soft_weights(relaxation):
 
 @pytest.mark.parametrize("temperature", [0.5, 4.0])
 def test_gradients_of_operations_that_were_not_sampled(temperature):
-    """Its weights: no gradient at all. Its Λᵢ: -g pₛ pᵢ / τ, by the softmax it shares with the sampled one, s."""
+    """Its weights get no gradient; its Λᵢ gets -g pₛ pᵢ / τ through the softmax shared with the sampled operation s."""
     net, batch = small("s1").double(), tiny_batch(side=16)
     parameters = spread(net.space, size=0.3)
     noisy = perturbed(parameters, generator(2))
@@ -185,7 +185,7 @@ WAITING = (
 
 
 class OnDevice(Tensor):
-    """As if on a GPU: `seen` lists what brought it, or an answer about it or its like, to the host."""
+    """Imitates a GPU tensor: `seen` lists the calls that copied values of it to the host."""
 
     seen: ClassVar[list[str]] = []
 

@@ -1,4 +1,4 @@
-"""SETN: what its weights train on, what Λ learns, and which architectures are candidates."""
+"""SETN: training of weights and Λ, and candidate architectures."""
 
 from collections import Counter
 from itertools import islice
@@ -22,7 +22,7 @@ S1 = nb.search_space("s1")
 
 
 def method(space=S1, seed: int = 0, spread: float = 1.0, **hyperparameters) -> SETN:
-    """One whose Λ is spread out: as it starts, all candidates are nearly even."""
+    """A method with spread-out Λ; initially Λ is almost uniform."""
     made = SETN(space, SETNHyperparameters(**hyperparameters), generator(seed), torch.device("cpu"))
     with torch.no_grad():
         for value in made.parameters.values():
@@ -52,7 +52,7 @@ def test_draws_equal_those_of_random_ws():
 
 
 def test_lambda_takes_the_first_order_step_of_darts():
-    """Given equal weights: DARTS's pass computes the same mixture of all operations."""
+    """With equal weights, the forward pass of DARTS computes the same mixture of all operations."""
     moved = []
     for optimizer in ("setn", "darts"):
         state = tiny_state(optimizer=optimizer)

@@ -1,4 +1,4 @@
-"""The temperature of a relaxation over a search: corrected, and as GDAS's published code lets it fall."""
+"""Temperature schedule of a relaxation: corrected, and as in GDAS's published code."""
 
 import numpy as np
 import pytest

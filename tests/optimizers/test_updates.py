@@ -1,4 +1,4 @@
-"""The gradient of Λ, first and second order, against an exactly unrolled step of the weights."""
+"""First- and second-order gradients of Λ, compared with an exactly unrolled weight step."""
 
 import copy
 
@@ -20,7 +20,7 @@ RATE, MOMENTUM, DECAY = 0.3, 0.9, 0.05
 
 
 class Unrolled:
-    """A tiny supernet in float64 between two steps, and what an optimizer may use of it."""
+    """A tiny supernet in float64 between two steps, with the interface for optimizers."""
 
     def __init__(self, momentum: float = MOMENTUM) -> None:
         self.net = small(SMALL_SPACE, channels=2, cells=1).double().train()
@@ -43,7 +43,7 @@ class Unrolled:
         return SearchStep(self.loss, self.loss_at, weights, tiny_batch(seed=1), tiny_batch(seed=2), self.sgd)
 
     def exact(self, step: SearchStep, mixing: Mixing) -> list[Tensor]:
-        """∂/∂mixing of the validation loss after one step of SGD, PyTorch's formula written out, by autograd alone."""
+        """∂/∂mixing of the validation loss after one SGD step (PyTorch's formula written out), by autograd."""
         weights = {name: weight.detach().requires_grad_() for name, weight in step.weights.items()}
         loss = self.loss_at(weights, mixing, step.weight_batch)
         gradients = torch.autograd.grad(loss, list(weights.values()), create_graph=True, allow_unused=True)
@@ -93,7 +93,7 @@ def test_second_order_equals_the_gradient_through_one_exact_step(relaxation, mom
     of_first_order = distance(updates.first_order(step, mixing, tensors), right)
     assert of_first_order > 0.1 * size(right)
     published = distance(updates.second_order(step, mixing, tensors), right)
-    assert published < 0.6 * of_first_order  # the rest is kinks of ReLU between the two passes
+    assert published < 0.6 * of_first_order  # the remaining difference comes from ReLU kinks between the two passes
     errors = []
     for length in (1e-5, 1e-6):
         monkeypatch.setattr(updates, "FINITE_DIFFERENCE", length)
@@ -135,7 +135,7 @@ def test_the_search_state_is_unchanged_and_no_model_is_copied(update, monkeypatc
     running = {name: buffer.clone() for name, buffer in state.net.named_buffers()}
     updates.UPDATES[update](state.step(*batches), mixing.with_tensors(iter(tensors)), tensors)
     kept = [*state.net.named_parameters()]
-    if update == "second-order":  # the first-order pass is a plain one of the supernet, which moves them
+    if update == "second-order":  # the first-order pass is a normal forward pass, which updates them
         assert all(torch.equal(buffer, running[name]) for name, buffer in state.net.named_buffers())
     assert all(torch.equal(weight, frozen[0][name]) for name, weight in kept)
     now = state.weight_optimizer.state_dict()
@@ -182,7 +182,7 @@ def test_a_pass_at_other_weights_does_not_change_buffers_of_third_party_layers()
 
 
 def test_bfloat16_does_not_affect_the_second_order_gradient():
-    """The weights between whose losses it takes differences lie closer together than bfloat16 resolves."""
+    """The finite differences use weights that are closer together than the resolution of bfloat16."""
     gradients = []
     for precision in ("float32", "bfloat16"):
         state = tiny_state(precision=precision)

@@ -1,4 +1,4 @@
-"""The generator, compared with hpbandster's and with statsmodels, and where those fail."""
+"""The generator compared with hpbandster and statsmodels, and cases in which these fail."""
 
 import warnings
 
@@ -87,7 +87,7 @@ def test_proposals_are_valid_and_acquisitions_are_never_nan(first_is_conditional
         generator.new_result(job(configuration, data.draw(losses)))
     for number in range(2):
         proposed, info = generator.get_config(1, (1, 0, number))
-        Configuration(space, values=proposed)  # raises if it is not legal
+        Configuration(space, values=proposed)  # raises if it is not valid
         assert info == {"model_based_pick": True}
         assert (proposed["fixed"], proposed["only"]) == (7, "one")
         assert {type(value) for value in proposed.values()} <= {int, float, str, bool}

@@ -1,4 +1,4 @@
-"""Hyperband's plan, compared with hpbandster's own."""
+"""Hyperband's plan compared with hpbandster."""
 
 import warnings
 
@@ -17,7 +17,7 @@ from nasbench1shot1.proposers.brackets import Brackets
 
 
 def hpbandsters(kind, minimum, maximum, eta, iteration):
-    """The plan of one of hpbandster's masters, made without starting its threads."""
+    """The plan of an hpbandster master, computed without starting its threads."""
     master = kind.__new__(kind)
     master.eta, master.max_budget = eta, maximum
     master.max_SH_iter = -int(np.log(minimum / maximum) / np.log(eta)) + 1
@@ -39,7 +39,7 @@ def test_the_study_of_the_paper_has_280_trials():
 
 @given(st.integers(1, 60), st.integers(0, 4), st.integers(2, 4), st.integers(0, 9))
 def test_plans_agree_with_hpbandster(minimum, powers, eta, iteration):
-    maximum = minimum * eta**powers + 1  # exact powers are where its logarithm can lose a budget
+    maximum = minimum * eta**powers + 1  # for exact powers, its logarithm can lose a budget
     brackets = Brackets(minimum, maximum, eta, 10)
     assert list(brackets.plan(iteration)) == hpbandsters(BOHB, minimum, maximum, eta, iteration)
     at_maximum = Brackets(minimum, maximum, eta, 10, only_maximum=True)

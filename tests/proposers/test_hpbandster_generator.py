@@ -1,4 +1,4 @@
-"""hpbandster's densities of categories, compared with statsmodels', and how a candidate is chosen from them."""
+"""hpbandster's densities of categories compared with statsmodels, and the choice of a candidate."""
 
 import warnings
 from math import inf, nan
@@ -45,10 +45,10 @@ def test_a_bandwidth_above_1_can_make_the_density_negative():
     ("good", "bad", "expected"),
     [
         ([1.0, 2.0, 4.0], [1.0, 1.0, 1.0], 2),
-        ([1.0, 2.0, 2.0], [1.0, 1.0, 1.0], 1),  # the first of equal ones
+        ([1.0, 2.0, 2.0], [1.0, 1.0, 1.0], 1),  # the first of equal candidates
         ([-1.0, 1.0], [1.0, 2.0], 1),  # a negative good density counts as 1e-32
         ([1.0, 2.0], [1.0, -5.0], 1),
-        ([1.0, 1.0, 9.0], [1.0, inf, 1.0], 1),  # an infinite ratio is taken at once
+        ([1.0, 1.0, 9.0], [1.0, inf, 1.0], 1),  # a candidate with infinite ratio is accepted at once
         ([1.0, 1.0], [2.0, nan], 1),
         ([1.0, inf], [1.0, 1.0], 1),
         ([nan, nan], [1.0, 1.0], None),

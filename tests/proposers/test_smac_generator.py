@@ -1,4 +1,4 @@
-"""SMAC's proposals: determined by seed, identity and observations, legal, and better than random ones."""
+"""SMAC's proposals: determined by seed, identity and observations, valid, and better than random."""
 
 import numpy as np
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, ForbiddenEqualsClause, OrdinalHyperparameter
@@ -37,7 +37,7 @@ def test_seed_identity_and_observations_determine_a_proposal(tmp_path, monkeypat
     assert [again.get_config(1, identity) for identity in ((1, 0, 1), (1, 0, 0))] == proposed[::-1]
     assert told(space, observations, seed=1).get_config(1, (1, 0, 1)) != proposed[1]
     assert (np.random.get_state()[1] == before).all()  # noqa: NPY002
-    assert not list(tmp_path.iterdir())  # SMAC writes its own files elsewhere, and they are gone
+    assert not list(tmp_path.iterdir())  # SMAC writes its files elsewhere, and they are deleted
 
 
 def test_proposals_agree_with_smacs_default_forest(monkeypatch):
@@ -94,7 +94,7 @@ def test_proposals_are_valid():
     for number in range(2):
         proposed, info = generator.get_config(1, (1, 0, number))
         assert info == {"model_based_pick": True}
-        Configuration(space, values=proposed)  # raises if it is not legal
+        Configuration(space, values=proposed)  # raises if it is not valid
         assert {type(value) for value in proposed.values()} <= {int, float, str, bool}
 
 

@@ -1,4 +1,4 @@
-"""Trainings of sampled architectures, each alone: what is trained, with which random numbers, and how it is resumed."""
+"""Separate trainings of sampled architectures: trained weights, random numbers and resuming."""
 
 import shutil
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_samples_are_distinct_and_larger_samples_extend_smaller_ones():
 
 
 def test_the_sample_is_uniform_over_all_architectures_with_loose_ends():
-    """The mean of 2,000 uniform numbers between 0 and 1 has the standard deviation 0.29 / √2000."""
+    """The mean of 2,000 uniform numbers in [0, 1] has standard deviation 0.29 / √2000."""
     state = state_of(space="s1", architectures=2000)
     indices = [state.space.index(arch) / len(state.space) for arch in state.architectures]
     assert abs(np.mean(indices) - 0.5) < 5 * 0.29 / 2000**0.5
@@ -58,7 +58,7 @@ def test_every_line_belongs_to_its_architecture(unbroken):
 
 
 def test_an_epoch_equals_a_plain_loop_over_the_same_batches():
-    """SGD with momentum and weight decay, gradient clipping, the cosine and the error, written out once more."""
+    """SGD with momentum and weight decay, gradient clipping, cosine schedule and error, implemented independently."""
     state, number = state_of(weight_decay=0.01, grad_clip=0.5), 2
     net, arch, config = state.network(number), state.architectures[2], state.config
     velocities, errors, losses = {}, [], []
@@ -89,7 +89,8 @@ def test_an_epoch_equals_a_plain_loop_over_the_same_batches():
     assert config.momentum == 0.9
     epochs = list(loop.train_one(state, number))
     assert [epoch.train_loss for epoch in epochs] == pytest.approx(losses, rel=1e-4)
-    assert [epoch.validation_error for epoch in epochs] == pytest.approx(errors, abs=1.5 / 40)  # an image may tie
+    # logits of an image may tie
+    assert [epoch.validation_error for epoch in epochs] == pytest.approx(errors, abs=1.5 / 40)
     assert losses[1] != losses[0]
 
 
@@ -102,7 +103,7 @@ def test_the_schedule_equals_the_schedule_of_a_search():
 
 
 def test_validation_uses_the_running_statistics_of_the_network():
-    """With a learning rate of 0, training moves these statistics and nothing else."""
+    """With a learning rate of 0, training changes only these statistics."""
     logits = []
     for momentum in (0.0, 1.0):
         state = state_of(batch_norm_momentum=momentum)
@@ -137,7 +138,7 @@ def test_the_training_of_an_architecture_depends_only_on_its_index_and_the_seed(
     assert [epoch.train_loss for epoch in other] != unbroken.lines[3]["train_losses"]
 
 
-# A real process that kills itself with SIGKILL at a chosen moment: no handler, no clean-up.
+# A real process that sends itself SIGKILL at a chosen point: no handler, no clean-up.
 DRIVER = """
 import os, signal, sys
 from killed_run import assert_killed
@@ -270,6 +271,6 @@ def test_bad_input_is_refused_and_writes_nothing(tmp_path, options, sentence):
 
 
 def test_the_estimate_grows_with_the_work():
-    """A thousand times the epochs takes longer, however busy the machine is while steps are timed."""
+    """A thousand times as many epochs take longer, however busy the machine is during timing."""
     short, long = (seconds_per_architecture(proxy_config({**TINY, **SIZE, "epochs": n})) for n in (1, 1000))
     assert 0 < short < long

@@ -1,4 +1,4 @@
-"""The record of a loop of one's own: what is written, read, compared, resumed and refused."""
+"""Records of a user's own loop: writing, reading, comparing, resuming and refusals."""
 
 import json
 import signal
@@ -107,7 +107,7 @@ def test_after_an_error_recording_continues_where_it_stopped(tmp_path):
 
     with pytest.raises(KeyboardInterrupt) as stop:
         interrupted()
-    assert type(stop.value) is KeyboardInterrupt  # no command can resume somebody else's loop
+    assert type(stop.value) is KeyboardInterrupt  # no command can resume a user's own loop
     with pytest.raises(nb.UserError, match=r"is not finished: continue with nb\.Recorder\.resume"):
         _ = nb.load_run(tmp_path / "own").summary
     with nb.Recorder.resume(tmp_path / "own", after_epoch=0) as recorder:

@@ -1,4 +1,4 @@
-"""Records that were damaged after they were written: every reader says so in one sentence, and nothing is invented."""
+"""Records damaged after writing: every reader reports this in one sentence and invents nothing."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def without_last_line(text: str) -> str:
 
 
 def changed(**fields):
-    """Another value of some fields in the last line."""
+    """Change the values of some fields in the last line."""
 
     def change(text: str) -> str:
         *lines, last = text.splitlines()
@@ -163,7 +163,7 @@ def test_a_damaged_configuration_is_refused(folder, change):
 
 
 def test_folders_without_sections_kind_and_digests_are_read_and_resumed(folder):
-    """As versions before these wrote them."""
+    """Rewrite the folder like versions without these fields."""
     path = folder / "config.json"
     content = json.loads(path.read_text())
     flat = {**content.pop("options"), **content.pop("optimizer_options"), **content}

@@ -1,4 +1,4 @@
-"""The lock of a folder: one process at a time, here or on another machine, and none that a dead process holds."""
+"""Folder locks: one process at a time on any machine, and take-over from dead processes."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ with locked(Path(sys.argv[1])):
 
 
 def holder(folder: Path) -> "subprocess.Popen[str]":
-    """Another process, once it holds the lock."""
+    """Start another process and wait until it holds the lock."""
     command = [sys.executable, "-c", HOLD, str(folder)]
     path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=path)
@@ -49,7 +49,7 @@ def test_a_lock_of_a_live_process_is_respected_and_of_a_killed_one_taken_over(tm
 
 
 def on_another_machine(folder: Path) -> None:
-    """Rewrite the lock as if its holder ran elsewhere: its process cannot be looked at from here."""
+    """Rewrite the lock as if its holder ran on another machine, where its process cannot be checked."""
     text = (folder / LOCK).read_text()
     [host] = [line for line in text.splitlines() if line.startswith("host=")]
     (folder / LOCK).write_text(text.replace(host, "host=elsewhere"))
@@ -66,7 +66,7 @@ def test_a_stale_lock_from_another_machine_is_taken_over(tmp_path, monkeypatch):
 
 
 def holder_with_lease(folder: Path) -> "subprocess.Popen[str]":
-    """A holder with the shorter lease of this test."""
+    """Hold the lock with the shorter lease of this test."""
     script = HOLD.replace("with locked", "from nasbench1shot1.runs import lock\nlock.LEASE = 0.5\nwith locked")
     command = [sys.executable, "-c", script, str(folder)]
     path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
@@ -85,7 +85,8 @@ def test_a_missing_folder_is_created_or_named_in_the_error(tmp_path):
         locked(tmp_path / "file"),
     ):
         pass
-    assert not isinstance(caught.value, nb.InvalidInputError)  # which tells that another process holds the lock
+    # InvalidInputError means that another process holds the lock
+    assert not isinstance(caught.value, nb.InvalidInputError)
 
 
 def test_a_full_disk_is_reported(tmp_path, monkeypatch):
@@ -114,7 +115,7 @@ def test_a_process_that_lost_its_lock_stops_writing(tmp_path, monkeypatch):
     held.check()
     (tmp_path / LOCK).unlink()  # as when another machine took it
     with pytest.raises(nb.UserError, match="another process has taken over"):
-        while True:  # until the next refresh notices
+        while True:  # until the next refresh detects it
             held.check()
             time.sleep(0.01)
     held.release()

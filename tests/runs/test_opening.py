@@ -52,7 +52,7 @@ class Theirs(DARTS):
 
 @pytest.fixture
 def theirs(run, tmp_path, monkeypatch) -> tuple[Path, Path]:
-    """A run whose configuration names somebody's module, and the file that importing the module makes."""
+    """A run whose configuration names a third-party module, and the file that importing it would create."""
     mark = tmp_path / "imported"
     (tmp_path / "their_module.py").write_text(MODULE.format(mark=str(mark)))
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,4 +1,4 @@
-"""Runs that are started in the same folder at the same time: one wins, the others say so, and nothing is mixed."""
+"""Concurrent runs in one folder: one wins, the others are refused, and nothing is mixed."""
 
 import json
 import time

@@ -33,11 +33,11 @@ def hexadecimal(hashes: NDArray[np.uint8]) -> list[str]:
     return [bytes(row).hex() for row in hashes]
 
 
-# What they are ---------------------------------------------------------------------------------------------------
+# The enumerated cells --------------------------------------------------------------------------------------------
 
 
 def test_s1_agrees_with_hashing_every_encoding(s1_cells: DistinctCells) -> None:
-    """All 14,580 encodings; of equal cells the first without loose ends stands."""
+    """Hash all 14,580 encodings; the first without loose ends represents equal cells."""
     space = space_named("s1")
     of_every_encoding = [arch.cell.hash for arch in space.architectures("loose_ends")]
     first: dict[str, int] = {}
@@ -61,7 +61,7 @@ def test_small_spaces_agree_with_isomorphism_by_networkx(n_parents: tuple[int, .
 
 
 def coarse(graph: "networkx.DiGraph[int]") -> object:
-    """Equal for isomorphic graphs, so that few need to be compared."""
+    """An invariant of isomorphic graphs, so that few pairs need to be compared."""
     return tuple(sorted((graph.nodes[v]["op"], graph.in_degree(v), graph.out_degree(v)) for v in graph))
 
 
@@ -85,11 +85,11 @@ def test_every_wiring_prunes_to_a_cell_within_the_limits(name: str) -> None:
         matrix = pruned_matrix(wiring)
         cell = Cell(matrix, ["input", *["maxpool3x3"] * len(live_blocks(wiring)), "output"])
         assert cell.is_valid
-        assert cell.matrix.shape == matrix.shape  # pruned already
+        assert cell.matrix.shape == matrix.shape  # already pruned
 
 
 def test_the_real_sample_contains_the_expected_share_of_hashes(real_cells: Path) -> None:
-    """The sample holds about 6.5 % of each space's cells, its README says; a wrong hash would never be in it."""
+    """The sample contains about 6.5 % of the cells of each space (see its README), and no wrong hash."""
     with np.load(real_cells, allow_pickle=False) as real:
         known = {bytes(row) for row in real["hash"]}
     for name in ("s1", "s2", "s3"):
@@ -133,7 +133,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def enumerations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The spaces that were enumerated, in order."""
+    """The enumerated spaces, in order."""
     done: list[str] = []
     enumerate_space = module._enumerate
 
@@ -159,7 +159,7 @@ def test_cells_are_enumerated_once_then_read_from_the_cache(
         assert_same(distinct_cells(space_named("s1")), s1_cells)
     assert enumerations == ["s1"]
     assert cache.is_file()
-    assert [path.name for path in cache.parent.iterdir()] == [cache.name]  # nothing half-written beside it
+    assert [path.name for path in cache.parent.iterdir()] == [cache.name]  # no partial file next to it
 
 
 @pytest.mark.parametrize("damage", ["empty", "random", "truncated", "one bit", "text", "npy", "folder"])

@@ -1,4 +1,4 @@
-"""Choices as integers, and mutations without all neighbours, against their plain definitions."""
+"""Choices as integers, and mutation without listing neighbours, compared with plain definitions."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ Draw = Callable[[np.random.Generator], nb.Architecture]
 
 
 class Scripted(np.random.Generator):
-    """A generator of which `random` returns given numbers."""
+    """A generator whose `random` returns given numbers."""
 
     def __init__(self, numbers: Sequence[float]) -> None:
         super().__init__(np.random.PCG64(0))
@@ -99,7 +99,7 @@ def default_from_values(name: str, values: Any) -> nb.Architecture:
 
 
 class NumberedSpace(ChoiceBlockSpace):
-    """A space that another package could have, with a hyperparameter of another kind."""
+    """A third-party space with a hyperparameter of another kind."""
 
     variables, values_of, from_values = Configurable.variables, Configurable.values_of, Configurable.from_values
 
@@ -132,7 +132,7 @@ def test_a_space_of_other_hyperparameters_must_override_the_default(kind: Any, k
 
 
 def test_a_mutation_is_selected_by_the_index_of_the_neighbour(space: nb.SearchSpace) -> None:
-    """All neighbours, each from an equally large interval; numbers of invalid encodings are drawn again."""
+    """Every neighbour has an equal interval; numbers of invalid encodings are redrawn."""
     for arch in drawn(space, 3):
         neighbours = space.neighbours(arch)
         n_moves = {"nb101": 31, "nb101-mini": 23}.get(space.name, len(neighbours))
@@ -144,7 +144,7 @@ def test_a_mutation_is_selected_by_the_index_of_the_neighbour(space: nb.SearchSp
 
 
 def chi_square_pvalue(draw: Draw, expected: dict[nb.Architecture, float], n: int) -> float:
-    """Of n draws against their probabilities; a draw of anything else fails."""
+    """Chi-squared test of n draws against their probabilities; any other draw fails."""
     rng = np.random.default_rng(11)
     found = Counter(draw(rng) for _ in range(n))
     assert set(found) <= set(expected)

@@ -1,4 +1,4 @@
-"""The whole of NAS-Bench-101: known counts, real hashes, canonical form against MD5, both readings of "valid"."""
+"""The full NAS-Bench-101 space: known counts, real hashes, canonical form and MD5, both readings of "valid"."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def space() -> NASBench101Space:
 
 @pytest.fixture(scope="module")
 def cells(space: NASBench101Space) -> DistinctCells:
-    """Hashed once in a session of tests, which takes half a minute."""
+    """Hash all cells once per test session, which takes half a minute."""
     return space.distinct_cells
 
 
@@ -129,7 +129,7 @@ def test_canonical_form_and_md5_agree_on_the_whole_space(
 def test_hashes_are_equal_if_and_only_if_encodings_are(
     space: NASBench101Space, cells: DistinctCells, codes: Encodings
 ) -> None:
-    """Of some random numberings, and of all numberings of some cells."""
+    """For random numberings, and for all numberings of some cells."""
     rng = np.random.default_rng(0)
     some = rng.choice(space.encodings("no_loose_ends"), 2000)
     alike, _ = numberings(rng.choice(codes, 500))
@@ -143,7 +143,7 @@ def test_hashes_are_equal_if_and_only_if_encodings_are(
 
 
 def test_every_real_hash_is_found_at_its_rank(cells: DistinctCells, real_cells: Path) -> None:
-    """Its rank among all hashes of the published table, which only the same 423,624 give."""
+    """The rank among all hashes of the published table, which only the same 423,624 cells give."""
     with np.load(real_cells, allow_pickle=False) as real:
         hashes, ranks = [bytes(row) for row in real["hash"]], real["hash_rank"]
     rank = {hash_: i for i, hash_ in enumerate(sorted(bytes(row) for row in cells.hashes))}
@@ -161,7 +161,7 @@ def test_cells_are_read_back_from_the_cache(cells: DistinctCells, own_data_folde
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told in other ways elsewhere")
 def test_enumeration_takes_less_than_500_megabytes() -> None:
-    """By the process's own high-water mark: `ru_maxrss` starts from that of the process that started it."""
+    """Measured by the high-water mark of the process, because `ru_maxrss` includes the parent process."""
     code = (
         "import nasbench1shot1 as nb; assert nb.search_space('nb101').count('unique') == 423624;"
         "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
@@ -204,7 +204,7 @@ def test_index_and_getitem_are_inverse(rule: str, number: int) -> None:
     arch = space[number % len(space)]
     assert space.index(arch) == number % len(space)
     assert nb.Architecture(arch.space, arch.parents, arch.operations) == arch == nb.Architecture.parse(str(arch))
-    assert SPACES["pruned"].index(arch) >= number % len(space)  # all that is valid raw is valid pruned
+    assert SPACES["pruned"].index(arch) >= number % len(space)  # raw validity implies pruned validity
 
 
 SPACES = {rule: NASBench101Space(rule) for rule in VALID}
@@ -260,7 +260,7 @@ def test_edges_of_dead_vertices_count_only_under_the_raw_reading(space: NASBench
     assert arch.cell.is_valid
 
 
-# Sampling and moving ---------------------------------------------------------------------------------------------
+# Sampling and neighbours -----------------------------------------------------------------------------------------
 
 
 def by_edges(space: SearchSpace, rng: np.random.Generator, draws: int) -> list[int]:
@@ -270,7 +270,7 @@ def by_edges(space: SearchSpace, rng: np.random.Generator, draws: int) -> list[i
 
 @pytest.mark.parametrize("rule", list(VALID))
 def test_samples_are_uniform_over_valid_encodings(rule: str) -> None:
-    """By the number of edges, whose distribution over all masks is known."""
+    """Test the number of edges, whose distribution over all masks is known."""
     from scipy.stats import chisquare
 
     every = edge_masks.all_masks()
@@ -283,7 +283,7 @@ def test_samples_are_uniform_over_valid_encodings(rule: str) -> None:
 
 
 def test_sampling_equals_rejection_sampling() -> None:
-    """Every operation is as frequent everywhere, and edges as frequent as among drawn and rejected encodings."""
+    """Operations are equally frequent, and edges as frequent as with rejection sampling."""
     from scipy.stats import chi2_contingency, chisquare
 
     rng, space = np.random.default_rng(0), SPACES["pruned"]

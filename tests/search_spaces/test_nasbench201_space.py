@@ -51,7 +51,7 @@ def test_indices_are_the_official_ones(shared: Path) -> None:
 
 
 def test_known_architectures_have_their_official_index() -> None:
-    """The first, the best on CIFAR-10, and the last; and the all-skip cell, into which DARTS collapses (papers.md)."""
+    """The first, the best on CIFAR-10, the last, and the all-skip cell to which DARTS collapses (papers.md)."""
     best = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_1x1~2|"
     first = "|avg_pool_3x3~0|+|nor_conv_1x1~0|skip_connect~1|+|nor_conv_1x1~0|skip_connect~1|skip_connect~2|"
     assert SPACE.index(nb.Architecture.parse(best)) == 6111
@@ -79,7 +79,7 @@ def test_indices_of_a_kind_are_read_only(kind: str) -> None:
         numbers[0] = 0
 
 
-# Sampling and moving ---------------------------------------------------------------------------------------------
+# Sampling and neighbours -----------------------------------------------------------------------------------------
 
 
 @given(indices)
@@ -116,7 +116,7 @@ def test_every_edge_has_five_operations() -> None:
 
 @pytest.fixture
 def mixing() -> dict[str, NDArray[np.float64]]:
-    """What nb201 prefers here: operations 3, 0, 1, 4, 2, 0."""
+    """Expected: operations 3, 0, 1, 4, 2, 0."""
     rows = [
         [0, 0, 0, 1, 0],
         [0, 0, 0, 0, 0],
@@ -156,7 +156,7 @@ def test_configurations_match_the_published_bohb() -> None:
     }
 
 
-# What is refused -------------------------------------------------------------------------------------------------
+# Refused input ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

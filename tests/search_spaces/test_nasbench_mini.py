@@ -1,4 +1,4 @@
-"""NAS-Bench-Mini against an enumeration of its own, and as a reference of tables."""
+"""NAS-Bench-Mini compared with an independent enumeration, and as a reference of tables."""
 
 from collections import defaultdict
 from itertools import permutations, product
@@ -39,7 +39,7 @@ def space() -> NASBench101Space:
 
 
 def pruned(edges: list[tuple[int, int]], output: int) -> Graph | None:
-    """The graph of the vertices on a path, renumbered; None without a path, or with more than nine edges left."""
+    """The renumbered graph of the vertices on a path; None if there is no path or more than nine edges remain."""
     after, before = {0}, {output}
     for _ in range(output):
         after |= {y for x, y in edges if x in after}

@@ -157,7 +157,7 @@ def test_the_architecture_missed_by_the_published_enumeration_is_included() -> N
     assert missed in {arch.parents for arch in nb.search_space("s1").architectures("no_loose_ends")}
 
 
-# What is refused -------------------------------------------------------------------------------------------------
+# Refused input ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_mixing_keys_are_the_nodes_with_a_choice() -> None:
 
 @pytest.fixture
 def s1_mixing() -> dict[str, NDArray[np.float64]]:
-    """What s1 prefers here: 3 <- 1, 2; 4 <- 0, 3; output <- 3, 4; operations 2, 0, 1, 0."""
+    """Expected for s1: 3 <- 1, 2; 4 <- 0, 3; output <- 3, 4; operations 2, 0, 1, 0."""
     return {
         "input_edges/3": np.array([-1.0, 0.5, 0.25]),
         "input_edges/4": np.array([0.4, 0.1, 0.1, 0.4]),
@@ -313,7 +313,7 @@ def test_invalid_mixing_weights_are_named(
     assert message in str(caught.value)
 
 
-# Sampling and moving ---------------------------------------------------------------------------------------------
+# Sampling and neighbours -----------------------------------------------------------------------------------------
 
 
 def test_sampling_without_loose_ends_is_uniform_over_every_architecture_of_s1() -> None:
@@ -323,7 +323,7 @@ def test_sampling_without_loose_ends_is_uniform_over_every_architecture_of_s1() 
     rng = np.random.default_rng(0)
     drawn = Counter(space.index(space.sample(rng, loose_ends=False)) for _ in range(37_020))
     observed = [drawn.pop(int(i), 0) for i in space.numbers("no_loose_ends")]
-    assert not drawn  # nothing with a loose end
+    assert not drawn  # no architecture with loose ends
     assert chisquare(observed).pvalue > 0.001
 
 
@@ -373,7 +373,7 @@ def test_iterating_a_small_space_visits_every_architecture_once() -> None:
     assert [str(arch) for arch in iterate(space)] == [
         f"tiny:0|{parent}:{op}" for parent in (0, 1) for op in ("conv3x3", "conv1x1", "maxpool3x3")
     ]
-    # The output may read the input alone: one cell without a block, and one for each operation.
+    # The output may have only the input as parent: one cell without a block, and one per operation.
     assert space.count("no_loose_ends") == space.count("unique") == 4
 
 

@@ -1,4 +1,4 @@
-"""The supernet of NAS-Bench-201 against a naive reference and against the stand-alone networks."""
+"""The supernet of NAS-Bench-201, compared with a naive reference and with stand-alone networks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +30,7 @@ PATHS = {
 def edges(kind: str = KINDS[0], partial: int = 1, channels: int = 4) -> nb.Supernet:
     net = small(EdgeSpace(kind), channels=channels, partial=partial)
     generator = torch.Generator().manual_seed(1)
-    for layer in net.modules():  # so that a shift of zeros is seen
+    for layer in net.modules():  # so that a missing shift is detected
         if isinstance(layer, nn.BatchNorm2d) and layer.affine:
             layer.weight.data.uniform_(0.5, 1.5, generator=generator)
             layer.bias.data.normal_(0, 0.3, generator=generator)
@@ -46,7 +46,7 @@ def weights_of(net: nb.Supernet, batch: int | None = None, seed: int = 1) -> Ten
 
 
 def masked(weights: Tensor, operations: tuple[int, ...]) -> Tensor:
-    """The weights of one operation for each edge, zeros elsewhere."""
+    """Weights of one operation per edge, zeros elsewhere."""
     return weights * torch.eye(5, dtype=weights.dtype)[list(operations)]
 
 
@@ -58,7 +58,7 @@ def assert_naive(
     partial: int = 1,
     n: int = 4,
 ) -> None:
-    """Equal logits, and gradients with respect to all parameters and the mixing weights."""
+    """Assert equal logits and gradients with respect to all parameters and mixing weights."""
     x = images(n)[..., :16, :16].double().contiguous(memory_format=torch.channels_last)
     state = {name: value.detach().clone() for name, value in net.state_dict().items()}
     names = [name for name, _ in net.named_parameters()]
@@ -137,7 +137,7 @@ def test_a_discrete_architecture_computes_its_stand_alone_network(operations: tu
 
 
 def stand_alone_state(net: nb.Supernet, alone: EdgeNetwork) -> dict[str, Tensor]:
-    """The state of a network whose layers are the supernet's."""
+    """The state of a network with the layers of the supernet."""
     places = {"0": "cells.0", "1": "reductions.1", "2": "cells.1", "3": "reductions.2", "4": "cells.2"}
     kernels = {2: "conv1x1", 3: "conv3x3"}
     state, shared = {}, net.state_dict()

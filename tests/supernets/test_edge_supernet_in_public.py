@@ -1,4 +1,4 @@
-"""`nb.Supernet` on nb201 as a user calls it: discrete mixing weights, weights per image, weights by cell."""
+"""The public `nb.Supernet` on nb201: discrete mixing weights, weights per image and per cell."""
 
 import numpy as np
 import pytest

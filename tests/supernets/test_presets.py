@@ -1,4 +1,4 @@
-"""The switches that act in the search loop: what each does in both presets. Those of the supernet: test_supernet.py."""
+"""Preset switches of the search loop in both presets; test_supernet.py tests switches of the supernet."""
 
 import pytest
 import torch

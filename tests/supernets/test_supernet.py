@@ -1,4 +1,4 @@
-"""The supernet against a naive reference, golden parameter counts, and the published faults."""
+"""The supernet compared with a naive reference, golden parameter counts, and published faults."""
 
 import numpy as np
 import pytest
@@ -214,7 +214,7 @@ def test_mixing_weights_of_zero_architectures_are_refused():
 
 
 class Identity(torch.nn.Module):
-    """A third party's cell: it scales, and names its one key so that nothing could be guessed from it."""
+    """A third-party cell that scales its input and has an arbitrary key."""
 
     def __init__(self, space, in_channels, channels, preset, partial_channels):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Single paths, partial channels and mixing weights per cell: each against a plainer way to compute the same."""
+"""Single paths, partial channels and mixing weights per cell, compared with plain implementations."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def one_hot(space, arch) -> dict[str, torch.Tensor]:
 
 
 def on_path(net: nb.Supernet, arch: nb.Architecture) -> set[str]:
-    """The names of the parameters that an architecture computes with."""
+    """Names of the parameters used by an architecture."""
     operations = ("conv3x3", "conv1x1", None)
     parts = ["stem", "head", "classifier"]
     for c in range(len(net.cells)):

@@ -1,4 +1,4 @@
-"""Weighted sums and concatenations, computed as on a CPU and, with CPU tensors too, as on other devices."""
+"""Weighted sums and concatenations, by the CPU code and by the code for other devices on CPU tensors."""
 
 import pytest
 import torch

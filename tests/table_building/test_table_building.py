@@ -52,7 +52,7 @@ def test_parameter_counts_of_every_real_row_agree(sample: Sample) -> None:
 
 
 def test_extreme_parameter_counts() -> None:
-    # One narrow vertex reads the input and four pools read it: the fewest; full width everywhere: the most.
+    # Fewest: one narrow vertex reads the input, and four poolings read it. Most: full width everywhere.
     narrow = [[0, 1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1, 0], *[[0] * 6 + [1]] * 4, [0] * 7]
     wide = [[0, 1, 1, 1, 0, 0, 1], *[[int(y == x + 1) for y in range(7)] for x in range(1, 7)]]
     assert trainable_parameters(_arrays(narrow, [2] * 5)).item() == 227_274
@@ -69,7 +69,7 @@ def test_the_sample_is_numbered_canonically(sample: Sample) -> None:
 
 
 def _renumbered(codes: Encodings, rng: np.random.Generator) -> Encodings:
-    """The same cells with vertices in a random order that still ascends."""
+    """The cells with vertices in a random topological order."""
     adjacency, operations, n_vertices = to_arrays(codes)
     orders = list(permutations(range(1, 6)))
     for i in range(len(codes)):

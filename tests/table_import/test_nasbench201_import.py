@@ -27,7 +27,7 @@ INDICES = (284, 0, 11)
 
 @pytest.fixture(scope="module")
 def content() -> dict[str, Any]:
-    """Three architectures; one lacks the seeds 777 and 999 at 200 epochs, as many do in the official files."""
+    """Three architectures; one has no seeds 777 and 999 at 200 epochs, as in the official files."""
     made = files.pth_content(INDICES, files.ALL_SEEDS)
     full = made["arch2infos"][11]["full"]
     for dataset in DATASETS:
@@ -135,7 +135,7 @@ def test_a_complete_file_lists_the_space(tmp_path: Path) -> None:
     table = load_table(tmp_path / "table")
     assert (len(table), table.spaces, table.epochs) == (15_625, ("nb201",), (12,))
     assert len(table.members("nb201")) == 15_625
-    assert table.regret(0, reference="nb201", dataset="cifar10") == 0  # all were given equal results
+    assert table.regret(0, reference="nb201", dataset="cifar10") == 0  # all have equal results
 
 
 def test_other_budgets_are_omitted_with_a_notice(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_other_budgets_are_omitted_with_a_notice(tmp_path: Path) -> None:
     assert load_table(tmp_path / "table").epochs == (200,)
 
 
-# What is refused -------------------------------------------------------------------------------------------------
+# Refused input ---------------------------------------------------------------------------------------------------
 
 
 def set_value(content: dict[str, Any], name: str, key: Any, value: Any) -> None:
@@ -199,7 +199,7 @@ def test_impossible_content_is_reported_in_one_sentence(
 
 
 class Harmful:
-    """Something whose unpickling calls a function."""
+    """An object whose unpickling calls a function."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return builtins.exec, ("raise SystemExit('code of the file was run')",)
@@ -212,7 +212,7 @@ def test_pth_files_execute_no_code_and_load_no_other_objects(harmful: Any, tmp_p
         import_table(file, tmp_path / "table")
     assert not [allowed for allowed in torch.serialization.get_safe_globals() if "numpy" in str(allowed)]
     assert "cannot be read as a NAS-Bench-201 file" in str(raised.value)
-    assert "weights_only" not in str(raised.value)  # PyTorch's advice to load the file in an unsafe way
+    assert "weights_only" not in str(raised.value)  # PyTorch's hint to load the file unsafely
 
 
 @pytest.mark.parametrize("size", [0, 10, 1000, -1])

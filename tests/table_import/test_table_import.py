@@ -1,4 +1,4 @@
-"""Importing files in NAS-Bench-101's format: what they hold comes back bit for bit, what is wrong is named."""
+"""Importing files in NAS-Bench-101's format: values are restored bit for bit and faults are named."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ CELLS = 40
 
 @pytest.fixture(scope="module")
 def trainings(real_cells: Path) -> list[Training]:
-    """Real cells with made-up values, in the order of the official files' kind: by cell, budget, repeat."""
+    """Real cells with made-up values, in the order of the official files: by cell, budget, repeat."""
     return official.made_up(official.graphs_of(real_cells, slice(0, CELLS)))
 
 
@@ -71,7 +71,7 @@ def test_values_are_found_under_any_numbering_of_the_cell(imported: Table, train
         n = len(ops)
         matrix = np.array([int(digit) for digit in graph.adjacency]).reshape(n, n)
         for v in range(1, n - 2):
-            if not matrix[v, v + 1]:  # then the two can change places
+            if not matrix[v, v + 1]:  # then the two vertices can be swapped
                 order = [*range(v), v + 1, v, *range(v + 2, n)]
                 other = Cell(matrix[order][:, order], [ops[i] for i in order])
                 assert imported.query(other).training_time == imported.query(graph.hash).training_time
@@ -193,7 +193,7 @@ def test_the_published_digests_are_known() -> None:
     }
 
 
-# What is wrong with a record --------------------------------------------------------------------------------------
+# Faulty records ---------------------------------------------------------------------------------------------------
 
 
 def other_graph(training: Training, **parts: object) -> Training:
@@ -329,7 +329,7 @@ def test_missing_parameters_are_named(
         import_table(official.write_file(tmp_path / "a.tfrecord", trainings[:1]), tmp_path / "table")
 
 
-# What is wrong with the whole -------------------------------------------------------------------------------------
+# Faults of the complete file --------------------------------------------------------------------------------------
 
 
 def refused(trainings: list[Training], tmp_path: Path) -> str:

@@ -1,4 +1,4 @@
-"""`table import`, `table download` and `table verify --hashes` as a user meets them."""
+"""The commands `table import`, `table download` and `table verify --hashes`."""
 
 import hashlib
 from pathlib import Path
@@ -112,7 +112,7 @@ def test_verify_reports_its_progress(file: Path, tmp_path: Path, monkeypatch: py
 
 @pytest.fixture
 def served(file: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of a small file that counts as nasbench_only108.tfrecord."""
+    """The address of a small file accepted as nasbench_only108.tfrecord."""
     content = file.read_bytes()
     (tmp_path / "served" / "nasbench_only108.tfrecord").write_bytes(content)
     monkeypatch.setitem(importing.OFFICIAL, "nasbench_only108", hashlib.sha256(content).hexdigest())

@@ -1,4 +1,4 @@
-"""Storing a column in fewer bytes loses not a bit, as the side that reads it sees."""
+"""Compact storage of a column is lossless for its reader."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`check_own_name`: which table a file's import may replace when no folder is given."""
+"""`check_own_name`: the tables that an import without a given folder may replace."""
 
 import json
 import os
@@ -21,14 +21,14 @@ def file(tmp_path: Path, real_cells: Path) -> Path:
 
 @pytest.fixture
 def table(file: Path, tmp_path: Path) -> Path:
-    """The folder of that file's table."""
+    """The folder of the table imported from this file."""
     import_table(file, tmp_path / "a", report=lambda line: None)
     return tmp_path / "a"
 
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that were read from end to end."""
+    """Files read from start to end."""
     read: list[Path] = []
 
     def counted(path: Path, real=source.sha256) -> str:

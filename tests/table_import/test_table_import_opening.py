@@ -1,4 +1,4 @@
-"""Opening an official file: imported once, whole or not at all, whoever else opens it and whatever is killed."""
+"""Opening an official file: imported once and atomically, despite concurrent processes and kills."""
 
 import io
 import os
@@ -33,7 +33,7 @@ def file(tmp_path: Path, real_cells: Path) -> Path:
 
 @pytest.fixture
 def imports(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that were really imported."""
+    """Files that were imported."""
     done: list[Path] = []
 
     def counted(path: Path, *rest: object, **named: object) -> object:
@@ -105,7 +105,7 @@ def test_folders_and_names_are_opened_without_import(file: Path, tmp_path: Path)
 
 
 def test_real_records_of_another_project_are_imported(capsys: pytest.CaptureFixture[str]) -> None:
-    """EC-NAS's own bytes, with its energy where NAS-Bench-101 has a path."""
+    """Original bytes of EC-NAS, with energy in a field where NAS-Bench-101 has a path."""
     table = open_official(EXCERPT)
     assert (len(table), table.epochs, table.repeats) == (2, (4, 12, 36, 108), 3)
     metrics = table.query("5529e1779433733d1145e20de5d8604e", epochs=36, run=0)
@@ -115,7 +115,7 @@ def test_real_records_of_another_project_are_imported(capsys: pytest.CaptureFixt
     assert "half-way values are not from the middle" in capsys.readouterr().err
 
 
-# Several processes, and killed ones ------------------------------------------------------------------------------
+# Concurrent and killed processes ---------------------------------------------------------------------------------
 
 OPEN = """
 import sys
@@ -198,7 +198,7 @@ def test_a_killed_import_keeps_the_old_table(file: Path, tmp_path: Path) -> None
     assert open_official(file).id == old.id
 
 
-# The bar ---------------------------------------------------------------------------------------------------------
+# The progress bar ------------------------------------------------------------------------------------------------
 
 
 def test_the_bar_counts_bytes_read_and_then_names_the_current_step() -> None:

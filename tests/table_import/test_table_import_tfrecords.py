@@ -1,4 +1,4 @@
-"""TFRecord files: what is in them, and that no damaged byte goes by unnoticed."""
+"""TFRecord files: contents, and detection of every damaged byte."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""References of regrets: any space whose networks a table has, and how tables that lack some are treated."""
+"""Regret references: spaces covered by a table, and tables with missing networks."""
 
 import pickle
 import sys

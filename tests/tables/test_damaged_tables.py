@@ -1,4 +1,4 @@
-"""Damaged tables: a right answer or one sentence, never another exception and never an endless loop."""
+"""Damaged tables give a correct answer or one sentence, never another exception or an endless loop."""
 
 import json
 import random
@@ -26,7 +26,7 @@ from nasbench1shot1.tables.table import Table, load_table
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A table with counts of images that are wanted back as float32, and with an order."""
+    """A table with counts of images that are read back as float32, and with an order."""
     columns, meta = official_shape()
     counts = np.rint(columns["validation_accuracy"] * 9984).astype(np.uint16)
     about = meta["columns"]["validation_accuracy"] | {"rounded": "float32"}
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, opened without its checksums, as a table of more than 32 MB is."""
+    """The table opened without checksums, like tables of more than 32 MB."""
     monkeypatch.setattr("nasbench1shot1.tables.folder.CHECKED_AT_LOAD", 0)
     return folder
 
@@ -57,7 +57,7 @@ def header_end(content: bytes) -> int:
 
 
 def overwrite(folder: Path, column: str, values: list[int]) -> None:
-    """Put values in the place of a column's first, as a damaged disk would."""
+    """Overwrite the first values of a column, like a damaged disk."""
     file = folder / f"{column}.npy"
     content, stored = file.read_bytes(), np.load(file)
     start = header_end(content)
@@ -138,7 +138,7 @@ def test_impossible_descriptions_without_a_checksum_are_refused(folder: Path, ab
 
 def test_a_description_nested_too_deeply_is_refused(folder: Path) -> None:
     start = json.dumps(described(folder)).removesuffix("}")
-    for depth in (*range(850, 1_010), 100_000):  # what can be read but not written again is among them
+    for depth in (*range(850, 1_010), 100_000):  # some of these can be read but not written again
         (folder / "meta.json").write_text(f'{start}, "more": {"[" * depth}{"]" * depth}}}')
         with pytest.raises(DamagedFileError, match=r"meta\.json"):
             load_table(folder)
@@ -300,7 +300,7 @@ def test_an_impossible_encoding_does_not_loop_forever(folder: Path) -> None:
         load_table(folder).row_of_encoding(2**63)
 
 
-# Anything ----------------------------------------------------------------------------------------------------------
+# Random damage -----------------------------------------------------------------------------------------------------
 
 
 def whole(metrics: Metrics) -> list[object]:
@@ -309,7 +309,7 @@ def whole(metrics: Metrics) -> list[object]:
 
 
 def use(folder: Path, hashes: list[str], cells: list[Cell]) -> Table:
-    """Ask everything; each question is answered or refused for itself."""
+    """Run every query; each one is answered or refused separately."""
     table = load_table(folder)
     questions: list[Callable[[], object]] = [
         table.info,
@@ -337,7 +337,7 @@ TURNS, SEED = 250, 0
 
 
 def damage(rng: random.Random, content: bytes) -> bytes:
-    """Flip bits, mostly of the header; or cut, lengthen or blank a part."""
+    """Flip bits, mostly in the header, or truncate, extend or zero a part."""
     damaged = bytearray(content)
     end = 128 if rng.random() < 0.6 else len(content)
     match rng.randrange(6):
@@ -356,7 +356,7 @@ def damage(rng: random.Random, content: bytes) -> bytes:
     return bytes(damaged)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of sums of what damage made infinite
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from sums of values that became infinite by damage
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize("has_checksum", [True, False], ids=["checksum", "older version"])
 def test_any_damage_gives_an_answer_or_a_refusal(large: Path, has_checksum: bool) -> None:

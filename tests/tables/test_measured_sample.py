@@ -1,4 +1,4 @@
-"""The real sample as a table: every measurement to the last bit, and nothing that was not measured."""
+"""The real sample as a table: every measurement exactly, and no other values."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""How accuracies and times are stored: what comes back is what the source said, bit for bit, one by one or many."""
+"""Storage of accuracies and times: values equal the source bit for bit, for single and batched lookups."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ KINDS = ("counts", "rounded counts", "rounded quotients", "values")
 
 
 def column(kind: str, counts: np.ndarray) -> tuple[MetricColumn, np.ndarray]:
-    """A column that stores these counts in one way, and the values that it stands for."""
+    """A column with these counts in one storage format, and the values that it represents."""
     exact = counts / IMAGES
     return {
         "counts": (MetricColumn(counts.astype(np.uint16), (108,), IMAGES), exact),

@@ -1,4 +1,4 @@
-"""Tables in which some networks lack some repeats: seeds, means and draws."""
+"""Tables with missing repeats: seeds, means and draws."""
 
 from collections import Counter
 

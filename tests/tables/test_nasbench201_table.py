@@ -1,4 +1,4 @@
-"""The bundled table of NAS-Bench-201: published values, the source's values, and what the table does not have."""
+"""The bundled NAS-Bench-201 table: published values, source values and missing values."""
 
 import math
 from pathlib import Path
@@ -96,7 +96,7 @@ def test_the_training_must_be_named(table: Table) -> None:
         table.query(0)
     with pytest.raises(InvalidInputError, match="unknown data set 'cifar-10'"):
         table.query(0, dataset="cifar-10")
-    assert math.isnan(table.query(0, dataset="cifar10").validation_accuracy)  # nothing was left for validation
+    assert math.isnan(table.query(0, dataset="cifar10").validation_accuracy)  # no images were left for validation
     assert not table.query(0, dataset="cifar10").is_measured("validation_accuracy")
 
 

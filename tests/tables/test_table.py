@@ -381,7 +381,7 @@ def test_every_answer_states_its_fidelity(tiny: Table, embedded: Table) -> None:
 @pytest.mark.parametrize("scores", [{}, {"validation_accuracy": 1}, {"validation_accuracy": {"108": {"spearman": ""}}}])
 def test_estimates_without_scores_are_described_as_predicted(folder: Path, scores: dict[str, Any]) -> None:
     described = json.loads((folder / "meta.json").read_text()) | {"fidelity": scores}
-    del described["meta_sha256"]  # as of an older version, so that it may be changed
+    del described["meta_sha256"]  # like an older version without a checksum, so that it can be edited
     for fidelity_of_validation, said in (("measured", "test accuracy predicted"), ("predicted", "from it")):
         described["columns"]["validation_accuracy"]["fidelity"] = fidelity_of_validation
         described["columns"]["test_accuracy"]["fidelity"] = "predicted"
@@ -628,9 +628,7 @@ def test_an_interrupted_swap_keeps_the_old_table(folder: Path, monkeypatch: pyte
         return rename(self, target)
 
     before = load_table(folder).id
-    monkeypatch.setattr(
-        "nasbench1shot1.ground.folder_swap._exchanged", lambda new, folder: False
-    )  # in one step, no half
+    monkeypatch.setattr("nasbench1shot1.ground.folder_swap._exchanged", lambda new, folder: False)  # atomically
     monkeypatch.setattr(Path, "rename", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_table(folder, *official_shape())

@@ -1,4 +1,4 @@
-"""Tables lie below the registry and below what makes tables: lazy and type-only imports count."""
+"""Tables are below the registry and table building in the layers; lazy and type-only imports count."""
 
 import ast
 from pathlib import Path
@@ -21,7 +21,7 @@ ABOVE = {
 
 
 def imported(file: Path) -> set[str]:
-    """The parts of this package that a file imports anywhere in it."""
+    """Parts of this package that a file imports anywhere."""
     nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
     names = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
     names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}

@@ -1,4 +1,4 @@
-"""Finding rows: by hash, by encoding however a cell is numbered, one at a time or many, and tables by name."""
+"""Row lookup by hash and by encoding in any numbering, single and batched; tables by name."""
 
 import pickle
 from pathlib import Path
@@ -67,7 +67,8 @@ def test_an_unknown_cell_is_named_by_its_hash(embedded: Table) -> None:
     for ask in (unknown, unknown.hash, [unknown], [unknown.hash]):
         with pytest.raises(OutOfDomainError, match=unknown.hash):
             embedded.query(ask)
-    arch = nb.Architecture("s1", ((0,), (0, 1), (0, 1), (0, 1), (0,)), (0, 0, 0, 0))  # input to output: in no space
+    # input to output: in none of the spaces
+    arch = nb.Architecture("s1", ((0,), (0, 1), (0, 1), (0, 1), (0,)), (0, 0, 0, 0))
     for ask in (arch, [arch, arch]):
         with pytest.raises(OutOfDomainError, match=chain.hash):
             embedded.query(ask)

@@ -1,4 +1,4 @@
-"""A table that is imported again and again while other processes open it; and the lock of an import."""
+"""A table repeatedly imported while other processes open it; the import lock."""
 
 import os
 import signal

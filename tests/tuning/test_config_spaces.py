@@ -1,4 +1,4 @@
-"""Configuration spaces: the bundled ones, and a user's files, good and bad."""
+"""Bundled configuration spaces, and valid and invalid user files."""
 
 import json
 from pathlib import Path
@@ -66,8 +66,9 @@ def test_a_user_file_may_tune_any_option_of_a_search(tmp_path, suffix):
     )
     space = config_space(file, fixed(optimizer="gdas"))
     default = dict(space.get_default_configuration())
-    assert default["cells"] == 3 and not default["evaluation_noise"]  # gdas's, at the quick scale
-    assert default["temperature_min"] == 1 and default["relaxation"] == "gumbel"  # gdas's are outside the ranges
+    assert default["cells"] == 3 and not default["evaluation_noise"]  # defaults of gdas at the quick scale
+    # the defaults of gdas are outside the ranges
+    assert default["temperature_min"] == 1 and default["relaxation"] == "gumbel"
 
 
 def test_conditions_and_forbidden_combinations_are_kept(tmp_path):
@@ -80,7 +81,7 @@ def test_conditions_and_forbidden_combinations_are_kept(tmp_path):
     space.to_json(tmp_path / "own.json")
     found = config_space(str(tmp_path / "own.json"), fixed())
     assert found.conditions and found.forbidden_clauses
-    # The optimizer's defaults are forbidden together, so the file's own stay.
+    # The combination of the optimizer's defaults is forbidden, so the defaults of the file are kept.
     assert found.get_default_configuration() == Configuration(found, {"cutout_probability": 0.0, "cells": 1})
 
 

@@ -1,4 +1,4 @@
-"""The dispatcher's races, each played step by step, without threads and connections."""
+"""Race conditions of the dispatcher, simulated step by step without threads and connections."""
 
 import threading
 
@@ -24,7 +24,7 @@ IDENTITY = (0, 0, 3)
 
 
 class Scripted(RemoteWorker):
-    """A worker whose answers a test chooses: `answers` maps methods to values, exceptions or functions."""
+    """A worker with scripted answers: `answers` maps methods to values, exceptions or functions."""
 
     def __init__(self, name, uri="uri"):
         super().__init__(PREFIX + name, uri, 1)
@@ -70,7 +70,7 @@ def submit(dispatcher, trial=TRIAL):
 
 
 def give(dispatcher):
-    """One turn of the thread that gives jobs to workers."""
+    """One iteration of the thread that assigns jobs to workers."""
     turns = iter([dispatcher._next_pair()])
     dispatcher._next_pair = lambda: next(turns, None)
     dispatcher.job_runner()
@@ -115,7 +115,7 @@ def test_the_trial_of_a_worker_that_dies_before_starting_is_requeued(dispatcher)
     assert [job.trial for job in dispatcher.waiting_jobs] == [again]
     assert not dispatcher.worker_pool
     assert not dispatcher.names.entries
-    assert dispatcher.register_result(list(IDENTITY), result()) is False  # it had begun after all
+    assert dispatcher.register_result(list(IDENTITY), result()) is False  # it had started after all
     assert events(dispatcher) == []
 
 

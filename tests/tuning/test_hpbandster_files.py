@@ -1,4 +1,4 @@
-"""hpbandster's files of a study, read by hpbandster itself, and in the steps in which DeepCAVE reads them."""
+"""Study files in hpbandster's format, read by hpbandster and by the steps of DeepCAVE."""
 
 import json
 import math
@@ -63,7 +63,7 @@ def test_the_analyses_of_hpbandster_find_the_best_and_the_trajectory(study):
 
 
 def deepcave_trials(folder: Path) -> list[dict[str, Any]]:
-    """What DeepCAVE's converter for BOHB takes from a folder: the space, then every run that hpbandster reads.
+    """Imitate DeepCAVE's converter for BOHB: read the space, then every run that hpbandster reads.
 
     Written from a description of its steps: `configspace.json` marks a folder as a run, times are relative to the
     first run, `info["state"]` tells a run's status, and a configuration must lie in the space.

@@ -1,4 +1,4 @@
-"""Each hyperparameter of the bundled configuration spaces reaches the training."""
+"""Each hyperparameter of the bundled configuration spaces affects the training."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -77,7 +77,7 @@ def test_all_hyperparameters_of_cs3_are_tested(study: Study):
 @pytest.mark.parametrize("name", OTHER)
 def test_a_hyperparameter_changes_the_training(study, base, name):
     weights, parameters = trained(study, {**BASE, name: OTHER[name]})
-    assert differ(weights, base[0])  # those of Λ through the mixing weights of the second step
+    assert differ(weights, base[0])  # hyperparameters of Λ act through the mixing weights of the second step
     assert differ(parameters, base[1]) or not name.startswith("architecture_")
 
 

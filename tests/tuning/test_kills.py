@@ -1,4 +1,4 @@
-"""Studies whose master and workers are processes that are killed at random moments."""
+"""Studies whose master and worker processes are killed at random times."""
 
 import os
 import random
@@ -44,7 +44,7 @@ def kill(pid, how=signal.SIGKILL):
 
 
 def steps(folder):
-    """How often each step of each trial was made."""
+    """Number of executions of each step of each trial."""
     return Counter((folder / "steps").read_text().splitlines())
 
 
@@ -52,12 +52,12 @@ def assert_nothing_is_lost_or_done_twice(folder, brackets):
     lines = ToyRecorder(folder).lines
     keys = [(line["configuration_id"], line["budget"]) for line in lines]
     assert len(keys) == len(set(keys)) == brackets.planned
-    assert set(steps(folder).values()) == {1}  # each trial continued where it was, and none ran twice at a time
+    assert set(steps(folder).values()) == {1}  # each trial continued where it stopped, and none ran twice concurrently
     assert len(steps(folder)) >= 0.9 * STEPS * len(lines)  # a kill can come between a step and its line
 
 
 def run_with_kills(folder, workers, kills, chance_of_master, rng):
-    """Run a study to its end, and kill it on the way; returns how often master and workers were killed."""
+    """Run a study to its end despite kills; return how often master and workers were killed."""
     killed, victims = Counter(), set()
     master = in_fork(run_toy, folder, workers=workers)
     while killed.total() < kills and master.is_alive():
@@ -104,7 +104,7 @@ def test_killing_several_workers_neither_loses_nor_repeats_trials(tmp_path):
 
 
 def test_the_late_result_of_a_worker_presumed_dead_is_ignored(tmp_path):
-    """One of two workers is suspended within a trial, and wakes up after the other one has finished it."""
+    """One of two workers is suspended within a trial and resumes after the other has finished it."""
     name = "0-0-1 at 1 epoch"
     folder = make_study(tmp_path / "study", **{name: "hang once", "seconds": 0.05})
     timing = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=1.5, missed_pings=2)
@@ -165,7 +165,7 @@ def test_local_workers_exit_with_their_master(tmp_path):
 
 
 def is_running(pid):
-    """Whether a process runs; one whose parent was killed may remain as a zombie where nobody collects it."""
+    """Whether a process runs; an orphan may remain as a zombie if no process reaps it."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False

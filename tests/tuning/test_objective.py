@@ -42,7 +42,7 @@ def test_on_nasbench201_the_objective_is_for_the_data_set_of_the_images():
     assert objective(arch, table, "mean", 0, trial({}), "cifar10") == pytest.approx(expected)
     check_has_objective(table, "nb201", "cifar10")
     with pytest.raises(nb.InvalidInputError, match="has no validation accuracy after 200 epochs"):
-        check_has_objective(table, "nb201", "cifar100")  # the table only has test accuracies there
+        check_has_objective(table, "nb201", "cifar100")  # the table has only test accuracies for this data set
     with pytest.raises(nb.OutOfDomainError, match="has no values for searches on svhn: choose cifar10"):
         check_has_objective(table, "nb201", "svhn")
 
@@ -103,7 +103,7 @@ def test_a_search_gets_configuration_budget_and_options_of_the_study(study):
 
 @pytest.mark.parametrize("is_recorded", [True, False])
 def test_searches_of_a_resumed_study_use_its_recorded_options(tmp_path, monkeypatch, is_recorded):
-    """The study began when images were not shrunk, or when there was no such option."""
+    """The study was started when images were not shrunk or the option did not exist."""
     study = tiny_study(tmp_path / "study", optimizer="gdas", config_space="cs2")
     config = read_object(study.folder / CONFIG)
     begun = {**config["search_options"], "image_side": None}
@@ -163,7 +163,7 @@ def test_a_diverged_search_is_not_repeated(study, monkeypatch):
 
 
 def test_the_tuner_cannot_see_test_values(study, monkeypatch):
-    """Every test value raises here, and the outcome still has all that the tuner gets."""
+    """Access to test values raises, and the outcome is still complete for the tuner."""
     summary = {"architecture": str(ARCH), "table_validation_error": 0.5, "one_shot_validation_error": 0.4}
     run = SimpleNamespace(summary=summary, lines=[{"search_seconds": 2.0}], config={"grown": []})
     answers = SimpleNamespace(validation_accuracy=0.9)  # any other attribute raises

@@ -1,4 +1,4 @@
-"""Studies whose worker is a thread of this process: results, replay, errors and their time limits."""
+"""Studies whose worker is a thread of this process: results, replay, errors and time limits."""
 
 import json
 import socket
@@ -32,7 +32,7 @@ def plain_loss(trial, is_stopped):
 
 @contextmanager
 def worker_thread(folder, evaluate, name="thread"):
-    """A worker in this process, which ends when the study has a summary."""
+    """A worker in this process that ends when the study has a summary."""
 
     def work():
         with suppress(UserError):
@@ -58,7 +58,7 @@ def run_here(folder, evaluate=plain_loss, recorder=None, brackets=BRACKETS, **op
 
 
 def generator_of(folder, seed=0, brackets=BRACKETS):
-    """The generator of a study as a resumed session has it."""
+    """The configuration generator of a resumed session."""
     proposer = make_proposer("bohb", toy_space(), brackets, seed)
     StudyMaster(folder, proposer, ToyRecorder(folder), brackets.planned, FAST)
     return proposer.config_generator
@@ -118,7 +118,7 @@ def test_a_resumed_study_has_the_models_of_all_budgets(unbroken, tmp_path):
         recorder.stopped = False
         with pytest.raises(RunStoppedError, match=f"nb1shot1 tune --resume {folder}"):
             run_here(folder, recorder=recorder)
-        recorder.path.write_text(recorder.path.read_text() + '{"number": 3')  # as if killed while it wrote a line
+        recorder.path.write_text(recorder.path.read_text() + '{"number": 3')  # as if killed while writing a line
     run_here(folder)
     assert observed(folder) == observed(unbroken)
     resumed, whole = generator_of(folder).kde_models, generator_of(unbroken).kde_models
@@ -321,13 +321,13 @@ def test_a_worker_waits_for_a_master_and_then_gives_up(tmp_path):
         run_worker(tmp_path, plain_loss, patience=0.2, pace=QUICK)
     with name_server(tmp_path, "localhost", 0):
         stale = (tmp_path / NAME_SERVER).read_text()
-    (tmp_path / NAME_SERVER).write_text(stale)  # of a master that was killed
+    (tmp_path / NAME_SERVER).write_text(stale)  # from a killed master
     with pytest.raises(UserError, match="nb1shot1 tune has not answered"):
         run_worker(tmp_path, plain_loss, patience=0.2, pace=QUICK)
 
 
 def test_a_worker_whose_master_died_stops_its_evaluation_and_joins_the_next_master(tmp_path):
-    """Two sessions of a study share one worker, which is in the middle of a trial when the first session ends."""
+    """Two sessions of a study share one worker, which is within a trial when the first session ends."""
     folder, begun, stopped = make_study(tmp_path / "study"), threading.Event(), []
 
     def evaluate(trial, is_stopped):

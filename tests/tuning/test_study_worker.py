@@ -1,4 +1,4 @@
-"""A worker's look at its master, played step by step, without connections."""
+"""How a worker checks its master, simulated step by step without connections."""
 
 import socket
 from dataclasses import asdict

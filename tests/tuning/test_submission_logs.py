@@ -1,4 +1,4 @@
-"""The logs of a study, damaged in every way that a kill or an editor can damage them."""
+"""Logs of a study, damaged by kills or by editing."""
 
 import json
 
@@ -31,7 +31,7 @@ def test_submissions_are_read_back_and_a_truncated_last_line_is_removed(tmp_path
         path.write_text(whole + whole.splitlines()[-1][:cut])
         assert Submissions(tmp_path).recorded == [submission(0, 0), submission(1, 0), submission(2, 1)]
         assert path.read_text() == whole
-    path.write_text(whole[:-1])  # a line counts with its end
+    path.write_text(whole[:-1])  # a line is complete only with its newline
     log = Submissions(tmp_path)
     assert log.recorded == [submission(0, 0), submission(1, 0)]
     log.append(submission(2, 1))

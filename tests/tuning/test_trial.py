@@ -1,4 +1,4 @@
-"""What goes between processes: trials and outcomes as JSON."""
+"""Trials and outcomes as JSON, as sent between processes."""
 
 import json
 

@@ -34,7 +34,7 @@ def wait_for(path: Path, process: WarmProcess) -> None:
 
 @pytest.fixture(scope="module")
 def space_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Rates of which the first is the optimizer's default, and the second is drawn and diverges."""
+    """Learning rates: the first is the optimizer's default; the second is sampled and diverges."""
     space = ConfigurationSpace()
     space.add(Categorical("learning_rate", LEARNING_RATES, default=1e30, weights=[0.001, 0.999]))
     path = tmp_path_factory.mktemp("spaces") / "rates.json"
@@ -44,7 +44,7 @@ def space_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def output(space_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Study]:
-    """What the resumed command printed, and its study; it was killed during the first searches."""
+    """Output and study of a resumed command that was killed during the first searches."""
     folder = tmp_path_factory.mktemp("studies") / "study"
     options = ["--optimizer", "gdas", "--config-space", str(space_file), "--workers", "2", "--out", str(folder)]
     with WarmProcess(FORK_JOBS + CODE, "tune", *options, *TINY, *BUDGETS) as process:

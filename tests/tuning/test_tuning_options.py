@@ -1,4 +1,4 @@
-"""The options of a study: defaults, ranges, what a search gets, and what may change when a study is resumed."""
+"""Options of a study: defaults, ranges, options of its searches, and changes on resuming."""
 
 import importlib.util
 import json
@@ -27,7 +27,7 @@ QUICK: dict[str, Any] = {"scale": "quick", "device": "cpu"}
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The calls of `nb.tune` by the command line."""
+    """Calls of `nb.tune` made by the command line."""
     calls: list[dict[str, Any]] = []
     monkeypatch.setattr("nasbench1shot1.tuning.tuning.tune", lambda **given: calls.append(given))
     return calls

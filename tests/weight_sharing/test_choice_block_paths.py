@@ -1,4 +1,4 @@
-"""Paths whose common work is computed once, against one architecture at a time by `Supernet.forward`."""
+"""Paths with shared computation, compared with one architecture at a time by `Supernet.forward`."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def supernet(space: str, preset: str = "corrected", partial: int = 1, cells: int
 
 
 def small_images(count: int, seed: int) -> torch.Tensor:
-    """A quarter of the area of CIFAR-10's; cells of the last stack see 4 × 4 pixels."""
+    """Images with a quarter of CIFAR-10's area; cells of the last stack work on 4 × 4 pixels."""
     return images(count, seed)[..., :16, :16].contiguous(memory_format=torch.channels_last)
 
 
@@ -47,7 +47,7 @@ def sampled(net: nb.Supernet, count: int = ARCHITECTURES) -> list[Architecture]:
 
 
 def together(net, paths, batch_norm: str, precision: str = "float32") -> torch.Tensor:
-    """Class scores of all paths, (A, N, classes), by what is tested."""
+    """Class scores of all paths, (A, N, classes), by the tested engine."""
     of_paths = ChoiceBlockPaths(net, paths, batch_norm, lambda: REFERENCE, precision)
     logits = torch.full((len(paths), len(scored()), 10), torch.nan)
     for positions, found in of_paths.logits(scored()):
@@ -135,7 +135,8 @@ def test_shared_prefixes_are_computed_once(monkeypatch):
     of_one = len(convolved)
     together(net, [first, other], "running")
     assert of_one == 1 + 3 * (3 + 4)  # stem; three projections and four blocks in each of three cells
-    assert len(convolved) - of_one == of_one + 1 + 2 * (3 + 4)  # only the last block of the other's first cell is new
+    # only the last block of the second path's first cell is new
+    assert len(convolved) - of_one == of_one + 1 + 2 * (3 + 4)
 
 
 def test_loose_ends_are_computed_only_once():
@@ -158,7 +159,7 @@ def test_consecutive_architectures_share_their_first_blocks():
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 @pytest.mark.parametrize("space", ["s1", "s2"])
 def test_an_edge_to_the_output_can_be_dropped(space, batch_norm):
-    """The engine, and mixing weights without that edge in `Supernet.forward`, agree."""
+    """The engine agrees with `Supernet.forward` on mixing weights without this edge."""
     net = supernet(space)
     last = net.space.n_blocks
     whole = [arch for arch in sampled(net) if last in arch.parents[-1]][:20]

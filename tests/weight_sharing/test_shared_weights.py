@@ -1,4 +1,4 @@
-"""Scoring architectures by shared weights: each option of batch-norm, against each architecture on its own."""
+"""Scoring by shared weights: every batch-norm mode, compared with separate evaluations."""
 
 from unittest.mock import patch
 
@@ -36,7 +36,7 @@ def few_images(monkeypatch):
 
 
 def state_of(batch_norm: str | None = None, optimizer: str = "random-ws", **options) -> SearchState:
-    """One whose answers depend on the images, on the architecture and on every batch-norm."""
+    """A supernet whose predictions depend on images, architecture and every batch-norm layer."""
     options = {"images_per_half": IMAGES, "cells": CELLS, "channels": 2, "evaluation_batch_norm": batch_norm, **options}
     state, drawn = tiny_state(optimizer=optimizer, **options), generator(1)
     nn.init.zeros_(state.net.classifier.bias)
@@ -49,7 +49,7 @@ def state_of(batch_norm: str | None = None, optimizer: str = "random-ws", **opti
     mixing = {key: torch.full(shape, 0.5) for key, shape in state.net.space.mixing_shapes().items()}
     batch = state.images_of(torch.from_numpy(state.split.weights), state.augmentation(1), None)
     with torch.no_grad():
-        state.net.train()(batch.images, mixing)  # leaves statistics that are near those of any path
+        state.net.train()(batch.images, mixing)  # gives statistics that are close to any path's
     for layer in norms:
         layer.momentum = state.preset.batch_norm_momentum
     return state
@@ -61,7 +61,7 @@ def sampled(state, n: int = 4):
 
 
 def naive_answers(state, mixing, images, batch_norm: str, reference) -> torch.Tensor:
-    """Classes that the naive supernet gives in float64, (N,)."""
+    """Classes predicted by the naive supernet in float64, (N,)."""
     tensors = {key: torch.as_tensor(value).double() for key, value in mixing.items()}
     values = {key: value.double() for key, value in state.net.state_dict().items()}
     of = torch.cat([reference, images]) if batch_norm == "recalibrated" else images
@@ -113,7 +113,7 @@ def test_errors_equal_separate_evaluations(space, batch_norm):
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 def test_several_architectures_in_one_pass_equal_separate_passes(batch_norm, monkeypatch):
-    """As on a GPU: there the groups of a batch are normalised by the same kernels."""
+    """Imitate a GPU, where the same kernels normalise all groups of a batch."""
     state = state_of(batch_norm)
     state.net.double()
     architectures, shared = sampled(state, 5), shared_weights(state, 2)
@@ -133,7 +133,7 @@ def test_several_architectures_in_one_pass_equal_separate_passes(batch_norm, mon
 
 @pytest.mark.parametrize("preset", ["corrected", "original"])
 def test_all_architectures_of_a_call_use_the_same_images(preset):
-    """Also where the architecture half is augmented, as published; then other calls see other images."""
+    """Also with augmentation of the architecture half, as published; other calls then use other images."""
     errors = []
     for order in (1, -1):
         state = state_of(preset=preset)
@@ -168,7 +168,7 @@ def test_the_announced_number_of_images_passes_through_the_network(batch_norm, i
         passed.append(len(maps.x))
         return real(cell, path, key, maps, layers)
 
-    monkeypatch.setattr(engine, "cell_output", counted)  # of the second cell, the last one
+    monkeypatch.setattr(engine, "cell_output", counted)  # last block of the second cell
     shared = shared_weights(state, 2)
     shared.errors(sampled(state, 3), shared.rows(images, generator(0)))
     assert sum(passed) == shared.images_passed(3, images)
@@ -230,7 +230,7 @@ def test_predictions_have_the_order_of_the_rows(batch_norm):
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 def test_third_party_cells_give_the_same_scores(batch_norm):
-    """A cell class of somebody's own has `forward` only."""
+    """A third-party cell class has only `forward`."""
     state = state_of(batch_norm)
     passes = asked(state)
     wanted = shared_weights(state, 2).by_image(passes)
@@ -292,7 +292,7 @@ def test_each_group_is_normalised_like_a_separate_pytorch_batch(affine, memory_f
 @pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("affine", [True, False])
 def test_later_passes_use_the_biased_statistics_of_the_measured_pass(affine, together, monkeypatch):
-    """Group by group, and call by call where a layer is called twice in a pass."""
+    """Per group, and per call if a layer is called twice in a pass."""
     monkeypatch.setattr(group_statistics, "_all_at_once", lambda x: together)
     layer = norm_of(affine)
     references = [3 + 2 * torch.randn(4, 3, 4, 5, generator=generator(i), dtype=torch.float64) for i in (0, 1)]
@@ -349,7 +349,7 @@ def test_the_one_shot_error_uses_the_current_mixing_weights(batch_norm):
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 @pytest.mark.parametrize("space", ["s1", "s3"])
 def test_curve_selection_and_shared_weights_agree_on_the_error_of_an_architecture(space, batch_norm):
-    """Whichever way the architecture is asked about: alone, as one of several, or by its mixing weights."""
+    """For every way to evaluate an architecture: alone, in a batch, or by mixing weights."""
     state = state_of(batch_norm, space=space)
     first, *others = sampled(state)
     one_hot = Mixing({key: torch.as_tensor(of) for key, of in state.net.space.one_hot(first).items()})

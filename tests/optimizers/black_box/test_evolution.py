@@ -1,4 +1,4 @@
-"""Evolution on tables with known answers: who is removed, who becomes a parent, and how children differ."""
+"""Evolution on tables with known answers: removal, parents and mutation."""
 
 from collections import Counter
 from typing import Any
@@ -55,7 +55,8 @@ def test_the_first_population_is_random_and_children_are_mutants_of_a_tournament
         assert query.epochs == 108
         made.tell(query, 0.5 - 0.01 * number, 1.0)
     best = made.population[-1].architecture
-    assert all(made.ask().architecture in S1.neighbours(best) for _ in range(20))  # 50 of 5: the best is among them
+    # 50 draws from 5: the best is among them
+    assert all(made.ask().architecture in S1.neighbours(best) for _ in range(20))
 
 
 def test_a_tournament_of_one_draws_uniformly() -> None:
@@ -76,7 +77,7 @@ def test_the_mutation_rate_is_the_expected_number_of_changed_choices(space: str)
     children = [made.mutated(parent) for _ in range(400)]
     changes = [int((np.array(of.values_of(child)) != before).sum()) for child in children]
     assert {0, 1, 2} <= set(changes)
-    if space != "nb101":  # there, invalid children are drawn again
+    if space != "nb101":  # in that space, invalid children are redrawn
         assert 0.8 < np.mean(changes) < 1.2
 
 

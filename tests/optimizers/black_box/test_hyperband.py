@@ -15,7 +15,7 @@ from nasbench1shot1.proposers.hpbandster_generator import HpbandsterGenerator
 
 
 def error_of(query):
-    """A hand-made table: the error depends on the architecture's number only."""
+    """A synthetic table whose error depends only on the index of the architecture."""
     return (nb.search_space("s1").index(query.architecture) % 997) / 1000
 
 

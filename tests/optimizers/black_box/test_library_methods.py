@@ -1,4 +1,4 @@
-"""What Hyperband, BOHB, SMAC and TPE share: determinism, legal proposals, and invalid configurations without cost."""
+"""Common properties of Hyperband, BOHB, SMAC and TPE: determinism, valid proposals, free invalid configurations."""
 
 import json
 import os
@@ -25,7 +25,7 @@ print(json.dumps(proposals()))
 
 
 def error_of(query):
-    """Noise that depends on the architecture only."""
+    """Noise that depends only on the architecture."""
     return crc32(str(query.architecture).encode()) / 2**32
 
 
@@ -67,12 +67,12 @@ def test_invalid_configurations_cost_nothing_and_count_as_the_worst(method, monk
     assert len(list(asked(found, lambda query: 0.25, 20))) == 20
     counted = Counter(told)
     assert counted[0.25] == 20
-    assert counted[1.0] >= 1  # a quarter of nb101's configurations is not valid
+    assert counted[1.0] >= 1  # a quarter of the configurations of nb101 is invalid
     assert set(counted) == {0.25, 1.0}
 
 
 def listen(found, method, told, monkeypatch):
-    """Note what the library learns."""
+    """Record what is reported to the library."""
     if method == "bohb":
         observe = BracketProposer.observe
         monkeypatch.setattr(

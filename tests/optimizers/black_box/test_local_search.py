@@ -1,4 +1,4 @@
-"""Local search on a landscape that was made by hand."""
+"""Local search on a synthetic landscape."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_all_neighbours_are_trained_before_a_move() -> None:
     made.tell(start, height(start.architecture), 1.0)
     neighbours = S1.neighbours(start.architecture)
     asked = [made.ask() for _ in neighbours]
-    assert made.ask() is None  # until they are known
+    assert made.ask() is None  # until their errors are known
     assert {query.architecture for query in asked} == set(neighbours)
     for query in asked:
         assert made.current == (height(start.architecture), start.architecture)

@@ -1,4 +1,4 @@
-"""REINFORCE against its formulas: gradient, baseline, Adam, and policies that learn."""
+"""REINFORCE compared with its formulas: gradient, baseline, Adam and learned policies."""
 
 from typing import Any
 
