@@ -82,7 +82,7 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def temporary_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Replace the user's data folder; distinct cells are enumerated once for all xdist processes."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "data"
@@ -117,7 +117,7 @@ def versions_read_once() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def pictures_of_searches_are_not_drawn() -> Iterator[None]:
+def skip_search_pictures() -> Iterator[None]:
     """Skip pictures, a third of a tiny search; searches in separate processes, groups and reports draw them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(studying, "save_figure", save_unrendered)
@@ -126,7 +126,7 @@ def pictures_of_searches_are_not_drawn() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_fork_server() -> Iterator[None]:
+def single_fork_server() -> Iterator[None]:
     """Only warm_process.py may start Python's single fork server, because the starter decides what it imports."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forkserver, "set_forkserver_preload", lambda names: warm_process.context())

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 import pytest
-from black_box_tables import S1, Asks
+from black_box_tables import S1, ScriptedProposals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,8 +16,8 @@ A, B, C, D = (Query(S1[number], 108) for number in range(4))
 RESULTS = {A: Trained(0.5, 100.0), B: Trained(0.4, 50.0), C: Trained(0.45, 25.0), D: Trained(0.3, 200.0)}
 
 
-def searched(queries: list[Query | None], **limits: float) -> tuple[Searched, Asks]:
-    method = Asks(queries)
+def searched(queries: list[Query | None], **limits: float) -> tuple[Searched, ScriptedProposals]:
+    method = ScriptedProposals(queries)
     return simulate(method, known(RESULTS), Limits(**limits)), method
 
 
@@ -56,7 +56,7 @@ def test_the_number_of_trainings_can_be_limited() -> None:
 
 def test_equal_errors_keep_the_first_incumbent() -> None:
     again = Query(S1[9], 108)
-    found = simulate(Asks([A, again]), known({**RESULTS, again: Trained(0.5, 1.0)}), Limits())
+    found = simulate(ScriptedProposals([A, again]), known({**RESULTS, again: Trained(0.5, 1.0)}), Limits())
     assert [incumbent.architecture for incumbent in found.incumbents] == [A.architecture]
 
 
@@ -81,7 +81,7 @@ def test_asking_none_waits_for_a_result_or_ends_an_idle_search() -> None:
 
 
 def test_a_search_of_free_trainings_terminates() -> None:
-    class Repeats(Asks):
+    class Repeats(ScriptedProposals):
         def ask(self) -> Query:
             return A
 
@@ -91,17 +91,17 @@ def test_a_search_of_free_trainings_terminates() -> None:
 
 def test_simultaneously_finished_trainings_are_not_free() -> None:
     queries = [A] * (FREE_IN_A_ROW + 5)
-    found = simulate(Asks(queries), known(RESULTS), Limits(workers=len(queries)))
+    found = simulate(ScriptedProposals(queries), known(RESULTS), Limits(workers=len(queries)))
     assert (found.evaluations, found.seconds) == (len(queries), 100.0)
 
 
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (Query(S1[0], 5), "Asks asked for 5 epochs: query one of 4, 12, 36, 108"),
-        (S1[0], r"Asks.ask\(\) returned .*: return a Query or None"),
-        (Query(str(S1[0]), 108), "Asks asked to train 's1:.*': query an nb.Architecture"),  # type: ignore[arg-type]
-        (Query(None, 108), "Asks asked to train None: query an nb.Architecture"),  # type: ignore[arg-type]
+        (Query(S1[0], 5), "ScriptedProposals asked for 5 epochs: query one of 4, 12, 36, 108"),
+        (S1[0], r"ScriptedProposals.ask\(\) returned .*: return a Query or None"),
+        (Query(str(S1[0]), 108), "ScriptedProposals asked to train 's1:.*': query an nb.Architecture"),  # type: ignore[arg-type]
+        (Query(None, 108), "ScriptedProposals asked to train None: query an nb.Architecture"),  # type: ignore[arg-type]
     ],
 )
 def test_anything_but_a_query_is_refused(query: object, message: str) -> None:
@@ -121,7 +121,7 @@ def test_any_number_of_workers_respects_the_limit_and_loses_no_result(
     queries = [Query(S1[number], 108) for number in range(len(costs))]
     trained = [Trained(1 / (2 + number), float(cost)) for number, cost in enumerate(costs)]
     results = dict(zip(queries, trained, strict=True))
-    method = Asks(queries)
+    method = ScriptedProposals(queries)
     found = simulate(method, known(results), Limits(seconds=limit, workers=workers))
     ends, busy = [], [0] * workers  # list scheduling: each training starts on the worker that is free first
     for cost in costs:

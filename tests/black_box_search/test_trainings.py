@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from black_box_tables import BUDGETS, S1, Asks, s1_table, smooth_table
+from black_box_tables import BUDGETS, S1, ScriptedProposals, s1_table, smooth_table
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
@@ -59,7 +59,7 @@ def test_a_training_in_progress_on_another_worker_is_awaited() -> None:
     assert train(Query(S1[7], 36), 8.0) == (paid.validation_error, paid.seconds - 3)
     assert train(Query(S1[7], 36), 5 + paid.seconds) == (paid.validation_error, 0.0)
     again = [Query(S1[7], 36)] * 6
-    found = simulate(Asks(again), train, Limits(workers=3))
+    found = simulate(ScriptedProposals(again), train, Limits(workers=3))
     # no result is known before the first training ends
     assert found.incumbents[0].seconds == found.seconds == 5 + paid.seconds
 

@@ -125,7 +125,7 @@ class LeavesGradients(DARTS):
         self.adam.step()
 
 
-class MovesLambdaWhileWeightsTrain(DARTS):
+class ChangesLambdaInWeightSteps(DARTS):
     def mixing(self) -> Mixing:
         with torch.no_grad():
             self.parameters["operations"] += 0.1
@@ -143,24 +143,24 @@ class ForgetsItsMoments(DARTS):
         super().load_state_dict({**state, "adam": self.adam.state_dict()})
 
 
-class KeepsWhatIsLacking(RandomWS):
+class AcceptsIncompleteState(RandomWS):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict({**self.state_dict(), **state})
 
 
-class ScoresUnannounced(RandomWS):
+class ScoresMoreThanAnnounced(RandomWS):
     def choose(self, shared: SharedWeights) -> None:
         for _ in range(3):
             super().choose(shared)
 
 
-class ScoresWhatTheWeightsTrainOn(RandomWS):
+class ScoresOnTheWeightHalf(RandomWS):
     def end_epoch(self, shared: SharedWeights) -> None:
         rows = torch.from_numpy(shared._split.weights)
         self.chosen = min((self.sample() for _ in range(3)), key=lambda arch: shared.errors([arch], rows)[0])
 
 
-class EndsForGood(RandomWS):
+class CannotUndoItsEnd(RandomWS):
     """Continues with its final architecture although its state was restored."""
 
     has_ended = False
@@ -181,14 +181,14 @@ class EndsForGood(RandomWS):
         (LearnsFromTheWeightHalf, "test_what_lambda_learns_it_learns_from_the_architecture_half"),
         (LearnsNothing, "test_what_lambda_learns_it_learns_from_the_architecture_half"),
         (LeavesGradients, "test_weight_steps_leave_lambda_alone_and_its_own_steps_the_weights"),
-        (MovesLambdaWhileWeightsTrain, "test_weight_steps_leave_lambda_alone_and_its_own_steps_the_weights"),
-        (MovesLambdaWhileWeightsTrain, "test_while_the_weights_warm_up_it_learns_nothing"),
+        (ChangesLambdaInWeightSteps, "test_weight_steps_leave_lambda_alone_and_its_own_steps_the_weights"),
+        (ChangesLambdaInWeightSteps, "test_while_the_weights_warm_up_it_learns_nothing"),
         (DrawsFromTheGlobalGenerator, "test_all_that_it_draws_comes_from_its_generators"),
         (ForgetsItsMoments, "test_a_fresh_one_that_takes_up_its_state_goes_on_alike"),
-        (KeepsWhatIsLacking, "test_a_state_that_lacks_something_is_refused"),
-        (EndsForGood, "test_its_state_undoes_the_end_of_a_search"),
-        (ScoresUnannounced, "test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces"),
-        (ScoresWhatTheWeightsTrainOn, "test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces"),
+        (AcceptsIncompleteState, "test_a_state_that_lacks_something_is_refused"),
+        (CannotUndoItsEnd, "test_its_state_undoes_the_end_of_a_search"),
+        (ScoresMoreThanAnnounced, "test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces"),
+        (ScoresOnTheWeightHalf, "test_it_scores_images_of_the_architecture_half_and_no_more_than_it_announces"),
     ],
 )
 def test_the_suite_detects_the_fault(tmp_path, broken, test):

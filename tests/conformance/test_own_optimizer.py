@@ -12,7 +12,7 @@ import pytest
 import warm_process
 from command_line import CODE
 from conftest import CHECKOUT
-from pages import blocks_of, dead_links
+from pages import blocks_of, broken_links
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -77,7 +77,7 @@ def test_the_page_shows_the_tested_files(name, language):
 
 
 def test_the_links_of_the_page_resolve():
-    assert dead_links(PAGE) == []
+    assert broken_links(PAGE) == []
 
 
 def test_the_commands_of_the_page_run(project, installed, tmp_path):

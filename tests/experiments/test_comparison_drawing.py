@@ -94,7 +94,7 @@ def test_all_curves_of_the_second_row_are_within_its_limits(folder, tmp_path):
 
 
 def test_progress_of_groups_and_studies_is_described_in_words(folder, tmp_path):
-    group = make.group(tmp_path / "group", RANKS, begun=2, epochs=2)
+    group = make.group(tmp_path / "group", RANKS, started=2, epochs=2)
     (group.folder / "seed-1" / "summary.json").unlink()
     study = make.black_box(tmp_path / "study", repeats=3)
     (study.folder / "summary.json").unlink()
@@ -119,7 +119,7 @@ def test_every_built_in_method_has_a_colour_and_curves_of_one_colour_differ():
     assert {look["color"] for look in looks} == {METHODS["darts"]}
     assert len({(str(look["linestyle"]), look["marker"]) for look in looks}) == 10
     darts, mine, yours = styles(["darts", "Mine", "Yours"])
-    assert darts == styles(["gdas", "darts"])[1], "whatever else is drawn"
+    assert darts == styles(["gdas", "darts"])[1], "independent of the other curves"
     assert len({darts["color"], mine["color"], yours["color"]}) == 3
 
 

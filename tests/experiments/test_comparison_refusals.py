@@ -23,7 +23,7 @@ def folder(tmp_path_factory) -> Path:
     make.with_facts(make.search(out / "official", (1,)).folder, table_id="nasbench_full-1")
     make.with_facts(make.tuning(out / "tuned").folder, table_id="nasbench_full-1")
     (make.search(out / "empty", (1,), finished=False).folder / "metrics.jsonl").unlink()
-    make.group(out / "none", [(1,)], begun=0)
+    make.group(out / "none", [(1,)], started=0)
     (out / "ranking").mkdir()
     (out / "nothing").mkdir()
     return out

@@ -98,11 +98,11 @@ def test_the_mean_regret_of_the_space_is_a_line_in_the_regret_row(runs):
 
 def test_a_figure_states_its_scale_its_table_and_what_is_predicted(runs):
     table, table_id = nb.load_table(), runs[0].config["table_id"]
-    said = texts(regret_figure(runs[:1], [runs[0].metrics], table))
+    captions = texts(regret_figure(runs[:1], [runs[0].metrics], table))
     for words in ("quick scale: 2 channels × 1 cell,", "40 + 40 images of cifar10-sample", table_id, "seed 0"):
-        assert words in said
-    assert "test regret (predicted)" in said
-    assert "measured)" not in said.replace("not measurements", "").split("validation regret")[0]
+        assert words in captions
+    assert "test regret (predicted)" in captions
+    assert "measured)" not in captions.replace("not measurements", "").split("validation regret")[0]
     assert "3 seeds, mean ± standard deviation" in texts(regret_figure(runs, [run.metrics for run in runs], table))
 
 
@@ -116,9 +116,9 @@ def test_a_figure_of_early_stopped_searches_states_where_they_end(runs):
 
 def test_a_figure_of_unfinished_searches_does_not_report_an_early_stop(runs, tmp_path):
     some = [runs[0], nb.load_run(unfinished_copy(runs[1], tmp_path / "run", 2))]
-    said = texts(regret_figure(some, [run.metrics for run in some], nb.load_table(), "4 of 6 seeds have not begun"))
-    assert "only up to epoch 1, as some are unfinished" in said
-    assert "deviation; 4 of 6 seeds have not begun" in said
+    captions = texts(regret_figure(some, [run.metrics for run in some], nb.load_table(), "4 of 6 seeds have not begun"))
+    assert "only up to epoch 1, as some are unfinished" in captions
+    assert "deviation; 4 of 6 seeds have not begun" in captions
 
 
 def test_a_search_that_finishes_during_a_report_is_reported_as_unfinished(runs, tmp_path):
@@ -198,10 +198,10 @@ def test_an_unfinished_group_is_reported_without_unstarted_seeds(runs, tmp_path,
         shutil.rmtree(group / f"seed-{seed}")
     unfinished_copy(runs[1], group / "seed-1", 2)
     cli.main(["report", str(group), "--out", str(tmp_path / "report")])
-    said = capsys.readouterr().out
-    assert said.count("final architecture") == 2
-    assert said.count("Not finished: epoch 1 of 2.") == 1
-    assert "Not finished: 1 of 3 seeds has not begun." in said
+    output = capsys.readouterr().out
+    assert output.count("final architecture") == 2
+    assert output.count("Not finished: epoch 1 of 2.") == 1
+    assert "Not finished: 1 of 3 seeds has not begun." in output
     assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png"}
 
 

@@ -69,7 +69,7 @@ def searched(out: Path) -> dict[str, list[dict]]:
     return {name: without_seconds(nb.load_run(out / name)) for name in JOBS}
 
 
-def with_the_first_to_do(finished: Path, out: Path) -> Path:
+def without_first_seed(finished: Path, out: Path) -> Path:
     """The figure before the searches of its first seed started."""
     shutil.copytree(finished, out)
     for name in JOBS[:2]:
@@ -284,17 +284,17 @@ def lines_of(out: Path, name: str) -> int:
     return metrics.read_bytes().count(b"\n") if metrics.exists() else 0
 
 
-def wait_until_nobody_writes(out: Path) -> None:
+def wait_until_unlocked(out: Path) -> None:
     """Wait until the process is gone and its lock is free; otherwise resuming could be refused."""
     for name in JOBS:
         wait_until_free(out / name, 60)
 
 
 def test_a_killed_and_continued_figure_equals_an_uninterrupted_one(finished, tiny, tmp_path, monkeypatch):
-    out = with_the_first_to_do(finished, tmp_path / "figure")
+    out = without_first_seed(finished, tmp_path / "figure")
     with begin(out, *EPOCHS) as process:
         process.send_signal(signal.SIGKILL)
-    wait_until_nobody_writes(out)  # its processes end by themselves: this returns
+    wait_until_unlocked(out)  # its processes end by themselves: this returns
     assert not (out / f"{STEM}.csv").exists()
     run_jobs_here(monkeypatch)
     reproduce(out, *EPOCHS)
@@ -319,7 +319,7 @@ def test_a_second_command_is_refused_and_ctrl_c_explains_how_to_continue(tiny, n
 
 
 def test_a_killed_search_does_not_stop_the_others_and_is_retried(finished, tiny, tmp_path, monkeypatch, capsys):
-    out, real = with_the_first_to_do(finished, tmp_path / "figure"), process.start
+    out, real = without_first_seed(finished, tmp_path / "figure"), process.start
 
     def start_and_kill_the_first(job, *args):
         if job.name != JOBS[0]:

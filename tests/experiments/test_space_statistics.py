@@ -168,7 +168,7 @@ def test_replacements_agree_with_lookup_by_hash(retrained):
     assert found["accuracy_error"] == pytest.approx(np.std(changes, ddof=1) / np.sqrt(len(changes)))
 
 
-def width_by_listing(graph: "networkx.DiGraph[int]", last: int) -> int:
+def width_by_brute_force(graph: "networkx.DiGraph[int]", last: int) -> int:
     graph = graph.copy()
     graph.remove_edges_from([(0, last)])
     inner, widest = range(1, last), 1
@@ -185,7 +185,7 @@ def test_depth_and_width_agree_with_brute_force(sample):
     for code, depth, width in zip(codes.tolist(), depths.tolist(), widths.tolist(), strict=True):
         graph = Cell.from_encoding(code).to_networkx()
         assert depth == networkx.dag_longest_path_length(graph)
-        assert width == width_by_listing(graph, len(graph) - 1)
+        assert width == width_by_brute_force(graph, len(graph) - 1)
 
 
 def test_the_full_space_has_depths_1_to_6_and_widths_1_to_5():
@@ -204,7 +204,7 @@ def test_accuracy_as_a_function_of_depth_is_recovered_exactly():
     assert depth["accuracy_error"].fillna(0).tolist() == pytest.approx([0] * 4, abs=1e-12)
 
 
-def distance_by_listing(a: Cell, b: Cell) -> int:
+def distance_by_brute_force(a: Cell, b: Cell) -> int:
     """Minimum over all matchings of inner vertices; missing vertices are isolated."""
     from itertools import permutations
 
@@ -234,7 +234,7 @@ def test_distances_agree_with_brute_force(sample):
     assert ((table > 0) | np.eye(len(codes), dtype=bool)).all()
     for i, a in enumerate(cells):
         for j in range(i, len(cells), 4):
-            assert table[i, j] == distance_by_listing(a, cells[j])
+            assert table[i, j] == distance_by_brute_force(a, cells[j])
 
 
 def test_distance_does_not_depend_on_numbering():

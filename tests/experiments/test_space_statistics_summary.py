@@ -33,7 +33,7 @@ def test_nested_values_can_be_written_and_only_non_finite_numbers_become_null(va
 def test_numpy_numbers_tuples_and_infinities_are_converted() -> None:
     value = {"r": np.float64("nan"), "top": (0.5, -math.inf), "rows": [{"x": math.inf}], "what": "nan"}
     assert _without_nan(value) == {"r": None, "top": [0.5, None], "rows": [{"x": None}], "what": "nan"}
-    assert value["top"] == (0.5, -math.inf), "what was given stays as it was"
+    assert value["top"] == (0.5, -math.inf), "the given value is unchanged"
 
 
 def test_non_finite_numbers_are_refused_unless_replaced(tmp_path) -> None:

@@ -46,7 +46,7 @@ def smooth_table(repeats: int = 1) -> nb.Table:
     return s1_table(accuracies, seconds)
 
 
-class Asks(nb.BlackBoxOptimizer):
+class ScriptedProposals(nb.BlackBoxOptimizer):
     """Proposes given queries in order and records the results."""
 
     def __init__(self, queries: Sequence[Query | None], budgets: Sequence[int] = BUDGETS) -> None:

@@ -28,12 +28,12 @@ def search(folder: Path, ranks: Sequence[int], *, finished: bool = True, **optio
     return nb.load_run(folder)
 
 
-def group(folder: Path, ranks: Sequence[Sequence[int]], begun: int | None = None, **options: Any) -> SearchGroup:
-    """A group of seeds 0, 1, …; the first `begun` have started (default: all)."""
+def group(folder: Path, ranks: Sequence[Sequence[int]], started: int | None = None, **options: Any) -> SearchGroup:
+    """A group of seeds 0, 1, …; the first `started` have started (default: all)."""
     folder.mkdir(parents=True)
     options = {"optimizer": "darts", "space": "s1", **options}
     write_json(folder / "seeds.json", {"seeds": list(range(len(ranks))), "options": options})
-    for seed, own in enumerate(ranks[:begun]):
+    for seed, own in enumerate(ranks[:started]):
         search(folder / f"seed-{seed}", own, seed=seed, **options)
     return SearchGroup.open(folder)
 

@@ -9,7 +9,7 @@ def blocks_of(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
 
 
-def dead_links(page: Path) -> list[str]:
+def broken_links(page: Path) -> list[str]:
     """Broken relative links; the page must have links."""
     links = re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", page.read_text())
     assert links

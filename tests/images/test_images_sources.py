@@ -72,7 +72,7 @@ def test_archive_members_cannot_write_outside_the_target(tmp_path: Path, home: P
     assert not Path("/etc/nb1shot1-test").exists()
 
 
-def one_row_less(files: dict[str, bytes]) -> dict[str, bytes]:
+def one_row_fewer(files: dict[str, bytes]) -> dict[str, bytes]:
     return {**files, "cifar-10-batches-bin/data_batch_3.bin": files["cifar-10-batches-bin/data_batch_3.bin"][:-3073]}
 
 
@@ -92,7 +92,7 @@ def no_test(files: dict[str, bytes]) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (one_row_less, "has 11 images, not 12"),
+        (one_row_fewer, "has 11 images, not 12"),
         (cut_rows, "is truncated"),
         (bad_label, "a label 10"),
         (no_test, "test_batch is missing"),

@@ -115,11 +115,11 @@ def test_leaving_a_cluster_stops_its_jobs(tmp_path, cluster):
     with dask_cluster(cluster.scheduler_address) as workers:
         workers.submit(job)
         wait_for_lines(job.folder, 2)
-    wait_until_nobody_holds(job)
+    wait_until_unlocked(job)
     assert len(attempts(job)) == 1
 
 
-def wait_until_nobody_holds(job: Job) -> None:
+def wait_until_unlocked(job: Job) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:

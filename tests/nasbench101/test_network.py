@@ -180,7 +180,7 @@ def with_random_statistics(net: nn.Module) -> nn.Module:
     return net
 
 
-def assert_like_the_naive_one(cell: nb.Cell, stem_channels: int) -> None:
+def assert_agrees_with_naive_network(cell: nb.Cell, stem_channels: int) -> None:
     generator = torch.Generator().manual_seed(0)
     net = build_network(cell, stem_channels=stem_channels, cells_per_stack=2, generator=generator)
     net = with_random_statistics(net).double().eval()
@@ -191,13 +191,13 @@ def assert_like_the_naive_one(cell: nb.Cell, stem_channels: int) -> None:
 
 def test_the_forward_pass_agrees_with_a_naive_implementation_on_real_cells(real):
     for i, stem_channels in zip(range(0, 27_001, 900), [8, 9, 10, 11] * 8, strict=False):
-        assert_like_the_naive_one(real[0][i], stem_channels)
+        assert_agrees_with_naive_network(real[0][i], stem_channels)
 
 
 @settings(max_examples=25)
 @given(any_cell())
 def test_the_forward_pass_agrees_with_a_naive_implementation_on_cells_of_any_size(cell):
-    assert_like_the_naive_one(cell, 11)
+    assert_agrees_with_naive_network(cell, 11)
 
 
 def test_images_of_odd_side_are_padded_as_in_tensorflow():

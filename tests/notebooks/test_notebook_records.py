@@ -49,10 +49,10 @@ def test_a_regret_missing_from_the_table_is_reported(tmp_path):
 
 
 def test_a_started_group_shows_its_finished_searches(tmp_path):
-    group = make.group(tmp_path / "group", [(1, 0), (2, 1)], begun=1)
+    group = make.group(tmp_path / "group", [(1, 0), (2, 1)], started=1)
     regret = percent(group.runs[0].lines[-1]["test_regret"])
     assert repr(group).endswith(f"seeds 0, 1; 1 of 2 finished, mean test regret {regret} (predicted))")
-    assert repr(make.group(tmp_path / "none", [(1, 0)], begun=0)).endswith("seeds 0; 0 of 1 finished)")
+    assert repr(make.group(tmp_path / "none", [(1, 0)], started=0)).endswith("seeds 0; 0 of 1 finished)")
 
 
 def test_studies_show_result_and_picture(tmp_path):

@@ -11,7 +11,7 @@ from nasbench1shot1.conformance.tiny_search import differences, random_images, t
 from nasbench1shot1.one_shot_search.callbacks import Epoch
 
 
-def meddle(epoch: Epoch) -> None:
+def modify_everything(epoch: Epoch) -> None:
     """Modify everything that a callback can reach."""
     torch.manual_seed(epoch.line["epoch"])
     torch.rand(100)
@@ -28,7 +28,7 @@ def test_callbacks_receive_every_recorded_epoch_and_cannot_change_the_search(tmp
     options = {"optimizer": "gdas", "images": str(random_images(tmp_path))}
     seen = list[Epoch]()
     plain = tiny_search(tmp_path / "plain", options)
-    called = tiny_search(tmp_path / "called", {**options, "callbacks": [seen.append, meddle]})
+    called = tiny_search(tmp_path / "called", {**options, "callbacks": [seen.append, modify_everything]})
     assert differences(plain, called) == []
     assert [dict(epoch.line) for epoch in seen] == called.lines
     assert [epoch.architecture for epoch in seen] == called.architectures

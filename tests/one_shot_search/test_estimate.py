@@ -17,7 +17,7 @@ SELECTING = ("random-ws", "enas", "setn")
 
 
 @pytest.fixture(autouse=True)
-def a_tick_a_look(monkeypatch):
+def ticking_clock(monkeypatch):
     ticks = count()
     monkeypatch.setattr("nasbench1shot1.one_shot_search.estimate.time.perf_counter", lambda: float(next(ticks)))
 
@@ -92,8 +92,8 @@ def searched_on(state, epoch: int):
 
 
 @pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
-@pytest.mark.parametrize("begun", [False, True])
-def test_estimating_does_not_change_the_search(optimizer, begun):
+@pytest.mark.parametrize("is_started", [False, True])
+def test_estimating_does_not_change_the_search(optimizer, is_started):
     """The estimate before the first epoch and between two epochs."""
     few = {"candidates": 3, "finalists": 2, "controller_steps": 2}
     options = {name: value for name, value in few.items() if optimizer == "enas" or name != "controller_steps"}
@@ -102,15 +102,15 @@ def test_estimating_does_not_change_the_search(optimizer, begun):
     found = []
     for estimates in (False, True):
         state = tiny_state(optimizer=optimizer, images_per_half=20, batch_size=10, **options, **partial)
-        if begun:
+        if is_started:
             searched_on(state, 1)
         if estimates:
             was_training, before = state.net.training, deepcopy(state.net.state_dict())
             assert 0 < estimate.expected_seconds(state, 2) < float("inf")
             assert state.net.training is was_training
             assert same(state.net.state_dict(), before)
-            assert begun or all(parameter.grad is None for parameter in state.net.parameters())
-        found.append([searched_on(state, epoch) for epoch in ((2, 3) if begun else (0, 1))])
+            assert is_started or all(parameter.grad is None for parameter in state.net.parameters())
+        found.append([searched_on(state, epoch) for epoch in ((2, 3) if is_started else (0, 1))])
     assert same(*found)
 
 

@@ -105,13 +105,13 @@ def test_only_the_seed_that_another_process_writes_fails(forked, tmp_path, monke
     folder, real = tmp_path / "group", process.start
     with ExitStack() as locks:
 
-        def lock_the_second(job, *arguments):
+        def lock_second_seed(job, *arguments):
             if job.name == "seed 1":
                 job.folder.mkdir()
                 locks.enter_context(locked(job.folder))
             return real(job, *arguments)
 
-        monkeypatch.setattr(process, "start", lock_the_second)
+        monkeypatch.setattr(process, "start", lock_second_seed)
         with pytest.raises(nb.UserError, match=r"seed 1 failed .*another process is writing to .*seed-1"):
             nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
     (run,) = nb.load_run(folder).runs

@@ -54,9 +54,9 @@ def test_small_spaces_agree_with_isomorphism_by_networkx(n_parents: tuple[int, .
     classes: dict[object, list[networkx.DiGraph[int]]] = {}
     for arch in space.architectures("loose_ends"):
         graph = arch.cell.to_networkx()
-        alike = classes.setdefault(coarse(graph), [])
-        if not any(networkx.is_isomorphic(graph, other, node_match=lambda a, b: a == b) for other in alike):
-            alike.append(graph)
+        candidates = classes.setdefault(coarse(graph), [])
+        if not any(networkx.is_isomorphic(graph, other, node_match=lambda a, b: a == b) for other in candidates):
+            candidates.append(graph)
     assert space.count("unique") == sum(map(len, classes.values()))
 
 
@@ -233,12 +233,12 @@ def test_an_unwritable_cache_does_not_change_results(
     else:
         folder.mkdir(mode=0o500)
     if obstacle == "full disk":
-        monkeypatch.setattr(np, "savez", refuse_as_a_full_disk_does)
+        monkeypatch.setattr(np, "savez", raise_disk_full)
     monkeypatch.setenv("NB1SHOT1_DATA", str(folder))
     assert_same(distinct_cells(space_named("s1")), s1_cells)
 
 
-def refuse_as_a_full_disk_does(*_: object, **__: object) -> None:
+def raise_disk_full(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
 
 

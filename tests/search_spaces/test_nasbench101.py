@@ -132,8 +132,8 @@ def test_hashes_are_equal_if_and_only_if_encodings_are(
     """For random numberings, and for all numberings of some cells."""
     rng = np.random.default_rng(0)
     some = rng.choice(space.encodings("no_loose_ends"), 2000)
-    alike, _ = numberings(rng.choice(codes, 500))
-    given_codes = np.concatenate([some, alike])
+    isomorphic, _ = numberings(rng.choice(codes, 500))
+    given_codes = np.concatenate([some, isomorphic])
     hashes = [Cell.from_encoding(int(code)).hash for code in given_codes]
     first_met = canonical(given_codes).tolist()
     pairs = set(zip(first_met, hashes, strict=True))
@@ -151,15 +151,15 @@ def test_every_real_hash_is_found_at_its_rank(cells: DistinctCells, real_cells: 
     assert [rank[hash_] for hash_ in hashes] == ranks.tolist()
 
 
-def test_cells_are_read_back_from_the_cache(cells: DistinctCells, own_data_folder: Path) -> None:
+def test_cells_are_read_back_from_the_cache(cells: DistinctCells, temporary_data_folder: Path) -> None:
     again = NASBench101Space()
-    assert (own_data_folder / "spaces" / "nb101-v1.npz").is_file()
+    assert (temporary_data_folder / "spaces" / "nb101-v1.npz").is_file()
     assert np.array_equal(again.distinct_cells.indices, cells.indices)
     assert np.array_equal(again.distinct_cells.hashes, cells.hashes)
     assert "_masks" not in vars(again)  # nothing was enumerated
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is told in other ways elsewhere")
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured differently on other systems")
 def test_enumeration_takes_less_than_500_megabytes() -> None:
     """Measured by the high-water mark of the process, because `ru_maxrss` includes the parent process."""
     code = (

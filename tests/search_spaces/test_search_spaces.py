@@ -69,12 +69,12 @@ class RefusingSpace(ChoiceBlockSpace):
         return super().from_configuration(configuration)
 
 
-class OneWayNeighbours(ChoiceBlockSpace):
+class AsymmetricNeighbours(ChoiceBlockSpace):
     def neighbours(self, arch: Architecture) -> list[Architecture]:
         return [other for other in super().neighbours(arch) if self.index(other) > self.index(arch)] or [self[1]]
 
 
-class TestTheSuiteFindsFaults:
+class TestTheSuiteDetectsFaults:
     def test_a_biased_sampler(self) -> None:
         space = BiasedSpace("b", "b-v1", (1, 2, 2))
         with pytest.raises(AssertionError):
@@ -91,7 +91,7 @@ class TestTheSuiteFindsFaults:
             SearchSpaceConformance().test_random_configurations_are_architectures_as_often_as_they_should(space)
 
     def test_asymmetric_neighbours(self) -> None:
-        space = OneWayNeighbours("b", "b-v1", (1, 2, 2))
+        space = AsymmetricNeighbours("b", "b-v1", (1, 2, 2))
         with pytest.raises(AssertionError):
             SearchSpaceConformance().test_neighbours_are_distinct_and_symmetric(space, list(space))
 

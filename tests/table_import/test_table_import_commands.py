@@ -137,7 +137,7 @@ def test_an_imported_table_is_not_downloaded_again(served: str, home: Path, tmp_
     assert download_table("only108", served) == home / "tables" / "nasbench_only108"
     (home / "tables" / "nasbench_only108" / "meta.json").write_text("{}")
     assert download_table("only108", served) == home / "tables" / "nasbench_only108"
-    assert len(load_table("nasbench_only108")) == 30, "imported anew from the file that was kept"
+    assert len(load_table("nasbench_only108")) == 30, "imported again from the kept file"
 
 
 def test_a_file_with_wrong_content_is_refused(served: str, tmp_path: Path, home: Path) -> None:

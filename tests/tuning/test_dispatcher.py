@@ -218,11 +218,11 @@ def test_a_stale_answer_after_an_assignment_is_ignored(dispatcher):
 def test_an_unaccepted_start_is_not_mistaken_for_a_lost_trial(dispatcher):
     worker = joined(dispatcher)
 
-    def look_before_the_answer():
+    def poll_before_the_answer():
         dispatcher._look()
         return True
 
-    worker.answers["start_computation"] = look_before_the_answer
+    worker.answers["start_computation"] = poll_before_the_answer
     submit(dispatcher)
     give(dispatcher)
     assert list(dispatcher.running_jobs) == [IDENTITY]
@@ -232,11 +232,11 @@ def test_an_unaccepted_start_is_not_mistaken_for_a_lost_trial(dispatcher):
 def test_a_worker_that_does_not_answer_does_not_delay_the_others(dispatcher):
     is_other_asked = threading.Event()
 
-    def answer_after_the_other():
+    def answer_after_other_worker():
         if not is_other_asked.wait(10):
             raise UnansweredError("no answer", is_gone=False)
 
-    joined(dispatcher, "a").answers["current"] = answer_after_the_other
+    joined(dispatcher, "a").answers["current"] = answer_after_other_worker
     joined(dispatcher, "b").answers["current"] = is_other_asked.set
     dispatcher._look()
     assert {worker.missed for worker in dispatcher.worker_pool.values()} == {0}

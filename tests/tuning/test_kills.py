@@ -48,7 +48,7 @@ def steps(folder):
     return Counter((folder / "steps").read_text().splitlines())
 
 
-def assert_nothing_is_lost_or_done_twice(folder, brackets):
+def assert_no_step_is_lost_or_repeated(folder, brackets):
     lines = ToyRecorder(folder).lines
     keys = [(line["configuration_id"], line["budget"]) for line in lines]
     assert len(keys) == len(set(keys)) == brackets.planned
@@ -92,14 +92,14 @@ def test_twenty_kills_do_not_change_any_observation(tmp_path):
     assert len(observed(whole)) == BRACKETS.planned
     assert observed(broken) == observed(whole)
     assert (broken / "submissions.jsonl").read_text().count("\n") == BRACKETS.planned
-    assert_nothing_is_lost_or_done_twice(broken, BRACKETS)
+    assert_no_step_is_lost_or_repeated(broken, BRACKETS)
 
 
 def test_killing_several_workers_neither_loses_nor_repeats_trials(tmp_path):
     folder = make_study(tmp_path / "study", seconds=0.05)
     killed = run_with_kills(folder, 3, 8, 0.2, random.Random(1))
     assert killed.total() >= 8
-    assert_nothing_is_lost_or_done_twice(folder, BRACKETS)
+    assert_no_step_is_lost_or_repeated(folder, BRACKETS)
     assert len({line["worker"] for line in ToyRecorder(folder).lines}) == 3
 
 

@@ -106,8 +106,8 @@ def test_searches_of_a_resumed_study_use_its_recorded_options(tmp_path, monkeypa
     """The study was started when images were not shrunk or the option did not exist."""
     study = tiny_study(tmp_path / "study", optimizer="gdas", config_space="cs2")
     config = read_object(study.folder / CONFIG)
-    begun = {**config["search_options"], "image_side": None}
-    recorded = begun if is_recorded else {name: begun[name] for name in begun if name != "image_side"}
+    original = {**config["search_options"], "image_side": None}
+    recorded = original if is_recorded else {name: original[name] for name in original if name != "image_side"}
     write_json(study.folder / CONFIG, {**config, "search_options": recorded})
     changed = {"channels": 3, "cells": 2, "batch_size": 7, "image_side": 4, "threads": 2, "momentum": 0.1}
     monkeypatch.setitem(SCALES, "quick", {**SCALES["quick"], **changed, "reference": "present"})
@@ -117,7 +117,7 @@ def test_searches_of_a_resumed_study_use_its_recorded_options(tmp_path, monkeypa
     job = trial_job(Study.open(study.folder), trial(hyperparameters, 2))
     evaluation.search_trial(out=job.folder, **job.options)
     tuned = {name: value for name, value in found[0].items() if name in study.config_space}
-    assert {name: found[0][name] for name in begun} == begun
+    assert {name: found[0][name] for name in original} == original
     assert {**tuned, **hyperparameters} == tuned and found[0]["epochs"] == 2
 
 

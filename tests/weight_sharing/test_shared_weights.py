@@ -60,7 +60,7 @@ def sampled(state, n: int = 4):
     return [state.net.space.sample(rng) for _ in range(n)]
 
 
-def naive_answers(state, mixing, images, batch_norm: str, reference) -> torch.Tensor:
+def naive_predictions(state, mixing, images, batch_norm: str, reference) -> torch.Tensor:
     """Classes predicted by the naive supernet in float64, (N,)."""
     tensors = {key: torch.as_tensor(value).double() for key, value in mixing.items()}
     values = {key: value.double() for key, value in state.net.state_dict().items()}
@@ -82,7 +82,7 @@ def naive_errors(state, architectures, batch_norm: str, rows) -> np.ndarray:
         for part in rows.split(AT_ONCE):
             batch = state.images_of(part, state.augmentation(2), None)
             one_hot = state.net.space.one_hot(arch)
-            answers = naive_answers(state, one_hot, batch.images, batch_norm, reference)
+            answers = naive_predictions(state, one_hot, batch.images, batch_norm, reference)
             wrong += (answers != batch.labels).sum().item()
         errors.append(wrong / len(rows))
     return np.array(errors)
@@ -338,7 +338,7 @@ def test_the_one_shot_error_uses_the_current_mixing_weights(batch_norm):
     for rows in torch.from_numpy(state.split.architecture).split(AT_ONCE):
         batch = state.images_of(rows, state.augmentation(2), None)
         wrong += (
-            (naive_answers(state, mixing, batch.images, batch_norm, reference_images(state, 2)) != batch.labels)
+            (naive_predictions(state, mixing, batch.images, batch_norm, reference_images(state, 2)) != batch.labels)
             .sum()
             .item()
         )
