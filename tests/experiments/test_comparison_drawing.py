@@ -74,7 +74,7 @@ def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
     given = Figure().subplots(2)
     assert nb.compare(searches, labels=list("abcdefg"), ax=given) == list(given)
     assert [len(axes.get_lines()) for axes in given] == [4, 3]
-    assert given[0].get_ylim() == given[1].get_ylim(), "of axes that do not share theirs"
+    assert given[0].get_ylim() == given[1].get_ylim(), "axes without shared limits"
     with pytest.raises(
         nb.InvalidInputError, match="ax must be a list of matplotlib axes, one per row of at most five runs"
     ):

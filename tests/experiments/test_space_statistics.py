@@ -123,7 +123,7 @@ def test_noise_is_the_standard_deviation_over_repeats(retrained):
         assert part["share"].iloc[-1] == 1
         assert frame.attrs["medians"][epochs] == np.median(noise)
     medians = list(frame.attrs["medians"].values())
-    assert medians == sorted(medians, reverse=True), "noise shrinks with longer training"
+    assert medians == sorted(medians, reverse=True), "noise decreases with longer training"
 
 
 def test_all_splits_of_the_retrained_cells_exist(retrained):
@@ -372,7 +372,7 @@ def test_rows_without_a_value_are_dropped_and_counted(retrained):
     kept = np.delete(np.arange(91), 3)
     degree = int((retrained.cell(3).matrix.shape[0] - 2) * 2)
     lost = operation_replacement(retrained)["replacements"].sum() - operation_replacement(table)["replacements"].sum()
-    assert lost == 2 * degree, "every replacement in the row that is gone, and every one that led to it"
+    assert lost == 2 * degree, "all replacements from and to the removed row"
     assert accuracy_distribution(table)["accuracy"].tolist() == np.unique(accuracy[kept].mean(axis=1)).tolist()
 
 

@@ -68,7 +68,7 @@ def test_random_analyses_of_a_complete_table_are_determined_by_their_seed(tmp_pa
     written = [(tmp_path / out / "autocorrelation.csv").read_bytes() for out in "abc"]
     assert written[0] == written[1] != written[2]
     volumes = {(tmp_path / out / "top-volume.csv").read_bytes() for out in "abc"}
-    assert len(volumes) == 1, "all 576 encodings were taken, none drawn"
+    assert len(volumes) == 1, "all 576 encodings were used, none sampled"
     through = command(*line[:2], "--space", "s1", "--table", "table", cwd=tmp_path)
     assert through.returncode == 2
     assert "% of s1: open a table with all its cells" in through.stderr

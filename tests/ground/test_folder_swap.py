@@ -64,7 +64,7 @@ def read(folder: Path) -> str:
     return texts.pop()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 @pytest.mark.parametrize("in_one_step", [ONE_STEP, TWO_RENAMES])
 @pytest.mark.parametrize("first", ["reader", "writer"])
 def test_a_kill_during_the_swap_loses_nothing(tmp_path: Path, in_one_step: bool, first: str) -> None:
@@ -73,7 +73,7 @@ def test_a_kill_during_the_swap_loses_nothing(tmp_path: Path, in_one_step: bool,
     with process(KILLED, folder, in_one_step) as running:
         running.communicate()
     assert running.returncode == -signal.SIGKILL
-    assert len(list(tmp_path.iterdir())) == 2, "it was killed where something lies aside"
+    assert len(list(tmp_path.iterdir())) == 2, "it was killed while one folder was set aside"
     if first == "reader":
         assert is_there(folder)
         assert read_steadily(folder, read) == ("new" if in_one_step else "old")
@@ -104,7 +104,7 @@ def test_two_concurrent_writers_both_succeed(tmp_path: Path, in_one_step: bool) 
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="one step is only taken on Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="atomic exchange of folders exists only on Linux")
 def test_the_folder_exists_at_every_moment_of_a_swap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "kept", "old")
     monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("two renames leave a moment between them"))

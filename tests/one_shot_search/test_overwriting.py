@@ -150,7 +150,7 @@ def test_a_failure_does_not_touch_the_folder_of_another_process(old):
     """The other process has replaced the old search and not yet recorded an epoch."""
     with pytest.raises(RuntimeError, match="mine"), overwriting.overwritten(old, overwrite=True):
         overwriting.put_back(old)
-        assert not old.exists(), "of a running process"
+        assert not old.exists(), "the old folder of a running process"
         old.mkdir()
         (old / "config.json").write_text("{}")
         with locked(old):

@@ -41,12 +41,12 @@ def test_an_empty_folder_becomes_a_new_group(tmp_path, leftovers):
 DAMAGES = {
     "mixed types": {"seeds": [0, "1"]},
     "no seeds": {"seeds": []},
-    "a seed twice": {"seeds": [0, 0]},
+    "a repeated seed": {"seeds": [0, 0]},
     "seeds as text": {"seeds": "0-1"},
     "options as a list": {"options": []},
     "an option of another type": {"options": {"epochs": "one"}},
     "an unknown option": {"options": {"epoch": 1}},
-    "no optimizer that is known": {"options": {"optimizer": "dart"}},
+    "an unknown optimizer": {"options": {"optimizer": "dart"}},
 }
 
 

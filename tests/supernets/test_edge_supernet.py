@@ -22,7 +22,7 @@ PATHS = {
     "node 2 does not reach the output": (3, 3, 3, 3, 1, 0),
     "node 1 has no inputs": (0, 3, 3, 1, 2, 4),
     "no node has inputs": (0, 0, 2, 0, 3, 2),
-    "pooling and skips alone": (1, 4, 1, 0, 4, 1),
+    "only pooling and skips": (1, 4, 1, 0, 4, 1),
 }
 """Operations of the edges 1<-0, 2<-0, 2<-1, 3<-0, 3<-1, 3<-2: 0 is none, 1 skip, 2 and 3 are convolutions, 4 pools."""
 

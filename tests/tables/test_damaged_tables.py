@@ -165,12 +165,12 @@ def test_verify_distinguishes_a_replaced_table_from_a_damaged_one(folder: Path) 
 
 HEADERS = {
     "no closing bracket": (b"(3", b"((("),
-    "a string that does not end": (b"'shape", b"'''shap"),
+    "an unterminated string": (b"'shape", b"'''shap"),
     "another version": (b"\x01\x00", b"\x03\x00"),
     "columns first": (b"False", b"True "),
     "terabytes": (b"(3,", b"(10**13,"),
     "a pickle": (b"'<f4'", b"'|O' "),
-    "bytes that are no text": (b"descr", b"\xff\xff\xff\xff\xff"),
+    "bytes that are not text": (b"descr", b"\xff\xff\xff\xff\xff"),
     "a longer header": (b"\x76\x00", b"\xff\xff"),
     "a shorter header": (b"\x76\x00", b"\x00\x00"),
     "another type": (b"<f4", b"|S4"),

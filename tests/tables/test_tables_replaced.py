@@ -66,13 +66,13 @@ def test_a_table_is_opened_complete_during_a_reimport(
             seen.add(table.version)
             times = np.unique(table.values("training_time"))
             assert table.row_of(CELLS[1]) == 1
-            assert times.tolist() == [int(table.version)], "columns and description are of one table"
+            assert times.tolist() == [int(table.version)], "columns and description belong to one table"
         assert writer.communicate() == ("", "")
     assert load_table(tmp_path / "t").version == "19"
     assert seen
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_the_lock_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
     lock = tmp_path / "locks" / "t.lock"
     with process(HOLDER, lock) as holder:

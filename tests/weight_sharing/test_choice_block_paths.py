@@ -51,7 +51,7 @@ def together(net, paths, batch_norm: str, precision: str = "float32") -> torch.T
     of_paths = ChoiceBlockPaths(net, paths, batch_norm, lambda: REFERENCE, precision)
     logits = torch.full((len(paths), len(scored()), 10), torch.nan)
     for positions, found in of_paths.logits(scored()):
-        assert torch.isnan(logits[positions]).all(), "a path was given out twice"
+        assert torch.isnan(logits[positions]).all(), "a path was returned twice"
         logits[positions] = found
     return logits
 
