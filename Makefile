@@ -1,32 +1,32 @@
-# Each target works from a bare machine with Python 3.11: it builds .venv and installs what the project pins.
+# Each target needs only Python 3.11: it creates .venv and installs the pinned dependencies.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt $(PIP_OPTIONS)
-# A strict editable install lists the modules by name, so a new file needs a new install.
+# A strict editable install lists modules by name, so a new file needs a reinstall.
 SOURCES := setup.py pyproject.toml constraints.txt \
 	$(wildcard nasbench1shot1/*.py nasbench1shot1/*/*.py nasbench1shot1/*/*/*.py search_spaces/*.py optimizers/*.py optimizers/*/*.py experiments/*.py experiments/*/*.py)
 
 .PHONY: demo test lint pytest bench clean
 
-demo: $(VENV)/.core  ## a search on what the package carries, in minutes; ends with a picture of the regret curve
+demo: $(VENV)/.core  ## search on the bundled images and table for a few minutes; draws the regret curve
 	$(BIN)/nb1shot1 search --scale quick --out runs/demo-$$(date +%Y%m%d-%H%M%S)
 
-test: $(VENV)/.dev  ## lint, types, tests, these in a process per core: each computes with one thread, or they would wait for one another
-	$(MAKE) --no-print-directory --jobs 2 lint pytest  # mypy has only one thread
+test: $(VENV)/.dev  ## lint, type check and tests; one single-threaded test process per core, so that threads do not compete
+	$(MAKE) --no-print-directory --jobs 2 lint pytest  # mypy is single-threaded
 
-# Longest first (tests/conftest.py). Modules are compiled once, also for the processes that tests start.
+# Longest modules first (tests/conftest.py). Bytecode is cached, also for processes started by tests.
 pytest: $(VENV)/.dev
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadscope --no-loadscope-reorder
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	cd docs && $(abspath $(BIN))/mypy --config-file ../pyproject.toml  # elsewhere, so that it reads the installed package
+	cd docs && $(abspath $(BIN))/mypy --config-file ../pyproject.toml  # in another folder, so that mypy reads the installed package
 	cd docs && $(abspath $(BIN))/lint-imports --no-logo --no-cache --config ../pyproject.toml
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # the site of docs/, into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # builds the site of docs/ in build/site
 
-bench: $(VENV)/.dev  ## the benchmarks that need nothing but this machine
+bench: $(VENV)/.dev  ## benchmarks that need only this machine
 	$(BIN)/python benchmarks/supernet_speed.py
 	$(BIN)/python benchmarks/weighted_sum.py
 	$(BIN)/python benchmarks/fused_projections.py

@@ -19,19 +19,19 @@ CORE = [
     "torch>=2.1",
     "tyro>=0.9",
 ]
-# What fits the embedded table; a user never needs it, only `nb1shot1 table build`.
+# Fits the embedded table. Only `nb1shot1 table build` needs it.
 TABLE = ["lightgbm>=4.5"]
 # Runs many jobs on the workers of a dask scheduler (docs/jobs.md).
 CLUSTER = ["distributed>=2025.7"]
-# Tunes one-shot optimizers; hpbandster needs a C compiler and Python's headers to build.
+# Tunes one-shot optimizers; building hpbandster needs a C compiler and the Python headers.
 TUNE = ["hpbandster==0.7.4", "optuna>=5", "PyYAML>=6", "scikit-learn>=1.4", "smac>=2.4"]
-# Pairwise interactions of hyperparameters (experiments/tuning/interactions.py).
+# Computes pairwise interactions of hyperparameters (experiments/tuning/interactions.py).
 INTERACTIONS = ["hypershap>=0.0.6"]
-# Reads, and so unpickles, the archives of NATS-Bench that `nb1shot1 table import` takes.
+# Reads (and unpickles) archives of NATS-Bench for `nb1shot1 table import`.
 NATS = ["nats-bench>=1.8"]
-# Event files of searches for TensorBoard (docs/callbacks.md).
+# Writes event files of searches for TensorBoard (docs/callbacks.md).
 TENSORBOARD = ["tensorboard>=2.15"]
-# Only for a test that TensorFlow's reader of the official files and this package's yield the same records.
+# Only for tests that compare this package with TensorFlow.
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
 # Builds the site of docs/ (mkdocs.yml).
 DOCS = ["mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
@@ -49,7 +49,7 @@ DEV = [
 ]
 
 _FOLDERS = ("config_spaces", "nb201", "nb201.table", "sources", "splits", "table")
-# To setuptools, folders of data are packages.
+# setuptools treats data folders as packages.
 DATA = ["data", *(f"data.{folder}" for folder in _FOLDERS)]
 
 setup(

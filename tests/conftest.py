@@ -1,4 +1,4 @@
-"""What several tests use."""
+"""Fixtures shared by several test modules."""
 
 import os
 from collections.abc import Iterator
@@ -60,20 +60,20 @@ busy alone."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest modules."""
+    """Run the longest modules first."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
 @pytest.fixture(scope="session")
 def real_cells() -> Path:
-    """27,001 real cells of NAS-Bench-101 with their hashes, which the package carries."""
+    """The bundled 27,001 real cells of NAS-Bench-101 with their hashes."""
     return PACKAGE_DATA / "sources" / "nb101_partial_val.npz"
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """More real data, in a folder beside the developers' checkouts; CI says that it is there, so it must be."""
+    """More real data, in a folder next to the developers' checkouts; required if CI announces it."""
     folder = CHECKOUT.parent / "shared" / "data"
     if not folder.is_dir():
         assert not os.environ.get("NB1SHOT1_SHARED_IS_HERE"), f"{folder} is missing"
@@ -82,8 +82,8 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """No test reads or writes the user's data folder; distinct cells are enumerated once for all processes of xdist."""
+def temporary_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Replace the user's data folder; distinct cells are enumerated once for all xdist processes."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "data"
     folder.mkdir(exist_ok=True)
@@ -94,7 +94,7 @@ def own_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def images_decoded_once() -> Iterator[None]:
-    """Searches share the bundled images, which each would decode anew; tests of the decoder call it themselves."""
+    """Decode the bundled images once for all searches; tests of the decoder call it directly."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(image_set, "read_sample", cache(sample.read_sample))
         yield
@@ -102,7 +102,7 @@ def images_decoded_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def supernets_counted_once() -> Iterator[None]:
-    """Searches check that equal supernets fit, which takes half as long as building one."""
+    """Check once whether equal supernets fit in memory; a check takes half as long as building one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "supernet_size", cache(memory.supernet_size))
         yield
@@ -110,15 +110,15 @@ def supernets_counted_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def versions_read_once() -> Iterator[None]:
-    """Every run records the versions of the same packages."""
+    """Look up the recorded package versions only once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(environment, "version", cache(environment.version))
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def pictures_of_searches_are_not_drawn() -> Iterator[None]:
-    """They take a third of a tiny search; searches in processes of their own, groups and reports draw them."""
+def skip_search_pictures() -> Iterator[None]:
+    """Skip pictures, a third of a tiny search; searches in separate processes, groups and reports draw them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(studying, "save_figure", save_unrendered)
         patch.setattr(pictures, "save_pictures", save_undrawn)
@@ -126,8 +126,8 @@ def pictures_of_searches_are_not_drawn() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_fork_server() -> Iterator[None]:
-    """Python has one fork server, and who starts it decides what it imports: so nobody does but warm_process.py."""
+def single_fork_server() -> Iterator[None]:
+    """Only warm_process.py may start Python's single fork server, because the starter decides what it imports."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(forkserver, "set_forkserver_preload", lambda names: warm_process.context())
         yield
@@ -135,7 +135,7 @@ def one_fork_server() -> Iterator[None]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder of this test's own, not there yet."""
+    """A separate data folder for this test, not yet created."""
     monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "home"))
     return tmp_path / "home"
 
@@ -150,7 +150,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def small_archives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CIFAR-10's archives are of 12 images a batch instead of 10,000."""
+    """Use CIFAR-10 archives with 12 images per batch instead of 10,000."""
     monkeypatch.setitem(DATA_SETS, "cifar10", replace(CIFAR10, training_images=5 * ROWS, test_images=ROWS))
 
 
@@ -168,7 +168,7 @@ def nasbench(official_table: Table) -> api.NASBench:
 
 @pytest.fixture(scope="session")
 def measured_table(tmp_path_factory):
-    """The embedded table's s1 rows with other accuracies, said to be measured, in the official shape of 3 repeats."""
+    """The s1 rows of the embedded table with made-up measured accuracies, in the official shape of 3 repeats."""
     from nasbench1shot1.tables.table import load_table
 
     table, rng = load_table(), np.random.default_rng(0)

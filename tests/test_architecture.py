@@ -1,4 +1,4 @@
-"""Architectures: values with a text form, and the cell that each is in NAS-Bench-101."""
+"""Architectures: values with a text form, and their cells in NAS-Bench-101."""
 
 import copy
 import pickle
@@ -60,7 +60,7 @@ def test_text_and_parse_are_inverse(name: str, number: int) -> None:
         (None, "'None' is not an architecture"),
     ],
 )
-def test_text_of_another_form_is_refused_in_one_sentence(text: Any, message: str) -> None:
+def test_malformed_text_is_refused_in_one_sentence(text: Any, message: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Architecture.parse(text)
     assert message in str(caught.value)
@@ -70,7 +70,7 @@ def test_text_of_another_form_is_refused_in_one_sentence(text: Any, message: str
 PARENTS = ((0,), (0, 1), (0, 2), (1, 3), (2, 4))
 
 
-def test_lists_and_numpy_integers_become_tuples_of_pythons() -> None:
+def test_lists_and_numpy_integers_become_tuples_of_python_integers() -> None:
     parents: Any = [np.array(of_node) for of_node in PARENTS]
     arch = Architecture("s1", parents, [np.int64(0), np.uint8(1), 2, False])  # type: ignore[arg-type]
     assert arch == Architecture.parse(TEXT)
@@ -96,14 +96,14 @@ def test_lists_and_numpy_integers_become_tuples_of_pythons() -> None:
         ((0, 1, 2, 3, 4), (0, 0, 0, 0), "needs integers"),
     ],
 )
-def test_what_cannot_be_an_architecture_is_refused_on_construction(parents: Any, operations: Any, message: str) -> None:
+def test_invalid_architectures_are_refused_on_construction(parents: Any, operations: Any, message: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Architecture("s1", parents, operations)
     assert message in str(caught.value)
     assert "Architecture(" not in str(caught.value)
 
 
-def test_a_node_without_parents_has_an_empty_part() -> None:
+def test_a_node_without_parents_has_an_empty_field() -> None:
     text = TEXT.replace("0,2", "")
     arch = Architecture.parse(text)
     assert arch == Architecture("s1", ((0,), (0, 1), (), (1, 3), (2, 4)), (0, 1, 2, 0))
@@ -115,7 +115,7 @@ def test_a_node_without_parents_has_an_empty_part() -> None:
 
 
 @pytest.mark.parametrize("name", ["s1", "s2", "s3"])
-def test_spaces_whose_nodes_all_have_parents_refuse_one_without(name: str) -> None:
+def test_spaces_that_require_parents_refuse_a_node_without_one(name: str) -> None:
     arch = nb.search_space(name)[0]
     orphaned = Architecture(name, ((), *arch.parents[1:]), arch.operations)
     with pytest.raises(InvalidInputError, match=f"is not in {name}"):
@@ -127,13 +127,13 @@ def test_a_cell_without_a_path_is_not_valid() -> None:
 
 
 @pytest.mark.parametrize("space", ["", "s1:", "s 1", None])
-def test_a_space_that_no_text_could_name_is_refused(space: Any) -> None:
+def test_a_space_name_that_text_cannot_contain_is_refused(space: Any) -> None:
     with pytest.raises(InvalidInputError, match="is not a valid name of a space"):
         Architecture(space, PARENTS, (0, 0, 0, 0))
 
 
 @pytest.mark.parametrize("name", ["s1", "s2", "s3"])
-def test_what_spaces_build_unchecked_would_pass_the_check(name: str) -> None:
+def test_architectures_built_unchecked_by_spaces_are_valid(name: str) -> None:
     space, rng = nb.search_space(name), np.random.default_rng(0)
     for arch in (space.sample(rng) for _ in range(20)):
         for built in (arch, *space.neighbours(arch)):
@@ -141,7 +141,7 @@ def test_what_spaces_build_unchecked_would_pass_the_check(name: str) -> None:
 
 
 @given(st.text(alphabet="s1:0,2|conv3x maxpol-", max_size=60))
-def test_whatever_is_parsed_is_written_back_or_refused(text: str) -> None:
+def test_parsed_text_is_written_back_unchanged_or_refused(text: str) -> None:
     try:
         arch = Architecture.parse(text)
     except InvalidInputError:
@@ -170,15 +170,15 @@ def test_the_cell_of_an_architecture() -> None:
     assert cell.ops == ("input", "conv3x3-bn-relu", "conv1x1-bn-relu", "maxpool3x3", "conv3x3-bn-relu", "output")
 
 
-def test_loose_ends_differ_as_architectures_and_not_as_cells() -> None:
+def test_architectures_that_differ_in_loose_ends_have_equal_cells() -> None:
     read = "s1:0|0,1|0,1|{}|0,3:conv3x3,conv1x1,maxpool3x3,{}"
     variants = [Architecture.parse(read.format(*loose)) for loose in (("0,1", "conv3x3"), ("2,3", "maxpool3x3"))]
     assert variants[0] != variants[1]
     assert variants[0].cell == variants[1].cell
-    assert len(variants[0].cell.ops) == 4  # input, block 1, block 3, output: block 2 and 4 are loose
+    assert len(variants[0].cell.ops) == 4  # input, block 1, block 3, output: blocks 2 and 4 are loose ends
 
 
-def test_the_seven_by_seven_form_of_the_published_code_is_the_same_cell() -> None:
+def test_the_seven_by_seven_matrix_of_the_published_code_is_an_equal_cell() -> None:
     """Output moved from index 5 to 6, an isolated dummy labelled conv1x1 put at 5 (original.md B1)."""
     rng = np.random.default_rng(0)
     for name in ("s1", "s2"):
@@ -193,7 +193,7 @@ def test_the_seven_by_seven_form_of_the_published_code_is_the_same_cell() -> Non
             assert Cell(seven, labels) == arch.cell
 
 
-def test_the_base_class_makes_the_form_of_cells() -> None:
+def test_the_base_class_builds_architectures_of_cells() -> None:
     arch = Architecture("s1", PARENTS, (0, 1, 2, 0))
     assert type(arch) is CellArchitecture and arch == CellArchitecture.parse(str(arch))
     assert arch.network_id == arch.cell.hash

@@ -1,4 +1,4 @@
-"""The probability that Λ gives to encodings, and the most probable networks, against brute force."""
+"""Probabilities of encodings under Λ and the most probable networks, compared with brute force."""
 
 from functools import cache
 from itertools import islice, permutations, product
@@ -24,7 +24,7 @@ def parameters_of(space, seed: int = 0, spread: float = 1.0) -> dict[str, np.nda
 
 
 def drawn(logits: np.ndarray, picks: tuple[int, ...]) -> float:
-    """The probability of a set, by the definition: the sum over all orders of drawing it."""
+    """Probability of a set by definition: the sum over all orders of drawing it."""
     total = 0.0
     for order in permutations(picks):
         left, probability = np.exp(logits - logits.max()), 1.0
@@ -68,7 +68,7 @@ def test_the_probabilities_of_all_picks_sum_to_one(picks):
         assert probability == pytest.approx(drawn(logits, each))
 
 
-def test_the_hundred_most_probable_of_s1_are_those_of_14580_encodings():
+def test_the_hundred_most_probable_of_s1_agree_with_all_14580_encodings():
     parameters = parameters_of(S1, 1)
     assert len(S1) == 14_580
     found = list(islice(most_probable(S1, parameters), 100))
@@ -79,20 +79,20 @@ def test_the_hundred_most_probable_of_s1_are_those_of_14580_encodings():
 
 @given(seed=st.integers(0, 10**6), spread=st.sampled_from([1e-3, 0.3, 2.0]))
 @settings(max_examples=30, deadline=None)
-def test_all_networks_of_a_small_space_come_in_order(seed, spread):
+def test_all_networks_of_a_small_space_are_sorted_by_probability(seed, spread):
     parameters = parameters_of(SMALL_SPACE, seed, spread)
     found, expected = list(most_probable(SMALL_SPACE, parameters)), brute_force(SMALL_SPACE, parameters)
     assert [arch for arch, _ in found] == [arch for arch, _ in expected]
     assert np.exp([log for _, log in found]) == pytest.approx([probability for _, probability in expected])
 
 
-def test_every_network_of_s1_comes_once():
+def test_every_network_of_s1_is_listed_once():
     found = [arch for arch, _ in most_probable(S1, parameters_of(S1, 2))]
     assert len(found) == len(set(found)) == 3702
     assert set(found) == set(S1.architectures("no_loose_ends"))
 
 
-def test_the_encodings_of_a_network_have_its_probability_in_a_ranking():
+def test_the_encodings_of_a_network_sum_to_its_probability_in_a_ranking():
     """The probability that `correlate` ranks by is the sum over all encodings that are the same network."""
     parameters, networks = parameters_of(S1, 3), list(S1.architectures("no_loose_ends"))
     sums = dict.fromkeys(networks, 0.0)
@@ -101,15 +101,15 @@ def test_the_encodings_of_a_network_have_its_probability_in_a_ranking():
     assert np.exp(log_probabilities(S1, parameters, networks)) == pytest.approx(list(sums.values()))
 
 
-def test_the_first_is_the_preferred_architecture():
+def test_the_most_probable_network_is_the_preferred_architecture():
     for seed in range(20):
         parameters = parameters_of(S3, seed)
         first, _ = next(most_probable(S3, parameters))
         assert first == S3.without_loose_ends(S3.discretise(parameters))
 
 
-def test_a_peaked_distribution_takes_no_more_than_a_flat_one(monkeypatch):
-    """The output prefers the input and block 1, of which there are three networks but 87,480 encodings."""
+def test_a_peaked_distribution_needs_no_more_work_than_a_flat_one(monkeypatch):
+    """The output prefers the input and block 1, which gives three networks but 87,480 encodings."""
     parameters = parameters_of(S3, 0, 1e-2)
     parameters["output_edges"][:2] += 3
     looked_at = []
@@ -120,7 +120,7 @@ def test_a_peaked_distribution_takes_no_more_than_a_flat_one(monkeypatch):
     assert len(looked_at) < 200
 
 
-def test_ties_have_a_fixed_order():
+def test_ties_are_ordered_deterministically():
     flat = {key: np.zeros(shape) for key, shape in S1.mixing_shapes().items()}
     found = [arch for arch, _ in islice(most_probable(S1, flat), 200)]
     assert found == [arch for arch, _ in islice(most_probable(S1, flat), 200)]
@@ -150,7 +150,7 @@ class Edges(ChoiceBlockSpace):
         return arch
 
 
-def test_a_space_without_loose_ends_and_without_a_key_of_operations_has_all_encodings():
+def test_a_space_without_loose_ends_and_operation_keys_has_all_encodings():
     space = Edges()
     parameters = parameters_of(space, 4)
     found = list(most_probable(space, parameters))
@@ -160,7 +160,7 @@ def test_a_space_without_loose_ends_and_without_a_key_of_operations_has_all_enco
     assert [log for _, log in found] == pytest.approx(sorted(expected.values(), reverse=True))
 
 
-def test_bad_parameters_are_refused_in_a_sentence():
+def test_bad_parameters_are_refused_in_one_sentence():
     parameters = parameters_of(S1)
     with pytest.raises(nb.InvalidInputError, match="'operations' contain NaN"):
         next(most_probable(S1, {**parameters, "operations": np.full((4, 3), np.nan)}))

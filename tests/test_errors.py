@@ -25,7 +25,7 @@ def test_long_values_are_not_repeated_in_full() -> None:
     assert len(said) < 250
 
 
-def test_a_close_option_is_suggested_without_the_list_of_all() -> None:
+def test_a_similar_option_is_suggested_without_listing_all() -> None:
     known = [f"--option-{i}" for i in range(45)]
     said = unknown_name("option", "--optoin-7", known).for_command_line
     assert said.endswith("did you mean '--option-7'? (--help lists all)")
@@ -35,7 +35,7 @@ def test_a_close_option_is_suggested_without_the_list_of_all() -> None:
 
 
 @pytest.mark.parametrize("kind", [UserError, InvalidInputError, DamagedFileError, UnknownCellError])
-def test_errors_travel_between_processes(kind: type[UserError]) -> None:
+def test_errors_can_be_pickled(kind: type[UserError]) -> None:
     error = pickle.loads(pickle.dumps(kind("lower --epochs 3 \n")))  # noqa: S301
     assert type(error) is kind
     assert (str(error), error.for_command_line) == ("lower epochs=3 \\n", "lower --epochs 3 \\n")
@@ -92,12 +92,12 @@ def test_errors_travel_between_processes(kind: type[UserError]) -> None:
         ),
     ],
 )
-def test_options_are_named_as_the_caller_writes_them(on_the_command_line: str, in_python: str) -> None:
+def test_options_are_named_in_the_syntax_of_the_caller(on_the_command_line: str, in_python: str) -> None:
     error = InvalidInputError(on_the_command_line)
     assert (str(error), error.for_command_line) == (in_python, on_the_command_line)
 
 
-def test_another_word_and_initials_suggest_the_name_that_is_meant() -> None:
+def test_synonyms_and_initials_suggest_the_intended_name() -> None:
     options = ["--learning-rate", "--loss", "--weight-decay", "--architecture-learning-rate"]
     for asked, meant in (("--lr", options[0]), ("--wd", options[2]), ("--alr", options[3]), ("--los", options[1])):
         assert f"did you mean '{meant}'?" in str(unknown_name("option", asked, options))

@@ -20,7 +20,7 @@ def written(path: Path, compressed: bool = True) -> Path:
 
 
 def header(shape: str, dtype: str = "<f8") -> bytes:
-    """An .npy file of nothing but a header."""
+    """An .npy file with only a header."""
     text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
 
@@ -34,7 +34,7 @@ def refused(path: Path, *words: str) -> None:
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_arrays_are_read_as_numpy_reads_them(tmp_path: Path, compressed: bool) -> None:
+def test_arrays_are_read_like_numpy(tmp_path: Path, compressed: bool) -> None:
     read = read_npz(written(tmp_path / "a.npz", compressed))
     assert list(read) == list(ARRAYS)
     for name, array in ARRAYS.items():
@@ -43,13 +43,13 @@ def test_arrays_are_read_as_numpy_reads_them(tmp_path: Path, compressed: bool) -
 
 
 @pytest.mark.parametrize("shape", ["(1000000000000,)", "(4294967296, 4294967296)", "(-1,)", "(" * 3000, "()" * 99])
-def test_a_header_that_claims_what_is_not_there(tmp_path: Path, shape: str) -> None:
+def test_a_header_that_claims_missing_data_is_refused(tmp_path: Path, shape: str) -> None:
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("big.npy", header(shape))
     refused(tmp_path / "a.npz")
 
 
-def test_a_member_that_claims_more_than_deflate_can_hold(tmp_path: Path) -> None:
+def test_a_member_larger_than_deflate_allows_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("big.npy", header("(1000000000000,)"))
     content = bytearray((tmp_path / "a.npz").read_bytes())
@@ -60,7 +60,7 @@ def test_a_member_that_claims_more_than_deflate_can_hold(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("flag", [0x01, 0x20, 0x40])  # encrypted; patched; strongly encrypted
-def test_flipped_flag_bits(tmp_path: Path, flag: int) -> None:
+def test_flipped_flag_bits_are_refused(tmp_path: Path, flag: int) -> None:
     content = bytearray(written(tmp_path / "a.npz").read_bytes())
     content[content.index(b"PK\x03\x04") + 6] |= flag
     content[content.index(b"PK\x01\x02") + 8] |= flag
@@ -68,7 +68,7 @@ def test_flipped_flag_bits(tmp_path: Path, flag: int) -> None:
     refused(tmp_path / "a.npz")
 
 
-def test_values_that_changed_are_noticed_by_their_crc(tmp_path: Path) -> None:
+def test_changed_values_are_detected_by_crc(tmp_path: Path) -> None:
     content = written(tmp_path / "a.npz", compressed=False).read_bytes()
     (tmp_path / "a.npz").write_bytes(content.replace(ARRAYS["counts"].tobytes(), bytes(48)))
     refused(tmp_path / "a.npz", "CRC")
@@ -80,7 +80,7 @@ def test_pickled_objects_and_missing_files_are_refused(tmp_path: Path) -> None:
     refused(tmp_path / "nothing.npz", "No such file")
 
 
-def test_any_flipped_byte_or_cut_gives_the_same_arrays_or_one_sentence(tmp_path: Path) -> None:
+def test_any_flipped_byte_or_truncation_gives_the_same_arrays_or_one_sentence(tmp_path: Path) -> None:
     rng, content, path = random.Random(0), written(tmp_path / "a.npz").read_bytes(), tmp_path / "b.npz"
     for turn in range(600):
         damaged = bytearray(content)
@@ -93,5 +93,5 @@ def test_any_flipped_byte_or_cut_gives_the_same_arrays_or_one_sentence(tmp_path:
             read = read_npz(path)
         except DamagedFileError:
             continue
-        for name in ARRAYS.keys() & read.keys():  # a name is under no checksum
+        for name in ARRAYS.keys() & read.keys():  # names have no checksum
             assert (read[name] == ARRAYS[name]).all()

@@ -1,4 +1,4 @@
-"""`nb.build_network` finds the network of any form of architecture."""
+"""`nb.build_network` accepts any form of architecture."""
 
 import inspect
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ EDGE = nb.Architecture.parse("|nor_conv_3x3~0|+|none~0|avg_pool_3x3~1|+|skip_con
 @pytest.mark.parametrize(
     "x", [CELL, CELL.cell, SimpleNamespace(matrix=CELL.cell.matrix.tolist(), ops=list(CELL.cell.ops))]
 )
-def test_cells_of_nasbench101_give_its_networks(x: Any) -> None:
+def test_cells_of_nasbench101_build_its_networks(x: Any) -> None:
     generators = [torch.Generator().manual_seed(3) for _ in range(2)]
     found = nb.build_network(x, stem_channels=4, cells_per_stack=1, classes=7, generator=generators[0])
     wanted = build_cell_network(CELL, stem_channels=4, cells_per_stack=1, classes=7, generator=generators[1])
@@ -27,7 +27,7 @@ def test_cells_of_nasbench101_give_its_networks(x: Any) -> None:
     assert all(torch.equal(a, b) for a, b in zip(found.parameters(), wanted.parameters(), strict=True))
 
 
-def test_architectures_of_nasbench201_give_its_networks() -> None:
+def test_architectures_of_nasbench201_build_its_networks() -> None:
     found = nb.build_network(EDGE, channels=4, cells_per_stage=2, classes=7, generator=torch.Generator().manual_seed(3))
     assert type(found) is EdgeNetwork
     assert found(torch.zeros(2, 3, 16, 16)).shape == (2, 7)
@@ -35,7 +35,7 @@ def test_architectures_of_nasbench201_give_its_networks() -> None:
 
 
 class Own(nb.Architecture):
-    """A form of somebody's own, whose network is a layer."""
+    """A third-party form whose network is a single layer."""
 
     NETWORK = f"{__name__}:own_network"
 
@@ -47,13 +47,13 @@ def own_network(x: Own, *, bias: bool = True) -> torch.nn.Module:
     return torch.nn.Linear(x.width, 1, bias)
 
 
-def test_another_form_names_its_network() -> None:
+def test_a_third_party_form_supplies_its_network() -> None:
     assert nb.build_network(Own(5), bias=False).weight.shape == (1, 5)
     with pytest.raises(nb.InvalidInputError, match=r"unknown option of this network 'bais'; did you mean 'bias'"):
         nb.build_network(Own(5), bais=False)
 
 
-def test_the_types_have_the_options_of_the_builders() -> None:
+def test_accepted_options_match_the_network_builders() -> None:
     for typed, build in zip(get_overloads(nb.build_network), (build_edge_network, build_cell_network), strict=True):
         assert list(inspect.signature(typed).parameters)[1:] == list(inspect.signature(build).parameters)[1:]
 
@@ -69,7 +69,7 @@ def test_the_types_have_the_options_of_the_builders() -> None:
         (nb.EdgeArchitecture, {}, "is not an architecture"),
     ],
 )
-def test_bad_input_is_one_sentence(x: Any, options: dict[str, Any], sentence: str) -> None:
+def test_bad_input_is_reported_in_one_sentence(x: Any, options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(nb.InvalidInputError, match=sentence) as caught:
         nb.build_network(x, **options)
     assert "\n" not in str(caught.value)

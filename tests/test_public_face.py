@@ -1,4 +1,4 @@
-"""What `import nasbench1shot1` promises: light, complete, in one direction."""
+"""Guarantees of `import nasbench1shot1`: lightweight, complete, layered."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ import nasbench1shot1 as nb
 ROOT = Path(nb.__file__).parent
 CHECKOUT = Path(__file__).resolve().parents[1]
 FOLDERS = ("search_spaces", "optimizers", "experiments")
-# The registry names the folders' modules in strings; these two put parts together and may import them, lazily.
+# The registry names modules of the folders as strings; these two modules combine parts and may import them lazily.
 FACES = ("__init__", "searching", "cli", "commands")
 
 
@@ -37,7 +37,7 @@ def test_importing_the_package_imports_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
-def test_every_public_name_is_there_and_no_module_has_its_name():
+def test_every_public_name_exists_and_no_module_shares_it():
     modules_by_name = {path.stem for path in ROOT.iterdir()}
     for name in nb.__all__:
         assert getattr(nb, name) is not None
@@ -47,13 +47,13 @@ def test_every_public_name_is_there_and_no_module_has_its_name():
         _ = nb.serach
 
 
-def test_a_module_that_is_imported_does_not_take_a_functions_place():
+def test_importing_a_module_does_not_shadow_a_public_function():
     imported = "nasbench1shot1.one_shot_search.searching, nasbench1shot1.space, nasbench1shot1.tables.table"
     code = f"import {imported}, nasbench1shot1 as nb; print(callable(nb.search) and callable(nb.load_table))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "True"
 
 
-def test_the_shared_core_imports_none_of_the_three_folders():
+def test_the_shared_core_does_not_import_the_three_folders():
     core = [
         path for path in modules(CHECKOUT / "nasbench1shot1") if path.stem not in FACES and "commands" not in path.parts
     ]
@@ -63,13 +63,13 @@ def test_the_shared_core_imports_none_of_the_three_folders():
         assert not found, f"{path.name} imports {found}"
 
 
-def test_the_public_face_imports_them_only_inside_functions():
+def test_public_modules_import_the_folders_only_inside_functions():
     for path in modules(CHECKOUT / "nasbench1shot1"):
         if path.stem in FACES or "commands" in path.parts:
             assert not {n for n in imported(path, top_level_only=True) if n.split(".")[:2][-1] in FOLDERS}, path
 
 
-def test_spaces_know_nothing_of_optimizers_optimizers_nothing_of_tables_tables_nothing_of_torch():
+def test_spaces_optimizers_and_tables_keep_to_their_layers():
     for path in modules(CHECKOUT / "search_spaces"):
         assert not {name for name in imported(path) if "optimizer" in name or "table" in name or name == "torch"}, path
     for path in modules(CHECKOUT / "optimizers"):
@@ -91,12 +91,12 @@ def test_no_pickle_is_loaded_and_no_global_generator_is_seeded():
     )
     for folder in ("nasbench1shot1", *FOLDERS):
         for path in modules(CHECKOUT / folder):
-            # LightGBM's rival, PyTorch, has layers that take no generator: seeded in a fork, undone afterwards.
+            # The PyTorch model compared with LightGBM has layers without a generator argument: it seeds in fork_rng.
             text = path.read_text().replace("fork_rng(devices=[]):\n        torch.manual_seed", "")
             assert not [word for word in forbidden if word in text], path
 
 
-def test_unknown_names_are_refused_with_the_closest():
+def test_unknown_names_are_refused_with_a_suggestion():
     with pytest.raises(nb.InvalidInputError, match=r"unknown search space 's9'; did you mean 's[123]'"):
         nb.search_space("s9")
 
@@ -111,7 +111,7 @@ def folders_with(suffix: str, parent: Path) -> set[str]:
     return {path.name for path in parent.iterdir() if path.is_dir() and any(path.rglob(f"*{suffix}"))}
 
 
-def test_contributing_lists_every_folder_and_no_other():
+def test_contributing_lists_exactly_the_existing_folders():
     hidden = {path.name for path in CHECKOUT.iterdir() if path.name.startswith((".", "build")) or ".egg" in path.name}
     top = set.union(*(folders_with(suffix, CHECKOUT) for suffix in (".py", ".md", ".ipynb"))) - hidden - {"runs"}
     assert set(documented_folders("| folder | contents |")) == top
@@ -120,7 +120,7 @@ def test_contributing_lists_every_folder_and_no_other():
     assert set(listed) == folders_with("", CHECKOUT / "nasbench1shot1") - {"__pycache__"}
 
 
-def test_the_root_holds_the_vocabulary_and_no_more():
+def test_the_root_package_contains_only_the_listed_modules():
     root = {path.stem for path in (CHECKOUT / "nasbench1shot1").glob("*.py")} - {"__init__", "cli"}
     text = (CHECKOUT / "CONTRIBUTING.md").read_text()
     paragraph = text.partition("The root of `nasbench1shot1/` has")[2].partition("Each sub-package")[0]

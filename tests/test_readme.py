@@ -1,4 +1,4 @@
-"""What README, CONTRIBUTING and the pages of docs/ say: examples run, commands exist, figures and names are current."""
+"""README, CONTRIBUTING and docs/: examples run, commands exist, numbers and names are current."""
 
 import json
 import re
@@ -80,7 +80,7 @@ def commands(page: str) -> list[list[str]]:
 
 @pytest.fixture
 def tiny(monkeypatch, tmp_path) -> Path:
-    """The examples search at the quick scale; here that is made tiny. They write into a folder of their own."""
+    """Make the quick scale of the examples tiny, and write to a temporary folder."""
     monkeypatch.setitem(config.SCALES, "quick", TINY)
     monkeypatch.setitem(cell_scales.SCALES, "quick", {**cell_scales.SCALES["quick"], **TINY_CELL})
     monkeypatch.chdir(tmp_path)
@@ -95,7 +95,7 @@ def test_python_examples_run(page, tiny):
         exec(compile(block, page, "exec"), names)  # a later example may build on an earlier one
 
 
-def test_the_readmes_own_loop_is_five_lines_without_a_search(tiny):
+def test_the_custom_loop_of_the_readme_has_at_most_five_lines_and_no_search(tiny):
     own_loop = next(block for block in blocks("README.md", "python") if "discretise" in block)
     lines = [line for line in own_loop.splitlines() if line and not line.startswith("import")]
     names: dict[str, object] = {}
@@ -129,7 +129,7 @@ def test_the_readme_shows_every_command_and_every_make_target_it_names():
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page):
+def test_links_resolve(page):
     links = re.findall(r"\]\(([^)#]+)(?:#[\w-]+)?\)", text(page))
     missing = [link for link in links if "://" not in link and not ((CHECKOUT / page).parent / link).exists()]
     assert not missing
@@ -139,11 +139,11 @@ def test_the_readme_is_short():
     assert len(text("README.md").splitlines()) <= 200
 
 
-# The README's figures of the embedded table are those of the table that the package carries. --------------------------
+# The README's numbers about the embedded table agree with the bundled table. ------------------------------------------
 
 
 def fidelity_rows() -> list[str]:
-    """The rows of the README's table, from the table's meta.json."""
+    """Rows of the README's table, computed from meta.json."""
     fidelity = json.loads((PACKAGE_DATA / "table" / "meta.json").read_text())["fidelity"]
     rows = []
     for epochs, of in fidelity["validation_accuracy"].items():
@@ -157,7 +157,7 @@ def fidelity_rows() -> list[str]:
     return rows
 
 
-def test_the_readme_quotes_the_fidelity_of_the_table_that_is_here():
+def test_the_readme_quotes_the_fidelity_of_the_bundled_table():
     meta, table = json.loads((PACKAGE_DATA / "table" / "meta.json").read_text()), nb.load_table()
     test, validation = (meta["fidelity"][f"{split}_accuracy"] for split in ("test", "validation"))
     expected = [
@@ -173,10 +173,10 @@ def test_the_readme_quotes_the_fidelity_of_the_table_that_is_here():
     assert [line for line in expected if line not in readme] == []
 
 
-# The pages of docs/ leave nothing out. --------------------------------------------------------------------------------
+# The pages of docs/ are complete. -------------------------------------------------------------------------------------
 
 
-def test_the_presets_page_has_every_switch_with_both_values_and_a_test_that_exists():
+def test_the_presets_page_lists_every_switch_with_both_values_and_an_existing_test():
     tests = "".join(path.read_text() for path in (CHECKOUT / "tests").rglob("test_*.py"))
     for switch in (field.name for field in fields(Preset) if field.name != "name"):
         corrected, original = (asdict(PRESETS[name])[switch] for name in ("corrected", "original"))
@@ -215,5 +215,5 @@ def test_the_notice_names_every_data_file():
         assert [source for source in sources if source not in notice] == []
 
 
-def test_the_citation_has_the_packages_version():
+def test_the_citation_has_the_version_of_the_package():
     assert f"\nversion: {nb.__version__}\n" in text("CITATION.cff")

@@ -1,4 +1,4 @@
-"""Values of a wrong type in public calls: a sentence that names the argument or the value, and nothing is written."""
+"""Wrong types in public calls give a sentence that names the argument or value, and nothing is written."""
 
 import numpy as np
 import pytest
@@ -92,7 +92,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize(("call", "sentence"), CALLS.values(), ids=CALLS.keys())
-def test_a_wrong_type_is_one_sentence(tmp_path, monkeypatch, call, sentence):
+def test_a_wrong_type_is_reported_in_one_sentence(tmp_path, monkeypatch, call, sentence):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(nb.UserError, match=sentence):
         call(tmp_path / "out")

@@ -1,4 +1,4 @@
-"""The drop-in for `nasbench.api`, against the trainings that a file was written from."""
+"""The drop-in for `nasbench.api`, compared with the trainings written to its file."""
 
 import pickle
 import random
@@ -28,7 +28,7 @@ def file(tmp_path_factory: pytest.TempPathFactory, real_cells: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def trainings(real_cells: Path) -> dict[str, dict[int, list[Training]]]:
-    """By hash and epochs, in the file's order."""
+    """Trainings by hash and epochs, in the order of the file."""
     by_hash: dict[str, dict[int, list[Training]]] = defaultdict(lambda: defaultdict(list))
     for training in small_trainings(real_cells):
         by_hash[training.graph.hash][int(training.epochs)].append(training)
@@ -50,7 +50,7 @@ def spec_of(training: Training) -> api.ModelSpec:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Equal, types included: numbers, lists, dictionaries in their order, arrays."""
+    """Assert equal values and types of numbers, lists, arrays and ordered dictionaries."""
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and one.dtype == other.dtype and np.array_equal(one, other)
     if isinstance(one, dict):
@@ -80,9 +80,7 @@ def metrics(training: Training, halfway: bool, prefix: str = "") -> dict[str, fl
 
 
 @pytest.mark.parametrize("halfway", [False, True])
-def test_every_query_gives_the_files_numbers_of_the_repeat_that_the_seed_draws(
-    official_table, trainings, halfway
-) -> None:
+def test_queries_return_the_values_of_the_repeat_drawn_by_the_seed(official_table, trainings, halfway) -> None:
     nasbench, draws = api.NASBench(official_table, seed=7), random.Random(7)
     seconds, epochs_spent = 0.0, 0
     for of_cell in trainings.values():
@@ -98,7 +96,7 @@ def test_every_query_gives_the_files_numbers_of_the_repeat_that_the_seed_draws(
     assert nasbench.get_budget_counters() == (0.0, 0)
 
 
-def test_all_metrics_of_every_hash_are_the_files(nasbench, trainings) -> None:
+def test_all_metrics_of_every_hash_equal_the_file(nasbench, trainings) -> None:
     for hash_, of_cell in trainings.items():
         about, computed = nasbench.get_metrics_from_hash(hash_)
         first = of_cell[4][0]
@@ -113,7 +111,7 @@ def test_all_metrics_of_every_hash_are_the_files(nasbench, trainings) -> None:
     assert nasbench.get_budget_counters() == (0.0, 0)
 
 
-def test_hashes_come_in_the_files_order(nasbench, trainings) -> None:
+def test_hashes_have_the_order_of_the_file(nasbench, trainings) -> None:
     assert list(nasbench.hash_iterator()) == list(trainings)
     assert len(nasbench.hash_iterator()) == len(trainings)
     assert list(trainings) != sorted(trainings)
@@ -133,7 +131,7 @@ def test_statistics_are_read_only_mappings(nasbench, trainings) -> None:
     assert nasbench.history == {}
 
 
-def test_nobody_can_change_the_table(nasbench, trainings) -> None:
+def test_returned_values_cannot_change_the_table(nasbench, trainings) -> None:
     spec = spec_of(next(iter(trainings.values()))[4][0])
     before = deepcopy(nasbench.get_metrics_from_spec(spec))
     data, (about, computed) = nasbench.query(spec), nasbench.get_metrics_from_spec(spec)
@@ -147,8 +145,8 @@ def test_nobody_can_change_the_table(nasbench, trainings) -> None:
     assert is_same(list(before), list(nasbench.get_metrics_from_hash(hash_)))
 
 
-def test_a_cell_is_found_however_it_is_given(nasbench, trainings) -> None:
-    """As a nested list, an array, with a vertex that pruning removes, as the published package's class would be."""
+def test_a_cell_is_found_in_every_form(nasbench, trainings) -> None:
+    """Forms of one cell: nested list, array, with a prunable vertex, and like the published class."""
     matrix, ops = INCEPTION
     wanted = nasbench.get_metrics_from_spec(api.ModelSpec(matrix, ops))
     smaller, labels = [[0, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]], [INPUT, POOL, CONV1, OUTPUT]
@@ -170,7 +168,7 @@ def test_a_cell_is_found_however_it_is_given(nasbench, trainings) -> None:
     assert is_same(list(nasbench.get_metrics_from_spec(PublishedSpec())), list(wanted))
 
 
-def test_valid_epochs_and_config_are_the_published_ones(nasbench) -> None:
+def test_valid_epochs_and_config_equal_published_values(nasbench) -> None:
     assert nasbench.valid_epochs == {4, 12, 36, 108}
     assert type(nasbench.valid_epochs) is set
     config = nasbench.config
@@ -188,7 +186,7 @@ def drawn(nasbench: api.NASBench, n: int = 40) -> list[float]:
     return [nasbench.query(api.ModelSpec(*INCEPTION))["validation_accuracy"] for _ in range(n)]
 
 
-def test_the_same_seed_draws_the_same_repeats_and_leaves_global_generators_alone(official_table) -> None:
+def test_equal_seeds_draw_equal_repeats_without_global_generators(official_table) -> None:
     random.seed(5)
     np.random.seed(5)  # noqa: NPY002
     before = random.getstate(), pickle.dumps(np.random.get_state())  # noqa: NPY002
@@ -199,17 +197,17 @@ def test_the_same_seed_draws_the_same_repeats_and_leaves_global_generators_alone
     assert (random.getstate(), pickle.dumps(np.random.get_state())) == before  # noqa: NPY002
 
 
-def test_without_a_seed_two_objects_differ(official_table) -> None:
+def test_two_objects_without_seeds_differ(official_table) -> None:
     assert drawn(api.NASBench(official_table)) != drawn(api.NASBench(official_table))
 
 
-def test_a_numpy_generator_can_be_the_source(official_table) -> None:
+def test_a_numpy_generator_can_be_given_as_the_seed(official_table) -> None:
     first, second = (drawn(api.NASBench(official_table, seed=np.random.default_rng(1))) for _ in range(2))
     assert first == second
     assert len(Counter(first)) == 3
 
 
-def test_a_copy_in_another_process_goes_on_alike(nasbench) -> None:
+def test_a_pickled_copy_continues_with_the_same_draws(nasbench) -> None:
     drawn(nasbench, 5)
     whole = nasbench.get_metrics_from_spec(api.ModelSpec(*INCEPTION))
     copy = pickle.loads(pickle.dumps(nasbench))  # noqa: S301
@@ -221,7 +219,7 @@ def test_a_copy_in_another_process_goes_on_alike(nasbench) -> None:
 # Opening ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_is_imported_once_and_says_so_in_one_line(file, official_table, capsys) -> None:
+def test_a_file_is_imported_once_with_a_one_line_notice(file, official_table, capsys) -> None:
     first = api.NASBench(str(file), seed=1)
     said = capsys.readouterr().err.splitlines()
     assert said[0].startswith(f"importing {file} into")
@@ -231,14 +229,14 @@ def test_a_file_is_imported_once_and_says_so_in_one_line(file, official_table, c
     assert drawn(first) == drawn(again) == drawn(api.NASBench(official_table, seed=1))
 
 
-def test_a_path_that_is_not_there_ends_in_one_sentence(tmp_path) -> None:
+def test_a_missing_path_is_reported_in_one_sentence(tmp_path) -> None:
     with pytest.raises(nb.InvalidInputError, match=r"nasbench\.tfrecord"):
         api.NASBench(tmp_path / "nasbench.tfrecord")
 
 
-def test_estimates_leave_out_what_they_lack(estimates) -> None:
+def test_estimates_omit_missing_values(estimates) -> None:
     spec = api.ModelSpec(CHAIN, [INPUT, CONV3, OUTPUT])
-    assert not estimates.is_valid(spec)  # in NAS-Bench-101, but not in the table of the three spaces
+    assert not estimates.is_valid(spec)  # in NAS-Bench-101, but not in the bundled table of the three spaces
     cell = nb.search_space("s1").sample(np.random.default_rng(0)).cell
     spec = api.ModelSpec(cell.matrix, list(cell.ops))
     data = estimates.query(spec)
@@ -253,7 +251,7 @@ def test_estimates_leave_out_what_they_lack(estimates) -> None:
     assert set(estimates.get_metrics_from_spec(spec)[1][4][0]) == {"final_training_time", "final_validation_accuracy"}
 
 
-def test_estimates_hashes_ascend(estimates) -> None:
+def test_hashes_of_estimates_are_sorted(estimates) -> None:
     hashes = list(estimates.hash_iterator())
     assert len(hashes) == len(estimates.table) == 66_111
     assert hashes == sorted(hashes)

@@ -1,4 +1,4 @@
-"""Clients of the drop-in as they are written for the published package, and training from scratch."""
+"""Clients written for the published package run on the drop-in; training from scratch."""
 
 import json
 import random
@@ -19,7 +19,7 @@ from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT
 
 
 class Client:
-    """Random search and regularised evolution over cells of four vertices, all of which the file has."""
+    """Random search and regularised evolution over cells of four vertices, which the file contains."""
 
     def __init__(self, nasbench: api.NASBench, seed: int) -> None:
         self.nasbench, self.random = nasbench, random.Random(seed)
@@ -72,7 +72,7 @@ class Client:
     _age = iter(range(10**9))
 
 
-def test_random_search_and_evolution_run_and_repeat_themselves(official_table) -> None:
+def test_random_search_and_evolution_are_reproducible(official_table) -> None:
     walks = []
     for _ in range(2):
         client = Client(api.NASBench(official_table, seed=1), seed=2)
@@ -94,7 +94,7 @@ def test_random_search_and_evolution_run_and_repeat_themselves(official_table) -
 # Training from scratch -------------------------------------------------------------------------------------------
 
 
-def test_evaluate_trains_and_answers_as_a_query_does(nasbench, tmp_path) -> None:
+def test_evaluate_trains_and_answers_like_query(nasbench, tmp_path) -> None:
     nasbench.config.update(
         train_data_files=["cifar10-sample"],
         stem_filter_size=2,
@@ -116,7 +116,7 @@ def test_evaluate_trains_and_answers_as_a_query_does(nasbench, tmp_path) -> None
         nasbench.evaluate(spec, tmp_path / "model")
 
 
-def test_evaluate_refuses_settings_that_the_trainer_does_not_have(nasbench, tmp_path) -> None:
+def test_evaluate_refuses_settings_unknown_to_the_trainer(nasbench, tmp_path) -> None:
     nasbench.config["lr_decay_method"] = "STEPWISE"
     with pytest.raises(nb.InvalidInputError, match=r"config\['lr_decay_method'\] cannot be 'STEPWISE'"):
         nasbench.evaluate(api.ModelSpec(*INCEPTION), tmp_path / "model")

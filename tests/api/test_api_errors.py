@@ -1,4 +1,4 @@
-"""What the drop-in for `nasbench.api` refuses, and how; specs that are changed."""
+"""Errors of the drop-in for `nasbench.api`, and specs changed after construction."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_a_spec_outside_the_space_is_out_of_domain(nasbench, case) -> None:
 
 
 def test_pruning_comes_before_the_limits(nasbench) -> None:
-    """Eleven vertices of which three are left, and a label that nobody knows among the others."""
+    """Eleven vertices of which pruning keeps three; a removed vertex has an unknown label."""
     matrix = np.zeros((11, 11), int)
     matrix[0, 4] = matrix[4, 10] = matrix[0, 1] = matrix[1, 2] = matrix[5, 10] = 1
     spec = api.ModelSpec(matrix, [INPUT, "a", "b", "c", CONV1, *"defgh", OUTPUT])
@@ -61,7 +61,7 @@ def test_an_unknown_budget_is_out_of_domain(nasbench, epochs) -> None:
         nasbench.query(api.ModelSpec(*INCEPTION), epochs=epochs)
 
 
-def test_a_cell_that_the_table_lacks_is_a_key_error_too(nasbench) -> None:
+def test_a_cell_missing_from_the_table_raises_key_error(nasbench) -> None:
     spec = api.ModelSpec(chain(5), [INPUT, *[CONV3] * 3, OUTPUT])
     assert Cell(chain(5), spec.original_ops).is_valid
     assert not nasbench.is_valid(spec)
@@ -74,17 +74,17 @@ def test_a_cell_that_the_table_lacks_is_a_key_error_too(nasbench) -> None:
         with pytest.raises(KeyError) as error:
             nasbench.get_metrics_from_hash(given)
         assert isinstance(error.value, nb.OutOfDomainError)
-        assert str(error.value) == error.value.args[0]  # a KeyError by itself would put it into quotes
+        assert str(error.value) == error.value.args[0]  # a plain KeyError would quote the message
 
 
-def test_what_is_no_spec_or_no_seed_ends_in_one_sentence(nasbench, official_table) -> None:
+def test_invalid_specs_and_seeds_are_refused_in_one_sentence(nasbench, official_table) -> None:
     with pytest.raises(nb.InvalidInputError, match="is not a model: give a ModelSpec"):
         nasbench.query("28cfc7874f6d200472e1a9dcd8650aa0")
     with pytest.raises(nb.InvalidInputError, match="seed cannot be \\[\\]: give a whole number"):
         api.NASBench(official_table, seed=[])
 
 
-def test_the_limits_in_config_count(nasbench) -> None:
+def test_the_limits_in_config_are_enforced(nasbench) -> None:
     inception = api.ModelSpec(*INCEPTION)
     nasbench.config["max_edges"] = 8
     with pytest.raises(api.OutOfDomainError, match="9 edges after pruning: at most 8"):
@@ -102,7 +102,7 @@ def test_the_limits_in_config_count(nasbench) -> None:
 # A spec that is changed ------------------------------------------------------------------------------------------
 
 
-def test_a_changed_spec_counts_as_it_is_now(nasbench) -> None:
+def test_a_changed_spec_is_checked_in_its_current_state(nasbench) -> None:
     def found(spec: api.ModelSpec) -> list[str]:
         return nasbench.get_metrics_from_spec(spec)[0]["module_operations"]
 
@@ -115,7 +115,7 @@ def test_a_changed_spec_counts_as_it_is_now(nasbench) -> None:
     spec.matrix, spec.ops = np.array([[0, 1], [0, 0]]), [INPUT, OUTPUT]
     assert found(spec) == [INPUT, OUTPUT]
     assert spec.original_ops == [INPUT, CONV3, OUTPUT]
-    spec.matrix[0, 1] = 0  # not pruned again, so valid still, but known to nobody
+    spec.matrix[0, 1] = 0  # not pruned again: still valid, but in no table
     with pytest.raises(KeyError):
         found(spec)
     spec.valid_spec = False
@@ -123,14 +123,14 @@ def test_a_changed_spec_counts_as_it_is_now(nasbench) -> None:
         found(spec)
 
 
-def test_a_change_that_pruning_would_undo_is_not_looked_up_pruned(nasbench) -> None:
+def test_a_changed_spec_is_not_pruned_again_for_lookup(nasbench) -> None:
     spec = api.ModelSpec([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]], [INPUT, CONV3, POOL, OUTPUT])
     spec.matrix[0, 1] = 0
     with pytest.raises(KeyError):
         nasbench.query(spec)
 
 
-def test_a_spec_with_entries_that_are_no_edges_is_refused_when_it_is_looked_up(nasbench) -> None:
+def test_a_spec_with_invalid_matrix_entries_is_refused_on_lookup(nasbench) -> None:
     spec = api.ModelSpec(CHAIN, [INPUT, CONV3, OUTPUT])
     spec.matrix[0, 1] = 2
     assert not nasbench.is_valid(spec)

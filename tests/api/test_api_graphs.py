@@ -46,7 +46,7 @@ def graphs(draw: st.DrawFn, most: int = 5, labels: int = 3) -> tuple[np.ndarray,
 
 
 def on_a_path(matrix: Sequence[Sequence[int]]) -> list[int]:
-    """By networkx: the vertices between the first and the last."""
+    """Vertices on a path from the first to the last, by networkx."""
     graph = networkx.from_numpy_array(np.array(matrix), create_using=networkx.DiGraph)
     last = len(matrix) - 1
     if not networkx.has_path(graph, 0, last):
@@ -55,7 +55,7 @@ def on_a_path(matrix: Sequence[Sequence[int]]) -> list[int]:
 
 
 @given(cells())
-def test_pruning_is_that_of_networkx_and_of_a_cell(cell: tuple[list[list[int]], list[str]]) -> None:
+def test_pruning_agrees_with_networkx_and_with_a_cell(cell: tuple[list[list[int]], list[str]]) -> None:
     matrix, ops = cell
     kept, spec, same = on_a_path(matrix), ModelSpec(matrix, ops), Cell(matrix, ops)
     assert spec.valid_spec == bool(kept)
@@ -70,8 +70,10 @@ def test_pruning_is_that_of_networkx_and_of_a_cell(cell: tuple[list[list[int]], 
 
 
 @given(cells(), st.booleans())
-def test_an_encoding_is_that_of_the_pruned_cell(cell: tuple[list[list[int]], list[str]], looked_at: bool) -> None:
-    """Whether or not arrays were handed out before."""
+def test_the_encoding_is_computed_from_the_pruned_cell(
+    cell: tuple[list[list[int]], list[str]], looked_at: bool
+) -> None:
+    """The encoding is current whether or not arrays were accessed before."""
     matrix, ops = cell
     spec, same = ModelSpec(np.array(matrix), ops), Cell(matrix, ops)
     if looked_at:
@@ -80,7 +82,7 @@ def test_an_encoding_is_that_of_the_pruned_cell(cell: tuple[list[list[int]], lis
 
 
 @given(cells(7), st.data())
-def test_a_changed_matrix_has_the_encoding_of_what_it_is_now(cell, data) -> None:
+def test_a_changed_matrix_has_a_new_encoding(cell, data) -> None:
     matrix, ops = cell
     spec = ModelSpec(matrix, ops)
     if spec.matrix is None:
@@ -128,7 +130,7 @@ def test_specs_can_be_copied_and_pickled(copied) -> None:
 
 
 def test_the_hash_of_the_published_example() -> None:
-    """As the published package computes it."""
+    """The hash as the published package computes it."""
     assert ModelSpec(*INCEPTION).hash_spec(list(OPERATIONS)) == "28cfc7874f6d200472e1a9dcd8650aa0"
 
 
@@ -152,7 +154,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_a_matrix_that_does_not_fit_is_a_value_error(case) -> None:
+def test_a_malformed_matrix_raises_value_error(case) -> None:
     arguments, message = WRONG[case]
     with pytest.raises(nb.InvalidInputError, match=message) as caught:
         ModelSpec(*arguments)
@@ -170,7 +172,7 @@ def test_a_spec_without_a_path_has_no_hash_and_no_picture(monkeypatch) -> None:
 
 
 def drawing() -> ModuleType:
-    """Stands in for graphviz, which the tests do not install."""
+    """Replacement for graphviz, which is not installed for tests."""
     module = ModuleType("graphviz")
 
     class Digraph:
@@ -196,13 +198,13 @@ def test_a_drawing_has_the_pruned_graph(monkeypatch) -> None:
     assert graph.edges == [("0", "1"), ("1", "2")]
 
 
-def test_without_graphviz_a_drawing_ends_in_one_sentence(monkeypatch) -> None:
+def test_without_graphviz_drawing_is_refused_in_one_sentence(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "graphviz", None)
     with pytest.raises(nb.UserError, match="pip install graphviz"):
         ModelSpec(*INCEPTION).visualize()
 
 
-def test_upper_triangular() -> None:
+def test_is_upper_triangular() -> None:
     assert model_spec.is_upper_triangular(np.array([[0]]))
     assert model_spec.is_upper_triangular([[0, 5], [0, 0]])
     assert not model_spec.is_upper_triangular([[1, 0], [0, 0]])
@@ -220,30 +222,30 @@ def test_upper_triangular() -> None:
         (0b101101, [(0, 1), (1, 2), (0, 3), (2, 3)]),
         (1 << 6, [(0, 4)]),
         (1 << 20, [(5, 6)]),
-        (1 << 66 | 1 << 21, [(0, 7), (0, 12)]),  # 12 · 11 / 2 = 66: more bits than a machine's word
+        (1 << 66 | 1 << 21, [(0, 7), (0, 12)]),  # 12 · 11 / 2 = 66: more bits than a machine word
         (2**10 - 1, [(x, y) for y in range(5) for x in range(y)]),
     ],
 )
-def test_edges_of_a_number(bits: int, edges: list[tuple[int, int]]) -> None:
+def test_edges_are_decoded_from_a_number(bits: int, edges: list[tuple[int, int]]) -> None:
     matrix = np.fromfunction(graph_util.gen_is_edge_fn(bits), (13, 13), dtype=np.int8)
     assert list(map(tuple, np.argwhere(matrix).tolist())) == sorted(edges)
     assert set(np.unique(matrix).tolist()) <= {0, 1}
 
 
-def test_edges_of_a_number_at_one_place() -> None:
+def test_one_edge_is_decoded_from_a_number() -> None:
     is_edge = graph_util.gen_is_edge_fn(0b100)
     assert (is_edge(1, 2), is_edge(0, 2), is_edge(2, 1), is_edge(1, 1)) == (1, 0, 0, 0)
 
 
 @given(cells())
-def test_a_full_dag_is_one_that_pruning_leaves_alone(cell) -> None:
+def test_a_full_dag_is_unchanged_by_pruning(cell) -> None:
     matrix, _ = cell
     assert graph_util.is_full_dag(np.array(matrix)) == (len(on_a_path(matrix)) == len(matrix))
     assert graph_util.num_edges(np.array(matrix)) == sum(map(sum, matrix))
 
 
 @given(graphs(most=8), st.data())
-def test_a_permuted_graph_has_its_edges_and_labels_where_the_permutation_says(graph, data) -> None:
+def test_permuting_a_graph_moves_edges_and_labels(graph, data) -> None:
     matrix, labels = graph
     permutation = data.draw(st.permutations(range(len(labels))))
     permuted, moved = graph_util.permute_graph(matrix, labels, permutation)
@@ -259,7 +261,7 @@ def test_a_permuted_graph_has_its_edges_and_labels_where_the_permutation_says(gr
 
 
 @given(graphs(most=4, labels=1), graphs(most=4, labels=1))
-def test_isomorphic_is_what_some_permutation_shows(one, other) -> None:
+def test_isomorphism_agrees_with_trying_all_permutations(one, other) -> None:
     (matrix, labels), (second, names) = one, other
     found = len(labels) == len(names) and any(
         np.array_equal(matrix[np.ix_(order, order)], second) and [labels[v] for v in order] == names
@@ -271,14 +273,14 @@ def test_isomorphic_is_what_some_permutation_shows(one, other) -> None:
 
 
 @given(cells(5), cells(5))
-def test_small_cells_have_the_same_hash_exactly_if_they_are_isomorphic(one, other) -> None:
+def test_small_cells_have_equal_hashes_if_and_only_if_they_are_isomorphic(one, other) -> None:
     labelled = [(np.array(matrix), list(range(0, len(ops), 2)) + [0] * (len(ops) // 2)) for matrix, ops in (one, other)]
     hashes = {graph_util.hash_module(*graph) for graph in labelled}
     assert graph_util.is_isomorphic(*labelled) == (len(hashes) == 1)
 
 
-def test_two_graphs_that_the_hash_cannot_tell_apart() -> None:
-    """Two squares, or one ring of eight, between input and output; not in NAS-Bench-101."""
+def test_two_non_isomorphic_graphs_with_equal_hashes() -> None:
+    """Two 4-cycles, or one 8-cycle, between input and output; not in NAS-Bench-101."""
 
     def between(pairs: list[tuple[int, int]]) -> np.ndarray:
         matrix = np.zeros((10, 10), int)
@@ -305,6 +307,6 @@ def test_two_graphs_that_the_hash_cannot_tell_apart() -> None:
         (lambda: graph_util.is_isomorphic(([[0]], [1]), ([[0, 1]], [1])), r"\(1, 2\), but there are 1 labels"),
     ],
 )
-def test_what_does_not_fit_ends_in_one_sentence(call: Any, message: str) -> None:
+def test_mismatched_arguments_are_refused_in_one_sentence(call: Any, message: str) -> None:
     with pytest.raises(nb.InvalidInputError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""A NASBench object of the published package, or of ours, as a table."""
+"""Conversion of a NASBench object (published or ours) to a table."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ from nasbench1shot1.tables.folder import HALFWAY, METRICS
 
 
 def published(trainings: list[Training]) -> SimpleNamespace:
-    """What the published package's object holds of these trainings."""
+    """Imitate the published object with these trainings."""
     fixed: dict[str, Any] = {}
     computed: dict[str, Any] = {}
     for training in trainings:
@@ -49,11 +49,11 @@ def assert_same_columns(one: nb.Table, other: nb.Table) -> None:
     assert (one.epochs, one.repeats, one.spaces) == (other.epochs, other.repeats, other.spaces)
 
 
-def test_a_published_object_becomes_the_table_that_its_file_becomes(trainings, official_table) -> None:
+def test_a_published_object_gives_the_same_table_as_its_file(trainings, official_table) -> None:
     assert_same_columns(nb.table_from_nasbench(published(trainings)), official_table)
 
 
-def test_our_own_object_goes_round_and_answers_alike_bit_for_bit(official_table) -> None:
+def test_our_own_object_round_trips_bit_for_bit(official_table) -> None:
     before = api.NASBench(official_table, seed=1)
     after = api.NASBench(nb.table_from_nasbench(before), seed=1)
     assert_same_columns(after.table, official_table)
@@ -65,7 +65,7 @@ def test_our_own_object_goes_round_and_answers_alike_bit_for_bit(official_table)
         assert fixed == again
 
 
-def test_its_answers_are_measurements_and_can_be_saved(trainings, tmp_path) -> None:
+def test_answers_are_measurements_and_the_table_can_be_saved(trainings, tmp_path) -> None:
     table = nb.table_from_nasbench(published(trainings))
     first = trainings[0]
     answer = table.query(first.graph.hash, first.epochs, run=0)
@@ -77,7 +77,7 @@ def test_its_answers_are_measurements_and_can_be_saved(trainings, tmp_path) -> N
     assert_same_columns(nb.load_table(tmp_path / "kept"), table)
 
 
-def test_numpy_numbers_and_lists_are_taken_too(trainings, official_table) -> None:
+def test_numpy_numbers_and_lists_are_accepted(trainings, official_table) -> None:
     obj = published(trainings)
     for of_cell in obj.fixed_statistics.values():
         of_cell["module_adjacency"] = of_cell["module_adjacency"].astype(bool).tolist()
@@ -86,7 +86,7 @@ def test_numpy_numbers_and_lists_are_taken_too(trainings, official_table) -> Non
 
 
 class Damaged(Mapping[str, Any]):
-    """A mapping that lacks what another has."""
+    """A mapping that raises KeyError for one key of another mapping."""
 
     def __init__(self, whole: Mapping[str, Any], without: str) -> None:
         self._kept = {key: value for key, value in whole.items() if key != without}
@@ -102,12 +102,12 @@ class Damaged(Mapping[str, Any]):
 
 
 @pytest.mark.parametrize("nothing", [None, 5, "nasbench.tfrecord", {"fixed_statistics": {}}, SimpleNamespace()])
-def test_what_is_no_such_object_ends_in_one_sentence(nothing: Any) -> None:
+def test_other_objects_are_refused_in_one_sentence(nothing: Any) -> None:
     with pytest.raises(nb.InvalidInputError, match="is not a NASBench object"):
         nb.table_from_nasbench(nothing)
 
 
-def test_an_object_that_lacks_something_ends_in_one_sentence(trainings) -> None:
+def test_incomplete_objects_are_refused_in_one_sentence(trainings) -> None:
     whole, hash_ = published(trainings), trainings[0].graph.hash
     without = SimpleNamespace(**{**vars(whole), "computed_statistics": Damaged(whole.computed_statistics, hash_)})
     with pytest.raises(nb.InvalidInputError, match=f"has no trainings of {hash_}"):
@@ -122,7 +122,7 @@ def test_an_object_that_lacks_something_ends_in_one_sentence(trainings) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the table .* holds estimates")
-def test_estimates_are_not_taken_for_measurements() -> None:
+def test_estimates_are_not_accepted_as_measurements() -> None:
     with pytest.raises(nb.InvalidInputError, match="use its attribute table"):
         nb.table_from_nasbench(api.NASBench(nb.load_table()))
 

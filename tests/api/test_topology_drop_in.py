@@ -1,4 +1,4 @@
-"""The drop-ins for nats_bench and nas_201_api on the bundled table: what they answer, and what they cannot."""
+"""The drop-ins for nats_bench and nas_201_api on the bundled table: answers and refusals."""
 
 import pickle
 import random
@@ -32,7 +32,7 @@ def old() -> NASBench201API:
         return NASBench201API(verbose=False)
 
 
-def test_it_is_a_sequence_of_strings(api: nats_bench.NATStopology) -> None:
+def test_the_api_is_a_sequence_of_strings(api: nats_bench.NATStopology) -> None:
     assert len(api) == len(api.meta_archs) == len(list(api)) == 15_625
     assert api[11] == api.arch(11) == ARCH_11 == list(api)[11]
     assert api[-1] == list(api)[-1]
@@ -42,7 +42,7 @@ def test_it_is_a_sequence_of_strings(api: nats_bench.NATStopology) -> None:
 
 
 class Structure:
-    """What AutoDL-Projects gives to the API."""
+    """Like the architecture objects that AutoDL-Projects passes to the API."""
 
     def tostr(self) -> str:
         return ARCH_11
@@ -66,7 +66,7 @@ def test_the_index_of_an_architecture(api: nats_bench.NATStopology, arch: Any, i
     assert api.query_index_by_arch(arch) == index
 
 
-def test_unknown_architectures(api: nats_bench.NATStopology) -> None:
+def test_unknown_architectures_are_refused(api: nats_bench.NATStopology) -> None:
     calls: list[Callable[[Any], Any]] = [
         api.arch,
         api.get_unique_str,
@@ -108,7 +108,7 @@ def test_unknown_architectures(api: nats_bench.NATStopology) -> None:
         ("cifar10", "12", {"test-accuracy": 69.55, "train-per-time": 14.442185997962952}),
     ],
 )
-def test_official_values(
+def test_official_values_are_reproduced(
     api: nats_bench.NATStopology, old: NASBench201API, dataset: str, hp: Any, official: dict[str, float]
 ) -> None:
     for either in (api, old):
@@ -124,7 +124,7 @@ def test_percentages_have_no_noise(api: nats_bench.NATStopology) -> None:
     assert api.find_best("cifar10", "test", hp="200") == (6111, 94.3733333333)
 
 
-def test_costs(api: nats_bench.NATStopology) -> None:
+def test_costs_agree_with_official_values(api: nats_bench.NATStopology) -> None:
     costs = api.get_cost_info(11, "ImageNet16-120")
     assert costs.pop("latency") is None
     assert costs == pytest.approx(
@@ -141,7 +141,7 @@ def test_costs(api: nats_bench.NATStopology) -> None:
     assert api.get_cost_info(11, "cifar10", "200")["T-train@epoch"] == pytest.approx(24.924113591512043)
 
 
-def test_simulated_training(api: nats_bench.NATStopology, old: NASBench201API) -> None:
+def test_simulated_training_reproduces_official_values(api: nats_bench.NATStopology, old: NASBench201API) -> None:
     for either in (api, old):
         either.reset_time()
         first = either.simulate_train_eval(0, "cifar10")
@@ -157,7 +157,7 @@ def test_simulated_training(api: nats_bench.NATStopology, old: NASBench201API) -
     assert api.simulate_train_eval(0, "cifar10", 11, "12") == api.simulate_train_eval(0, "cifar10", account_time=False)
 
 
-def test_the_best(api: nats_bench.NATStopology, old: NASBench201API) -> None:
+def test_the_best_architecture_is_found(api: nats_bench.NATStopology, old: NASBench201API) -> None:
     assert api.find_best("cifar10", "valid", hp="200") == (6111, 91.6066666667)
     assert api.find_best("cifar10-valid", "x-valid", hp="200") == (6111, 91.6066666667)
     assert api.find_best("cifar100", "test", hp=200)[1] == 73.5133333333
@@ -174,7 +174,7 @@ def test_the_best(api: nats_bench.NATStopology, old: NASBench201API) -> None:
     assert api.find_best("cifar10", "test", flop_max=1) == (-1, None)
 
 
-def test_all_results_of_an_architecture(api: nats_bench.NATStopology) -> None:
+def test_all_results_of_an_architecture_are_returned(api: nats_bench.NATStopology) -> None:
     info = api.query_meta_info_by_index(11, "200")
     assert (info.arch_index, info.arch_str, info.arch_idx_str()) == (11, ARCH_11, "000011")
     assert info.get_dataset_names() == ["cifar10-valid", "cifar10", "cifar100", "ImageNet16-120"]
@@ -185,7 +185,7 @@ def test_all_results_of_an_architecture(api: nats_bench.NATStopology) -> None:
     assert api.query_by_index(11, hp="200").get_metrics("cifar10", "ori-test") == metrics
 
 
-def test_strings(api: nats_bench.NATStopology) -> None:
+def test_strings_are_formatted_like_the_published_package(api: nats_bench.NATStopology) -> None:
     lists = api.str2lists("|nor_conv_1x1~0|+|none~0|none~1|+|none~0|none~1|skip_connect~2|")
     assert lists == [
         (("nor_conv_1x1", 0),),
@@ -204,7 +204,7 @@ def test_strings(api: nats_bench.NATStopology) -> None:
     assert len({api.get_unique_str(index) for index in range(len(api))}) == 6_466
 
 
-def test_configuration_of_the_network(api: nats_bench.NATStopology) -> None:
+def test_the_network_configuration_is_returned(api: nats_bench.NATStopology) -> None:
     config = {"name": "infer.tiny", "C": 16, "N": 5, "arch_str": ARCH_11, "num_classes": 120}
     assert api.get_net_config(11, "ImageNet16-120") == config
 
@@ -216,7 +216,9 @@ def test_settings_of_the_published_packages(api: nats_bench.NATStopology) -> Non
     assert nats_bench.search_space_info("nats-bench", "topology")["op_names"][3] == "nor_conv_3x3"
 
 
-def test_screens(api: nats_bench.NATStopology, capsys: pytest.CaptureFixture[str]) -> None:
+def test_printed_summaries_have_the_published_format(
+    api: nats_bench.NATStopology, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = api.query_info_str_by_arch(0, "200")
     assert text == api.query_by_arch(api[0], "200")
     assert text.splitlines()[2:5] == [
@@ -231,7 +233,7 @@ def test_screens(api: nats_bench.NATStopology, capsys: pytest.CaptureFixture[str
     assert [budget in shown for budget in (" 012 epochs ", " 200 epochs ")] == [True, True]
 
 
-def test_verbose_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_verbose_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.warns(UserWarning, match="means"):
         made = nats_bench.create("nb201", "topology")
     assert capsys.readouterr().out == f"{made} answers from the table {made.table.id}\n"
@@ -239,10 +241,10 @@ def test_verbose_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
 
 
-# What the table does not have --------------------------------------------------------------------------------------
+# Missing from the table --------------------------------------------------------------------------------------------
 
 
-def test_what_is_missing_in_a_dictionary_is_said_in_a_sentence(api: nats_bench.NATStopology) -> None:
+def test_missing_fields_of_a_dictionary_are_reported_in_one_sentence(api: nats_bench.NATStopology) -> None:
     info = api.get_more_info(0, "cifar100", hp="200")
     assert "valid-accuracy" not in info
     assert info.get("valid-accuracy") is None
@@ -262,7 +264,7 @@ def test_what_is_missing_in_a_dictionary_is_said_in_a_sentence(api: nats_bench.N
         api.query_by_index(0).get_metrics("cifar10", "ori-test")["loss"]
 
 
-def test_what_a_table_cannot_answer(api: nats_bench.NATStopology, old: NASBench201API) -> None:
+def test_unanswerable_calls_are_refused(api: nats_bench.NATStopology, old: NASBench201API) -> None:
     info = api.query_by_index(0)
     for call, message in (
         (lambda: api.get_more_info(0, "cifar10", is_random=777), "has means over the seeds and no single trainings"),
@@ -287,10 +289,10 @@ def test_what_a_table_cannot_answer(api: nats_bench.NATStopology, old: NASBench2
     ):
         with pytest.raises(OutOfDomainError, match=message):
             call()
-    api.clear_params(0)  # there are none
+    api.clear_params(0)  # the table has no such values
 
 
-def test_wrong_arguments_are_one_sentence(api: nats_bench.NATStopology) -> None:
+def test_wrong_arguments_are_reported_in_one_sentence(api: nats_bench.NATStopology) -> None:
     for call, message in (
         (lambda: api.get_more_info(0, "cifar-10"), "unknown data set 'cifar-10'"),
         (lambda: api.get_net_config(0, "mnist"), "unknown data set 'mnist'"),
@@ -328,7 +330,7 @@ def test_another_process_gets_the_same_answers(api: nats_bench.NATStopology) -> 
     assert copied.get_more_info(5, "cifar10") == api.get_more_info(5, "cifar10")
 
 
-def test_the_mode_and_the_archive_are_attributes(api: nats_bench.NATStopology) -> None:
+def test_mode_and_archive_are_attributes(api: nats_bench.NATStopology) -> None:
     assert (api.fast_mode, api.archive_dir) == (True, None)
     api.reset_fast_mode(False)
     api.reset_archive_dir("archive")
@@ -348,7 +350,7 @@ def test_the_mode_and_the_archive_are_attributes(api: nats_bench.NATStopology) -
         lambda api: api.find_best("cifar10", "valid", param_max=float("nan")),
     ],
 )
-def test_values_of_another_type_are_refused_in_a_sentence(
+def test_values_of_the_wrong_type_are_refused_in_one_sentence(
     api: nats_bench.NATStopology, call: Callable[[Any], Any]
 ) -> None:
     with pytest.raises(InvalidInputError):

@@ -21,7 +21,7 @@ INDICES = (0, 11, 284)
 @pytest.fixture(scope="module")
 def content() -> dict[str, Any]:
     made = files.pth_content(INDICES, files.ALL_SEEDS)
-    for dataset in DATASETS:  # many architectures lack a seed
+    for dataset in DATASETS:  # for many architectures, a seed is missing
         del made["arch2infos"][11]["full"]["all_results"][dataset, 888]
         made["arch2infos"][11]["full"]["dataset_seed"][dataset] = [777, 999]
     return made
@@ -47,7 +47,7 @@ def mine(archive: Path, tmp_path_factory: pytest.TempPathFactory) -> ours.NATSto
 
 
 def check(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
-    """Everything that the drop-in says is what the published package says; it says all but times of tests."""
+    """All values of the drop-in equal the published package's; only test times are missing."""
     shared = {name: value for name, value in mine.items() if name not in ("comment", "latency")}
     assert shared == pytest.approx({name: theirs[name] for name in shared}, rel=1e-7)
     unsaid = {name for name in set(theirs) - set(mine) if "test" not in name}
@@ -56,7 +56,7 @@ def check(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
-def test_results_and_costs(mine: ours.NATStopology, theirs: Any, dataset: str) -> None:
+def test_results_and_costs_agree_with_the_published_package(mine: ours.NATStopology, theirs: Any, dataset: str) -> None:
     for index in INDICES:
         for hp in ("12", 200):
             seeds = mine.query_meta_info_by_index(index, hp).get_dataset_seeds(dataset)
@@ -69,7 +69,7 @@ def test_results_and_costs(mine: ours.NATStopology, theirs: Any, dataset: str) -
         assert mine.get_net_config(index, dataset) == theirs.get_net_config(index, dataset)
 
 
-def test_draws_follow_pythons_generator(mine: ours.NATStopology, theirs: Any) -> None:
+def test_random_draws_follow_pythons_generator(mine: ours.NATStopology, theirs: Any) -> None:
     found = []
     for api in (mine, theirs):
         random.seed(7)
@@ -84,7 +84,7 @@ def test_draws_follow_pythons_generator(mine: ours.NATStopology, theirs: Any) ->
     assert len(set(found[0][1])) > 1
 
 
-def test_single_trainings(mine: ours.NATStopology, theirs: Any) -> None:
+def test_single_trainings_agree(mine: ours.NATStopology, theirs: Any) -> None:
     for index in INDICES:
         results, others = (api.query_by_index(index, "cifar100", "200") for api in (mine, theirs))
         assert list(results) == list(others)
@@ -108,9 +108,9 @@ def test_single_trainings(mine: ours.NATStopology, theirs: Any) -> None:
             assert found == pytest.approx({key: expected[key] for key in found}, rel=1e-7)
 
 
-def test_the_best_of_those_that_there_are(mine: ours.NATStopology, theirs: Any) -> None:
+def test_the_best_available_architecture_agrees(mine: ours.NATStopology, theirs: Any) -> None:
     for index in INDICES:
-        theirs.get_cost_info(index, "cifar10")  # it compares those that were read
+        theirs.get_cost_info(index, "cifar10")  # it compares the architectures loaded so far
     for dataset, sets in (
         ("cifar10", ("valid", "test", "train")),
         ("cifar100", ("valid", "test", "x-valid", "x-test", "train")),
@@ -124,24 +124,24 @@ def test_the_best_of_those_that_there_are(mine: ours.NATStopology, theirs: Any) 
     assert mine.find_best("cifar10", "test", flop_max=1) == (-1, None)
 
 
-def test_strings(mine: ours.NATStopology, theirs: Any) -> None:
+def test_strings_are_formatted_like_the_published_package(mine: ours.NATStopology, theirs: Any) -> None:
     assert mine.meta_archs == theirs.meta_archs
     for index in range(0, 15_625, 250):
         assert mine.get_unique_str(index) == theirs.get_unique_str(index)
         assert mine.str2lists(mine[index]) == theirs.str2lists(theirs[index])
-        # the published default of search_space, a tuple, has an index method, too
+        # the published default of search_space is a tuple, which also has an index method
         assert mine.str2matrix(mine[index]).tolist() == theirs.str2matrix(theirs[index]).tolist()
     assert mine.query_index_by_arch("|none~0|") == theirs.query_index_by_arch("|none~0|") == -1
 
 
-def test_trials_are_counted(mine: ours.NATStopology, theirs: Any) -> None:
+def test_the_number_of_trials_agrees(mine: ours.NATStopology, theirs: Any) -> None:
     for index in INDICES:
         theirs.get_cost_info(index, "cifar10")
     for hp in ("12", "200"):
         assert mine.statistics("cifar10", hp) == theirs.statistics("cifar10", hp)
 
 
-def test_errors_of_seeds(mine: ours.NATStopology, theirs: Any) -> None:
+def test_unknown_seeds_are_refused(mine: ours.NATStopology, theirs: Any) -> None:
     for api in (mine, theirs):
         with pytest.raises(ValueError, match="888"):
             api.get_more_info(11, "cifar10", hp="200", is_random=888)
@@ -149,7 +149,7 @@ def test_errors_of_seeds(mine: ours.NATStopology, theirs: Any) -> None:
         mine.get_more_info(11, "cifar10", is_random="yes")  # type: ignore[arg-type]
 
 
-def test_a_dictionary_in_the_place_of_a_file(content: dict[str, Any], mine: ours.NATStopology) -> None:
+def test_a_dictionary_can_be_given_instead_of_a_file(content: dict[str, Any], mine: ours.NATStopology) -> None:
     whole = {**content, "arch2infos": files.by_budget(content)}
     for api in (ours.create(whole, "tss", verbose=False), NASBench201API(content, verbose=False)):
         info = api.get_more_info(11, "cifar100", hp="200", is_random=False)
@@ -158,9 +158,7 @@ def test_a_dictionary_in_the_place_of_a_file(content: dict[str, Any], mine: ours
             api.get_more_info(12, "cifar100")
 
 
-def test_a_file_is_imported_when_it_is_first_given(
-    archive: Path, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_is_imported_on_first_use(archive: Path, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
         api = ours.create(str(archive), "tss", fast_mode=True, verbose=False)
         assert str(api) == "NATStopology(3/15625 architectures, file=NATS-tss-mine-simple)"

@@ -1,4 +1,4 @@
-"""Scripts as users of nats_bench and nas_201_api write them; only their import line is changed."""
+"""Scripts of nats_bench and nas_201_api users run with only the import line changed."""
 
 import warnings
 from typing import Any
@@ -114,7 +114,7 @@ text = api.query_by_arch(strings[301], "200")
 
 
 def run(script: str, **names: Any) -> dict[str, Any]:
-    """Run a script with the import of this package in the place of the published one."""
+    """Run a script with the published import replaced by this package."""
     changed = script.replace("from nats_bench ", "from nasbench1shot1.api.nats_bench ")
     changed = changed.replace("from nas_201_api ", "from nasbench1shot1.api.nas_201_api ")
     assert changed != script
@@ -127,7 +127,7 @@ def run(script: str, **names: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("dataset", ["cifar10", "cifar100", "ImageNet16-120"])
 @pytest.mark.parametrize("script", [RANDOM_SEARCH, EVOLUTION])
-def test_searches(script: str, dataset: str) -> None:
+def test_search_scripts_run_unchanged(script: str, dataset: str) -> None:
     names = {"SEED": 1, "BUDGET": 20_000, "DATASET": dataset, "PROXY": True}
     done = run(STRUCTURE + script, **names)
     times, history, api = done["times"], done["history"], done["api"]
@@ -142,10 +142,10 @@ def test_searches(script: str, dataset: str) -> None:
     best = api.table.query(done["current_best"][-1], dataset=dataset)
     assert done["test_accuracy"] == pytest.approx(100 * best.test_accuracy, rel=1e-10)
     again = run(STRUCTURE + script, **names)
-    assert again["current_best"] == done["current_best"]  # random.seed in the script makes it repeatable
+    assert again["current_best"] == done["current_best"]  # random.seed in the script makes it reproducible
 
 
-def test_a_search_without_the_proxy() -> None:
+def test_an_evolution_script_without_a_proxy() -> None:
     done = run(STRUCTURE + EVOLUTION, SEED=2, BUDGET=100_000, DATASET="cifar10", PROXY=False)
     best = done["api"].get_more_info(done["best_arch"], "cifar10-valid", hp=200)
     assert done["best_accuracy"] == best["valid-accuracy"]

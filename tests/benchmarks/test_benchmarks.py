@@ -15,7 +15,7 @@ SCRIPT = (
 
 
 def forked(line, **_):
-    """A script in a process of its own, which has its imports already."""
+    """Run a script in a separate process with its modules already imported."""
     return warm_process.python(SCRIPT.format(str(BENCHMARKS)), *line[1:])
 
 
@@ -49,7 +49,7 @@ def test_an_epoch_is_the_sum_of_its_parts(measured):
     assert sampled["seconds_per_epoch"] == pytest.approx(parts, abs=0.11)
 
 
-def test_memory_is_that_of_a_process_of_its_own(measured):
+def test_memory_is_measured_in_a_separate_process(measured):
     for row in measured[0]["optimizers"]:
         assert 50 < row["sides"]["ours"]["peak_memory_MiB"] < 5000
 

@@ -1,4 +1,4 @@
-"""Evidence for GPUs without a GPU: on tensors without data, nothing waits for the device and kernels are counted."""
+"""GPU checks without a GPU: with fake tensors, no step waits for the device; kernels are counted."""
 
 import sys
 
@@ -22,7 +22,7 @@ def counted(space, optimizer="darts", size=TINY):
         return counter.reset()
 
 
-def test_the_kernels_of_a_pass_are_those_of_its_layers():
+def test_the_kernels_of_a_pass_match_its_layers():
     kernels = counted("s1").kernels
     convolutions = 1 + 5 + 2 * 4 + 1  # stem, projections of 4 blocks and the output, blocks, head
     assert kernels["convolution"] == kernels["native_batch_norm"] == convolutions
@@ -35,11 +35,11 @@ def test_the_kernels_of_a_pass_are_those_of_its_layers():
 
 
 @pytest.mark.parametrize(("space", "kernels"), [("s1", 742), ("s3", 944)])
-def test_a_pass_has_no_more_kernels_than_it_had(space, kernels):
+def test_the_number_of_kernels_does_not_grow(space, kernels):
     assert counted(space, size=Size(batch_size=2)).kernels.total() <= kernels  # benchmarks/README.md
 
 
-def test_bytes_are_each_input_read_and_each_output_written():
+def test_bytes_count_each_input_read_and_each_output_written():
     with dry_device("meta") as counter:
         x = torch.empty(4, 5).to("meta")
         counter.reset()
@@ -81,7 +81,7 @@ def test_the_one_shot_error_copies_one_number_to_the_host():
         (lambda x: x + torch.ones(3), r"a step: aten::add computes on meta with a tensor \(3,\) on cpu"),
     ],
 )
-def test_what_would_be_wrong_on_a_gpu_is_said_in_one_sentence(action, message):
+def test_code_that_would_fail_on_a_gpu_is_reported_in_one_sentence(action, message):
     with dry_device("meta") as counter:
         x = torch.zeros(3).to("meta")
         with pytest.raises(Failure, match=message):

@@ -1,4 +1,4 @@
-"""The noise of a single seed, the repeated seeds of the published searches, and one study of each optimizer's kind."""
+"""Noise of a single seed, recurring seeds of the published searches, and one study per kind of optimizer."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_isomorphic_architectures_estimate_the_noise_of_seeds():
     assert noise.tolist() == pytest.approx([0.3] * 15_625, abs=0.03)
 
 
-def test_seeds_that_come_back_repeat_searches():
+def test_recurring_seeds_repeat_searches():
     assert different_searches(500, seeds=10**12)["mean"] == 500
     assert different_searches(500, seeds=10**12)["standard_error"] == pytest.approx(500**-0.5, abs=1e-4)
     assert different_searches(500, seeds=1)["mean"] == 1
@@ -41,7 +41,7 @@ def test_feedback_is_the_mean_or_one_of_two_seeds(bench):
     assert tables[0] == tables[1] != mean
 
 
-def test_a_study_has_a_row_for_each_rule_that_chooses_incumbents(bench, capsys):
+def test_a_study_has_a_row_for_each_incumbent_rule(bench, capsys):
     (row,) = study(bench, Variant("random"), 2)
     assert row["incumbent"] == "any training"
     rows = study(bench, Variant("bohb", DENSITIES, "single"), 2)

@@ -1,4 +1,4 @@
-"""A benchmark records the peer's revision only where there is one."""
+"""A benchmark records the revision of a compared project if it is a Git checkout."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ def git(folder, *arguments):
 
 def test_the_revision_of_a_checkout_is_its_commit(tmp_path):
     git(tmp_path, "init", "-q")
-    assert revision(tmp_path) is None  # nothing is committed yet
+    assert revision(tmp_path) is None  # no commit yet
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "Begin")
     assert git(tmp_path, "rev-parse", "HEAD").startswith(revision(str(tmp_path)))
 

@@ -29,13 +29,13 @@ SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
 
 @pytest.fixture(autouse=True)
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts run in processes that start at once."""
+    """Parts run in forked processes, which start quickly."""
     fork_jobs(monkeypatch)
 
 
 @pytest.fixture
 def rendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This test looks at the picture."""
+    """Render pictures in this test."""
     monkeypatch.setattr(studying, "save_figure", save_figure)
 
 
@@ -44,7 +44,7 @@ def study(folder: Path, optimizer: Any = "random", **options: Any) -> nb.BlackBo
 
 
 class Spy(nb.BlackBoxOptimizer):
-    """Random search that looks for test values in all that it can reach."""
+    """Random search that searches every reachable object for test values."""
 
     def ask(self) -> Query:
         return self.query(self.space.sample(self.rng))
@@ -61,7 +61,7 @@ class Spy(nb.BlackBoxOptimizer):
 
 
 @pytest.mark.usefixtures("rendered")
-def test_final_and_trajectory_of_a_study(tmp_path: Path) -> None:
+def test_final_results_and_trajectory_of_a_study(tmp_path: Path) -> None:
     made = study(tmp_path / "made")
     table = nb.load_table("embedded")
     assert isinstance(nb.open_run(made.folder), nb.BlackBoxStudy)
@@ -94,7 +94,7 @@ def test_nb201_is_scored_on_all_data_sets(tmp_path: Path) -> None:
         assert row["test_regret/ImageNet16-120"] == table.regret(arch, dataset="ImageNet16-120")
 
 
-def test_methods_with_several_budgets_use_only_those_that_the_data_set_has(tmp_path: Path) -> None:
+def test_multi_fidelity_methods_use_only_budgets_available_for_the_data_set(tmp_path: Path) -> None:
     table = nb.load_table("nb201")
     assert [table.epochs_of("validation_accuracy", name) for name in ("cifar10-valid", "cifar100")] == [
         (12, 200),
@@ -104,7 +104,7 @@ def test_methods_with_several_budgets_use_only_those_that_the_data_set_has(tmp_p
     assert made.final["test_regret"].between(0, 0.9).all()
 
 
-def test_the_seed_and_the_number_of_a_search_determine_it(tmp_path: Path) -> None:
+def test_a_search_is_determined_by_its_seed_and_number(tmp_path: Path) -> None:
     first, again = study(tmp_path / "a"), study(tmp_path / "b")
     assert first.lines == again.lines
     assert len({line["architecture"] for line in first.lines}) > 1
@@ -112,14 +112,14 @@ def test_the_seed_and_the_number_of_a_search_determine_it(tmp_path: Path) -> Non
     assert study(tmp_path / "d", seed=1).lines != first.lines
 
 
-def test_processes_give_the_same_record_as_this_one(tmp_path: Path) -> None:
+def test_several_processes_write_the_same_record_as_one(tmp_path: Path) -> None:
     here = study(tmp_path / "here", repeats=30)
     there = study(tmp_path / "there", repeats=30, workers=2)
     assert (there.folder / "metrics.jsonl").read_bytes() == (here.folder / "metrics.jsonl").read_bytes()
     assert not (there.folder / "parts").exists()
 
 
-def test_a_study_grows_to_more_repeats_only(tmp_path: Path) -> None:
+def test_the_number_of_repeats_of_a_study_can_only_grow(tmp_path: Path) -> None:
     whole, short = study(tmp_path / "whole", repeats=6), study(tmp_path / "short", repeats=3)
     grown = nb.black_box(resume=short.folder, repeats=6, console=QUIET)
     assert grown.lines == whole.lines
@@ -131,7 +131,7 @@ def test_a_study_grows_to_more_repeats_only(tmp_path: Path) -> None:
 
 
 class Mute(nb.BlackBoxOptimizer):
-    """Asks for nothing."""
+    """Proposes nothing."""
 
     def ask(self) -> None:
         return None
@@ -140,13 +140,13 @@ class Mute(nb.BlackBoxOptimizer):
         raise AssertionError
 
 
-def test_an_optimizer_that_asks_for_nothing_is_named(tmp_path: Path) -> None:
+def test_an_optimizer_that_proposes_nothing_is_named(tmp_path: Path) -> None:
     with pytest.raises(nb.InvalidInputError, match=r"Mute.ask\(\) returned None before any training"):
         study(tmp_path / "mute", Mute)
 
 
 class Impostor(nb.BlackBoxOptimizer):
-    """Asks for architectures of s3 under the name of s1."""
+    """Proposes architectures of s3 under the name of s1."""
 
     def ask(self) -> Query:
         return self.query(dataclasses.replace(nb.search_space("s3").sample(self.rng), space="s1"))
@@ -161,14 +161,14 @@ def test_an_architecture_under_the_name_of_another_space_is_refused(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("rendered")
-def test_an_incumbent_that_cost_nothing_leaves_a_picture(tmp_path: Path) -> None:
+def test_a_free_incumbent_can_be_drawn(tmp_path: Path) -> None:
     s1_table(np.full((2685, 4, 1), 0.5), np.zeros((2685, 4, 1))).save(tmp_path / "table")
     made = study(tmp_path / "made", table=str(tmp_path / "table"), evaluations=3)
     assert (made.trajectory["simulated_seconds"] == 0).all()
     assert (made.folder / "regret.png").stat().st_size > 10_000
 
 
-def test_a_table_without_test_values_gives_a_study_without_a_picture(tmp_path: Path) -> None:
+def test_without_test_values_a_study_has_no_picture(tmp_path: Path) -> None:
     accuracies = np.random.default_rng(0).random((2685, 4, 1))
     s1_table(accuracies, np.ones((2685, 4, 1)), np.full((2685, 4, 1), np.nan)).save(tmp_path / "table")
     made = study(tmp_path / "made", table=str(tmp_path / "table"))
@@ -177,7 +177,7 @@ def test_a_table_without_test_values_gives_a_study_without_a_picture(tmp_path: P
     assert not (made.folder / "regret.png").exists()
 
 
-def test_resuming_with_another_optimizer_says_so(tmp_path: Path) -> None:
+def test_resuming_with_another_optimizer_is_reported(tmp_path: Path) -> None:
     made = study(tmp_path / "made", "local-search", repeats=1)
     with pytest.raises(nb.InvalidInputError, match='optimizer="local-search", not random'):
         nb.black_box("random", resume=made.folder, console=QUIET)
@@ -209,7 +209,7 @@ def test_a_killed_study_resumes_to_the_same_record(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [None, 2])
-def test_the_parts_of_a_killed_study_are_not_computed_again(
+def test_finished_parts_of_a_killed_study_are_not_recomputed(
     tmp_path: Path, workers: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, killed = study(tmp_path / "whole", repeats=30), study(tmp_path / "killed", repeats=30)
@@ -223,7 +223,7 @@ def test_the_parts_of_a_killed_study_are_not_computed_again(
     part = (stopped / "metrics.jsonl").read_text().splitlines(keepends=True)
     (stopped / "metrics.jsonl").write_text("".join(part[:10]))
     assert divide(started_parts(killed.folder), 3, 30, 2) == [(0, 25), (25, 5)]
-    monkeypatch.setattr(Repeats, "line", None)  # this process computes none
+    monkeypatch.setattr(Repeats, "line", None)  # this process evaluates nothing
     resumed = nb.black_box(resume=killed.folder, workers=workers, console=QUIET)
     assert not (killed.folder / "parts").exists()
     assert (resumed.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()
@@ -241,7 +241,7 @@ def test_the_parts_of_a_killed_study_are_not_computed_again(
         ([(0, 5)], 0, 2 * SEARCHES + 5, 1, [(0, 5), (5, 85), (90, 85), (175, 80)]),
     ],
 )
-def test_parts_divide_the_searches_that_are_left(
+def test_parts_divide_the_remaining_searches(
     begun: list[tuple[int, int]], recorded: int, last: int, workers: int, parts: list[tuple[int, int]]
 ) -> None:
     assert divide(begun, recorded, last, workers) == parts
@@ -257,7 +257,7 @@ nb.black_box(Own, space="s1", evaluations=3, repeats=1, out="there", workers=2)
 """
 
 
-def test_a_class_of_a_script_searches_in_its_own_process_only(tmp_path: Path) -> None:
+def test_a_class_defined_in_a_script_searches_only_in_its_own_process(tmp_path: Path) -> None:
     ended = new_process(code=SCRIPT, cwd=tmp_path)
     assert "Own is a class of this script or notebook, which other processes cannot import" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
@@ -276,14 +276,14 @@ class FailsFirst(nb.BlackBoxOptimizer):
         pass
 
 
-def test_parts_that_ended_are_kept_when_another_one_fails(tmp_path: Path) -> None:
+def test_finished_parts_are_kept_if_another_part_fails(tmp_path: Path) -> None:
     with pytest.raises(nb.UserError, match=r"searches 0 to 13 failed \(search 0 is refused.* continue with resume="):
         study(tmp_path / "made", FailsFirst, repeats=27, evaluations=3, workers=2)
     parts = {path.parent.name for path in (tmp_path / "made").glob("parts/*/summary.json")}
     assert parts == {"00014-13"}
 
 
-def test_a_study_of_which_nothing_was_recorded_leaves_nothing(tmp_path: Path) -> None:
+def test_a_study_that_fails_before_its_first_record_leaves_no_folder(tmp_path: Path) -> None:
     with pytest.raises(nb.UserError, match=r"search 0 is refused.* start the study again"):
         study(tmp_path / "made", FailsFirst, repeats=1, evaluations=3, workers=2)
     assert not (tmp_path / "made").exists()
@@ -293,7 +293,7 @@ def test_an_optimizer_cannot_reach_test_values(tmp_path: Path) -> None:
     assert len(study(tmp_path / "spied", Spy, repeats=1, evaluations=3).final) == 1
 
 
-def test_any_table_with_the_space_will_do(tmp_path: Path) -> None:
+def test_any_table_that_contains_the_space_can_be_used(tmp_path: Path) -> None:
     smooth_table().save(tmp_path / "table")
     made = study(tmp_path / "made", table=str(tmp_path / "table"), evaluations=None, seconds=108 * 40 + 1.0)
     assert made.config["epochs"] is None
@@ -326,7 +326,9 @@ def test_any_table_with_the_space_will_do(tmp_path: Path) -> None:
         ({"workers": 0}, "workers must be at least 1"),
     ],
 )
-def test_bad_options_end_in_a_sentence_and_leave_nothing(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_bad_options_are_reported_in_one_sentence_and_leave_no_folder(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(nb.UserError, match=message):
         nb.black_box(**{"optimizer": "random", "out": tmp_path / "bad", "repeats": 2, **SHORT, **options})
     assert not (tmp_path / "bad").exists()

@@ -1,10 +1,10 @@
-"""The simulated clock, against histories that were worked out by hand."""
+"""The simulated clock, compared with histories computed by hand."""
 
 import math
 from collections.abc import Callable
 
 import pytest
-from black_box_tables import S1, Asks
+from black_box_tables import S1, ScriptedProposals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,13 +21,13 @@ RESULTS = {
 }
 
 
-def searched(queries: list[Query | None], **limits: float) -> tuple[SearchResult, Asks]:
-    method = Asks(queries)
+def searched(queries: list[Query | None], **limits: float) -> tuple[SearchResult, ScriptedProposals]:
+    method = ScriptedProposals(queries)
     return simulate(method, known(RESULTS), Limits(**limits)), method
 
 
 def known(results: dict[Query, TrainingResult]) -> Callable[[Query, float], TrainingResult]:
-    """Return trainings with given results, whenever they begin."""
+    """Return trainings with given results, independent of their start time."""
     return lambda query, now: results[query]
 
 
@@ -47,37 +47,37 @@ def test_time_adds_up_and_only_improvements_become_the_incumbent() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "evaluations", "end"), [(375.0, 4, 375.0), (374.9, 3, 175.0), (150.0, 2, 150.0)])
-def test_a_training_counts_if_it_ends_in_time(seconds: float, evaluations: int, end: float) -> None:
+def test_only_trainings_that_finish_in_time_count(seconds: float, evaluations: int, end: float) -> None:
     found, method = searched([A, B, C, D], seconds=seconds)
     assert (found.evaluations, found.seconds) == (evaluations, end)
     assert len(method.told) == evaluations
 
 
-def test_the_number_of_trainings_is_a_limit_too() -> None:
+def test_the_number_of_trainings_can_be_limited() -> None:
     found, method = searched([A, B, C, D], evaluations=3)
     assert (found.evaluations, found.seconds) == (3, 175.0)
     assert method.queries == [D]
 
 
-def test_equal_errors_leave_the_first_incumbent() -> None:
+def test_equal_errors_keep_the_first_incumbent() -> None:
     again = Query(S1[9], 108)
-    found = simulate(Asks([A, again]), known({**RESULTS, again: TrainingResult(0.5, 1.0)}), Limits())
+    found = simulate(ScriptedProposals([A, again]), known({**RESULTS, again: TrainingResult(0.5, 1.0)}), Limits())
     assert [incumbent.architecture for incumbent in found.incumbents] == [A.architecture]
 
 
-def test_decisions_cost_what_they_are_said_to_cost() -> None:
+def test_decisions_cost_their_stated_overhead() -> None:
     found, _ = searched([A, B], decision_seconds=7.0)
     assert [incumbent.seconds for incumbent in found.incumbents] == [107.0, 164.0]
 
 
-def test_two_workers_train_at_the_same_time_and_are_told_in_order_of_their_ends() -> None:
+def test_two_workers_train_in_parallel_and_results_arrive_in_order_of_completion() -> None:
     # worker 1: A until 100, then D until 300; worker 2: B until 50, C until 75, then nothing is left
     found, method = searched([A, B, C, D], workers=2)
     assert [query for query, *_ in method.told] == [B, C, A, D]
     assert history(found) == [(50.0, 1, B.architecture, 0.4), (275.0, 4, D.architecture, 0.3)]
 
 
-def test_none_waits_for_a_result_and_ends_a_search_where_nothing_runs() -> None:
+def test_asking_none_waits_for_a_result_or_ends_an_idle_search() -> None:
     found, method = searched([A, None, B, None, C], workers=2)
     assert [query for query, *_ in method.told] == [A, B, C]
     assert found.seconds == 175.0
@@ -85,8 +85,8 @@ def test_none_waits_for_a_result_and_ends_a_search_where_nothing_runs() -> None:
     assert found.evaluations == 1
 
 
-def test_trainings_without_cost_end_a_search_at_last() -> None:
-    class Repeats(Asks):
+def test_a_search_of_free_trainings_terminates() -> None:
+    class Repeats(ScriptedProposals):
         def ask(self) -> Query:
             return A
 
@@ -94,22 +94,22 @@ def test_trainings_without_cost_end_a_search_at_last() -> None:
     assert found.evaluations == FREE_IN_A_ROW
 
 
-def test_many_trainings_that_end_at_the_same_moment_are_not_free() -> None:
+def test_simultaneously_finished_trainings_are_not_free() -> None:
     queries = [A] * (FREE_IN_A_ROW + 5)
-    found = simulate(Asks(queries), known(RESULTS), Limits(workers=len(queries)))
+    found = simulate(ScriptedProposals(queries), known(RESULTS), Limits(workers=len(queries)))
     assert (found.evaluations, found.seconds) == (len(queries), 100.0)
 
 
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (Query(S1[0], 5), "Asks asked for 5 epochs: query one of 4, 12, 36, 108"),
-        (S1[0], r"Asks.ask\(\) returned .*: return a Query or None"),
-        (Query(str(S1[0]), 108), "Asks asked to train 's1:.*': query an nb.Architecture"),  # type: ignore[arg-type]
-        (Query(None, 108), "Asks asked to train None: query an nb.Architecture"),  # type: ignore[arg-type]
+        (Query(S1[0], 5), "ScriptedProposals asked for 5 epochs: query one of 4, 12, 36, 108"),
+        (S1[0], r"ScriptedProposals.ask\(\) returned .*: return a Query or None"),
+        (Query(str(S1[0]), 108), "ScriptedProposals asked to train 's1:.*': query an nb.Architecture"),  # type: ignore[arg-type]
+        (Query(None, 108), "ScriptedProposals asked to train None: query an nb.Architecture"),  # type: ignore[arg-type]
     ],
 )
-def test_what_is_not_a_query_is_refused(query: object, message: str) -> None:
+def test_anything_but_a_query_is_refused(query: object, message: str) -> None:
     with pytest.raises(nb.InvalidInputError, match=message):
         searched([query])  # type: ignore[list-item]
 
@@ -120,13 +120,15 @@ def test_what_is_not_a_query_is_refused(query: object, message: str) -> None:
     workers=st.integers(1, 5),
     limit=st.integers(1, 5000),
 )
-def test_any_number_of_workers_keeps_to_the_limit_and_loses_nothing(costs: list[int], workers: int, limit: int) -> None:
+def test_any_number_of_workers_respects_the_limit_and_loses_no_result(
+    costs: list[int], workers: int, limit: int
+) -> None:
     queries = [Query(S1[number], 108) for number in range(len(costs))]
     trained = [TrainingResult(1 / (2 + number), float(cost)) for number, cost in enumerate(costs)]
     results = dict(zip(queries, trained, strict=True))
-    method = Asks(queries)
+    method = ScriptedProposals(queries)
     found = simulate(method, known(results), Limits(seconds=limit, workers=workers))
-    ends, busy = [], [0] * workers  # a plain schedule: each training starts on the worker that is free first
+    ends, busy = [], [0] * workers  # list scheduling: each training starts on the worker that is free first
     for cost in costs:
         place = min(range(workers), key=busy.__getitem__)
         busy[place] += cost

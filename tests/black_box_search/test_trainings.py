@@ -1,10 +1,10 @@
-"""What a training on the simulated clock costs and tells."""
+"""Costs and results of trainings on the simulated clock."""
 
 from collections import Counter
 
 import numpy as np
 import pytest
-from black_box_tables import BUDGETS, S1, Asks, s1_table, smooth_table
+from black_box_tables import BUDGETS, S1, ScriptedProposals, s1_table, smooth_table
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
@@ -27,7 +27,7 @@ def test_error_and_time_come_from_the_same_random_repeat() -> None:
     assert min(found.values()) > 150  # 200 expected
 
 
-def test_a_repeat_that_is_missing_is_never_drawn() -> None:
+def test_missing_repeats_are_never_drawn() -> None:
     table = three_repeats()
     accuracies = table.values("validation_accuracy", 36).copy()
     stored = np.broadcast_to(accuracies[:, None, :], (CELLS, 4, 3)).copy()
@@ -42,7 +42,7 @@ def test_a_repeat_that_is_missing_is_never_drawn() -> None:
         train(Query(S1[7], 36))
 
 
-def test_deduplication_pays_once_per_cell_and_budget() -> None:
+def test_with_deduplication_each_cell_and_budget_is_paid_once() -> None:
     train = TableTrainings(S1, three_repeats(), None, np.random.default_rng(0), deduplicate=True)
     paid = train(Query(S1[7], 36))
     assert paid.seconds > 0
@@ -52,18 +52,19 @@ def test_deduplication_pays_once_per_cell_and_budget() -> None:
     assert train(Query(copies[0], 36), 100.0) == (paid.validation_error, 0.0)
 
 
-def test_a_training_that_still_runs_on_another_worker_is_waited_for() -> None:
+def test_a_training_in_progress_on_another_worker_is_awaited() -> None:
     train = TableTrainings(S1, three_repeats(), None, np.random.default_rng(0), deduplicate=True)
     paid = train(Query(S1[7], 36), 5.0)
     assert paid.seconds >= 10
     assert train(Query(S1[7], 36), 8.0) == (paid.validation_error, paid.seconds - 3)
     assert train(Query(S1[7], 36), 5 + paid.seconds) == (paid.validation_error, 0.0)
     again = [Query(S1[7], 36)] * 6
-    found = simulate(Asks(again), train, Limits(workers=3))
-    assert found.incumbents[0].seconds == found.seconds == 5 + paid.seconds  # nothing is known before the first ends
+    found = simulate(ScriptedProposals(again), train, Limits(workers=3))
+    # no result is known before the first training ends
+    assert found.incumbents[0].seconds == found.seconds == 5 + paid.seconds
 
 
-def test_the_cost_on_nb201_is_the_training_and_one_evaluation() -> None:
+def test_the_cost_on_nb201_is_one_training_and_one_evaluation() -> None:
     space, table = nb.search_space("nb201"), nb.load_table("nb201")
     arch = space[1234]
     found = TableTrainings(space, table, None, np.random.default_rng(0))(Query(arch, 12))

@@ -1,4 +1,4 @@
-"""Pictures of cells: which edges and labels they have, and where the edges run."""
+"""Pictures of cells: edges, labels and the routing of edges."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def drawn(space: str, seed: int) -> tuple[nb.Architecture, dict[str, Any]]:
     return found.discretise(parameters), parameters
 
 
-def test_an_architecture_keeps_its_loose_ends_and_a_cell_has_none() -> None:
+def test_loose_ends_are_drawn_for_architectures_but_not_for_cells() -> None:
     arch = nb.Architecture.parse("s1:0|0,1|0,2|1,2|0,4:conv3x3,conv1x1,maxpool3x3,conv1x1")
     graph = cell_graph(arch)
     assert [graph.nodes[vertex]["live"] for vertex in graph] == [True, True, True, False, True, True]
@@ -47,7 +47,7 @@ def test_zeroized_edges_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("space", ["s1", "s2", "s3"])
-def test_weights_of_parents_are_softmaxes_and_the_largest_are_chosen(space: str) -> None:
+def test_parent_weights_are_softmaxes_and_the_largest_are_chosen(space: str) -> None:
     arch, parameters = drawn(space, seed=1)
     graph = relaxed_graph(arch, parameters)
     n = len(arch.operations)
@@ -62,7 +62,7 @@ def test_weights_of_parents_are_softmaxes_and_the_largest_are_chosen(space: str)
     assert graph.nodes[1]["label"].split()[-1] == f"{of_first.max() / of_first.sum():.2f}"
 
 
-def test_weights_of_operations_are_on_the_edges_of_nasbench201() -> None:
+def test_operation_weights_label_the_edges_of_nasbench201() -> None:
     arch, parameters = drawn("nb201", seed=0)
     graph = relaxed_graph(arch, parameters)
     assert len(graph.edges) == 6
@@ -71,7 +71,7 @@ def test_weights_of_operations_are_on_the_edges_of_nasbench201() -> None:
 
 
 @given(st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda edge: edge[0] < edge[1])))
-def test_neighbours_are_joined_by_straight_lines_and_others_by_arcs(edges: set[tuple[int, int]]) -> None:
+def test_adjacent_vertices_are_joined_by_lines_and_others_by_arcs(edges: set[tuple[int, int]]) -> None:
     found = sides(edges)
     assert set(found) == edges
     assert all((side == STRAIGHT) == (target - source == 1) for (source, target), side in found.items())
@@ -81,7 +81,7 @@ def test_crossing_arcs_take_different_sides() -> None:
     assert sides([(0, 2), (1, 3)]) == {(0, 2): RIGHT, (1, 3): LEFT}
 
 
-def test_a_cell_is_drawn_on_axes_of_ones_own() -> None:
+def test_a_cell_can_be_drawn_on_given_axes() -> None:
     from matplotlib.figure import Figure
 
     axes = Figure().subplots()
@@ -116,7 +116,7 @@ def test_a_cell_without_edges_is_drawn() -> None:
     assert texts(nb.draw_cell("|none~0|+|none~0|none~1|+|none~0|none~1|none~2|")) == ["input", "1", "2", "output"]
 
 
-def test_what_cannot_be_drawn_is_refused() -> None:
+def test_undrawable_input_is_refused() -> None:
     with pytest.raises(nb.InvalidInputError, match="give an architecture or omit parameters="):
         nb.draw_cell(nb.Architecture.parse(S1).cell, parameters={})
     with pytest.raises(nb.InvalidInputError, match="cannot be drawn"):
@@ -132,7 +132,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
-def test_query_draws_what_it_looks_up(suffix: str, tmp_path: Path) -> None:
+def test_query_draws_the_cell_that_it_looks_up(suffix: str, tmp_path: Path) -> None:
     from nasbench1shot1.commands.query import Query
 
     path = tmp_path / f"cell.{suffix}"

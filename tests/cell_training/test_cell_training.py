@@ -1,4 +1,4 @@
-"""The protocol of NAS-Bench-101's trainings, part by part: schedule, optimizer, images."""
+"""The training protocol of NAS-Bench-101: schedule, optimizer, images."""
 
 import copy
 from dataclasses import replace
@@ -36,7 +36,7 @@ def images(tmp_path_factory):
 @pytest.mark.parametrize(
     ("epochs", "halfway", "total"), [(4, 312, 625), (12, 937, 1875), (36, 2812, 5625), (108, 8437, 16_875)]
 )
-def test_the_budgets_have_the_published_steps(epochs, halfway, total):
+def test_budgets_have_the_published_numbers_of_steps(epochs, halfway, total):
     found = stops(epochs, 40_000, 256)
     evaluations = [(stop.step, stop.epochs, stop.evaluation) for stop in found if stop.evaluation]
     assert evaluations == [(1, 0, "initial"), (halfway, epochs / 2, "halfway"), (total, epochs, "final")]
@@ -46,7 +46,7 @@ def test_the_budgets_have_the_published_steps(epochs, halfway, total):
 
 
 @given(st.integers(1, 120), st.integers(1, 60_000), st.integers(1, 600))
-def test_stops_ascend_to_the_last_step(epochs, images, batch):
+def test_stops_ascend_from_the_first_to_the_last_step(epochs, images, batch):
     total = epochs * images // batch
     if total < 4:
         with pytest.raises(
@@ -60,7 +60,7 @@ def test_stops_ascend_to_the_last_step(epochs, images, batch):
     assert (found[0].step, found[-1].step) == (1, total)
 
 
-def test_the_learning_rate_is_a_cosine_to_zero_but_zero_in_the_first_step():
+def test_the_learning_rate_is_a_cosine_to_zero_and_zero_in_the_first_step():
     rates = [learning_rate(step, 625, 0.2) for step in range(626)]
     assert rates[0] == 0
     assert rates[1] == pytest.approx(0.2, rel=1e-4)
@@ -73,7 +73,7 @@ def test_the_learning_rate_is_a_cosine_to_zero_but_zero_in_the_first_step():
 
 
 def numpy_rmsprop(p: np.ndarray, gradients: np.ndarray, rates: list[float], decay: float, weight_decay: float):
-    """TensorFlow's rule, a step at a time, in double precision."""
+    """TensorFlow's RMSProp, one step at a time in double precision."""
     rms, momentum = np.ones_like(p), np.zeros_like(p)
     for gradient, rate in zip(gradients, rates, strict=True):
         g = gradient + weight_decay * p
@@ -85,7 +85,7 @@ def numpy_rmsprop(p: np.ndarray, gradients: np.ndarray, rates: list[float], deca
 
 @settings(max_examples=40)
 @given(st.integers(0, 1000), st.sampled_from([0.0, 1e-4, 0.3]), st.sampled_from([0.9, 0.99]))
-def test_rmsprop_is_the_reference(seed, weight_decay, decay):
+def test_rmsprop_agrees_with_the_reference(seed, weight_decay, decay):
     rng = np.random.default_rng(seed)
     start, gradients = rng.normal(size=(5, 3)), rng.normal(0, 3, (7, 5, 3))
     rates = [0.0, *rng.uniform(0, 0.3, 6)]
@@ -102,7 +102,7 @@ def test_rmsprop_is_the_reference(seed, weight_decay, decay):
     np.testing.assert_allclose(optimizer.state[p]["momentum"], momentum, rtol=1e-12, atol=1e-15)
 
 
-def test_weight_decay_is_the_gradient_of_half_the_sum_of_squares_in_the_loss():
+def test_weight_decay_equals_the_gradient_of_an_l2_term():
     def moved(in_loss: bool) -> torch.Tensor:
         net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).double()
         generator = torch.Generator().manual_seed(0)
@@ -122,7 +122,7 @@ def test_weight_decay_is_the_gradient_of_half_the_sum_of_squares_in_the_loss():
     torch.testing.assert_close(moved(False), moved(True), rtol=1e-9, atol=1e-9)
 
 
-def test_rmsprop_leaves_alone_what_has_no_gradient_and_resumes():
+def test_rmsprop_skips_parameters_without_gradients_and_can_be_resumed():
     one, other = torch.nn.Parameter(torch.ones(3)), torch.nn.Parameter(torch.ones(3))
     optimizer = TensorFlowRMSProp([one, other], lr=0.2, weight_decay=0.1)
     one.sum().backward()
@@ -141,7 +141,7 @@ def test_rmsprop_leaves_alone_what_has_no_gradient_and_resumes():
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_cifar10_is_divided_as_nasbench101_did(shuffled):
+def test_cifar10_is_split_as_in_nasbench101(shuffled):
     images = whole_cifar10(shuffled)
     parts = parts_of(images)
     assert parts.is_official
@@ -153,7 +153,7 @@ def test_cifar10_is_divided_as_nasbench101_did(shuffled):
     assert "the images that NAS-Bench-101 took" in parts.description
 
 
-def test_the_sample_is_divided_class_by_class_and_says_so():
+def test_the_sample_is_split_by_class_and_reports_it():
     images = load_images("cifar10-sample")
     parts = parts_of(images)
     assert not parts.is_official
@@ -165,7 +165,7 @@ def test_the_sample_is_divided_class_by_class_and_says_so():
     assert torch.equal(parts.train_evaluation.rows, parts.train.rows)
 
 
-def test_a_set_with_test_images_of_its_own_is_tested_on_them():
+def test_an_image_set_with_test_images_is_tested_on_them():
     black = torch.zeros(100, 32, 32, 3, dtype=torch.uint8)
     labels = torch.arange(100) % 10
     parts = parts_of(ImageSet("mine", black, labels, -torch.ones(100).long(), "", black[:30], labels[:30]))
@@ -173,14 +173,14 @@ def test_a_set_with_test_images_of_its_own_is_tested_on_them():
     assert not parts.is_official
 
 
-def test_only_cifar10_is_divided_as_nasbench101_did():
+def test_only_cifar10_is_split_as_in_nasbench101():
     images = whole_cifar10()
     parts = parts_of(replace(images, dataset="cifar100", classes=None, labels=images.index % 100))
     assert not parts.is_official
     assert (len(parts.train), len(parts.validation), len(parts.test)) == (42_900, 7_100, 10_000)
 
 
-def test_images_of_another_data_set_are_normalised_and_cropped_as_it_is(tmp_path):
+def test_other_data_sets_use_their_own_normalisation_and_crops(tmp_path):
     shape = (7 * 120, 16, 16, 3)
     path, labels = tmp_path / "mine.npz", np.arange(shape[0]) % 120
     np.savez(path, images=np.zeros(shape, np.uint8), labels=labels, is_test=labels < 0, dataset="ImageNet16-120")
@@ -191,7 +191,7 @@ def test_images_of_another_data_set_are_normalised_and_cropped_as_it_is(tmp_path
     assert pixels.shape == (20, 3, 16, 16)
 
 
-def test_too_few_images_of_a_class_are_one_sentence():
+def test_too_few_images_of_a_class_are_reported_in_one_sentence():
     labels = torch.arange(69) % 10
     black = torch.zeros(69, 32, 32, 3, dtype=torch.uint8)
     with pytest.raises(nb.InvalidInputError, match="class 9 of mine has only 6 images, but at least 7 are needed"):
@@ -199,7 +199,7 @@ def test_too_few_images_of_a_class_are_one_sentence():
 
 
 @given(st.integers(1, 50), st.integers(1, 120), st.integers(0, 5))
-def test_the_stream_is_one_order_after_another_cut_into_batches(size, batch, seed):
+def test_batches_are_cut_from_consecutive_permutations(size, batch, seed):
     rows = torch.arange(100, 100 + size)
     taken = torch.cat([ShuffledStream(rows, batch, seed).batch(step) for step in range(4)])
     kept = ShuffledStream(rows, batch, seed)
@@ -211,7 +211,7 @@ def test_the_stream_is_one_order_after_another_cut_into_batches(size, batch, see
     assert min(size, batch) < 20 or not torch.equal(kept.batch(0), ShuffledStream(rows, batch, seed + 1).batch(0))
 
 
-def test_training_images_are_cropped_from_a_black_border_and_flipped_then_normalised(images):
+def test_training_images_are_padded_with_black_cropped_flipped_and_normalised(images):
     state = begin(nb.Architecture.parse(CELL).cell, training_config({**TINY, "images": images}))
     state.parts.train.images.images[:] = 255
     pixels, labels = state.batch()
@@ -228,7 +228,7 @@ def test_training_images_are_cropped_from_a_black_border_and_flipped_then_normal
     assert black.all(dim=2).sum(dim=1).amax() == black.all(dim=1).sum(dim=1).amax() == 4
 
 
-def test_evaluations_take_whole_batches_only(images):
+def test_evaluations_use_full_batches_only(images):
     state = begin(nb.Architecture.parse(CELL).cell, training_config({**TINY, "images": images}))
     seen: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Trainings of a cell that are killed, interrupted, damaged, and resumed; and the command line."""
+"""Killed, interrupted, damaged and resumed trainings of a cell; the command line."""
 
 import io
 import os
@@ -29,7 +29,7 @@ def unbroken(images, tmp_path_factory) -> Training:
 
 
 def killed(moment: str, step: int, out: Path, images: Path, **options) -> None:
-    """Train in a process of its own that dies at that moment."""
+    """Train in a separate process that is killed at this point."""
     assert_training_killed(moment, step, CELL, out, {**TINY, "images": str(images), **options})
 
 
@@ -50,14 +50,14 @@ def killed(moment: str, step: int, out: Path, images: Path, **options) -> None:
         ("summary", 20),
     ],
 )
-def test_killed_and_resumed_is_the_unbroken_training(unbroken, images, tmp_path, moment, step):
+def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(unbroken, images, tmp_path, moment, step):
     killed(moment, step, tmp_path / "run", images)
     resumed = nb.train_cell(resume=tmp_path / "run", console=QUIET)
     assert_same_training(unbroken, resumed)
     assert not list((tmp_path / "run").rglob("*.part"))
 
 
-def test_rare_checkpoints_change_nothing_but_where_one_goes_on(unbroken, images, tmp_path):
+def test_rare_checkpoints_change_only_the_epoch_to_resume_from(unbroken, images, tmp_path):
     killed("training", 17, tmp_path / "run", images, checkpoint_every=3)
     content = torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)
     assert content["step"] == 15
@@ -67,7 +67,7 @@ def test_rare_checkpoints_change_nothing_but_where_one_goes_on(unbroken, images,
     assert [line["batch_loss"] for line in rare.lines] == [line["batch_loss"] for line in unbroken.lines]
 
 
-def test_the_time_of_the_first_part_counts(images, tmp_path):
+def test_resuming_adds_to_the_recorded_time(images, tmp_path):
     killed("training", 12, tmp_path / "run", images)
     before = torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["training_seconds"]
     resumed = nb.train_cell(resume=tmp_path / "run", console=QUIET)
@@ -95,14 +95,14 @@ def test_resuming_a_finished_training_changes_nothing(unbroken, tmp_path):
         ("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv3x3,maxpool3x3,conv3x3", {}, "trains another cell"),
     ],
 )
-def test_resuming_with_something_else_is_refused(unbroken, x, options, sentence):
+def test_resuming_with_other_options_is_refused(unbroken, x, options, sentence):
     before = (unbroken.folder / "metrics.jsonl").read_bytes()
     with pytest.raises(nb.InvalidInputError, match=sentence):
         nb.train_cell(x, resume=unbroken.folder, console=QUIET, **options)
     assert (unbroken.folder / "metrics.jsonl").read_bytes() == before
 
 
-def test_an_existing_folder_is_never_written_into(unbroken, images, tmp_path):
+def test_an_existing_folder_is_never_overwritten(unbroken, images, tmp_path):
     before = {path.name: path.stat().st_mtime_ns for path in unbroken.folder.iterdir()}
     with pytest.raises(nb.InvalidInputError, match=f'resume="{unbroken.folder}"'):
         train(unbroken.folder, images)
@@ -112,7 +112,7 @@ def test_an_existing_folder_is_never_written_into(unbroken, images, tmp_path):
         train(tmp_path, images)
 
 
-def test_two_processes_do_not_write_into_one_folder(unbroken, tmp_path):
+def test_two_processes_cannot_write_to_the_same_folder(unbroken, tmp_path):
     from nasbench1shot1.runs.lock import locked
 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
@@ -139,7 +139,7 @@ def test_two_processes_do_not_write_into_one_folder(unbroken, tmp_path):
         ("config.json", lambda data: data.replace(b'"steps": 20', b'"steps": 21'), "was made with steps 21"),
     ],
 )
-def test_damage_is_one_sentence_before_anything_is_trained(unbroken, tmp_path, name, damage, sentence):
+def test_damage_is_reported_in_one_sentence_before_training(unbroken, tmp_path, name, damage, sentence):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     path = folder / name
     if damage is None:
@@ -161,7 +161,7 @@ def test_a_checkpoint_of_another_training_is_refused(unbroken, images, tmp_path)
         nb.train_cell(resume=folder, console=QUIET)
 
 
-def test_other_images_than_before_are_refused(images, tmp_path):
+def test_resuming_with_other_images_is_refused(images, tmp_path):
     own = shutil.copy(images, tmp_path / "own.npz")
     training = train(tmp_path / "run", own)
     write_images(own, per_class=15)
@@ -169,7 +169,9 @@ def test_other_images_than_before_are_refused(images, tmp_path):
         nb.train_cell(resume=training.folder, console=QUIET)
 
 
-def test_a_full_disk_ends_in_one_sentence_and_the_training_can_go_on(unbroken, images, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_in_one_sentence_and_the_training_can_be_resumed(
+    unbroken, images, tmp_path, monkeypatch
+):
     import errno
 
     from nasbench1shot1 import files
@@ -197,7 +199,7 @@ def flags(images: Path) -> list[str]:
     return [part for name, value in options.items() for part in (f"--{name.replace('_', '-')}", str(value))]
 
 
-def test_the_command_shows_what_came_out_beside_the_table(unbroken, images, tmp_path):
+def test_the_command_shows_results_next_to_the_table(unbroken, images, tmp_path):
     done = new_process("train", CELL, *flags(images), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     training = load_training(tmp_path / "runs" / f"cell-{unbroken.cell.hash[:8]}-4-0")

@@ -1,4 +1,4 @@
-"""Trainings of a cell end to end: the record, determinism, the table's form, bad input."""
+"""Trainings of a cell end to end: record, determinism, format of the result, bad input."""
 
 import json
 from dataclasses import asdict
@@ -32,7 +32,7 @@ def trained(images, tmp_path_factory):
 # Trainings ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_full_scale_is_the_published_protocol(monkeypatch):
+def test_the_full_scale_follows_the_published_protocol(monkeypatch):
     monkeypatch.setattr(state_module, "load_images", lambda name: whole_cifar10())
     cell, table = nb.Architecture.parse(CELL).cell, nb.load_table()
     config = TrainingConfig(device="cpu").resolved()
@@ -49,7 +49,7 @@ def test_the_full_scale_is_the_published_protocol(monkeypatch):
         assert not _facts(begin(cell, config))["is_protocol"]
 
 
-def test_the_folder_holds_the_record(trained):
+def test_the_folder_contains_the_complete_record(trained):
     names = {path.name for path in trained.folder.iterdir()}
     assert names == {"config.json", "environment.json", "metrics.jsonl", "checkpoint.pt", "summary.json"}
     assert [(line["step"], line["epochs"], line["evaluation"]) for line in trained.lines] == [
@@ -69,7 +69,7 @@ def test_the_folder_holds_the_record(trained):
     assert json.loads((trained.folder / "environment.json").read_text())["torch"] == torch.__version__
 
 
-def test_the_result_has_the_tables_form(trained):
+def test_the_result_has_the_format_of_the_table(trained):
     line = trained.lines[-1]
     assert trained.final.test_accuracy == line["test_accuracy"] == trained.summary["test_accuracy"]
     assert trained.final.training_time == line["training_time"] == trained.summary["training_time"]
@@ -90,18 +90,18 @@ def test_the_result_has_the_tables_form(trained):
     assert repr(load_training(trained.folder)) == repr(trained)
 
 
-def test_a_network_learns(images, tmp_path):
+def test_training_reduces_the_error(images, tmp_path):
     training = train(tmp_path / "run", images, epochs=16, stem_channels=8, learning_rate=0.1)
     assert training.lines[-1]["batch_loss"] < 0.7 * training.lines[0]["batch_loss"]
     assert training.final.test_accuracy > 0.5 > training.initial.test_accuracy
 
 
-def test_same_seed_same_bits_and_another_seed_another_training(trained, images, tmp_path):
+def test_equal_seeds_give_identical_trainings_and_other_seeds_differ(trained, images, tmp_path):
     assert_same_training(trained, train(tmp_path / "again", images))
     assert without_seconds(train(tmp_path / "other", images, seed=1)) != without_seconds(trained)
 
 
-def test_the_first_step_moves_statistics_but_no_weight(images):
+def test_the_first_step_updates_statistics_but_not_weights(images):
     state = begin(nb.Architecture.parse(CELL).cell, training_config({**TINY, "images": images}))
     before = {name: value.clone() for name, value in state.net.state_dict().items()}
     train_step(state)
@@ -113,7 +113,7 @@ def test_the_first_step_moves_statistics_but_no_weight(images):
     assert all(not torch.equal(value, before[name]) for name, value in state.net.named_parameters())
 
 
-def test_a_model_spec_is_trained_in_silence(trained, images, tmp_path, capsys):
+def test_a_model_spec_is_trained_silently(trained, images, tmp_path, capsys):
     from nasbench1shot1.api import ModelSpec
 
     cell = nb.Architecture.parse(CELL).cell
@@ -123,14 +123,14 @@ def test_a_model_spec_is_trained_in_silence(trained, images, tmp_path, capsys):
     assert without_seconds(training) == without_seconds(trained)
 
 
-def test_a_hash_means_the_tables_cell(images, tmp_path):
+def test_a_hash_selects_the_cell_of_the_table(images, tmp_path):
     table = nb.load_table()
     training = train(tmp_path / "run", images, table.hashes([7])[0], epochs=1)
     assert training.cell == table.cell(7)
     assert training.config["architecture"] is None
 
 
-def test_the_given_numbering_or_nasbench101s(images, tmp_path):
+def test_the_vertex_numbering_is_given_or_nasbench101s(images, tmp_path):
     uneven = "s2:0|0|0,1|0,2|2,3,4:conv1x1,conv3x3,maxpool3x3,maxpool3x3"
     table = nb.load_table()
     counts = {}
@@ -150,7 +150,7 @@ def test_bfloat16_keeps_weights_and_statistics_in_float32(images, tmp_path):
     assert training.final.epochs == 2
 
 
-def test_training_leaves_the_number_of_threads_as_it_was(images, tmp_path):
+def test_training_restores_the_number_of_threads(images, tmp_path):
     before = torch.get_num_threads()
     train(tmp_path / "run", images, epochs=1, threads=2 if before == 1 else 1)
     assert torch.get_num_threads() == before
@@ -182,21 +182,21 @@ def test_training_leaves_the_number_of_threads_as_it_was(images, tmp_path):
         (CELL, {"stem_channels": 1}, "2 vertices share the output's 1 channel: "),
     ],
 )
-def test_bad_options_are_one_sentence_and_leave_nothing(images, tmp_path, x, options, sentence):
+def test_bad_options_are_reported_in_one_sentence_and_write_nothing(images, tmp_path, x, options, sentence):
     with pytest.raises(nb.UserError, match=sentence) as caught:
         nb.train_cell(x, out=tmp_path / "run", console=Console(quiet=True), **{**TINY, "images": images, **options})
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 
-def test_the_full_scale_without_cifar10_names_both_ways_out(tmp_path, monkeypatch):
+def test_the_full_scale_without_cifar10_suggests_both_remedies(tmp_path, monkeypatch):
     monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "empty"))
     with pytest.raises(nb.UserError, match=r'data download.*scale="quick"'):
         nb.train_cell(CELL, out=tmp_path / "run", console=Console(quiet=True))
 
 
 @pytest.mark.parametrize("batch_size", [20, 10])
-def test_a_loss_that_is_no_number_ends_the_training_and_keeps_the_record(images, tmp_path, batch_size):
+def test_a_nan_loss_ends_the_training_and_keeps_the_record(images, tmp_path, batch_size):
     with pytest.raises(
         nb.UserError, match=r"diverged \(infinite or NaN\) by step \d+: train again with a lower"
     ) as caught:
@@ -205,14 +205,14 @@ def test_a_loss_that_is_no_number_ends_the_training_and_keeps_the_record(images,
     assert [line["evaluation"] for line in load_training(tmp_path / "run").lines] == ["initial"]
 
 
-def test_a_training_that_fails_before_it_recorded_anything_leaves_no_folder(images, tmp_path, monkeypatch):
+def test_a_training_that_fails_before_its_first_record_leaves_no_folder(images, tmp_path, monkeypatch):
     monkeypatch.setattr("nasbench1shot1.cell_training.loop.evaluate", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train(tmp_path / "run", images)
     assert not (tmp_path / "run").exists()
 
 
-def test_folders_are_told_apart(trained, tmp_path):
+def test_folders_of_another_kind_are_refused(trained, tmp_path):
     with pytest.raises(nb.InvalidInputError, match=r"is not a run folder: config\.json is missing"):
         load_training(tmp_path)
     with pytest.raises(nb.InvalidInputError, match="is a cell training, not a search"):
@@ -261,7 +261,7 @@ def test_the_page_names_every_option_and_field_and_its_example_runs(monkeypatch,
         exec(compile(example, "docs/training.md", "exec"), {})
 
 
-def test_the_page_has_the_protocols_numbers():
+def test_the_page_lists_the_numbers_of_the_protocol():
     from conftest import CHECKOUT
 
     from nasbench1shot1.cell_training.schedule import steps

@@ -1,4 +1,4 @@
-"""The protocol of NAS-Bench-201's trainings, part by part: schedule, optimizer, images, options."""
+"""The training protocol of NAS-Bench-201: schedule, optimizer, images, options."""
 
 from dataclasses import asdict, replace
 from types import SimpleNamespace
@@ -47,7 +47,7 @@ def tiny_state(monkeypatch: pytest.MonkeyPatch, images: ImageSet | None = None, 
 
 
 @pytest.mark.parametrize("epochs", [1, 12, 200])
-def test_the_learning_rate_is_pytorchs_cosine_by_epoch(epochs: int) -> None:
+def test_the_learning_rate_follows_pytorchs_cosine_per_epoch(epochs: int) -> None:
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(()))], lr=0.1)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs, eta_min=0.0)
     for epoch in range(epochs):
@@ -57,7 +57,7 @@ def test_the_learning_rate_is_pytorchs_cosine_by_epoch(epochs: int) -> None:
     assert optimizer.param_groups[0]["lr"] == pytest.approx(0, abs=1e-15)
 
 
-def test_all_steps_of_an_epoch_have_one_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_steps_of_an_epoch_use_the_same_learning_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     state = tiny_state(monkeypatch)
     rates = []
     for state.step in range(28):
@@ -66,7 +66,7 @@ def test_all_steps_of_an_epoch_have_one_learning_rate(monkeypatch: pytest.Monkey
     assert rates[0] == rates[6] == 0.1 > rates[7]
 
 
-def test_epochs_end_with_their_last_image_and_are_evaluated() -> None:
+def test_epochs_use_all_images_and_are_evaluated() -> None:
     published = epoch_stops(200, 25_000, 256, evaluate_every=1)
     assert [stop.step for stop in published] == [98 * epoch for epoch in range(1, 201)]
     assert [stop.evaluation for stop in published] == ["epoch"] * 199 + ["final"]
@@ -79,7 +79,7 @@ def test_epochs_end_with_their_last_image_and_are_evaluated() -> None:
 
 
 @given(st.integers(1, 50), st.integers(1, 60), st.integers(0, 5))
-def test_every_epoch_takes_all_images_in_an_order_of_its_own(size: int, batch: int, seed: int) -> None:
+def test_every_epoch_visits_all_images_in_a_new_order(size: int, batch: int, seed: int) -> None:
     rows, of_epoch = torch.arange(100, 100 + size), -(-size // batch)
     stream = EpochStream(rows, batch, seed)
     for epoch in range(3):
@@ -95,7 +95,7 @@ def test_every_epoch_takes_all_images_in_an_order_of_its_own(size: int, batch: i
 # The optimizer --------------------------------------------------------------------------------------------------------
 
 
-def test_steps_are_sgd_with_nesterov_momentum_and_weight_decay_on_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_nesterov_sgd_with_weight_decay_on_all_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
     """v ← 0.9 v + g + λ p, p ← p - rate (g + λ p + 0.9 v), as PyTorch defines it (Sutskever et al. 2013, rewritten)."""
     state = tiny_state(monkeypatch, learning_rate=0.05)
     weights = {name: p.detach().double().clone() for name, p in state.net.named_parameters()}
@@ -109,7 +109,7 @@ def test_steps_are_sgd_with_nesterov_momentum_and_weight_decay_on_everything(mon
             torch.testing.assert_close(p.detach().double(), weights[name], rtol=1e-4, atol=1e-6)
 
 
-def test_plain_sgd_without_momentum(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sgd_without_momentum(monkeypatch: pytest.MonkeyPatch) -> None:
     state = tiny_state(monkeypatch, momentum=0.0)
     train_step(state)
     assert state.step == 1
@@ -125,7 +125,7 @@ def official_split(images: ImageSet, scheme: str, rng: np.random.Generator) -> S
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_cifar10_valid_is_divided_by_the_official_split(shuffled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cifar10_valid_uses_the_official_split(shuffled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts_module, "split_images", official_split)
     images = whole_cifar10(shuffled)
     parts = edge_parts(images, "cifar10-valid")
@@ -147,7 +147,7 @@ def test_cifar10_trains_on_all_images_and_validates_on_none() -> None:
     assert "50,000 train, 0 validate, 10,000 test" in parts.description
 
 
-def test_other_image_sets_are_divided_class_by_class() -> None:
+def test_other_image_sets_are_split_by_class() -> None:
     sample = edge_parts(load_images("cifar10-sample"), "cifar10-valid")
     assert [len(part) for part in (sample.train, sample.validation, sample.test)] == [2500, 500, 500]
     assert not sample.is_official
@@ -167,19 +167,19 @@ def test_cifar100_is_validated_and_tested_on_the_official_halves_of_the_test_ima
 
 
 @pytest.mark.parametrize(("of", "dataset"), [("cifar100", "cifar10-valid"), ("cifar10", "cifar100")])
-def test_the_training_and_the_images_are_of_one_data_set(of: str, dataset: str) -> None:
+def test_training_name_and_images_must_match(of: str, dataset: str) -> None:
     with pytest.raises(nb.InvalidInputError, match=f'dataset="{dataset}" does not match the images'):
         edge_parts(replace(whole_cifar10(), dataset=of), dataset)
 
 
-def test_the_image_set_names_the_training_by_default() -> None:
+def test_the_image_set_selects_the_training_by_default() -> None:
     assert EdgeTrainingConfig().resolved().dataset == "cifar10-valid"
     assert EdgeTrainingConfig(images="cifar100").resolved().dataset == "cifar100"
     assert EdgeTrainingConfig(images="cifar10-sample", dataset="cifar10").resolved().dataset == "cifar10"
 
 
 @pytest.mark.parametrize(("side", "border", "classes"), [(32, 4, 10), (16, 2, 120)])
-def test_images_are_cropped_from_a_black_border_flipped_and_normalised(
+def test_images_are_padded_with_black_cropped_flipped_and_normalised(
     side: int, border: int, classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     about = {} if side == 32 else {"dataset": "ImageNet16-120", "mean": (0.5,) * 3, "std": (0.25,) * 3}
@@ -198,7 +198,7 @@ def test_images_are_cropped_from_a_black_border_flipped_and_normalised(
     train_step(state)
 
 
-def test_evaluations_take_all_images(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluations_use_all_images(monkeypatch: pytest.MonkeyPatch) -> None:
     state, seen = tiny_state(monkeypatch), []
     state.logits = lambda x, compiled: torch.nn.functional.one_hot(torch.zeros(len(x)).long(), 10).float()
     part = state.parts.test
@@ -211,7 +211,9 @@ def test_evaluations_take_all_images(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("dataset", "steps"), [("cifar10-valid", 98 * 200), ("cifar10", 196 * 200)])
-def test_the_full_scale_is_the_published_protocol(dataset: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_full_scale_follows_the_published_protocol(
+    dataset: str, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(state_module, "load_images", lambda name: whole_cifar10())
     monkeypatch.setattr(parts_module, "split_images", official_split)
     config = EdgeTrainingConfig(device="cpu", dataset=dataset).resolved()
@@ -227,7 +229,7 @@ def test_the_full_scale_is_the_published_protocol(dataset: str, steps: int, monk
         assert not _facts(begin(ARCH, replace(config, **other)))["is_protocol"]
 
 
-def test_the_network_is_the_architectures_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_network_belongs_to_the_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
     net = tiny_state(monkeypatch).net
     assert net.architecture == ARCH
     wanted = build_edge_network(ARCH, channels=4, cells_per_stage=1)
@@ -253,7 +255,7 @@ def test_the_network_is_the_architectures_own(monkeypatch: pytest.MonkeyPatch) -
         (EDGES.replace("none", "max_pool"), {}, "unknown operation 'max_pool'"),
     ],
 )
-def test_bad_options_are_one_sentence_and_leave_nothing(
+def test_bad_options_are_reported_in_one_sentence_and_write_nothing(
     x: str, options: dict[str, Any], sentence: str, tmp_path: Any
 ) -> None:
     with pytest.raises(nb.InvalidInputError, match=sentence) as caught:
@@ -273,7 +275,7 @@ def test_a_configuration_of_another_benchmark_is_refused(tmp_path: Any) -> None:
         train_and_evaluate(ARCH, TrainingConfig(scale="quick"), tmp_path / "run")
 
 
-def test_the_boundary_of_memory_is_what_every_network_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_bound_is_the_minimum_of_every_network(monkeypatch: pytest.MonkeyPatch) -> None:
     config = EdgeTrainingConfig.from_options({**TINY_EDGES, "cells_per_stage": 2})
     net = build_edge_network(ARCH, channels=4, cells_per_stage=2, classes=7)
     needed = 12 * sum(p.numel() for p in net.parameters()) + 4 * 15 * 2 * 4 * 16 * 16 * (1 + 1 / 2 + 1 / 4)

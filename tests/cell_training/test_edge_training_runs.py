@@ -1,4 +1,4 @@
-"""Trainings of architectures of nb201 end to end: the record, killed and resumed, the command line, the page."""
+"""Trainings of nb201 architectures end to end: record, kill and resume, command line, documentation."""
 
 import json
 import shutil
@@ -43,7 +43,7 @@ def unbroken(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Training
     return train_edges(tmp_path_factory.mktemp("unbroken") / "run", images)
 
 
-def test_the_folder_holds_the_record(unbroken: Training) -> None:
+def test_the_folder_contains_the_complete_record(unbroken: Training) -> None:
     names = {path.name for path in unbroken.folder.iterdir()}
     assert names == {"config.json", "environment.json", "metrics.jsonl", "checkpoint.pt", "summary.json"}
     config = json.loads((unbroken.folder / "config.json").read_text())
@@ -59,7 +59,7 @@ def test_the_folder_holds_the_record(unbroken: Training) -> None:
     )
 
 
-def test_every_epoch_is_a_line_with_its_evaluation(unbroken: Training) -> None:
+def test_every_epoch_has_a_line_with_its_evaluation(unbroken: Training) -> None:
     lines = unbroken.lines
     assert all(tuple(line) == tuple(FIELDS) for line in lines)
     assert [(line["step"], line["epochs"], line["evaluation"]) for line in lines] == [
@@ -88,23 +88,21 @@ def test_rare_evaluations_change_nothing_else(unbroken: Training, images: Path, 
     assert rare.final.test_accuracy == unbroken.final.test_accuracy
 
 
-def test_same_seed_same_bits_and_another_seed_another_training(
+def test_equal_seeds_give_identical_trainings_and_other_seeds_differ(
     unbroken: Training, images: Path, tmp_path: Path
 ) -> None:
     assert_same_training(unbroken, train_edges(tmp_path / "again", images, nb.Architecture.parse(EDGES)))
     assert without_seconds(train_edges(tmp_path / "other", images, seed=1)) != without_seconds(unbroken)
 
 
-def test_a_network_learns(images: Path, tmp_path: Path) -> None:
+def test_training_reduces_the_error(images: Path, tmp_path: Path) -> None:
     training = train_edges(tmp_path / "run", images, epochs=8, channels=8)
     assert training.lines[-1]["batch_loss"] < 0.7 * training.lines[0]["batch_loss"]
     assert training.final.test_accuracy > 0.5
 
 
 @pytest.mark.parametrize("operations", [(0, 0, 0, 0, 0, 0), (3, 2, 3, 1, 0, 0)])
-def test_networks_with_edges_that_lead_nowhere_are_trained(
-    operations: tuple[int, ...], images: Path, tmp_path: Path
-) -> None:
+def test_networks_with_dead_ends_can_be_trained(operations: tuple[int, ...], images: Path, tmp_path: Path) -> None:
     arch = nb.EdgeArchitecture("nb201", operations)
     training = train_edges(tmp_path / "run", images, arch, epochs=1)
     assert training.final.epochs == 1
@@ -124,7 +122,7 @@ def test_networks_with_edges_that_lead_nowhere_are_trained(
         ("summary", 28),
     ],
 )
-def test_killed_and_resumed_is_the_unbroken_training(
+def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(
     unbroken: Training, images: Path, tmp_path: Path, moment: str, step: int
 ) -> None:
     assert_training_killed(moment, step, EDGES, tmp_path / "run", {**TINY_EDGES, "images": str(images)})
@@ -132,7 +130,9 @@ def test_killed_and_resumed_is_the_unbroken_training(
     assert_same_training(unbroken, resumed)
 
 
-def test_rare_checkpoints_are_resumed_from_an_earlier_epoch(unbroken: Training, images: Path, tmp_path: Path) -> None:
+def test_with_rare_checkpoints_training_resumes_from_an_earlier_epoch(
+    unbroken: Training, images: Path, tmp_path: Path
+) -> None:
     options = {**TINY_EDGES, "images": str(images), "checkpoint_every": 2}
     assert_training_killed("training", 24, EDGES, tmp_path / "run", options)
     assert torch.load(tmp_path / "run" / "checkpoint.pt", weights_only=True)["step"] == 14
@@ -149,7 +149,7 @@ def test_rare_checkpoints_are_resumed_from_an_earlier_epoch(unbroken: Training, 
         (CELL, {}, "trains another architecture"),
     ],
 )
-def test_resuming_with_something_else_is_refused(
+def test_resuming_with_other_options_is_refused(
     unbroken: Training, x: str | None, options: dict[str, float], sentence: str
 ) -> None:
     with pytest.raises(nb.InvalidInputError, match=sentence):
@@ -163,7 +163,7 @@ def test_the_record_of_a_cell_is_not_resumed_with_an_architecture_of_nb201(image
         nb.train_cell(EDGES, resume=folder, console=QUIET)
 
 
-def test_a_damaged_architecture_is_one_sentence(unbroken: Training, tmp_path: Path) -> None:
+def test_a_damaged_architecture_is_reported_in_one_sentence(unbroken: Training, tmp_path: Path) -> None:
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     text = (folder / "config.json").read_text()
     (folder / "config.json").write_text(text.replace("nor_conv_1x1", "nor_conv_5x5"))
@@ -174,7 +174,7 @@ def test_a_damaged_architecture_is_one_sentence(unbroken: Training, tmp_path: Pa
 # The command line -----------------------------------------------------------------------------------------------------
 
 
-def test_the_command_shows_what_came_out_beside_the_table(images: Path, tmp_path: Path) -> None:
+def test_the_command_shows_results_next_to_the_table(images: Path, tmp_path: Path) -> None:
     flags = [part for name, value in {**TINY_EDGES, "epochs": 12}.items() for part in (flag(name), str(value))]
     done = command("train", OFFICIAL, *flags, "--images", str(images), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -190,7 +190,7 @@ def test_the_command_shows_what_came_out_beside_the_table(images: Path, tmp_path
     assert "differ from NAS-Bench-201's, so accuracies and times are not comparable" in screen
 
 
-def test_the_command_resumes_and_says_where_it_cannot_compare(unbroken: Training, images: Path, tmp_path: Path) -> None:
+def test_the_command_resumes_and_reports_missing_table_values(unbroken: Training, images: Path, tmp_path: Path) -> None:
     assert_training_killed("training", 10, EDGES, tmp_path / "run", {**TINY_EDGES, "images": str(images)})
     done = command("train", "--resume", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -223,7 +223,7 @@ def test_an_option_of_the_other_benchmark_is_refused(tmp_path: Path) -> None:
 # The page -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_names_every_option_and_has_the_protocols_numbers() -> None:
+def test_the_page_lists_every_option_and_the_numbers_of_the_protocol() -> None:
     page = (CHECKOUT / "docs" / "training.md").read_text()
     names = [*option_names(EdgeTrainingConfig), *EDGE_FACTS]
     assert not [name for name in names if f"`{name}`" not in page]

@@ -1,4 +1,4 @@
-"""TensorFlow's optimizer, layers and initialisers beside this package's; skipped where it is not installed."""
+"""Comparison with TensorFlow's optimizer, layers and initialisers; skipped if TensorFlow is missing."""
 
 import numpy as np
 import pytest
@@ -19,8 +19,8 @@ def tf():
     return pytest.importorskip("tensorflow", reason="tensorflow is not installed: pip install '.[tensorflow]'")
 
 
-def test_rmsprop_is_tensorflows(tf):
-    """The loss with its L2 term, the first step at rate 0, the cosine: the same numbers after twelve steps."""
+def test_rmsprop_agrees_with_tensorflow(tf):
+    """L2 loss, zero rate in the first step and cosine schedule agree after twelve steps."""
     rng = np.random.default_rng(0)
     start, x, y = rng.normal(size=(5, 3)), rng.normal(size=(12, 20, 5)), rng.normal(size=(12, 20, 3))
     weights = torch.nn.Parameter(torch.tensor(start, dtype=torch.float32))
@@ -44,7 +44,7 @@ def test_rmsprop_is_tensorflows(tf):
         np.testing.assert_allclose(ours, theirs.get_slot(variable, slot).numpy(), rtol=1e-4, atol=1e-6)
 
 
-def test_convolution_batch_norm_and_relu_are_tensorflows_in_training_and_evaluation(tf):
+def test_convolution_batch_norm_and_relu_agree_with_tensorflow(tf):
     generator = torch.Generator().manual_seed(0)
     layer = ConvBNReLU(3, 4, 3, momentum=0.003)
     layer.bn.weight.data.uniform_(0.5, 2, generator=generator)
@@ -68,7 +68,7 @@ def test_convolution_batch_norm_and_relu_are_tensorflows_in_training_and_evaluat
 
 
 @pytest.mark.parametrize("size", [7, 8])
-def test_pooling_is_tensorflows_same(tf, size):
+def test_pooling_agrees_with_tensorflows_same_padding(tf, size):
     from nasbench1shot1.layers import max_pool_3x3
 
     x = torch.randn(2, 3, size, size, generator=torch.Generator().manual_seed(0))
@@ -79,7 +79,7 @@ def test_pooling_is_tensorflows_same(tf, size):
         np.testing.assert_array_equal(ours.permute(0, 2, 3, 1).numpy(), theirs)
 
 
-def test_initial_weights_have_tensorflows_distribution(tf):
+def test_initial_weights_follow_tensorflows_distribution(tf):
     net = nb.build_network(nb.Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"))
     initialise(net, torch.Generator().manual_seed(0))
     kernel = net.cells[-1].convolutions["1"].conv.weight.detach().numpy()
@@ -90,7 +90,7 @@ def test_initial_weights_have_tensorflows_distribution(tf):
     for ours, initialiser, shape in pairs:
         theirs = np.asarray(initialiser(shape)).ravel()
         assert ours.size == theirs.size
-        tolerance = 6 / np.sqrt(ours.size)  # of the quantiles of so many draws, in standard deviations
+        tolerance = 6 / np.sqrt(ours.size)  # error of quantiles of this many draws, in standard deviations
         for quantile in (0.001, 0.02, 0.16, 0.5, 0.84, 0.98, 0.999):
             difference = np.quantile(ours, quantile) - np.quantile(theirs, quantile)
             assert abs(difference) < tolerance * theirs.std()

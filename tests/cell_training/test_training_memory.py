@@ -1,4 +1,4 @@
-"""What cannot fit in memory is refused before anything is built; what fits exactly is not."""
+"""Trainings that exceed memory are refused before building; an exact fit is accepted."""
 
 import pytest
 
@@ -12,13 +12,13 @@ CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 
 
 @pytest.mark.parametrize("option", ["stem_channels", "cells_per_stack"])
-def test_a_million_is_refused_with_the_estimate_and_leaves_nothing(tmp_path, option):
+def test_a_size_of_a_million_is_refused_with_the_memory_estimate(tmp_path, option):
     with pytest.raises(nb.InvalidInputError, match=r"needs at least [\d,]+ GiB of memory, and this machine has"):
         nb.train_cell(CELL, out=tmp_path / "run", scale="quick", device="cpu", threads=1, **{option: 10**6})
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_boundary_is_what_every_network_needs(monkeypatch):
+def test_the_memory_bound_is_what_every_network_needs(monkeypatch):
     config = training_config({"scale": "quick", "device": "cpu", "threads": 1, "batch_size": 8})
     cell = nb.Architecture.parse(CELL).cell
     net = build_network(cell, stem_channels=config.stem_channels, cells_per_stack=config.cells_per_stack)

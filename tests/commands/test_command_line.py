@@ -1,4 +1,4 @@
-"""The command line as a user meets it: processes of their own, their screens and exit codes."""
+"""The command line in separate processes: output and exit codes."""
 
 import json
 import signal
@@ -40,7 +40,7 @@ def searched(tmp_path_factory) -> tuple[Path, str]:
     return folder / "runs" / "darts-s1-0", done.stdout
 
 
-def test_search_says_its_scale_what_it_found_and_where(searched):
+def test_search_reports_scale_result_and_folder(searched):
     folder, screen = searched
     run = nb.load_run(folder)
     assert "quick scale: 2 channels × 1 cell, on cpu with 1 thread; preset corrected" in screen
@@ -56,7 +56,7 @@ def test_search_says_its_scale_what_it_found_and_where(searched):
     assert (folder / "regret.png").stat().st_size > 10_000
 
 
-def test_resume_stands_alone(searched):
+def test_resume_cannot_be_combined_with_other_options(searched):
     folder, _ = searched
     grown = command("search", "--resume", str(folder), "--epochs", "3")
     assert grown.returncode == 0, grown.stderr
@@ -70,7 +70,7 @@ def test_resume_stands_alone(searched):
     assert "was started with --space s1, not s2" in refused.stderr
 
 
-def test_the_options_on_resuming_are_those_of_the_runs_optimizer(tmp_path):
+def test_options_on_resuming_are_checked_against_the_recorded_optimizer(tmp_path):
     few = {"channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "epochs": 1, "threads": 1}
     options = {**few, "scale": "quick", "candidates": 3, "finalists": 2, "controller_steps": 2}
     run = nb.search("enas", out=tmp_path / "run", console=Console(quiet=True), **options)
@@ -81,7 +81,7 @@ def test_the_options_on_resuming_are_those_of_the_runs_optimizer(tmp_path):
     assert "--relaxation does not apply to enas" in refused.stderr
 
 
-def test_several_seeds(tmp_path):
+def test_several_seeds_are_searched_as_a_group(tmp_path):
     done = command("search", *TINY, "--epochs", "1", "--seeds", "0-1", "--out", str(tmp_path / "group"))
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (tmp_path / "group").iterdir()} == {"seed-0", "seed-1", "seeds.json", "regret.png"}
@@ -92,8 +92,8 @@ def test_several_seeds(tmp_path):
     assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png"}
 
 
-def test_ctrl_c_ends_cleanly_says_how_to_resume_and_the_run_goes_on(tmp_path):
-    # In the background Ctrl-C is ignored, also by what is started there: the tests may run there.
+def test_ctrl_c_exits_cleanly_and_the_run_can_be_resumed(tmp_path):
+    # Background processes and their children ignore Ctrl-C, and the tests may run in the background.
     heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     call = f"{heed}; from nasbench1shot1.cli import main; main()"
     folder = tmp_path / "runs" / "darts-s1-0"
@@ -141,7 +141,7 @@ def test_ctrl_c_ends_cleanly_says_how_to_resume_and_the_run_goes_on(tmp_path):
         (["data", "import", "nowhere.npz"], "nowhere.npz"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, arguments, sentence):
+def test_bad_input_gives_one_sentence_and_exit_code_2(tmp_path, arguments, sentence):
     done = command(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr
@@ -172,7 +172,7 @@ def test_every_command_has_help(name):
     assert f"nb1shot1 {name}" in done.stdout
 
 
-def test_query_says_of_every_value_where_it_comes_from():
+def test_query_states_the_source_of_every_value():
     table = nb.load_table()
     arch = nb.search_space("s1")[100]
     screen = new_process("query", str(arch)).stdout
@@ -186,7 +186,7 @@ def test_query_says_of_every_value_where_it_comes_from():
     assert "not in this table" in screen  # training accuracy
 
 
-def test_query_takes_an_official_index_of_nasbench201(tmp_path):
+def test_query_accepts_an_official_index_of_nasbench201(tmp_path):
     done = command("query", "6111", "--table", "nb201", "--dataset", "cifar10", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert nb.search_space("nb201")[6111].official in done.stdout.replace("\n", "")
@@ -194,13 +194,13 @@ def test_query_takes_an_official_index_of_nasbench201(tmp_path):
     assert "not an official index" in command("query", "15625", "--table", "nb201", cwd=tmp_path).stderr
 
 
-def test_table_info_as_json_is_the_tables_own(tmp_path):
+def test_table_info_as_json_equals_the_metadata_of_the_table(tmp_path):
     assert json.loads(new_process("table", "info", "--json").stdout)["id"] == nb.load_table().id
     assert "all columns match their checksums" in command("table", "verify").stdout
     assert "66,111 cells" in command("table", "info").stdout
 
 
-def test_report_writes_beside_the_run(searched):
+def test_report_writes_next_to_the_run(searched):
     folder, _ = searched
     done = command("report", str(folder))
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Standard output that is closed, full, left by its reader, or of another encoding; text that looks like markup."""
+"""Standard output that is closed, full, abandoned by its reader or not UTF-8; text that looks like markup."""
 
 import errno
 import io
@@ -21,14 +21,14 @@ QUICK = ["--scale", "quick", "--channels", "2", "--cells", "1", "--images-per-ha
 
 
 @pytest.mark.parametrize(("arguments", "text"), [(["query", CELL], "regret in s1"), (["search", "--help"], "Lambda")])
-def test_an_encoding_that_lacks_characters(arguments: list[str], text: str) -> None:
+def test_an_output_encoding_with_missing_characters_does_not_fail(arguments: list[str], text: str) -> None:
     done = new_process(*arguments, environment={"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
     assert text in done.stdout
 
 
 @pytest.mark.parametrize("arguments", [["query", CELL], ["query", "--help"], ["--version"]], ids=" ".join)
-def test_a_full_disk_behind_the_output(arguments: list[str]) -> None:
+def test_a_full_disk_behind_the_output_is_reported(arguments: list[str]) -> None:
     done = new_process(*arguments, redirected="> /dev/full")
     assert done.returncode == 2
     assert done.stderr == "nb1shot1: cannot write the output (No space left on device): redirect it to another place\n"
@@ -36,19 +36,19 @@ def test_a_full_disk_behind_the_output(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("arguments", [["query", CELL], ["query", "--help"]], ids=" ".join)
 @pytest.mark.parametrize("redirected", [">&-", "| true"])
-def test_closed_output(arguments: list[str], redirected: str) -> None:
+def test_closed_output_ends_quietly(arguments: list[str], redirected: str) -> None:
     done = new_process(*arguments, redirected=redirected)
     assert done.returncode == (0 if redirected == ">&-" else 1)
     assert done.stderr == ""
 
 
-def test_an_error_where_standard_error_is_closed_or_full() -> None:
+def test_an_error_with_closed_or_full_standard_error_keeps_its_exit_code() -> None:
     for redirected in ("2>&-", "2> /dev/full"):
         done = new_process("nonsense", redirected=redirected)
         assert (done.returncode, done.stdout) == (2, "")
 
 
-def test_markup_in_a_folders_name_is_printed_as_it_is(
+def test_markup_in_a_folder_name_is_printed_literally(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -56,7 +56,7 @@ def test_markup_in_a_folders_name_is_printed_as_it_is(
     assert "Picture: [a]/[/red]:smile:/regret.png" in capsys.readouterr().out
 
 
-def test_markup_in_tables_and_bars_is_printed_as_it_is() -> None:
+def test_markup_in_tables_and_bars_is_printed_literally() -> None:
     from rich.table import Table
 
     screen = io.StringIO()
@@ -87,7 +87,9 @@ def refuse(error: Exception) -> None:
         NotADirectoryError(errno.ENOTDIR, "Not a directory", b"file/\xff"),
     ],
 )
-def test_a_stray_error_about_a_file_is_one_sentence(error: OSError, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unexpected_file_error_is_reported_in_one_sentence(
+    error: OSError, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as stop:
         refuse(error)
     said = capsys.readouterr().err
@@ -97,7 +99,7 @@ def test_a_stray_error_about_a_file_is_one_sentence(error: OSError, capsys: pyte
 
 
 @pytest.mark.parametrize("error", [KeyError("x"), OSError("of nothing"), InvalidInputError("x"), RuntimeError()])
-def test_faults_of_the_program_keep_their_traceback(error: Exception) -> None:
+def test_bugs_keep_their_traceback(error: Exception) -> None:
     with pytest.raises(type(error)):
         refuse(error)
 
@@ -121,7 +123,7 @@ PATHS = [
 
 
 @pytest.mark.parametrize("arguments", PATHS, ids=" ".join)
-def test_unusable_paths_are_one_sentence(
+def test_unusable_paths_are_reported_in_one_sentence(
     arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -136,7 +138,7 @@ def test_unusable_paths_are_one_sentence(
 
 
 @pytest.mark.parametrize(("variable", "arguments"), [("NB1SHOT1_TABLE", ["table"]), ("NB1SHOT1_DATA", ["data"])])
-def test_unusable_paths_in_the_environment(
+def test_unusable_paths_in_the_environment_are_refused(
     variable: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for value in UNUSABLE[:-1]:

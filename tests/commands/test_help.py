@@ -1,4 +1,4 @@
-"""The help of every command: its groups, defaults and names, its width, and what it imports."""
+"""Help of every command: groups, defaults, names, width and imports."""
 
 import json
 from collections.abc import Callable
@@ -119,7 +119,7 @@ def test_registered_names_are_listed(shown: Shown) -> None:
     assert listed_names("search_spaces") == list(BUILT_IN["search_spaces"])
 
 
-def test_the_choices_of_an_option_are_the_implemented_ones() -> None:
+def test_the_choices_of_an_option_are_implemented() -> None:
     assert get_args(RelaxationName) == tuple(RELAXATIONS)
     assert get_args(UpdateName) == tuple(UPDATES)
 
@@ -157,7 +157,7 @@ class Bare:
     hidden: tyro.conf.Suppress[int] = 3
 
 
-def test_the_help_of_a_dataclass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_help_of_a_dataclass_comes_from_its_docstring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     expected = [
         *("usage: nb1shot1 bare THING --needed INT [OPTIONS]", "", "Do something, with 50 % effort.", ""),
@@ -195,7 +195,7 @@ class Second:
         """Rate of the second."""
 
 
-def test_nested_classes_of_one_name_keep_their_own_texts() -> None:
+def test_nested_classes_with_equal_names_keep_their_own_help() -> None:
     @dataclass(frozen=True)
     class Hyperparameters:
         """Settings."""

@@ -1,4 +1,4 @@
-"""Small things that screens and messages must get right: plurals, repeats, help, and a file where a table is meant."""
+"""Details of output and messages: plurals, repeats, help, and a file given instead of a table."""
 
 from io import StringIO
 from pathlib import Path
@@ -21,11 +21,13 @@ from nasbench1shot1.wording import counted
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "0 epochs"), (1, "1 epoch"), (2, "2 epochs"), (66_111, "66,111 epochs")]
 )
-def test_one_is_no_plural(number: int, text: str) -> None:
+def test_one_takes_the_singular(number: int, text: str) -> None:
     assert counted(number, "epoch") == text
 
 
-def test_a_budget_of_one_epoch_in_a_query(tmp_path: Path, real_cells: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_query_with_a_budget_of_one_epoch(
+    tmp_path: Path, real_cells: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     trainings = official.made_up(official.graphs_of(real_cells, slice(0, 2)), (1, 2))
     file = official.write_file(tmp_path / "short.tfrecord", trainings)
     import_table(file, tmp_path / "short", epochs=[1, 2], report=lambda line: None)
@@ -35,7 +37,7 @@ def test_a_budget_of_one_epoch_in_a_query(tmp_path: Path, real_cells: Path, caps
         assert capsys.readouterr().out.splitlines()[0].rstrip() == f"{known} {text}"
 
 
-def test_table_info_says_how_many_repeats_there_are(
+def test_table_info_reports_the_number_of_repeats(
     tmp_path: Path, real_cells: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trainings = official.made_up(official.graphs_of(real_cells, slice(0, 2)), (108,))
@@ -55,14 +57,14 @@ def test_table_info_says_how_many_repeats_there_are(
         (("table", "import"), ("--epochs INT …", "(default: 4 12 36 108)")),
     ],
 )
-def test_help_of_options_that_take_several_values(line: tuple[str, ...], shown: tuple[str, ...]) -> None:
+def test_help_describes_options_with_several_values(line: tuple[str, ...], shown: tuple[str, ...]) -> None:
     screen = command(*line, "--help").stdout
     assert all(text in screen for text in shown)
     assert "[STR" not in screen
     assert "[INT" not in screen
 
 
-# A file where a table is meant ---------------------------------------------------------------------------------------
+# A file instead of a table -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -72,7 +74,7 @@ def file(tmp_path: Path, real_cells: Path, home: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", [str, Path])
-def test_a_file_is_no_table_and_the_message_says_how_it_becomes_one(kind: type, file: Path) -> None:
+def test_the_refusal_of_a_file_explains_how_to_import_it(kind: type, file: Path) -> None:
     expected = f"{file} is a file, but a table is a folder: run `nb1shot1 table import {file}`, then give the table's"
     with pytest.raises(InvalidInputError) as caught:
         nb.load_table(kind(file))
@@ -81,17 +83,17 @@ def test_a_file_is_no_table_and_the_message_says_how_it_becomes_one(kind: type, 
     assert len(nb.load_table("thesis")) == 2
 
 
-def test_an_official_file_that_is_not_there_is_to_be_downloaded(home: Path) -> None:
+def test_the_error_about_a_missing_official_file_suggests_the_download(home: Path) -> None:
     with pytest.raises(
         InvalidInputError, match=r"'nasbench_full\.tfrecord' does not exist: run `nb1shot1 table download`"
     ):
         nb.load_table("nasbench_full.tfrecord")
 
 
-# A network needs a cell, not its name --------------------------------------------------------------------------------
+# Building a network needs a cell, not a hash -------------------------------------------------------------------------
 
 
-def test_what_the_refusal_of_a_hash_advises_works() -> None:
+def test_the_advice_in_the_refusal_of_a_hash_works() -> None:
     table, arch = nb.load_table(), nb.search_space("s1")[0]
     with pytest.raises(InvalidInputError, match=r"table\.cell\(table\.row_of\(hash\)\)"):
         nb.build_network(arch.cell.hash)
@@ -100,7 +102,7 @@ def test_what_the_refusal_of_a_hash_advises_works() -> None:
         assert nb.build_network(named, **small).cell == arch.cell
 
 
-def test_the_bar_of_a_search_says_when_it_evaluates_and_counts_that_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bar_of_a_search_shows_and_counts_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three epochs of four steps: an epoch trains for 2 seconds and is evaluated for 6."""
     now = [0.0]
     monkeypatch.setattr("nasbench1shot1.one_shot_search.progress.time.monotonic", lambda: now[0])
@@ -126,7 +128,7 @@ def test_the_bar_of_a_search_says_when_it_evaluates_and_counts_that_too(monkeypa
         assert task.description == "epoch 3/3  loss 1.500  test regret 1.00 %"
 
 
-def test_table_list_has_bundled_and_imported_tables_and_marks_the_one_in_use(
+def test_table_list_shows_bundled_and_imported_tables_and_marks_the_default(
     tmp_path: Path, real_cells: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path))
@@ -167,7 +169,7 @@ def test_help_of_a_group_lists_its_commands(word: str, commands: str, capsys: py
     assert all(f"  {word} {name} " in shown for name in commands.split())
 
 
-def test_an_architecture_that_the_shell_has_cut_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_architecture_truncated_by_the_shell_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["query", "s1:0"])
     assert "write it in quotes, because the shell interprets |" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The conformance suite on all built-in black-box optimizers, and what it finds in faulty ones."""
+"""The conformance suite on built-in and on faulty black-box optimizers."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ from nasbench1shot1.registry import BUILT_IN
 
 @pytest.fixture(autouse=True)
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes of a study start at once."""
+    """Processes of a study are forked, which is quick."""
     fork_jobs(monkeypatch)
 
 
@@ -51,7 +51,7 @@ class Global(nb.BlackBoxOptimizer):
         pass
 
 
-def test_the_suite_finds_a_global_generator(tmp_path: Path) -> None:
+def test_the_suite_detects_a_global_generator(tmp_path: Path) -> None:
     study_options = {"optimizer": f"{__name__}:Global", "evaluations": 5, "repeats": 3}
     sys.modules.setdefault(__name__, sys.modules[Global.__module__])
     with pytest.raises(AssertionError):

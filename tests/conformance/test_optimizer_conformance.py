@@ -1,6 +1,6 @@
-"""Every built-in optimizer runs through the suite that the package ships, and so do mixtures of their components.
+"""Every built-in optimizer, and mixtures of their components, pass the bundled conformance suite.
 
-And the suite finds what it is there to find.
+The suite detects faulty optimizers.
 """
 
 import inspect
@@ -41,7 +41,7 @@ MIXTURES: dict[str, dict[str, Any]] = {
 }
 
 
-def test_every_built_in_optimizer_is_here():
+def test_every_built_in_optimizer_is_tested():
     assert set(OPTIONS) == set(BUILT_IN["optimizers"])
 
 
@@ -74,7 +74,7 @@ class TestMixtures(OptimizerStepsConformance):
 
 
 class TestEndings(OptimizerStepsConformance):
-    """Methods that choose the final architecture by more than argmax."""
+    """Methods that do not choose the final architecture by argmax alone."""
 
     @pytest.fixture(params=[EvolvesAtTheEnd, PerturbsAtTheEnd])
     def optimizer(self, request: pytest.FixtureRequest) -> type[OneShotOptimizer]:
@@ -90,7 +90,7 @@ class TestEndings(OptimizerStepsConformance):
         return "s3"
 
 
-# Optimizers with a fault each, and the test of the suite that finds it. -----------------------------------------------
+# Faulty optimizers, each with the test of the suite that detects it. --------------------------------------------------
 
 
 class TwiceTheWeights(DARTS):
@@ -100,7 +100,7 @@ class TwiceTheWeights(DARTS):
 
 
 class TimesZero(RandomWS):
-    """Computes everything, most of it times zero, so that momentum and weight decay move what was not sampled."""
+    """Computes all operations, most of them times zero: momentum and weight decay change unsampled weights."""
 
     def mixing(self) -> Mixing:
         return Mixing(to_tensors(self.space.one_hot(self.sample())))
@@ -125,7 +125,7 @@ class LeavesGradients(DARTS):
         self.adam.step()
 
 
-class MovesLambdaWhileWeightsTrain(DARTS):
+class ChangesLambdaInWeightSteps(DARTS):
     def mixing(self) -> Mixing:
         with torch.no_grad():
             self.parameters["operations"] += 0.1
@@ -143,25 +143,25 @@ class ForgetsItsMoments(DARTS):
         super().load_state_dict({**state, "adam": self.adam.state_dict()})
 
 
-class KeepsWhatIsLacking(RandomWS):
+class AcceptsIncompleteState(RandomWS):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         super().load_state_dict({**self.state_dict(), **state})
 
 
-class ScoresUnannounced(RandomWS):
+class ScoresMoreThanAnnounced(RandomWS):
     def choose(self, shared: SharedWeights) -> None:
         for _ in range(3):
             super().choose(shared)
 
 
-class ScoresWhatTheWeightsTrainOn(RandomWS):
+class ScoresOnTheWeightHalf(RandomWS):
     def end_epoch(self, shared: SharedWeights) -> None:
         rows = torch.from_numpy(shared._split.weights)
         self.chosen = min((self.sample() for _ in range(3)), key=lambda arch: shared.errors([arch], rows)[0])
 
 
-class EndsForGood(RandomWS):
-    """Goes on with the architecture that it ended with, although its state was put back."""
+class CannotUndoItsEnd(RandomWS):
+    """Continues with its final architecture although its state was restored."""
 
     has_ended = False
 
@@ -181,17 +181,17 @@ class EndsForGood(RandomWS):
         (LearnsFromTheWeightHalf, "test_lambda_depends_on_architecture_half"),
         (LearnsNothing, "test_lambda_depends_on_architecture_half"),
         (LeavesGradients, "test_weight_steps_keep_lambda_and_architecture_steps_keep_weights"),
-        (MovesLambdaWhileWeightsTrain, "test_weight_steps_keep_lambda_and_architecture_steps_keep_weights"),
-        (MovesLambdaWhileWeightsTrain, "test_lambda_does_not_change_during_warm_up"),
+        (ChangesLambdaInWeightSteps, "test_weight_steps_keep_lambda_and_architecture_steps_keep_weights"),
+        (ChangesLambdaInWeightSteps, "test_lambda_does_not_change_during_warm_up"),
         (DrawsFromTheGlobalGenerator, "test_random_numbers_come_from_given_generators"),
         (ForgetsItsMoments, "test_loaded_state_continues_identically"),
-        (KeepsWhatIsLacking, "test_incomplete_state_is_rejected"),
-        (EndsForGood, "test_finished_search_continues_from_saved_state"),
-        (ScoresUnannounced, "test_scores_at_most_announced_images_of_architecture_half"),
-        (ScoresWhatTheWeightsTrainOn, "test_scores_at_most_announced_images_of_architecture_half"),
+        (AcceptsIncompleteState, "test_incomplete_state_is_rejected"),
+        (CannotUndoItsEnd, "test_finished_search_continues_from_saved_state"),
+        (ScoresMoreThanAnnounced, "test_scores_at_most_announced_images_of_architecture_half"),
+        (ScoresOnTheWeightHalf, "test_scores_at_most_announced_images_of_architecture_half"),
     ],
 )
-def test_the_suite_finds_the_fault(tmp_path, broken, test):
+def test_the_suite_detects_the_fault(tmp_path, broken, test):
     base = {"images": str(random_images(tmp_path)), "space": "s1"}
 
     def run(optimizer: str) -> None:
@@ -201,11 +201,11 @@ def test_the_suite_finds_the_fault(tmp_path, broken, test):
         method(**{name: values[name] for name in inspect.signature(method).parameters})
 
     run("random-ws" if issubclass(broken, RandomWS) else "darts")
-    with pytest.raises((AssertionError, pytest.fail.Exception)):  # the second: something should have been raised
+    with pytest.raises((AssertionError, pytest.fail.Exception)):  # the second: the expected exception was not raised
         run(f"{__name__}:{broken.__name__}")
 
 
-def test_the_suite_finds_what_a_resumed_search_forgets(tmp_path):
+def test_the_suite_detects_state_lost_on_resuming(tmp_path):
     options = {
         "images": str(random_images(tmp_path)),
         "space": "s1",

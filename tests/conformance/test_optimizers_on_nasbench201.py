@@ -1,4 +1,4 @@
-"""Every built-in optimizer runs on NAS-Bench-201's space: single steps of all methods, whole searches of two."""
+"""Every built-in optimizer runs on NAS-Bench-201's space: single steps of all, full searches of two."""
 
 from typing import Any
 
@@ -47,9 +47,9 @@ for name in vars(OptimizerStepsConformance):  # TestSteps runs them
 
 
 @pytest.mark.parametrize("optimizer", ["gdas", "random-ws"])
-def test_a_convolution_of_a_node_without_inputs_does_not_train(tmp_path, optimizer):
-    """Its output is zero whatever its weights are, but weight decay would move them if it were computed."""
+def test_a_convolution_on_a_node_without_inputs_is_not_trained(tmp_path, optimizer):
+    """Its output is always zero, but weight decay would change its weights if it were computed."""
     images = str(random_images(tmp_path))
-    for seed in (1, 2, 6):  # of searches that draw such architectures
+    for seed in (1, 2, 6):  # searches that draw such architectures
         state = tiny_state({"optimizer": optimizer, "space": SPACE, "images": images, "seed": seed})
         OptimizerStepsConformance().test_weight_step_changes_only_computed_weights(state)

@@ -1,4 +1,4 @@
-"""docs/own_optimizer.md: a method in one file outside the package, installed, searched with, and told off."""
+"""docs/own_optimizer.md: a method outside the package is installed, searched with and refused."""
 
 import os
 import shlex
@@ -12,7 +12,7 @@ import pytest
 import warm_process
 from command_line import CODE
 from conftest import CHECKOUT
-from pages import blocks_of, dead_links
+from pages import blocks_of, broken_links
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -30,7 +30,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> Path:
-    """A folder of the user's, with the files that the page shows."""
+    """A user folder with the files shown on the page."""
     folder = tmp_path_factory.mktemp("project")
     for name in FILES:
         shutil.copy(EXAMPLE / name, folder)
@@ -39,7 +39,7 @@ def project(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(project, tmp_path_factory) -> Path:
-    """Where pip has installed it, with its entry point."""
+    """The folder in which pip installed it, with its entry point."""
     folder = tmp_path_factory.mktemp("installed")
     offline = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--quiet"]
     subprocess.run([sys.executable, "-m", "pip", "install", *offline, "--target", folder, project], check=True)
@@ -47,7 +47,7 @@ def installed(project, tmp_path_factory) -> Path:
 
 
 def run(words: list[str], cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
-    """A command in a process of its own, which finds modules in `path`, but not in its working folder."""
+    """Run a command in a new process that finds modules in `path`, but not in its working folder."""
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([path, str(CHECKOUT), str(CHECKOUT / "tests" / "helpers")]),
@@ -57,12 +57,12 @@ def run(words: list[str], cwd: Path, path: str = "") -> subprocess.CompletedProc
 
 
 def forked(words: list[str], cwd: Path, path: str = "") -> subprocess.CompletedProcess[str]:
-    """The same in a process that has its imports already."""
+    """Like `command`, but in a forked process with modules already imported."""
     return warm_process.python(f"import sys; sys.path.insert(0, {path!r}); {CODE}", *words[1:], cwd=cwd)
 
 
 def refused(capsys, *arguments: str) -> str:
-    """What the command line says of bad input."""
+    """Error message of the command line for bad input."""
     with pytest.raises(SystemExit) as ended:
         cli.main(["search", "--scale", "quick", *TINY.split(), *arguments])
     assert ended.value.code == 2
@@ -72,16 +72,16 @@ def refused(capsys, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "language"), FILES.items())
-def test_the_page_shows_the_files_that_these_tests_run(name, language):
+def test_the_page_shows_the_tested_files(name, language):
     assert (EXAMPLE / name).read_text() in blocks(language)
 
 
-def test_the_pages_links_lead_somewhere():
-    assert dead_links(PAGE) == []
+def test_the_links_of_the_page_resolve():
+    assert broken_links(PAGE) == []
 
 
-def test_the_pages_commands_run(project, installed, tmp_path):
-    """Installed, and where it lies; an option of its own is recorded, and a run is gone on with."""
+def test_the_commands_of_the_page_run(project, installed, tmp_path):
+    """Installed or run in place: options are recorded and a run can be resumed."""
     lines = [shlex.split(line, comments=True) for block in blocks("bash") for line in block.splitlines()]
     assert [words[:2] for words in lines] == [
         ["pip", "install"],
@@ -104,14 +104,14 @@ def test_the_pages_commands_run(project, installed, tmp_path):
     assert nb.load_run(project / "second").config["optimizer"] == "population:Population"
 
 
-def test_the_suite_collects_in_the_users_folder(project):
+def test_the_suite_is_collected_in_a_user_folder(project):
     arguments = ["test_population.py", "--collect-only", "-q", "-c", os.devnull]
     collected = warm_process.python("import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))", *arguments, cwd=project)
     assert collected.returncode == 0, collected.stdout
     assert "TestPopulation::test_same_seed_gives_identical_runs" in collected.stdout
 
 
-def test_without_its_package_the_method_is_unknown(tmp_path):
+def test_the_method_is_unknown_without_its_package(tmp_path):
     done = forked(["nb1shot1", "search", "--optimizer", "population", "--scale", "quick"], tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("nb1shot1: unknown optimizer 'population'")
@@ -131,13 +131,13 @@ def test_without_its_package_the_method_is_unknown(tmp_path):
         ("--optimizer population:Populatio", "cannot be imported"),
     ],
 )
-def test_its_options_are_checked_like_any(installed, tmp_path, monkeypatch, capsys, arguments, sentence):
+def test_options_of_the_method_are_checked(installed, tmp_path, monkeypatch, capsys, arguments, sentence):
     monkeypatch.syspath_prepend(str(installed))
     monkeypatch.chdir(tmp_path)
     assert sentence in refused(capsys, *arguments.split())
 
 
-def test_its_options_are_in_the_help(installed, monkeypatch, capsys):
+def test_options_of_the_method_are_in_the_help(installed, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(installed))
     cli.main(["search", "--optimizer", "population", "--help"])
     screen = " ".join(capsys.readouterr().out.split())
@@ -146,7 +146,7 @@ def test_its_options_are_in_the_help(installed, monkeypatch, capsys):
     assert "Architectures that are alive at a time. (default: 50)" in screen
 
 
-def test_a_run_keeps_the_methods_options(installed, tmp_path, monkeypatch, capsys):
+def test_a_run_keeps_the_options_of_the_method(installed, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(installed))
     monkeypatch.chdir(tmp_path)
     given = ["search", "--optimizer", "population", "--population", "4", "--replaced", "1", "--scale", "quick"]
@@ -157,7 +157,7 @@ def test_a_run_keeps_the_methods_options(installed, tmp_path, monkeypatch, capsy
     assert "was started with --population 4, not 5" in capsys.readouterr().err
 
 
-def test_an_own_option_with_the_name_of_a_common_one_is_refused():
+def test_an_option_with_the_name_of_a_common_option_is_refused():
     @dataclass(frozen=True, kw_only=True)
     class Clashing(Hyperparameters):
         epochs: int = 3

@@ -1,4 +1,4 @@
-"""docs/own_space.md: spaces in one file outside the package, installed, searched, scored, ranked and compared."""
+"""docs/own_space.md: spaces outside the package are installed, searched, scored, ranked and compared."""
 
 import json
 import shlex
@@ -12,7 +12,7 @@ import pytest
 import warm_process
 from command_line import CODE
 from conftest import CHECKOUT
-from pages import blocks_of, dead_links
+from pages import blocks_of, broken_links
 from rich.console import Console
 from tiny_search import TINY, search
 
@@ -37,7 +37,7 @@ def blocks(language: str) -> list[str]:
 
 
 def shown(block: int) -> list[list[str]]:
-    """The commands that a block of the page shows, made smaller."""
+    """The commands in a block of the page, at a smaller scale."""
     lines = [shlex.split(line, comments=True) for line in blocks("bash")[block].splitlines()]
     words = [line[line.index("nb1shot1") + 1 :] for line in lines if "nb1shot1" in line]
     return [[*line, *SMALLER.get(line[0], "").split()] for line in words]
@@ -45,7 +45,7 @@ def shown(block: int) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory) -> Path:
-    """Where pip has installed the package, with its entry points."""
+    """The folder in which pip installed the package, with its entry points."""
     project, folder = tmp_path_factory.mktemp("project"), tmp_path_factory.mktemp("installed")
     for name in FILES:
         shutil.copy(EXAMPLE / name, project)
@@ -56,7 +56,7 @@ def installed(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def short_cells(monkeypatch) -> Any:
-    """The module, imported from where it lies."""
+    """The module, imported in place."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
     import short_cells
 
@@ -65,22 +65,22 @@ def short_cells(monkeypatch) -> Any:
 
 
 def forked(words: list[str], cwd: Path, path: Path) -> str:
-    """What a command prints in a process of its own that finds modules in `path`."""
+    """Output of a command in a separate process that finds modules in `path`."""
     done = warm_process.python(f"import sys; sys.path.insert(0, {str(path)!r}); {CODE}", *words, cwd=cwd)
     assert done.returncode == 0, (words, done.stderr)
     return done.stdout
 
 
 @pytest.mark.parametrize(("name", "language"), FILES.items())
-def test_the_page_shows_the_files_that_these_tests_run(name, language):
+def test_the_page_shows_the_tested_files(name, language):
     assert (EXAMPLE / name).read_text() in blocks(language)
 
 
-def test_the_pages_links_lead_somewhere():
-    assert dead_links(PAGE) == []
+def test_the_links_of_the_page_resolve():
+    assert broken_links(PAGE) == []
 
 
-def test_the_pages_commands_run_where_the_package_is_installed(installed, tmp_path):
+def test_the_commands_of_the_page_run_with_the_package_installed(installed, tmp_path):
     said = {words[0]: forked(words, tmp_path, installed) for words in shown(0)}
     assert list(said) == ["search", "blackbox", "query", "correlate", "report", "compare"]
     assert "the mean over all cells of short is" in said["search"]
@@ -91,7 +91,7 @@ def test_the_pages_commands_run_where_the_package_is_installed(installed, tmp_pa
     assert (tmp_path / "comparison" / "comparison.csv").is_file()
 
 
-def test_the_pages_commands_run_without_installation_and_ask_before_importing(tmp_path):
+def test_the_commands_of_the_page_run_without_installation_and_ask_before_importing(tmp_path):
     search_, report, query = shown(1)
     forked(search_, tmp_path, EXAMPLE)
     assert nb.load_run(tmp_path / "runs" / "other").config["space"] == "short_cells:SPACE"
@@ -104,11 +104,11 @@ def test_the_pages_commands_run_without_installation_and_ask_before_importing(tm
         assert (
             "names 'short_cells:SPACE' as its space" in done.stderr and "add --allow-module short_cells" in done.stderr
         )
-    forked([*resume, "--space", "short_cells:SPACE"], tmp_path, EXAMPLE)  # naming it is a permission
+    forked([*resume, "--space", "short_cells:SPACE"], tmp_path, EXAMPLE)  # naming it gives permission
     assert len(nb.load_run(tmp_path / "runs" / "other").lines) == 3
 
 
-def test_the_pages_example_in_python_runs(short_cells, tmp_path, monkeypatch):
+def test_the_python_example_of_the_page_runs(short_cells, tmp_path, monkeypatch):
     from nasbench1shot1.one_shot_search import config
 
     monkeypatch.setitem(config.SCALES, "quick", {**TINY, "scale": "quick", "images": "cifar10-sample"})
@@ -119,7 +119,9 @@ def test_the_pages_example_in_python_runs(short_cells, tmp_path, monkeypatch):
     assert names["run"].config["table"] == "embedded"
 
 
-def test_an_imported_table_gives_regret_in_the_spaces_own_cells(short_cells, official_table: Table, tmp_path):
+def test_an_imported_table_gives_regret_relative_to_the_cells_of_the_space(
+    short_cells, official_table: Table, tmp_path
+):
     run = search(tmp_path / "run", space=short_cells.TINY, table=official_table, epochs=1)
     assert run.config["table"] == str(official_table.folder)
     best = official_table.query(list(short_cells.TINY.architectures("unique"))).test_accuracy.max()
@@ -130,10 +132,10 @@ def test_an_imported_table_gives_regret_in_the_spaces_own_cells(short_cells, off
     study = nb.black_box("random", space=short_cells.TINY, table=official_table, out=tmp_path / "study", repeats=2)
     assert study.final["test_regret"].min() >= 0
     drawn = nb.compare([longer, study], over="simulated-time").lines
-    assert sum(line.get_linestyle() != ":" for line in drawn) == 2  # dotted: the result after the end of a run
+    assert sum(line.get_linestyle() != ":" for line in drawn) == 2  # dotted line: the result after the end of a run
 
 
-def test_what_a_run_could_not_find_again_is_refused_before_anything_is_written(tmp_path):
+def test_a_class_that_a_run_could_not_reimport_is_refused_before_writing(tmp_path):
     with pytest.raises(nb.InvalidInputError, match="is not an attribute of any module"):
         search(tmp_path / "run", space=ChoiceBlockSpace("lost", "lost-v1", n_parents=(1, 1, 2)))
     with pytest.raises(nb.InvalidInputError, match="space=ChoiceBlockSpace is a class: give an instance of it"):
@@ -146,11 +148,11 @@ def test_what_a_run_could_not_find_again_is_refused_before_anything_is_written(t
 
 @pytest.fixture
 def partial(short_cells, official_table: Table, tmp_path) -> nb.Run:
-    """A search that prefers only architectures outside the table, which has a few cells of the space."""
+    """A search that prefers only architectures outside the table, which contains a few cells of the space."""
     return search(tmp_path / "run", space=short_cells.SPACE, table=official_table, epochs=1, reference="present")
 
 
-def test_a_table_that_lacks_cells_is_refused_unless_the_best_present_is_asked_for(
+def test_a_table_with_missing_cells_is_refused_unless_its_best_is_requested_as_reference(
     short_cells, official_table, partial, tmp_path, capsys
 ):
     with pytest.raises(nb.OutOfDomainError, match=r'lacks [\d,]+ of the 2,700 cells of short, .*reference="present"'):

@@ -1,4 +1,4 @@
-"""The embedded table and one in the official shape run through the suite that the package ships."""
+"""The embedded table and a table of the official shape pass the bundled conformance suite."""
 
 import pytest
 

@@ -20,7 +20,7 @@ def made(folder: Path, space: str, **options: object) -> nb.BlackBoxStudy:
     return nb.black_box("random", space=space, out=folder, repeats=3, console=Console(quiet=True), **options)
 
 
-def test_an_ecdf_counts_the_values_that_are_at_most_as_large():
+def test_an_ecdf_counts_values_not_larger():
     frame = ecdf([3.0, 1.0, 2.0, 2.0])
     assert frame["value"].tolist() == [1.0, 2.0, 2.0, 3.0]
     assert frame["fraction"].tolist() == [0.25, 0.5, 0.75, 1.0]
@@ -28,7 +28,7 @@ def test_an_ecdf_counts_the_values_that_are_at_most_as_large():
         assert fraction == np.mean(np.array([3.0, 1.0, 2.0, 2.0]) <= value)
 
 
-def test_statistics_over_time_begin_when_every_search_has_an_incumbent():
+def test_statistics_over_time_start_when_every_search_has_an_incumbent():
     rows = [(0, 10.0, 0.4), (0, 30.0, 0.2), (1, 20.0, 0.3), (2, 5.0, 0.8), (2, 25.0, 0.1)]
     trajectory = pandas.DataFrame(rows, columns=["repeat", "simulated_seconds", "test_regret"])
     frame = statistics_over_time(trajectory, [4.0, 19.9, 20.0, 30.0])
@@ -38,7 +38,7 @@ def test_statistics_over_time_begin_when_every_search_has_an_incumbent():
     assert frame.loc[1, ["low", "high"]].tolist() == pytest.approx([0.15, 0.25])
 
 
-def test_final_accuracies_are_the_tables_on_every_data_set(tmp_path):
+def test_final_accuracies_agree_with_the_table_on_every_data_set(tmp_path):
     study, table = made(tmp_path / "study", "nb201", evaluations=3), nb.load_table("nb201")
     frame = final_accuracies(study, table)
     places = list(dict.fromkeys(zip(frame["dataset"], frame["split"], strict=True)))
@@ -54,7 +54,7 @@ def test_final_accuracies_are_the_tables_on_every_data_set(tmp_path):
         assert own["rank"].tolist() == [1, 2, 3]
 
 
-def test_means_stand_beside_the_published_ones():
+def test_means_are_shown_next_to_published_ones():
     places = {"dataset": "cifar10", "split": "test", "rank": [1, 2, 1, 2]}
     curves = ["random", "random", "local-search", "local-search"]
     frame = compare_with_published(pandas.DataFrame({"curve": curves, **places, "accuracy": [0.93, 0.94, 0.9, 0.92]}))
@@ -64,14 +64,14 @@ def test_means_stand_beside_the_published_ones():
     assert np.isnan(second["published_mean"]) and second["mean"] == pytest.approx(91)
 
 
-def test_the_published_values_are_table_5_of_nasbench_201():
+def test_the_published_values_equal_table_5_of_nasbench_201():
     assert len(PUBLISHED) == 4 * 6
     assert PUBLISHED["regularized-evolution", "cifar100", "validation"] == (71.81, 1.12)
     assert PUBLISHED["reinforce", "ImageNet16-120", "test"] == (45.24, 1.18)
     assert PUBLISHED["bohb", "cifar10", "test"] == (93.61, 0.52)
 
 
-def test_a_study_is_repetitions_of_a_curve_over_time(tmp_path):
+def test_a_study_gives_repetitions_of_a_curve_over_time(tmp_path):
     study, table = made(tmp_path / "study", "s1", evaluations=5), nb.load_table("embedded")
     frames = repetitions(study, table)
     assert len(frames) == 3
@@ -87,7 +87,7 @@ def test_a_study_is_repetitions_of_a_curve_over_time(tmp_path):
         repetitions(study, nb.load_table("nb201"))
 
 
-def test_searches_have_their_own_plural():
+def test_searches_are_pluralised_correctly():
     assert [counted(number, "search") for number in (1, 500)] == ["1 search", "500 searches"]
 
 

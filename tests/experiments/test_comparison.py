@@ -1,4 +1,4 @@
-"""Curves, tables and rank tests of compared runs equal naive computations."""
+"""Curves, tables and rank tests of compared runs agree with naive computations."""
 
 from itertools import product
 from pathlib import Path
@@ -40,11 +40,11 @@ def everything(folder) -> Comparison:
 
 
 def regret_at(lines, second: float) -> float:
-    """What a search that has spent so much on searching and one training has found: the latest epoch that fits."""
+    """The latest epoch for which search and one training fit into this time."""
     return [line["test_regret"] for line in lines if line["simulated_seconds"] <= second][-1]
 
 
-def test_over_epochs_a_groups_curve_is_mean_minimum_and_maximum_of_its_searches(folder):
+def test_over_epochs_the_curve_of_a_group_is_mean_minimum_and_maximum_of_its_searches(folder):
     found = compare_runs([folder / "one", folder / "seeds"])
     assert found.over == "epochs"
     values = [[line["test_regret"] for line in run.lines] for run in nb.open_run(folder / "seeds").runs]
@@ -52,18 +52,18 @@ def test_over_epochs_a_groups_curve_is_mean_minimum_and_maximum_of_its_searches(
     assert frame["at"].tolist() == [0, 1, 2, 3, 4]
     for name, naive in (("mean", np.mean), ("low", np.min), ("high", np.max)):
         np.testing.assert_allclose(frame[name], naive(values, axis=0))
-    alone = compare_runs(nb.open_run(folder / "seeds"))  # a sequence, but a single entry
+    alone = compare_runs(nb.open_run(folder / "seeds"))  # a sequence with a single entry
     assert alone.curves["darts"].equals(frame)
     single = found.curves["gdas"]
     assert single["mean"].tolist() == [line["test_regret"] for line in nb.load_run(folder / "one").lines]
 
 
-def test_over_search_time_the_last_ended_epoch_counts(folder):
+def test_over_search_time_the_last_finished_epoch_counts(folder):
     frame = compare_runs([folder / "one"], over="search-time").curves["gdas"]
     assert frame["at"].tolist() == [0, 10, 20, 30, 40]
 
 
-def test_over_simulated_time_a_search_shows_the_latest_epoch_that_search_and_training_allow(everything, folder):
+def test_over_simulated_time_a_search_shows_the_latest_epoch_within_search_and_training_time(everything, folder):
     runs = nb.open_run(folder / "seeds").runs
     frame = everything.curves["darts"]
     for row in frame.itertuples():
@@ -72,12 +72,12 @@ def test_over_simulated_time_a_search_shows_the_latest_epoch_that_search_and_tra
     assert frame["at"].iloc[0] == max(min(line["simulated_seconds"] for line in run.lines) for run in runs)
 
 
-def test_an_epoch_that_is_known_later_than_a_later_epoch_is_hidden():
+def test_an_epoch_completed_after_a_later_epoch_is_hidden():
     assert latest_results(np.array([100.0, 60.0, 80.0, 75.0])).tolist() == [False, True, False, True]
     assert latest_results(np.array([0.0, 1.0, 2.0])).all()
 
 
-def test_black_box_studies_keep_their_own_clock(everything, folder):
+def test_black_box_studies_keep_their_simulated_clock(everything, folder):
     study = nb.open_run(folder / "evolution")
     frame = everything.curves["regularized-evolution"]
     assert frame["at"].iloc[-1] == 3e4 and frame["repetitions"].unique() == [12]
@@ -137,14 +137,14 @@ def test_the_common_time_of_black_box_studies(folder):
     assert at_common.p == mannwhitneyu(first, known, alternative="two-sided").pvalue
 
 
-def test_regrets_on_another_table_are_those_of_that_table(folder, everything):
+def test_regrets_on_another_table_use_that_table(folder, everything):
     again = compare_runs([folder / name for name in ("one", "seeds", "random", "tuned")], table="embedded")
     assert again.is_rescored and again.facts.table == nb.load_table("embedded").id
     for label in ("gdas", "darts", "random", "darts, tuned by BOHB"):
         pandas.testing.assert_frame_equal(again.curves[label], everything.curves[label])
 
 
-def test_finished_searches_keep_their_result_and_unfinished_ones_end_the_curve():
+def test_curves_continue_for_finished_searches_and_end_at_unfinished_ones():
     def repetition(end: int, is_finished: bool) -> Repetition:
         at = np.arange(end + 1.0)
         return Repetition(at, at / 10, end, 0.7, 1.0, is_finished)
@@ -154,21 +154,21 @@ def test_finished_searches_keep_their_result_and_unfinished_ones_end_the_curve()
     assert curve([repetition(2, False), repetition(4, True)], "epochs")["at"].tolist() == [0, 1, 2]
 
 
-def test_a_search_that_stopped_early_ends_with_the_architecture_that_it_went_back_to(tmp_path):
+def test_an_early_stopped_search_ends_with_the_architecture_it_went_back_to(tmp_path):
     run = make.search(tmp_path / "run", RANKS[1])
     write_json(run.folder / "summary.json", {"searched_epochs": 4, "final_epoch": 2})
     found = compare_runs(run)
     assert found.results["final_mean"].item() == run.lines[2]["test_regret"] != run.lines[4]["test_regret"]
 
 
-def test_a_curve_with_many_changes_is_drawn_at_fewer_moments():
+def test_a_curve_with_many_changes_is_drawn_at_fewer_points():
     at = np.arange(1.0, 5_000.0)
     frame = curve([Repetition(at, 1 / at, 5_000.0, 1 / at[-1], 1.0)], "simulated-time")
     assert len(frame) <= MOST_POINTS and (frame["at"].iloc[0], frame["at"].iloc[-1]) == (1.0, 5_000.0)
     np.testing.assert_allclose(frame["mean"], 1 / np.minimum(np.floor(frame["at"]), 4_999))
 
 
-def test_a_moment_before_the_first_result_of_a_search_has_no_regrets(everything):
+def test_times_before_the_first_result_of_a_search_have_no_regrets(everything):
     contender = everything.contenders[1]
     starts = sorted(repetition.at[0] for repetition in contender.repetitions)
     assert starts[0] < starts[-1], "one of them has a result before the others"
@@ -179,7 +179,7 @@ def test_a_moment_before_the_first_result_of_a_search_has_no_regrets(everything)
 # Rank tests ----------------------------------------------------------------------------------------------------------
 
 
-def test_rank_tests_are_scipys_with_holms_correction():
+def test_rank_tests_agree_with_scipy_and_holms_correction():
     rng = np.random.default_rng(0)
     samples = {
         "a": rng.normal(0, 1, 8),
@@ -200,12 +200,12 @@ def test_rank_tests_are_scipys_with_holms_correction():
     assert sorted(frame["p_holm"]) == pytest.approx(naive)
 
 
-def test_holm_by_hand():
+def test_holms_correction_of_a_worked_example():
     assert holm([0.04, 0.01, 0.03]).tolist() == pytest.approx([0.06, 0.03, 0.06])
     assert holm([]).tolist() == []
 
 
-def test_an_a12_by_hand():
+def test_the_a12_of_a_worked_example():
     a, b = np.array([1.0, 2, 2, 3, 5]), np.array([2.0, 3, 4, 4, 6])
     # Lower regrets of a: 1 is below 5 of b; each 2 below 4, and ties 1; 3 below 3, and ties 1; 5 below 1.
     by_hand = (5 + 4.5 + 4.5 + 3.5 + 1) / 25
@@ -218,6 +218,6 @@ def test_an_a12_by_hand():
     assert [effect_size(value) for value in (0.5, 0.57, 0.65, 0.29)] == ["negligible", "small", "medium", "large"]
 
 
-def test_equal_regrets_are_not_different():
+def test_equal_regrets_are_not_significantly_different():
     (row,) = rank_tests({"a": np.full(5, 0.1), "b": np.full(6, 0.1)}, "end").itertuples()
     assert (row.p, row.p_holm, row.a12, row.effect) == (1.0, 1.0, 0.5, "negligible")

@@ -1,4 +1,4 @@
-"""The figure, the files and the screen of a comparison."""
+"""Figure, files and printed output of a comparison."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
     assert len(axes.collections) == 1, "a band for the three seeds, none for the single run"
 
 
-def test_the_figure_says_what_its_bands_mean_and_what_is_unfinished(folder):
+def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
     found = compare_runs([folder / name for name in ("seeds", "random", "stopped")], ["a", "b", "c"])
     text = caption(found)
     assert "bands: 25 % and 75 % quantiles (n ≥ 10), minimum to maximum (fewer runs)." in text
@@ -74,7 +74,7 @@ def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
     given = Figure().subplots(2)
     assert nb.compare(searches, labels=list("abcdefg"), ax=given) == list(given)
     assert [len(axes.get_lines()) for axes in given] == [4, 3]
-    assert given[0].get_ylim() == given[1].get_ylim(), "of axes that do not share theirs"
+    assert given[0].get_ylim() == given[1].get_ylim(), "axes without shared limits"
     with pytest.raises(
         nb.InvalidInputError, match="ax must be a list of matplotlib axes, one per row of at most five runs"
     ):
@@ -83,7 +83,7 @@ def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
         nb.compare(searches[:5], labels=list("abcde"), ax=given)
 
 
-def test_all_curves_of_the_second_row_lie_within_its_limits(folder, tmp_path):
+def test_all_curves_of_the_second_row_are_within_its_limits(folder, tmp_path):
     good = [make.search(tmp_path / f"good{number}", (5, 3 + number)) for number in range(3)]
     bad = [make.search(tmp_path / f"bad{number}", (59, 58, 57, 40 + number)) for number in range(3)]
     for axes in nb.compare([*good, *bad], labels=list("abcdef"), over="simulated-time"):
@@ -95,8 +95,8 @@ def test_all_curves_of_the_second_row_lie_within_its_limits(folder, tmp_path):
             assert left <= min(line.get_xdata()) and max(line.get_xdata()) <= right
 
 
-def test_progress_of_groups_and_studies_in_words(folder, tmp_path):
-    group = make.group(tmp_path / "group", RANKS, begun=2, epochs=2)
+def test_progress_of_groups_and_studies_is_described_in_words(folder, tmp_path):
+    group = make.group(tmp_path / "group", RANKS, started=2, epochs=2)
     (group.folder / "seed-1" / "summary.json").unlink()
     study = make.black_box(tmp_path / "study", repeats=3)
     (study.folder / "summary.json").unlink()
@@ -121,7 +121,7 @@ def test_every_built_in_method_has_a_colour_and_curves_of_one_colour_differ():
     assert {look["color"] for look in looks} == {METHODS["darts"]}
     assert len({(str(look["linestyle"]), look["marker"]) for look in looks}) == 10
     darts, mine, yours = styles(["darts", "Mine", "Yours"])
-    assert darts == styles(["gdas", "darts"])[1], "whatever else is drawn"
+    assert darts == styles(["gdas", "darts"])[1], "independent of the other curves"
     assert len({darts["color"], mine["color"], yours["color"]}) == 3
 
 

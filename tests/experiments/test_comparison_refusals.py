@@ -1,4 +1,4 @@
-"""Runs that cannot be compared are refused in one sentence, and nothing is written."""
+"""Incomparable runs are refused in one sentence, and nothing is written."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def folder(tmp_path_factory) -> Path:
     make.with_facts(make.search(out / "official", (1,)).folder, table_id="nasbench_full-1")
     make.with_facts(make.tuning(out / "tuned").folder, table_id="nasbench_full-1")
     (make.search(out / "empty", (1,), finished=False).folder / "metrics.jsonl").unlink()
-    make.group(out / "none", [(1,)], begun=0)
+    make.group(out / "none", [(1,)], started=0)
     (out / "ranking").mkdir()
     (out / "nothing").mkdir()
     return out
@@ -54,7 +54,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("runs", "options", "sentence"), CASES.values(), ids=CASES)
-def test_each_is_refused_in_one_sentence(runs, options, sentence, folder):
+def test_incomparable_runs_are_refused_in_one_sentence(runs, options, sentence, folder):
     with pytest.raises(nb.UserError, match=sentence):
         nb.compare([folder / run for run in runs], **options)
 
@@ -84,7 +84,7 @@ def test_a_table_without_test_regrets_or_times_is_named(folder, tmp_path):
             nb.compare([run.folder], over="simulated-time")
 
 
-def test_a_folder_with_other_things_is_not_overwritten(folder, tmp_path, capsys):
+def test_a_folder_with_other_files_is_not_overwritten(folder, tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("mine")
     for out in (tmp_path, tmp_path / "notes.txt"):
         with pytest.raises(SystemExit) as stop:

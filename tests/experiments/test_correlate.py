@@ -1,4 +1,4 @@
-"""One-shot versus true ranking: every part of a ranking's folder, against plain computations."""
+"""One-shot versus true ranking: all files of a ranking, compared with plain computations."""
 
 import hashlib
 import io
@@ -35,7 +35,7 @@ RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "dev
 
 
 def correlate(run, out=None, whole=False, **options):
-    """Rank; pictures are drawn and the time is estimated only for tests that say so."""
+    """Rank; pictures and time estimates are made only for tests that request them."""
     with nullcontext() if whole else quick_ranking():
         return nb.correlate(run, out=out, console=Console(quiet=True), **{**RANKING, **options})
 
@@ -52,7 +52,7 @@ def ranking(run, tmp_path_factory):
 
 
 def plain_scores(run, epoch, architectures, rows, weights=lambda net, arch: net.space.one_hot(arch)):
-    """Errors and losses of architectures by the whole supernet, with running batch-norm statistics."""
+    """Errors and losses of architectures by the full supernet, with running batch-norm statistics."""
     net, _ = run.supernet(epoch)
     images, _ = _images(run)
     pixels, labels = images.batch(torch.from_numpy(rows))
@@ -73,7 +73,7 @@ def _images(run):
     return load_halves(recorded_search(run.config, run.folder).common)
 
 
-def test_scores_are_those_of_each_architecture_alone(run, tmp_path):
+def test_scores_equal_separate_evaluations(run, tmp_path):
     ranking = correlate(run, tmp_path / "ranking", batch_norm="running", epochs=[2])
     scores, space = ranking.scores(2), nb.search_space("s1")
     assert (scores.numbers.dtype, scores.errors.dtype, scores.losses.dtype) == (np.int64, np.float32, np.float32)
@@ -88,7 +88,7 @@ def test_scores_are_those_of_each_architecture_alone(run, tmp_path):
     np.testing.assert_allclose(scores.losses, losses, rtol=1e-4)
 
 
-def test_the_frame_holds_what_scipy_computes(ranking):
+def test_the_frame_agrees_with_scipy(ranking):
     space, table, frame = nb.search_space("s1"), nb.load_table(), ranking.correlations
     assert list(frame) == ["epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured"]
     assert set(zip(frame["budget"], frame["split"], strict=True)) == {
@@ -117,7 +117,7 @@ def test_the_frame_holds_what_scipy_computes(ranking):
     assert (frame["low"] <= frame["high"]).all()
 
 
-def test_the_folder_says_what_was_done(ranking, run):
+def test_the_folder_records_the_options(ranking, run):
     assert nb.open_run(ranking.folder).summary == ranking.summary
     summary = ranking.summary
     assert (summary["budget"], summary["split"], summary["measured"], summary["images"]) == (108, "test", 0.0, 40)
@@ -134,7 +134,7 @@ def test_the_folder_says_what_was_done(ranking, run):
 
 
 @pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
-def test_runs_of_every_optimizer_are_ranked(optimizer, tmp_path):
+def test_runs_of_every_optimizer_can_be_ranked(optimizer, tmp_path):
     few = {"images_per_half": 20, **OWN.get(optimizer, {})}
     searched = search(tmp_path / "run", optimizer=optimizer, epochs=1, keep_weights_every=1, **few)
     ranking = correlate(searched, images=20, budgets=108)
@@ -146,7 +146,7 @@ def test_runs_of_every_optimizer_are_ranked(optimizer, tmp_path):
 FILES = ("epoch-001.npz", "epoch-003.npz", CORRELATIONS, RELIABILITY, "scatter.png")
 
 
-def test_stopped_and_resumed_the_files_are_the_same(ranking, run, tmp_path, monkeypatch):
+def test_a_stopped_and_resumed_ranking_writes_the_same_files(ranking, run, tmp_path, monkeypatch):
     monkeypatch.setattr(evaluation, "CHUNK", 5)
     real, calls = evaluation.scores_of, []
 
@@ -165,8 +165,8 @@ def test_stopped_and_resumed_the_files_are_the_same(ranking, run, tmp_path, monk
         nb.correlate(resume=out, console=Console(quiet=True))
     with pytest.raises(nb.UserError, match="is not finished"):
         _ = nb.open_run(out).correlations
-    correlate(run, out, whole=True, epochs="1,3")  # the same call continues, too
-    assert calls == [5, 5, 5, 2, 5, 5, 5, 2]  # of two epochs; each chunk that was stopped is evaluated again
+    correlate(run, out, whole=True, epochs="1,3")  # repeating the call continues, too
+    assert calls == [5, 5, 5, 2, 5, 5, 5, 2]  # two epochs; each interrupted chunk is evaluated again
     for name in FILES:
         assert (out / name).read_bytes() == (ranking.folder / name).read_bytes(), name
 
@@ -213,13 +213,13 @@ main("correlate {run.folder} --out {tmp_path}/killed --architectures 12 --images
         assert (finished.folder / name).read_bytes() == (ranking.folder / name).read_bytes(), name
 
 
-def test_another_chunk_size_and_order_give_the_same_bytes(ranking, run, tmp_path, monkeypatch):
+def test_another_chunk_size_or_order_writes_the_same_bytes(ranking, run, tmp_path, monkeypatch):
     monkeypatch.setattr(evaluation, "CHUNK", 3)
     other = correlate(run, tmp_path / "other", epochs=(3,))
     assert (other.folder / "epoch-003.npz").read_bytes() == (ranking.folder / "epoch-003.npz").read_bytes()
 
 
-def test_copies_of_a_cell(run, tmp_path, monkeypatch):
+def test_copies_of_a_cell_are_averaged(run, tmp_path, monkeypatch):
     space = nb.search_space("s1")
     numbers, hashes = space.numbers("no_loose_ends"), {}
     for number in numbers[::7].tolist() + numbers[:200].tolist():
@@ -239,7 +239,7 @@ def test_copies_of_a_cell(run, tmp_path, monkeypatch):
     assert row["value"].item() == pytest.approx(stats.spearmanr(by_cell, true).statistic)
 
 
-def test_all_and_one_per_cell_are_the_spaces_kinds(run):
+def test_all_and_one_per_cell_are_kinds_of_the_space(run):
     from nasbench1shot1.experiments.correlation.options import ranking_options
     from nasbench1shot1.experiments.correlation.selection import select_numbers
 
@@ -276,7 +276,7 @@ def test_the_published_evaluation_loses_an_edge(optimizer, tmp_path):
         assert not differs[~read].any()
 
 
-def test_the_controllers_draws_are_a_scope_and_a_choice(tmp_path, monkeypatch):
+def test_draws_of_the_controller_are_a_scope_and_a_selection(tmp_path, monkeypatch):
     searched = search(tmp_path / "run", optimizer="enas", epochs=1, keep_weights_every=1, **OWN["enas"])
     drawn = correlate(searched, tmp_path / "drawn", architectures="controller")
     numbers = drawn.scores(1).numbers
@@ -298,8 +298,8 @@ def test_auto_chooses_a_number_of_images(run, tmp_path):
     assert found["spearman"] >= 0.01
 
 
-def test_a_threshold_that_no_number_of_images_reaches_is_told(run, tmp_path, monkeypatch):
-    """Two rankings on 400 images would agree by 0.95, so those on 40 images agree by 0.655 (Spearman-Brown)."""
+def test_an_unreachable_threshold_is_reported(run, tmp_path, monkeypatch):
+    """A reliability of 0.95 with 400 images means 0.655 with 40 images (Spearman-Brown)."""
     needed = ImagesNeeded(400, 0.95, extrapolated=True)
     monkeypatch.setattr(image_count, "images_needed", lambda *given: needed)
     printed = Console(file=io.StringIO(), width=300)
@@ -328,7 +328,7 @@ def test_a_threshold_that_no_number_of_images_reaches_is_told(run, tmp_path, mon
     assert nb.open_run(ranking.folder).summary["auto_images"] == ranking.summary["auto_images"]
 
 
-def test_a_constant_prediction_is_an_error_that_names_its_cause(run, tmp_path):
+def test_a_constant_prediction_is_reported_with_its_cause(run, tmp_path):
     copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
     path = copy.folder / "weights" / "epoch-003.pt"
     kept = torch.load(path, weights_only=True)
@@ -372,7 +372,7 @@ def test_bad_input_is_refused_and_nothing_is_written(run, tmp_path, options, mes
     assert not (tmp_path / "ranking").exists()
 
 
-def test_a_run_without_weights_says_how_to_keep_them(tmp_path):
+def test_a_run_without_weights_explains_how_to_save_them(tmp_path):
     searched = search(tmp_path / "run", epochs=1)
     with pytest.raises(nb.InvalidInputError, match="search again with keep_weights_every=1"):
         correlate(searched)
@@ -407,7 +407,7 @@ def test_changed_weights_are_not_mixed_with_earlier_scores(run, tmp_path):
         nb.correlate(resume=ranking.folder, console=Console(quiet=True))
 
 
-def test_the_command_line(run, tmp_path):
+def test_correlate_runs_from_the_command_line(run, tmp_path):
     out = tmp_path / "r"
     few = "--architectures 12 --images 40 --resamples 5 --threads 1 --device cpu --epochs 3 --budgets 108"
     done = command("correlate", str(run.folder), "--out", str(out), *few.split(), cwd=tmp_path)
@@ -422,7 +422,7 @@ def test_the_command_line(run, tmp_path):
     assert failed.stderr.count("\n") == 1
 
 
-def test_a_folder_that_is_not_a_run(tmp_path):
+def test_a_folder_that_is_not_a_run_is_refused(tmp_path):
     with pytest.raises(nb.InvalidInputError, match="is not a run folder"):
         nb.correlate(tmp_path)
     with pytest.raises(nb.InvalidInputError, match="give the folder of a search"):
@@ -430,7 +430,7 @@ def test_a_folder_that_is_not_a_run(tmp_path):
     assert Path(tmp_path).exists()
 
 
-def test_a_report_correlates_again_without_ranking_again(ranking, tmp_path, monkeypatch):
+def test_a_report_recomputes_correlations_without_ranking_again(ranking, tmp_path, monkeypatch):
     out, before = tmp_path / "report", {path.name: path.read_bytes() for path in ranking.folder.iterdir()}
     done = command("report", str(ranking.folder), "--out", str(out), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -446,7 +446,7 @@ def test_a_report_correlates_again_without_ranking_again(ranking, tmp_path, monk
     assert (out / CORRELATIONS).read_bytes() == before[CORRELATIONS]
 
 
-def test_a_moved_run_takes_its_ranking_with_it(run, tmp_path):
+def test_a_moved_run_keeps_its_ranking(run, tmp_path):
     first = nb.load_run(shutil.copytree(run.folder, tmp_path / "first"))
     ranking = correlate(first, epochs=3)
     lines, moved = ranking.lines, tmp_path / "moved"
@@ -475,7 +475,7 @@ def test_changed_scores_are_refused(ranking, tmp_path):
 
 @pytest.mark.parametrize("other", ["ranking", "zeros"])
 def test_changed_means_on_blocks_of_images_are_refused(ranking, tmp_path, other):
-    """Neither a report nor a resumed ranking computes a reliability from the file of another epoch or ranking."""
+    """Neither report nor resumed ranking uses the means of another epoch or ranking."""
     copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking"))
     path = copy.folder / "blocks-003.npz"
     if other == "ranking":
@@ -490,7 +490,7 @@ def test_changed_means_on_blocks_of_images_are_refused(ranking, tmp_path, other)
 
 
 def test_a_ranking_of_an_earlier_version_is_read(ranking, tmp_path):
-    """Its lines do not record the SHA-256 of the means on blocks; they stay as they are."""
+    """Old lines have no SHA-256 of the block means and are kept unchanged."""
     copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking"))
     metrics, summary = copy.folder / "metrics.jsonl", copy.folder / "summary.json"
     lines = [{name: value for name, value in line.items() if name != "blocks_sha256"} for line in ranking.lines]

@@ -1,4 +1,4 @@
-"""Criteria of rankings against plain implementations, and their limits."""
+"""Ranking criteria compared with plain implementations, and their bounds."""
 
 import re
 from itertools import combinations, pairwise, permutations
@@ -22,7 +22,7 @@ tied_pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=
 
 
 def floats(pairs: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
-    """Predicted values and true errors with ties; rounding to 0.1 % changes none of the true errors."""
+    """Predictions and true errors with ties; rounding to 0.1 % does not change the true errors."""
     predicted, true = np.array(pairs, float).T
     return predicted / 7, true / 100
 
@@ -69,7 +69,7 @@ def plain_top_k(predicted, true, k):
 
 
 @given(tied_pairs)
-def test_correlations_equal_plain_ones(pairs):
+def test_correlations_agree_with_plain_implementations(pairs):
     predicted, true = floats(pairs)
     found = evaluate(predicted, true, CORRELATIONS)
     assert found["kendall"] == pytest.approx(plain_kendall(predicted, true))
@@ -126,7 +126,7 @@ def test_golden_values():
 
 
 @given(tied_pairs)
-def test_rank_criteria_ignore_monotone_transforms(pairs):
+def test_rank_criteria_are_invariant_to_monotone_transforms(pairs):
     predicted, true = floats(pairs)
     assert evaluate(np.exp(9 * predicted) - 4, true, RANKED) == evaluate(predicted, true, RANKED)
     unrounded = [name for name in RANKED if name != "sparse-kendall"]
@@ -141,7 +141,7 @@ def test_the_order_of_architectures_does_not_matter(pairs, random):
 
 
 @given(tied_pairs)
-def test_values_stay_within_their_limits(pairs):
+def test_values_stay_within_their_bounds(pairs):
     for name, value in evaluate(*floats(pairs)).items():
         low, high = CRITERIA[name].limits
         assert low - 1e-12 <= value <= high + 1e-12, name
@@ -178,11 +178,11 @@ def test_a_constant_prediction_has_the_precision_of_chance():
 
 
 @pytest.mark.parametrize(("share", "n", "size"), [(1, 999, 1), (1, 3702, 3), (5, 100, 1), (10, 2999, 29), (200, 5, 1)])
-def test_a_top_share_is_rounded_down_but_has_one_architecture(share, n, size):
+def test_a_top_fraction_is_rounded_down_to_at_least_one_architecture(share, n, size):
     assert top_size(share, n) == size
 
 
-def test_names_are_those_of_the_files():
+def test_names_match_the_files():
     assert tuple(CRITERIA)[:4] == CORRELATIONS
     assert tuple(CRITERIA)[4:] == (*(f"{kind}@{k}" for kind in ("p", "br", "wr") for k in TOP_SHARES), "regret")
     assert all(name == criterion.name for name, criterion in CRITERIA.items())
@@ -206,25 +206,25 @@ def plain_kendall_of_signs(a, b):
 
 
 @pytest.mark.parametrize("name", CORRELATIONS)
-def test_a_constant_prediction_is_named(name):
+def test_a_constant_prediction_is_reported(name):
     with pytest.raises(InvalidInputError, match=r"all 40 one-shot errors are equal \(0\.9\).*more images"):
         evaluate(np.full(40, 0.9), np.linspace(0.1, 0.5, 40), [name], LABELS)
 
 
 @pytest.mark.parametrize("name", CORRELATIONS)
-def test_a_constant_truth_is_named(name):
+def test_a_constant_truth_is_reported(name):
     with pytest.raises(InvalidInputError, match=r"all 40 (rounded )?true errors are equal \(0\.06\)"):
         evaluate(np.linspace(0.1, 0.5, 40), np.full(40, 0.06), [name], LABELS)
 
 
-def test_a_truth_that_rounds_to_a_constant_concerns_only_the_sparse_criterion():
+def test_a_truth_that_rounds_to_a_constant_affects_only_the_sparse_criterion():
     predicted, true = np.linspace(0.1, 0.5, 40), 0.06 + np.linspace(0, 4e-4, 40)
     assert evaluate(predicted, true, ["kendall"])["kendall"] == 1
     with pytest.raises(InvalidInputError, match=r"all 40 rounded true errors are equal \(0\.06\)"):
         evaluate(predicted, true)
 
 
-def test_values_that_differ_by_rounding_errors_alone_have_no_linear_correlation():
+def test_values_that_differ_only_by_rounding_errors_have_no_linear_correlation():
     predicted = np.full(5, 2.3)
     predicted[0] = np.nextafter(2.3, 3)
     with pytest.raises(InvalidInputError, match=r"all 5 predicted values are equal up to rounding \(2\.3\)"):
@@ -234,7 +234,7 @@ def test_values_that_differ_by_rounding_errors_alone_have_no_linear_correlation(
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("name", ["spearman", "p@5", "regret"])
-def test_values_that_are_not_finite_are_counted(bad, side, name):
+def test_non_finite_values_are_counted(bad, side, name):
     sides = [np.linspace(0.1, 0.5, 40), np.linspace(0.05, 0.1, 40)]
     sides[side][[7, 9]] = bad
     with pytest.raises(InvalidInputError, match=f"2 of 40 {LABELS[side]} are NaN or infinite .* index 7"):
@@ -251,7 +251,7 @@ def test_values_that_are_not_finite_are_counted(bad, side, name):
         ([[0.1, 0.2]], [[0.1, 0.2]], "shape"),
     ],
 )
-def test_arrays_that_cannot_be_compared_are_refused(predicted, true, message):
+def test_mismatched_arrays_are_refused(predicted, true, message):
     with pytest.raises(InvalidInputError, match=message):
         evaluate(predicted, true)
 
@@ -264,14 +264,14 @@ def test_an_unknown_criterion_is_refused():
 # Scopes -------------------------------------------------------------------------------------------------------------
 
 
-def test_scopes_hold_the_truly_best():
+def test_scopes_contain_the_truly_best():
     true = np.random.default_rng(0).permutation(3702) / 10_000
     found = scopes(true)
     assert {name: int(mask.sum()) for name, mask in found.items()} == {"all": 3702, "top-1000": 1000, "top-10%": 370}
     assert true[found["top-1000"]].max() < true[~found["top-1000"]].min()
 
 
-def test_ties_with_the_last_of_a_scope_belong_to_it():
+def test_ties_with_the_last_of_a_scope_are_included():
     found = scopes([0.05, 0.06, 0.06, 0.06, *np.full(6, 0.07), *np.full(10, 0.08)])
     assert found["top-10%"].nonzero()[0].tolist() == [0, 1, 2, 3]
     assert found["top-1000"].all()

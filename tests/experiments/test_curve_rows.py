@@ -1,4 +1,4 @@
-"""Which curves of a figure are in which row."""
+"""Assignment of a figure's curves to rows."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_no_panel_has_more_than_five_curves(panels, rows):
     assert curve_rows(panels) == [list(row) for row in rows]
 
 
-def test_kinds_have_their_own_rows_if_a_panel_is_full():
+def test_methods_are_split_into_rows_by_kind_if_a_panel_is_full():
     kinds = dict.fromkeys("abc", "one") | dict.fromkeys("vwxyz", "other")
     assert curve_rows(["abcvw", "xyz"], kinds) == [list("abcvwxyz")]
     assert curve_rows(["abcvwxyz"], kinds) == [list("abc"), list("vwxyz")]

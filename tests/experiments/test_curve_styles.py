@@ -1,4 +1,4 @@
-"""Colours and lines of the curves in regret figures."""
+"""Colours and line styles in regret figures."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from nasbench1shot1.method_colours import METHODS
 
 
 @pytest.mark.parametrize("name", ["figure2", "figure7", "figure8"])
-def test_a_method_has_its_colour_in_every_figure(name):
+def test_a_method_has_the_same_colour_in_every_figure(name):
     pairs = FIGURES[name].pairs()
     styles = curve_styles(pairs)
     colours = {key: style["color"] for key, style in styles.items()}
@@ -17,7 +17,7 @@ def test_a_method_has_its_colour_in_every_figure(name):
 
 
 @pytest.mark.parametrize("name", ["figure9", "figure10", "figure11"])
-def test_two_variants_of_a_method_share_its_colour_and_differ_in_their_lines(name):
+def test_two_variants_of_a_method_share_its_colour_and_differ_in_line_style(name):
     pairs = FIGURES[name].pairs()
     styles = curve_styles(pairs)
     for panel, curve in pairs:
@@ -37,5 +37,5 @@ def test_more_variants_have_the_same_ordered_colours_in_every_panel(name):
     assert all(styles[panel.key, curve.key] == legend[curve.label] for panel, curve in pairs)
 
 
-def test_no_regret_figure_has_more_than_five_curves_on_an_axis():
+def test_no_regret_figure_has_more_than_five_curves_per_axis():
     assert max(len(panel.curves) for figure in FIGURES.values() for panel in figure.panels) == 5

@@ -1,4 +1,4 @@
-"""Rankings that fail or stop on the way, and what lies around them changes: nothing is lost, nothing is mixed."""
+"""Failed or stopped rankings, and changed surroundings: no results are lost or mixed."""
 
 import io
 import shutil
@@ -47,19 +47,19 @@ def fail_at(monkeypatch, call, error):
     return calls
 
 
-def test_a_ranking_that_fails_in_its_first_epoch_keeps_the_chunks_before(run, tmp_path, monkeypatch):
+def test_a_ranking_that_fails_in_its_first_epoch_keeps_finished_chunks(run, tmp_path, monkeypatch):
     calls = fail_at(monkeypatch, 3, nb.UserError("the disk is full"))
     with pytest.raises(nb.UserError, match="the disk is full"):
         correlate(run, tmp_path / "ranking", epochs=1)
     assert len(calls) == 3
     correlate(run, tmp_path / "ranking", epochs=1)
-    assert len(calls) == 4  # the last of three chunks, again
+    assert len(calls) == 4  # the last of three chunks is repeated
     whole = correlate(run, tmp_path / "whole", epochs=1)
     for name in ("epoch-001.npz", "correlations.csv"):
         assert (tmp_path / "ranking" / name).read_bytes() == (whole.folder / name).read_bytes()
 
 
-def test_an_unfinished_ranking_is_reported_and_drawn_as_far_as_it_is_evaluated(run, tmp_path, monkeypatch, capsys):
+def test_an_unfinished_ranking_is_reported_and_drawn_up_to_its_last_record(run, tmp_path, monkeypatch, capsys):
     fail_at(monkeypatch, 4, KeyboardInterrupt())  # the first epoch has three chunks
     with pytest.raises(KeyboardInterrupt):
         correlate(run, tmp_path / "ranking", epochs=(1, 2))
@@ -90,7 +90,7 @@ def test_an_unfinished_ranking_is_reported_and_drawn_as_far_as_it_is_evaluated(r
         nb.draw_ranking(run)
 
 
-def test_a_table_that_lacks_an_architecture_is_refused_before_anything_is_evaluated(run, tmp_path, monkeypatch):
+def test_a_table_with_a_missing_architecture_is_refused_before_evaluating(run, tmp_path, monkeypatch):
     calls = fail_at(monkeypatch, 1, AssertionError("evaluated"))
     with pytest.raises(nb.OutOfDomainError, match=r"nb101-sample-.* has no cell"):
         correlate(run, tmp_path / "ranking", table="nb101-sample")
@@ -104,7 +104,7 @@ def some_architectures(path, seed):
     return path
 
 
-def test_a_list_of_architectures_is_found_from_anywhere_and_may_not_change(run, tmp_path, monkeypatch):
+def test_a_list_of_architectures_is_found_from_any_folder_and_must_not_change(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     some_architectures(tmp_path / "listed.txt", 0)
     calls = fail_at(monkeypatch, 3, KeyboardInterrupt())  # in the second epoch
@@ -121,7 +121,7 @@ def test_a_list_of_architectures_is_found_from_anywhere_and_may_not_change(run, 
     assert len(calls) == 5  # 8 architectures are two chunks; one was evaluated again
 
 
-def test_auto_takes_more_images_where_the_first_rank_by_chance(run, tmp_path, monkeypatch):
+def test_auto_takes_more_images_if_the_first_rank_by_chance(run, tmp_path, monkeypatch):
     real, seen = image_count.images_needed, []
 
     def images_needed(wrong, precision, rng):
@@ -142,15 +142,15 @@ def test_reliability_counts_the_images_of_unequal_blocks(run, tmp_path, monkeypa
     assert set(ranking.reliability["images"]) == {20}
 
 
-def test_newer_epochs_of_an_extended_search_are_told(tmp_path):
-    """A finished ranking of all epochs stays at its epochs; the line says how many are newer."""
+def test_newer_epochs_of_an_extended_search_are_reported(tmp_path):
+    """A finished ranking of all epochs keeps its epochs and reports the number of newer ones."""
     searched = search(tmp_path / "run", epochs=1, keep_weights_every=1)
     ranking = correlate(searched)
     nb.search(resume=searched.folder, epochs=3, console=Console(quiet=True))
     printed = Console(file=io.StringIO(), width=200)
     nb.correlate(resume=ranking.folder, console=printed)
-    told = "Not ranked here: 2 newer epochs with saved weights; to rank all epochs, choose another --out.\n"
-    assert told in printed.file.getvalue()
+    notice = "Not ranked here: 2 newer epochs with saved weights; to rank all epochs, choose another --out.\n"
+    assert notice in printed.file.getvalue()
     assert nb.open_run(ranking.folder).config["evaluated_epochs"] == [1]
     other = Console(file=io.StringIO(), width=200)
     again = nb.correlate(nb.load_run(searched.folder), out=tmp_path / "again", console=other, **RANKING)
@@ -158,7 +158,7 @@ def test_newer_epochs_of_an_extended_search_are_told(tmp_path):
     assert "newer epochs of" not in other.file.getvalue()
 
 
-def test_a_ranking_goes_with_its_run_when_that_is_moved_or_copied(run, tmp_path, monkeypatch):
+def test_a_ranking_stays_with_its_moved_or_copied_run(run, tmp_path, monkeypatch):
     copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
     calls = fail_at(monkeypatch, 3, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):

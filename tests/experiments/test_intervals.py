@@ -34,7 +34,7 @@ def test_criteria_share_their_resamples():
     assert alone["kendall"] == together["kendall"]
 
 
-def test_intervals_agree_with_those_of_scipy():
+def test_intervals_agree_with_scipy():
     predicted, true = normal_pair(200, 0.6, np.random.default_rng(0))
     found = bootstrap(predicted, true, ["spearman"], np.random.default_rng(1), resamples=2000, level=0.9)["spearman"]
     expected = scipy_bootstrap(
@@ -50,7 +50,7 @@ def test_intervals_agree_with_those_of_scipy():
     assert found == pytest.approx((expected.low, expected.high), abs=0.015)
 
 
-def test_intervals_cover_the_population_value_as_often_as_stated():
+def test_intervals_have_their_nominal_coverage():
     rng = np.random.default_rng(0)
     population = {"kendall": 2 / np.pi * np.arcsin(0.6), "spearman": 6 / np.pi * np.arcsin(0.3), "pearson": 0.6}
     covered = dict.fromkeys(population, 0)
@@ -62,7 +62,7 @@ def test_intervals_cover_the_population_value_as_often_as_stated():
     assert all(47 <= count <= 59 for count in covered.values()), covered  # 54 expected, standard deviation 2.3
 
 
-def test_intervals_contain_the_value_and_widen_with_the_level():
+def test_intervals_contain_the_value_and_widen_with_confidence():
     predicted, true = normal_pair(400, 0.6, np.random.default_rng(0))
     names = ["spearman", "kendall", "pearson", "p@10", "p@20", "wr@20"]
     value = evaluate(predicted, true, names)
@@ -73,7 +73,7 @@ def test_intervals_contain_the_value_and_widen_with_the_level():
         assert wide[name][0] < value[name] < wide[name][1]
 
 
-def test_copies_that_are_drawn_together_tell_no_more_than_one():
+def test_copies_resampled_together_add_no_information():
     predicted, true = normal_pair(100, 0.6, np.random.default_rng(0))
     alone = bootstrap(predicted, true, ["pearson"], np.random.default_rng(1), resamples=200)["pearson"]
     fourfold, groups = (np.repeat(predicted, 4), np.repeat(true, 4)), np.repeat(np.arange(100), 4)
@@ -83,7 +83,7 @@ def test_copies_that_are_drawn_together_tell_no_more_than_one():
     assert np.ptp(ungrouped) == pytest.approx(np.ptp(alone) / 2, rel=0.3)
 
 
-def test_a_correlation_that_many_resamples_leave_undefined_has_the_widest_interval():
+def test_a_correlation_undefined_in_many_resamples_has_the_widest_interval():
     # A resample holds one architecture alone, and is constant, with probability 3 / 27 = 11 %.
     found = bootstrap([1, 2, 3], [1, 2, 3], ["spearman", "p@20"], np.random.default_rng(0), resamples=400)
     assert found["spearman"] == (-1, 1)
@@ -117,5 +117,5 @@ def test_invalid_options_are_refused(options, message):
         bootstrap([1, 2, 3], [1, 2, 3], ["kendall"], np.random.default_rng(0), **options)
 
 
-def test_fewer_resamples_are_taken_of_more_architectures():
+def test_more_architectures_use_fewer_resamples():
     assert [default_resamples(n) for n in (100, 3702, 12_474, 135_900)] == [1000, 1000, 320, 100]

@@ -1,4 +1,4 @@
-"""`nb1shot1 space` for any selection of spaces, and nb201's counts against papers.md, section 3.1."""
+"""`nb1shot1 space` for any selection of spaces; counts of nb201 from papers.md, section 3.1."""
 
 from io import StringIO
 
@@ -18,7 +18,7 @@ def lines_of(*names: str) -> list[str]:
     return captured.get().splitlines()
 
 
-def test_nb201_is_counted_by_kind() -> None:
+def test_nb201_architectures_are_counted_by_kind() -> None:
     space = nb.search_space("nb201")
     assert counts.kind_counts(space) == {"all": 15_625, "unique_skip_connect": 12_751, "unique": 6_466}
     assert set(counts.DESCRIPTIONS["nb201"]) == set(space.kinds)
@@ -31,7 +31,7 @@ def test_nb201_is_counted_by_kind() -> None:
     assert all(row[1:-1] for row in rows)  # every kind is described
 
 
-def test_nb101_mini_is_counted_as_nb101_is() -> None:
+def test_nb101_mini_is_counted_like_nb101() -> None:
     printed = lines_of("nb101-mini")
     assert "NAS-Bench-Mini, nb101-mini" in printed[0]
     for count in ("2,654,208", "2,198,502", "1,948,860", "128,509", "64,542"):
@@ -39,7 +39,7 @@ def test_nb101_mini_is_counted_as_nb101_is() -> None:
     assert ["nb101-mini", "1", "6", "84", "2,441", "62,010"] in [line.replace("│", " ").split() for line in printed]
 
 
-def test_choice_block_spaces_share_a_table_before_the_others() -> None:
+def test_choice_block_spaces_share_the_first_table() -> None:
     printed = lines_of("s1", "nb201", "s2", "s1")
     titles = [line.strip() for line in printed if line.strip().startswith(("Sizes of", "NAS-Bench-101"))]
     assert titles == ["Sizes of the search spaces", "Sizes of nb201"]
@@ -48,7 +48,7 @@ def test_choice_block_spaces_share_a_table_before_the_others() -> None:
     assert all(len(line) <= 80 for line in printed)
 
 
-def test_no_names_select_every_space_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_space_of_the_package_is_selected_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     selected: list[str] = []
     monkeypatch.setattr(counts, "render", lambda frame: selected.extend(frame))
     monkeypatch.setattr(counts, "space_counts", list)
@@ -57,7 +57,7 @@ def test_no_names_select_every_space_of_the_package(monkeypatch: pytest.MonkeyPa
     assert selected == ["s1", "s2", "s3", "nb101", "nb101-mini", "nb201"]
 
 
-def test_a_space_of_another_package_is_counted_without_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_third_party_space_is_counted_without_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
     other = NASBench201Space()
     monkeypatch.setattr(other, "name", "mine")
     monkeypatch.setattr(counts.registry, "search_space", lambda name: other)
@@ -73,7 +73,7 @@ def test_an_unknown_space_is_refused_before_anything_is_printed(capsys: pytest.C
     assert capsys.readouterr().out == ""
 
 
-def test_the_command_prints_the_spaces_that_it_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_given_spaces(capsys: pytest.CaptureFixture[str]) -> None:
     Space(names=("nb201",)).run()
     printed = capsys.readouterr().out
     assert "12,751" in printed

@@ -1,4 +1,4 @@
-"""NAS-Bench-201's analyses of the bundled table, against numbers computed from the gathered columns."""
+"""Analyses of the bundled NAS-Bench-201 table, compared with numbers computed from its columns."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def table() -> Table:
 
 @pytest.fixture(scope="module")
 def gathered(shared) -> dict[str, np.ndarray]:
-    """The columns that the table was built from, in percent, by official index."""
+    """The source columns of the table, in percent, by official index."""
     with np.load(shared / "nb201_topology.npz", allow_pickle=False) as columns:
         return dict(columns)
 
@@ -60,7 +60,7 @@ def test_validation_predicts_test_after_200_epochs_better_than_after_12(table, g
     assert set(known) == {("cifar10", 12), ("cifar10", 200), ("cifar100", 12), ("ImageNet16-120", 12)}
 
 
-def test_ranks_are_those_of_the_accuracies(table, gathered):
+def test_ranks_agree_with_the_accuracies(table, gathered):
     frame = dataset_ranks(table).set_index(["dataset", "index"])
     assert (frame["n"] == N).all()
     assert frame["x_rank"]["cifar100", 6111] == 1.5, "two architectures are best on CIFAR-10"
@@ -70,7 +70,7 @@ def test_ranks_are_those_of_the_accuracies(table, gathered):
     assert frame["y_rank"]["cifar100", 6111] == better + 1
 
 
-def test_optima_and_known_cells_are_near_print(table):
+def test_optima_and_known_cells_are_close_to_published_values(table):
     frame = known_cells(table).set_index(["cell", "dataset", "split"])
     optima = frame.loc["optimal"]
     assert optima.loc[("cifar10", "test"), "index"] == optima.loc[("cifar10", "validation"), "index"] == 6111
@@ -84,7 +84,7 @@ def test_optima_and_known_cells_are_near_print(table):
     assert frame.loc["ResNet"]["difference"].abs().max() < 0.0061, "print has other seeds"
 
 
-def test_table_6_is_pearsons_coefficient(table, gathered):
+def test_table_6_uses_pearsons_coefficient(table, gathered):
     frame = schedule_correlation(table).set_index(["epochs", "dataset", "split"])
     first = frame.loc[12]
     expected = pearsonr(gathered["c10_valid_e12"], gathered["in16_test_e200"]).statistic
@@ -97,7 +97,7 @@ def test_table_6_is_pearsons_coefficient(table, gathered):
     assert any("training curves" in note for note in frame.attrs["notes"])
 
 
-def test_correlations_are_those_of_the_best_and_count_what_is_known(table, gathered):
+def test_correlations_of_the_best_count_only_known_values(table, gathered):
     frame = correlation_matrix(table).set_index(["share", "a", "b"])
     test, other = (np.round(gathered[f"{short}_test_e200"], 4) for short in ("c10", "in16"))  # ties differ by 1e-8
     for share, count in ((1.0, N), (0.2, 3125), (0.05, 781), (0.01, 156)):
@@ -111,7 +111,7 @@ def test_correlations_are_those_of_the_best_and_count_what_is_known(table, gathe
     assert "biased subset" in frame.attrs["missing"][0]
 
 
-def test_resnet_against_the_best(table, gathered):
+def test_resnet_is_compared_with_the_best(table, gathered):
     frame = accuracy_by_cost(table)
     [star] = [row for row in frame.attrs["resnet"] if row["dataset"] == "cifar100"]
     params, accuracy = gathered["params_M_c100"], gathered["c100_test_e200"] / 100
@@ -133,7 +133,7 @@ def test_resnet_against_the_best(table, gathered):
 def test_no_architecture_dominates_one_on_the_front_and_all_others_are_dominated(table, gathered, dataset, cost):
     short = SHORT_NAMES[dataset]
     n1, n3 = ((gathered["ops"] == operation).sum(axis=1) for operation in (2, 3))
-    # the source counts FLOPs of batch-norm and pooling, too; the official files do not
+    # the source includes FLOPs of batch-norm and pooling; the official files do not
     costs = np.round(gathered[f"params_M_{short}"], 6) if cost == "trainable_parameters" else n1 + 9 * n3
     errors = np.round(100 - gathered[f"{short}_test_e200"], 4)
     frame = pareto_fronts(table)
@@ -158,7 +158,7 @@ def test_one_architecture_for_each_topology(table):
 # Figures and refusals ----------------------------------------------------------------------------------------------
 
 
-def test_every_figure_has_table_number_and_what_is_missing(table):
+def test_every_figure_states_its_table_counts_and_missing_values(table):
     frame = accuracy_by_cost(table, cost="flops")
     axes = plot_accuracy(frame, dataset="cifar100", split="train", against="flops")
     said = " ".join(text.get_text() for text in axes.texts)
@@ -177,12 +177,12 @@ def test_tables_of_the_other_benchmark_are_refused(name):
 
 
 @pytest.mark.parametrize("name", list(ANALYSES))
-def test_without_values_analyses_refuse_in_a_sentence(name, without_tests):
+def test_analyses_without_values_are_refused_in_one_sentence(name, without_tests):
     with pytest.raises(OutOfDomainError, match="the table few-v1-"):
         ANALYSES[name].ask(without_tests)
 
 
-def test_wrong_arguments(table):
+def test_wrong_arguments_are_refused(table):
     with pytest.raises(InvalidInputError, match="shares cannot be"):
         correlation_matrix(table, shares=(0.0,))
     with pytest.raises(InvalidInputError, match="kind"):

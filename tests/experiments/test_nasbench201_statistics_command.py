@@ -61,7 +61,7 @@ def test_the_page_has_a_section_and_a_picture_for_every_analysis():
     assert all(15_000 < (CHECKOUT / "docs" / picture).stat().st_size < 250_000 for picture in pictures)
 
 
-def test_the_pages_example_runs():
+def test_the_example_of_the_page_runs():
     [example] = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
     exec(compile(example, PAGE.name, "exec"), names)

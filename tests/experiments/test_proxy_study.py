@@ -1,4 +1,4 @@
-"""Figure 17, the proxy study: from the command line to its CSV file and picture, resumed, and its correlations."""
+"""Figure 17, the proxy study: command line, CSV file, picture, resuming and correlations."""
 
 import json
 import shutil
@@ -58,7 +58,7 @@ def here(monkeypatch) -> None:
 
 @pytest.fixture
 def no_process(monkeypatch) -> None:
-    """Let no job be started."""
+    """Fail if a job is started."""
 
     def refuse(self, job):
         raise AssertionError(f"{job.name} was started")
@@ -80,7 +80,7 @@ def words_of(result: ProxyResult, seeds: int = 1) -> str:
 
 
 def result_of(errors, valid, test=None, measured=False) -> ProxyResult:
-    """Errors (architectures, epochs) of a size whose trainings have the configuration of the tiny study."""
+    """Errors (architectures, epochs) of trainings of one size with the options of the tiny study."""
     valid, test = np.array(valid, float), np.array(valid if test is None else test, float)
     config = {**TINY, "cells": 3, "channels": 2, "weight_images": 40, "architecture_images": 40, "space": "s3"}
     config |= {"images": "cifar10-sample", "preset": "corrected"}
@@ -91,7 +91,7 @@ def result_of(errors, valid, test=None, measured=False) -> ProxyResult:
     )
 
 
-def test_the_full_study_is_the_papers():
+def test_the_full_study_matches_the_paper():
     jobs = jobs_at("full")
     assert {(job.panel, job.curve) for job in jobs} == {
         (f"cells-{cells}", f"channels-{channels}") for cells in (3, 6, 9) for channels in (2, 4, 8, 16, 36)
@@ -106,7 +106,7 @@ def test_the_full_study_is_the_papers():
     assert (jobs[0].panel, jobs[0].curve) == ("cells-9", "channels-36")  # the longest is not the last to end
 
 
-def test_the_quick_study_is_small_and_what_is_given_wins():
+def test_the_quick_study_is_small_and_given_options_override_it():
     jobs = jobs_at("quick")
     assert {(job.panel, job.curve) for job in jobs} == {("cells-3", f"channels-{n}") for n in (2, 4, 8)}
     assert {(job.options["architectures"], job.options["images_per_half"]) for job in jobs} == {(24, 320)}
@@ -118,7 +118,7 @@ def test_the_quick_study_is_small_and_what_is_given_wins():
     ("only", "left"),
     [((), 15), (("cells-3",), 5), (("channels-8",), 3), (("cells-3/channels-8",), 1), (("cells-*/channels-?",), 9)],
 )
-def test_a_part_is_a_number_of_cells_or_of_channels(only, left):
+def test_a_part_is_a_number_of_cells_or_channels(only, left):
     assert len(jobs_at("full", only)) == left
 
 
@@ -139,7 +139,7 @@ def test_a_part_is_a_number_of_cells_or_of_channels(only, left):
         (["--scale", "quick", "--table", "/nowhere"], "/nowhere"),
     ],
 )
-def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
+def test_bad_input_is_reported_in_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stopped:
         cli.main(["reproduce", "figure17", *arguments])
@@ -158,7 +158,7 @@ def test_the_study_is_listed(capsys):
     assert open_figure("figure17").title in said
 
 
-def test_a_dry_run_says_how_long_and_writes_nothing(tmp_path, tiny, capsys):
+def test_a_dry_run_reports_the_duration_and_writes_nothing(tmp_path, tiny, capsys):
     reproduce(tmp_path / "figure", "--dry-run", "--only", "channels-2")
     said = capsys.readouterr().out
     assert "1 proxy of 5 architectures\n5 architectures to go, 1 proxy at once; timing a step of each kind …" in said
@@ -167,7 +167,7 @@ def test_a_dry_run_says_how_long_and_writes_nothing(tmp_path, tiny, capsys):
     assert not (tmp_path / "figure").exists()
 
 
-def test_the_csv_is_scipys_spearman_of_the_recorded_errors_and_the_table(finished):
+def test_the_csv_agrees_with_scipys_spearman(finished):
     frame, table = pandas.read_csv(finished / "figure17.csv"), nb.load_table()
     assert list(frame) == COLUMNS
     assert len(frame) == 2 * 2 * 2  # sizes, splits, epochs
@@ -187,7 +187,7 @@ def test_the_csv_is_scipys_spearman_of_the_recorded_errors_and_the_table(finishe
             assert (rows["spearman"] <= rows["high"]).all()
 
 
-def test_each_job_is_the_one_that_the_same_options_give_alone(finished, tmp_path):
+def test_each_job_equals_a_separate_training_with_its_options(finished, tmp_path):
     there = nb.open_run(finished / JOBS[1])
     alone = train(tmp_path / "alone", cells=3, channels=4)
     assert type(there) is ProxyTrainings
@@ -195,7 +195,7 @@ def test_each_job_is_the_one_that_the_same_options_give_alone(finished, tmp_path
     assert without_seconds(there) == without_seconds(alone)
 
 
-def test_the_picture_has_a_line_for_every_size_and_says_what_it_is_worth(finished):
+def test_the_picture_has_a_line_for_every_size_and_states_its_fidelity(finished):
     table = nb.load_table()
     found = [score_trainings([nb.open_run(finished / name)], table) for name in JOBS]
     drawn = draw("figure17", "the title", found, 1, table)
@@ -220,7 +220,7 @@ def test_the_picture_has_a_line_for_every_size_and_says_what_it_is_worth(finishe
     assert (finished / "figure17.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_the_same_command_again_trains_nothing_and_draws_the_same(finished, tiny, no_process, capsys):
+def test_repeating_the_command_trains_nothing_and_draws_the_same_figure(finished, tiny, no_process, capsys):
     before = all_files(finished)
     reproduce(finished)
     said = capsys.readouterr().out
@@ -229,8 +229,8 @@ def test_the_same_command_again_trains_nothing_and_draws_the_same(finished, tiny
     assert all_files(finished) == before
 
 
-def test_a_cut_folder_is_resumed_with_the_same_bits(finished, tiny, here, tmp_path):
-    """As after a kill in the third training: two lines count, the third is half written."""
+def test_a_truncated_folder_is_resumed_with_identical_results(finished, tiny, here, tmp_path):
+    """Imitate a kill in the third training: two complete lines and a partial third."""
     out = Path(shutil.copytree(finished, tmp_path / "figure"))
     run = out / JOBS[0]
     cut = train(tmp_path / "cut", cells=3, channels=2)
@@ -255,7 +255,7 @@ cli.main(sys.argv[1:])
 """
 
 
-def test_a_killed_command_is_resumed_with_the_same_bits(finished, tiny, here, tmp_path):
+def test_a_killed_command_is_resumed_with_identical_results(finished, tiny, here, tmp_path):
     out = tmp_path / "figure"
     arguments = ["reproduce", "figure17", "--scale", "quick", "--epochs", "2", "--out", str(out), "--workers", "1"]
     with WarmProcess(FORK_JOBS + DRIVER, *arguments) as process:
@@ -324,8 +324,8 @@ def test_trainings_with_other_options_are_refused(finished, tiny, no_process, ca
     assert all_files(finished) == before
 
 
-def test_an_undefined_correlation_is_a_gap_with_its_reason_and_empty_in_the_csv():
-    """All architectures err alike in epoch 1, as at the start of a training, and not in epoch 2."""
+def test_an_undefined_correlation_is_a_gap_in_the_picture_and_empty_in_the_csv():
+    """All architectures have equal errors in epoch 1, but not in epoch 2."""
     result = result_of([[0.9, 0.5], [0.9, 0.6], [0.9, 0.7], [0.9, 0.8]], [0.05, 0.06, 0.07, 0.08])
     frame = as_table([result])
     first, second = (frame[frame["epoch"] == epoch] for epoch in (1, 2))
@@ -344,13 +344,13 @@ def test_a_study_without_any_defined_correlation_is_drawn():
     assert "ρ is undefined" in words_of(result)
 
 
-def test_the_correlation_by_hand():
+def test_the_correlation_of_a_worked_example():
     """Ranks 1, 2, 4, 3 and 1 to 4: ρ = 1 - 6 · 2 / (4 · 15) = 0.8; two architectures are too few."""
     assert correlation(np.array([0.1, 0.2, 0.4, 0.3]), np.array([1.0, 2.0, 3.0, 4.0])) == pytest.approx(0.8)
     assert np.isnan(correlation(np.array([0.1, 0.2]), np.array([1.0, 2.0])))
 
 
-def test_the_interval_draws_equal_cells_together_and_is_that_of_the_criteria():
+def test_the_interval_resamples_equal_cells_together_like_the_criteria():
     rng = np.random.default_rng(1)
     errors, true = rng.random(20), rng.random(20)
     apart, together = (interval(errors, true, groups) for groups in (np.arange(20), np.arange(20) // 4))

@@ -1,4 +1,4 @@
-"""Parts of a ranking on their own: probabilities, selection, order, options, truth."""
+"""Parts of a ranking: probabilities, selection, order, options, true values."""
 
 from itertools import pairwise, product
 
@@ -50,8 +50,8 @@ def test_the_probabilities_of_all_live_parts_sum_to_one(space):
     assert (found > 0).all()
 
 
-def test_a_probability_is_that_of_drawing_every_choice():
-    """By drawing: the k largest of Λ with Gumbel noise are the parents, the largest the operation."""
+def test_the_probability_is_the_product_over_all_choices():
+    """Monte Carlo check: the k largest entries of Λ plus Gumbel noise are the parents, the largest is the operation."""
     parameters, rng = parameters_of(SMALL_SPACE, 3), np.random.default_rng(0)
     draws, counts = 20_000, {}
     for _ in range(draws):
@@ -74,7 +74,7 @@ def test_extreme_parameters_have_finite_log_probabilities():
 
 
 @pytest.mark.parametrize("name", ["s1", "s2", "s3"])
-def test_without_loose_ends_is_the_representative_of_the_same_network(name):
+def test_the_form_without_loose_ends_represents_the_same_network(name):
     space, rng = nb.search_space(name), np.random.default_rng(0)
     free = set(space.numbers("no_loose_ends").tolist())
     for _ in range(200):
@@ -101,8 +101,8 @@ def test_the_sharing_order_keeps_equal_first_blocks_together():
 
 
 @pytest.mark.parametrize("name", ["s1", "s2"])
-def test_the_evaluation_and_its_chunks_have_one_order(name):
-    """Without loose ends, by parents and operation of one block after another; loose ends do not count."""
+def test_evaluation_and_chunks_have_the_same_order(name):
+    """Sorted by parents and operation block by block, ignoring loose ends."""
     space, rng = nb.search_space(name), np.random.default_rng(0)
     architectures = [space[int(n)] for n in rng.permutation(space.numbers("no_loose_ends"))]
     order = in_sharing_order(architectures)
@@ -116,7 +116,7 @@ def test_the_evaluation_and_its_chunks_have_one_order(name):
     assert in_sharing_order(loose).tolist() == in_sharing_order(live).tolist()
 
 
-def test_numbers_and_sequences_stand_for_their_texts():
+def test_numbers_and_sequences_are_converted_to_text():
     assert [to_text(value) for value in (5, (5, 10), [4], np.array([1, 2]), range(3), "all", None)] == [
         "5", "5,10", "4", "1,2", "0,1,2", "all", None,
     ]  # fmt: skip
@@ -125,7 +125,7 @@ def test_numbers_and_sequences_stand_for_their_texts():
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=12, unique=True), st.integers(1, 12))
 @settings(max_examples=50)
-def test_every_nth_epoch(kept, step):
+def test_every_nth_epoch_can_be_selected(kept, step):
     kept = sorted(kept)
     expected = [epoch for epoch in kept if epoch % step == 0]
     if expected:
@@ -136,7 +136,7 @@ def test_every_nth_epoch(kept, step):
 
 
 @pytest.mark.parametrize(("text", "wanted"), [("auto", 0.95), ("auto:0.9", 0.9), ("auto:.5", 0.5), ("all", None)])
-def test_a_precision_can_be_asked_for(text, wanted):
+def test_a_precision_can_be_requested(text, wanted):
     assert required_reliability(text) == wanted
 
 
@@ -148,7 +148,7 @@ def test_the_published_script_loses_an_edge_in_cells_of_four_blocks():
     ]
 
 
-def test_measured_and_estimated_values_are_told_apart():
+def test_measured_and_estimated_values_are_distinguished():
     table, space = nb.load_table(), nb.search_space("s1")
     architectures = [space[int(n)] for n in space.numbers("unique")]
     found = {(truth.budget, truth.split): truth for truth in true_errors(table, architectures, table.epochs)}
@@ -168,7 +168,7 @@ def predictions(errors, groups=None, **more):
     return Predictions(7, values, np.arange(len(errors)) if groups is None else groups, more)
 
 
-def test_measured_architectures_have_rows_of_their_own():
+def test_measured_architectures_have_separate_rows():
     rng = np.random.default_rng(0)
     true = rng.random(40)
     measurements = np.where(np.arange(40) < 12, true + 0.01 * rng.random(40), np.nan)
@@ -183,7 +183,7 @@ def test_measured_architectures_have_rows_of_their_own():
     assert regret == pytest.approx([0, measurements[best] - measurements[:12].min()])
 
 
-def test_what_is_undefined_is_listed_and_the_rest_stays():
+def test_undefined_criteria_are_listed_and_the_rest_is_kept():
     true = np.array([0.1001, 0.1002, 0.1003, 0.1004])  # all round to 10.0 %
     frame, undefined = correlations(predictions([1, 2, 3, 4]), [Truth(4, "test", true, np.full(4, np.nan))], 0, 5)
     assert {of.place for of in undefined} == {
@@ -242,8 +242,8 @@ def test_the_duration_is_announced_in_parts():
     )
 
 
-def test_the_statistics_take_what_a_few_resamples_take(monkeypatch):
-    """By a clock that advances by 1 s per comparison and 2 s per resample: 9 comparisons, 2.7 predictors."""
+def test_the_duration_of_the_statistics_is_estimated_from_a_few_resamples(monkeypatch):
+    """With a clock of 1 s per comparison and 2 s per resample: 9 comparisons, 2.7 predictors."""
     clock, space = [0.0], nb.search_space("s1")
 
     def compare(part, seed, resamples):
@@ -257,7 +257,7 @@ def test_the_statistics_take_what_a_few_resamples_take(monkeypatch):
     assert found == pytest.approx(9 * (1 + 2 * 100) * 2.7)
 
 
-def test_all_shares_of_an_epochs_statistics_add_up_to_one():
+def test_all_shares_of_the_statistics_of_an_epoch_sum_to_one():
     true, shares = np.linspace(0, 1, 20), []
     some = np.where(np.arange(20) < 5, true, np.nan)
     correlations(predictions(true), [Truth(4, "test", true, some)], 0, 2, shares.append)

@@ -1,4 +1,4 @@
-"""Rankings of runs on NAS-Bench-201's space: every batch-norm mode, selections, resumed ones, probabilities."""
+"""Rankings of runs on NAS-Bench-201's space: batch-norm modes, selections, resuming, probabilities."""
 
 from collections import Counter
 from itertools import product
@@ -41,7 +41,7 @@ def ranking(run, tmp_path_factory):
     return rank(run, out=tmp_path_factory.mktemp("ranking") / "ranking", architectures=50, **RANKING)
 
 
-def test_errors_are_those_of_the_data_set_of_the_images(ranking):
+def test_errors_are_for_the_data_set_of_the_images(ranking):
     table, numbers, found = nb.load_table("nb201"), ranking.scores(1).numbers, ranking.correlations
     assert len(numbers) == 50
     accuracies = table.query([SPACE[int(n)] for n in numbers], dataset="cifar10").test_accuracy
@@ -52,7 +52,7 @@ def test_errors_are_those_of_the_data_set_of_the_images(ranking):
     assert row["value"].iloc[0] == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_probability_is_that_of_the_learned_lambda(ranking, run):
+def test_the_probability_follows_the_learned_lambda(ranking, run):
     learned = run.architecture_parameters["operations"][1].astype(float)
     probabilities = np.exp(learned) / np.exp(learned).sum(axis=1, keepdims=True)
     numbers = ranking.scores(1).numbers
@@ -62,8 +62,8 @@ def test_the_probability_is_that_of_the_learned_lambda(ranking, run):
     assert "spearman_probability" in set(ranking.correlations["criterion"])
 
 
-def test_the_probabilities_of_all_architectures_are_those_of_all_draws():
-    """Against every one of the 5 ** 6 draws, whose probabilities are products."""
+def test_the_probabilities_of_architectures_agree_with_all_draws():
+    """Compare with all 5 ** 6 draws, whose probabilities are products."""
     logits = np.random.default_rng(0).normal(0, 2, (6, 5))
     each = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     expected = Counter()
@@ -76,7 +76,7 @@ def test_the_probabilities_of_all_architectures_are_those_of_all_draws():
 
 
 @pytest.mark.parametrize("batch_norm", [mode for mode in BATCH_NORMS if mode != "recalibrated"])
-def test_every_kind_of_batch_norm_ranks(run, ranking, tmp_path, batch_norm):
+def test_every_batch_norm_mode_can_rank(run, ranking, tmp_path, batch_norm):
     other = rank(run, out=tmp_path / "ranking", architectures=50, batch_norm=batch_norm, **RANKING)
     ours, theirs = ranking.scores(1), other.scores(1)
     np.testing.assert_array_equal(ours.numbers, theirs.numbers)
@@ -84,25 +84,25 @@ def test_every_kind_of_batch_norm_ranks(run, ranking, tmp_path, batch_norm):
     assert (ours.losses != theirs.losses).any()
 
 
-def test_a_relaxed_method_has_a_probability(tmp_path):
+def test_a_relaxed_method_has_probabilities(tmp_path):
     ranking = rank(searched(tmp_path / "run", "gdas"), out=tmp_path / "ranking", architectures=4, **RANKING)
     assert "spearman_probability" in set(ranking.correlations["criterion"])
 
 
 @pytest.mark.parametrize(("copies", "kind", "count"), [("one", "unique", 6466), ("all", "all", 15625)])
-def test_all_architectures_are_those_of_a_kind(run, copies, kind, count):
+def test_all_architectures_of_a_kind_are_selected(run, copies, kind, count):
     numbers = select_numbers(ranking_options({"architectures": "all", "copies": copies}), SPACE, run, 1)
     assert len(numbers) == count
     assert (numbers == np.asarray(SPACE.numbers(kind))).all()
 
 
-def test_the_preset_original_is_refused_in_a_sentence(run, tmp_path):
+def test_the_preset_original_is_refused_in_one_sentence(run, tmp_path):
     with pytest.raises(nb.InvalidInputError, match="only cells of choice blocks, and nb201 has others: use preset="):
         rank(run, out=tmp_path / "ranking", preset="original", **RANKING)
     assert not (tmp_path / "ranking").exists()
 
 
-def test_stopped_and_resumed_the_files_are_the_same(run, ranking, tmp_path, monkeypatch):
+def test_a_stopped_and_resumed_ranking_writes_the_same_files(run, ranking, tmp_path, monkeypatch):
     monkeypatch.setattr(evaluation, "CHUNK", 20)
     monkeypatch.setattr(correlating, "expected_seconds", lambda *given: Expectation(0.0, 0.0))
     real, calls = evaluation.scores_of, []
@@ -117,12 +117,12 @@ def test_stopped_and_resumed_the_files_are_the_same(run, ranking, tmp_path, monk
     with pytest.raises(KeyboardInterrupt):
         rank(run, out=tmp_path / "ranking", architectures=50, **RANKING)
     rank(resume=tmp_path / "ranking", console=RANKING["console"])
-    assert len(calls) == 4  # the second of three chunks again
+    assert len(calls) == 4  # the second of three chunks is repeated
     for name in ("epoch-001.npz", CORRELATIONS, RELIABILITY):
         assert (tmp_path / "ranking" / name).read_bytes() == (ranking.folder / name).read_bytes(), name
 
 
-def test_a_run_scored_again_on_its_table_has_its_values(run):
+def test_rescoring_a_run_on_its_table_changes_nothing(run):
     scored = rescore(run, nb.load_table("nb201"))
     pandas.testing.assert_frame_equal(scored, run.metrics)
     assert {"cifar100_test_regret", "ImageNet16-120_test_regret"} <= set(scored)

@@ -1,4 +1,4 @@
-"""Split-half reliability on synthetic measurements whose reliability is known."""
+"""Split-half reliability of synthetic measurements with known reliability."""
 
 import numpy as np
 import pytest
@@ -14,9 +14,9 @@ from nasbench1shot1.experiments.correlation.reliability import (
 
 
 def measurements(architectures: int, images: int, noise: float, seed: int = 0) -> np.ndarray:
-    """Losses with variance 1 between architectures and noise² within: n images have reliability n / (n + noise²)."""
+    """Losses with variance 1 between and noise² within architectures: reliability n / (n + noise²) for n images."""
     rng = np.random.default_rng(seed)
-    shared_by_architectures = rng.normal(size=images)  # how hard an image is
+    shared_by_architectures = rng.normal(size=images)  # difficulty of an image
     return (
         rng.normal(size=(architectures, 1)) + shared_by_architectures + noise * rng.normal(size=(architectures, images))
     )
@@ -27,13 +27,13 @@ def spearman_of_normals(pearson: float) -> float:
 
 
 @pytest.mark.parametrize("size", [10, 40, 160])
-def test_split_halves_agree_as_the_variances_say(size):
+def test_split_half_reliability_follows_from_the_variances(size):
     found = split_half(measurements(2000, 400, noise=6), size, np.random.default_rng(1), splits=10)
     assert found.mean == pytest.approx(spearman_of_normals(size / (size + 36)), abs=0.03)
     assert found.low < found.mean < found.high
 
 
-def test_one_split_equals_a_plain_computation():
+def test_one_split_agrees_with_a_plain_computation():
     values = measurements(50, 31, noise=3)
     found = split_half(values, 12, np.random.default_rng(5), splits=1)
     permutation = np.random.default_rng(5).permutation(31)
@@ -52,7 +52,7 @@ def test_halves_of_noise_do_not_agree():
     assert split_half(noise, 50, np.random.default_rng(0)).mean == pytest.approx(0, abs=0.02)
 
 
-def test_wrong_answers_may_be_flags_and_keep_their_ties():
+def test_wrong_answers_may_be_booleans_and_keep_their_ties():
     wrong = np.random.default_rng(0).random((5000, 64)) < np.random.default_rng(1).random((5000, 1))
     found = split_half(wrong, 32, np.random.default_rng(2), splits=3)
     assert found == split_half(wrong.astype(np.float32), 32, np.random.default_rng(2), splits=3)
@@ -62,7 +62,7 @@ def test_wrong_answers_may_be_flags_and_keep_their_ties():
     assert split_half(wrong, 32, np.random.default_rng(2), splits=1).mean == pytest.approx(expected, abs=1e-12)
 
 
-def test_means_of_blocks_rank_as_their_images_do():
+def test_means_of_blocks_rank_like_their_images():
     wrong = np.random.default_rng(0).random((400, 200)) < np.random.default_rng(1).random((400, 1))
     blocks = wrong.reshape(400, 20, 10).mean(axis=2)
     permutation = np.random.default_rng(3).permutation(20)
@@ -71,7 +71,7 @@ def test_means_of_blocks_rank_as_their_images_do():
     assert split_half(blocks, 10, np.random.default_rng(3), splits=1).mean == pytest.approx(plain, abs=1e-12)
 
 
-def test_rankings_of_growing_subsets_grow_reliable():
+def test_rankings_of_growing_subsets_become_more_reliable():
     frame = reliability_curve(measurements(1500, 500, noise=6), np.random.default_rng(1))
     assert frame["images"].tolist() == [8, 16, 32, 64, 128, 250]
     assert frame["spearman"].is_monotonic_increasing
@@ -90,9 +90,9 @@ def test_columns_may_stand_for_blocks_of_images():
     assert frame["spearman"].iloc[-1] == split_half(values, 10, np.random.default_rng(1)).mean
 
 
-def test_subsets_that_rank_nothing_are_left_out():
+def test_constant_subsets_are_omitted():
     values = np.zeros((20, 32))
-    values[:, :3] = np.arange(20)[:, None]  # most images are answered alike by all architectures
+    values[:, :3] = np.arange(20)[:, None]  # all architectures agree on most images
     frame = reliability_curve(values, np.random.default_rng(4), splits=1)
     assert frame["images"].tolist() == [16]
     with pytest.raises(InvalidInputError, match="all 20 means over 16 columns are equal"):
@@ -111,7 +111,7 @@ def test_the_number_of_images_for_a_precision_is_found(precision):
     assert split_half(values, found.images - 1, np.random.default_rng(1)).mean < precision
 
 
-def test_the_number_of_images_is_extrapolated_where_half_does_not_suffice():
+def test_the_number_of_images_is_extrapolated_if_half_is_not_enough():
     values = measurements(2000, 200, noise=6)
     found = images_needed(values, 0.9, np.random.default_rng(1))
     assert found.extrapolated
@@ -122,18 +122,18 @@ def test_the_number_of_images_is_extrapolated_where_half_does_not_suffice():
     assert blocks.images == pytest.approx(25 * found.images, abs=25)
 
 
-def test_nothing_is_extrapolated_from_chance():
+def test_chance_level_reliability_is_not_extrapolated():
     values = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
     with pytest.raises(InvalidInputError, match="no better than by chance"):
         images_needed(values, 0.9, np.random.default_rng(0))
 
 
-def test_one_image_may_suffice():
+def test_one_image_may_be_enough():
     values = np.repeat(np.arange(10.0)[:, None], 50, axis=1)
     assert images_needed(values, 0.99, np.random.default_rng(0)) == (1, pytest.approx(1), False)
 
 
-def test_spearman_brown():
+def test_the_spearman_brown_formula():
     assert spearman_brown(0.5, 2) == pytest.approx(2 / 3)
     assert spearman_brown(0.7, 1) == 0.7
     assert spearman_brown(-0.02, 60) == 0  # the formula would give 6.7

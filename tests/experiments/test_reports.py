@@ -1,4 +1,4 @@
-"""Figures and reports: what is drawn is what was recorded, and predictions are called predictions."""
+"""Figures and reports: drawn values equal the record, and predictions are marked."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ def texts(figure: Figure) -> str:
     return "\n".join(item.get_text() for item in figure.findobj(Text))
 
 
-def test_several_seeds_are_runs_of_their_own_with_mean_and_spread_drawn(runs):
+def test_several_seeds_are_separate_runs_drawn_as_mean_and_spread(runs):
     assert [run.config["seed"] for run in runs] == [0, 1, 2]
     assert len({str(run.lines) for run in runs}) == 3
     group = runs[0].folder.parent
@@ -50,7 +50,7 @@ def test_several_seeds_are_runs_of_their_own_with_mean_and_spread_drawn(runs):
     assert frame.index.tolist() == [0, 1, 2]
 
 
-def test_a_group_of_seeds_that_was_stopped_goes_on(runs, tmp_path):
+def test_a_stopped_group_of_seeds_can_be_resumed(runs, tmp_path):
     group = shutil.copytree(runs[0].folder.parent, tmp_path / "group")
     shutil.rmtree(group / "seed-2")
     (group / "seed-1" / "summary.json").unlink()
@@ -60,7 +60,7 @@ def test_a_group_of_seeds_that_was_stopped_goes_on(runs, tmp_path):
     ]
 
 
-def test_the_drawn_curves_are_the_recorded_numbers(runs):
+def test_the_drawn_curves_equal_the_recorded_numbers(runs):
     frame = anytime_regret([runs[0].metrics])
     upper, lower = Figure().subplots(2)
     assert draw_anytime_regret(frame, upper, "darts") is upper
@@ -86,7 +86,7 @@ def test_a_constant_regret_of_zero_is_above_the_frame(runs):
     assert axes.get_ylim()[0] < 0 < axes.get_ylim()[1]
 
 
-def test_the_mean_regret_of_the_space_is_a_line_in_the_row_of_the_regrets(runs):
+def test_the_mean_regret_of_the_space_is_a_line_in_the_regret_row(runs):
     table = nb.load_table()
     upper, lower = regret_figure(runs[:1], [runs[0].metrics], table).axes
     (mean,) = [line for line in upper.get_lines() if line.get_label().startswith("mean over the space (")]
@@ -96,17 +96,17 @@ def test_the_mean_regret_of_the_space_is_a_line_in_the_row_of_the_regrets(runs):
     assert lower.get_ylabel().startswith("one-shot")
 
 
-def test_a_figure_says_its_scale_its_table_and_what_is_predicted(runs):
+def test_a_figure_states_its_scale_its_table_and_what_is_predicted(runs):
     table, table_id = nb.load_table(), runs[0].config["table_id"]
-    said = texts(regret_figure(runs[:1], [runs[0].metrics], table))
+    captions = texts(regret_figure(runs[:1], [runs[0].metrics], table))
     for words in ("quick scale: 2 channels × 1 cell,", "40 + 40 images of cifar10-sample", table_id, "seed 0"):
-        assert words in said
-    assert "test regret (predicted)" in said
-    assert "measured)" not in said.replace("not measurements", "").split("validation regret")[0]
+        assert words in captions
+    assert "test regret (predicted)" in captions
+    assert "measured)" not in captions.replace("not measurements", "").split("validation regret")[0]
     assert "3 seeds, mean ± standard deviation" in texts(regret_figure(runs, [run.metrics for run in runs], table))
 
 
-def test_a_figure_of_searches_that_stopped_early_says_where_it_ends(runs):
+def test_a_figure_of_early_stopped_searches_states_where_they_end(runs):
     frames = [run.metrics for run in runs]
     last = frames[0]["epoch"].max()
     assert "only up to epoch" not in texts(regret_figure(runs, frames, nb.load_table()))
@@ -114,14 +114,14 @@ def test_a_figure_of_searches_that_stopped_early_says_where_it_ends(runs):
     assert f"only up to epoch {last - 1}, where the first" in texts(regret_figure(runs, frames, nb.load_table()))
 
 
-def test_a_figure_of_unfinished_searches_does_not_say_that_one_ended(runs, tmp_path):
+def test_a_figure_of_unfinished_searches_does_not_report_an_early_stop(runs, tmp_path):
     some = [runs[0], nb.load_run(unfinished_copy(runs[1], tmp_path / "run", 2))]
-    said = texts(regret_figure(some, [run.metrics for run in some], nb.load_table(), "4 of 6 seeds have not begun"))
-    assert "only up to epoch 1, as some are unfinished" in said
-    assert "deviation; 4 of 6 seeds have not begun" in said
+    captions = texts(regret_figure(some, [run.metrics for run in some], nb.load_table(), "4 of 6 seeds have not begun"))
+    assert "only up to epoch 1, as some are unfinished" in captions
+    assert "deviation; 4 of 6 seeds have not begun" in captions
 
 
-def test_a_search_that_ends_while_it_is_reported_is_reported_as_unfinished(runs, tmp_path):
+def test_a_search_that_finishes_during_a_report_is_reported_as_unfinished(runs, tmp_path):
     folder = unfinished_copy(runs[0], tmp_path / "run", 2)
     run = nb.load_run(folder)
     assert len(run.lines) == 2
@@ -131,7 +131,7 @@ def test_a_search_that_ends_while_it_is_reported_is_reported_as_unfinished(runs,
     assert (summary["searched_epochs"], summary["unfinished"]) == (1, "Not finished: epoch 1 of 2.")
 
 
-def test_a_search_may_end_while_its_lines_are_read(runs, tmp_path, monkeypatch):
+def test_a_search_may_finish_while_its_lines_are_read(runs, tmp_path, monkeypatch):
     folder = unfinished_copy(runs[0], tmp_path / "run", 2)
 
     def end_afterwards(path, real=nb.Run.read_lines):
@@ -143,7 +143,7 @@ def test_a_search_may_end_while_its_lines_are_read(runs, tmp_path, monkeypatch):
     assert len(nb.load_run(folder).lines) == 2
 
 
-def test_a_run_is_scored_again_on_another_table_without_touching_it(runs, measured_table, tmp_path):
+def test_a_run_is_rescored_on_another_table_without_changing_it(runs, measured_table, tmp_path):
     run = runs[0]
     before = {path.name: path.read_bytes() for path in run.folder.iterdir() if path.is_file()}
     frame = rescore(run, measured_table)
@@ -165,7 +165,7 @@ def test_a_report_never_overwrites_a_run(runs, measured_table):
 
 
 def unfinished_copy(run: nb.Run, out: Path, lines: int) -> Path:
-    """A copy of a search that has recorded only some lines."""
+    """A copy of a search with only its first lines recorded."""
     shutil.copytree(run.folder, out)
     (out / "summary.json").unlink()
     recorded = (out / "metrics.jsonl").read_text().splitlines(keepends=True)
@@ -173,7 +173,7 @@ def unfinished_copy(run: nb.Run, out: Path, lines: int) -> Path:
     return out
 
 
-def test_an_unfinished_search_is_reported_as_far_as_it_is_recorded(runs, tmp_path, capsys):
+def test_an_unfinished_search_is_reported_up_to_its_last_record(runs, tmp_path, capsys):
     folder = unfinished_copy(runs[0], tmp_path / "run", 2)
     cli.main(["report", str(folder), "--out", str(tmp_path / "report")])
     assert "Not finished: epoch 1 of 2." in capsys.readouterr().out
@@ -184,7 +184,7 @@ def test_an_unfinished_search_is_reported_as_far_as_it_is_recorded(runs, tmp_pat
     assert "seed 0, unfinished: epoch 1 of 2" in texts(regret_figure([run], [run.metrics], nb.load_table()))
 
 
-def test_a_search_without_an_epoch_is_not_reported(runs, tmp_path, capsys):
+def test_a_search_without_epochs_is_refused_by_report(runs, tmp_path, capsys):
     folder = unfinished_copy(runs[0], tmp_path / "run", 0)
     with pytest.raises(SystemExit):
         cli.main(["report", str(folder), "--out", str(tmp_path / "report")])
@@ -192,16 +192,16 @@ def test_a_search_without_an_epoch_is_not_reported(runs, tmp_path, capsys):
     assert not (tmp_path / "report").exists()
 
 
-def test_an_unfinished_group_is_reported_without_the_seeds_that_have_not_begun(runs, tmp_path, capsys):
+def test_an_unfinished_group_is_reported_without_unstarted_seeds(runs, tmp_path, capsys):
     group = shutil.copytree(runs[0].folder.parent, tmp_path / "group")
     for seed in (1, 2):
         shutil.rmtree(group / f"seed-{seed}")
     unfinished_copy(runs[1], group / "seed-1", 2)
     cli.main(["report", str(group), "--out", str(tmp_path / "report")])
-    said = capsys.readouterr().out
-    assert said.count("final architecture") == 2
-    assert said.count("Not finished: epoch 1 of 2.") == 1
-    assert "Not finished: 1 of 3 seeds has not begun." in said
+    output = capsys.readouterr().out
+    assert output.count("final architecture") == 2
+    assert output.count("Not finished: epoch 1 of 2.") == 1
+    assert "Not finished: 1 of 3 seeds has not begun." in output
     assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png"}
 
 
@@ -220,26 +220,26 @@ def test_a_report_keeps_every_digit(runs, tmp_path):
         ({"seeds": [0, 1], "epochs": 0}, "epochs must be between 1 and 1,000,000"),
     ],
 )
-def test_a_mistake_with_several_seeds_leaves_nothing_in_the_way(tmp_path, arguments, sentence):
+def test_a_mistake_with_several_seeds_leaves_no_folder(tmp_path, arguments, sentence):
     with pytest.raises(nb.UserError, match=sentence):
         search_seeds(**{**TINY, "console": Console(quiet=True), "out": tmp_path / "group", **arguments})
     assert not (tmp_path / "group").exists()
 
 
-def test_a_group_of_seeds_grows(runs, tmp_path):
+def test_a_group_of_seeds_can_be_extended(runs, tmp_path):
     group = shutil.copytree(runs[0].folder.parent, tmp_path / "group")
     grown = search_seeds([], resume=group, epochs=3, console=Console(quiet=True))
     assert [run.config["epochs"] for run in grown] == [3, 3, 3]
 
 
-def test_no_run_and_unfinished_runs_are_refused(runs, tmp_path):
+def test_missing_and_unfinished_runs_are_refused(runs, tmp_path):
     with pytest.raises(nb.InvalidInputError, match="is not a run folder"):
         nb.load_run(tmp_path)
     with pytest.raises(nb.InvalidInputError, match="no run is given"):
         anytime_regret([])
 
 
-def test_an_architecture_that_the_table_lacks_is_refused(runs, measured_table, tmp_path):
+def test_an_architecture_missing_from_the_table_is_refused(runs, measured_table, tmp_path):
     other = nb.search(out=tmp_path / "s2", console=Console(quiet=True), **{**TINY, "space": "s2", "epochs": 1})
     with pytest.raises(nb.OutOfDomainError, match="has no cell"):
         rescore(other, measured_table)

@@ -1,4 +1,4 @@
-"""`nb1shot1 report` where only the core is installed: studies and rankings may come from another machine."""
+"""`nb1shot1 report` with only core dependencies: studies and rankings may come from another machine."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The paper's figures as data, the plan of their searches, how long they take, and what is drawn."""
+"""The paper's figures as data: planned searches, durations and drawn curves."""
 
 import io
 from unittest.mock import Mock
@@ -47,7 +47,7 @@ def values(name: str, option: str) -> set:
     return {setting[option] for setting in settings(name)}
 
 
-def test_every_figure_has_the_papers_panels_curves_epochs_and_searches(tmp_path):
+def test_every_figure_has_the_panels_curves_epochs_and_searches_of_the_paper(tmp_path):
     assert list(FIGURES) == list(PAPER)
     for name, (panels, curves, epochs, searches) in PAPER.items():
         figure = FIGURES[name]
@@ -58,7 +58,7 @@ def test_every_figure_has_the_papers_panels_curves_epochs_and_searches(tmp_path)
         assert len({str(sorted(setting.items())) for setting in settings(name)}) == curves * panels
 
 
-def test_every_figure_compares_what_the_paper_compares():
+def test_every_figure_compares_the_same_settings_as_the_paper():
     five = {"darts", "gdas", "pc-darts", "enas", "random-ws"}
     gradient = {"darts", "gdas", "pc-darts"}
     all_spaces = {"s1", "s2", "s3"}
@@ -80,14 +80,14 @@ def test_every_figure_compares_what_the_paper_compares():
 @pytest.mark.parametrize("preset", ["corrected", "original"])
 @pytest.mark.parametrize("name", ["figure9", "figure10", "figure11"])
 def test_cutout_has_its_published_constant_probability(name, preset, tmp_path):
-    """Published, no schedule of cutout ever takes effect (DARTS), or there is none (GDAS, PC-DARTS)."""
+    """In the published code, the cutout schedule has no effect (DARTS) or is missing (GDAS, PC-DARTS)."""
     for job in jobs_of(get_figure(name), "quick", tmp_path, {"preset": preset, "channels": 4, "cells": 1}, [0]):
         state = begin(search_options(job.options))
         probabilities = {state.augmentation(epoch).cutout_probability for epoch in range(1, job.epochs + 1)}
         assert probabilities == {1.0 if job.curve == "cutout" else 0.0}
 
 
-def test_a_folder_from_before_an_option_existed_goes_on_unless_the_figure_sets_it(tmp_path, monkeypatch):
+def test_a_folder_older_than_an_option_can_be_continued_unless_the_figure_sets_it(tmp_path, monkeypatch):
     both = jobs_of(get_figure("figure9", ["darts"]), "quick", tmp_path, {}, [0])
     for job in both:
         older = {name: value for name, value in job.options.items() if name != "cutout_schedule"}
@@ -101,7 +101,7 @@ def test_a_folder_from_before_an_option_existed_goes_on_unless_the_figure_sets_i
         check_recorded([with_cutout], {})
 
 
-def test_the_full_scale_is_the_papers_setting(tmp_path):
+def test_the_full_scale_uses_the_settings_of_the_paper(tmp_path):
     jobs = jobs_of(get_figure("figure2", ["darts"]), "full", tmp_path, {})
     assert len(jobs) == 18
     assert {job.options["seed"] for job in jobs} == set(range(6))
@@ -111,8 +111,8 @@ def test_the_full_scale_is_the_papers_setting(tmp_path):
         assert {name: job.options[name] for name in wanted} == wanted
 
 
-def test_at_full_scale_every_method_has_its_own_defaults(tmp_path):
-    """Batches of 96, but 64 for the methods that sample; 1,000 candidates of random search (appendix C)."""
+def test_at_full_scale_every_method_uses_its_defaults(tmp_path):
+    """Batch size 96, or 64 for sampling methods; 1,000 candidates of random search (appendix C)."""
     found = {job.curve: job.options for job in jobs_of(get_figure("figure2", ["s1"]), "full", tmp_path, {}, [0])}
     assert {name: options["batch_size"] for name, options in found.items()} == {
         "darts": 96,
@@ -145,7 +145,7 @@ def test_the_first_seeds_of_all_curves_come_first(tmp_path):
     assert jobs[1].folder == tmp_path / "darts" / "cutout" / "seed-0"
 
 
-def test_what_is_given_wins_over_the_figure(tmp_path):
+def test_given_options_override_the_figure(tmp_path):
     given = {"epochs": 3, "precision": "bfloat16"}
     for job in jobs_of(get_figure("figure8", ["first-order"]), "quick", tmp_path, given, seeds=[7]):
         assert (job.epochs, job.options["precision"], job.options["seed"]) == (3, "bfloat16", 7)
@@ -162,7 +162,7 @@ def test_what_is_given_wins_over_the_figure(tmp_path):
         (("*",), 15),
     ],
 )
-def test_a_part_of_a_figure_is_panels_or_curves(only, left):
+def test_a_part_of_a_figure_consists_of_panels_or_curves(only, left):
     assert len(get_figure("figure2", only).pairs()) == left
 
 
@@ -189,7 +189,7 @@ def test_a_part_of_a_figure_is_panels_or_curves(only, left):
         (["figure9", "--scale", "quick", "--images", "nowhere.npz"], "the image file 'nowhere.npz' is missing"),
     ],
 )
-def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
+def test_bad_input_is_reported_in_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stopped:
         cli.main(["reproduce", *arguments])
@@ -201,7 +201,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, cap
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_the_folders_place_is_refused(tmp_path):
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(nb.InvalidInputError, match="taken is a file: choose another out="):
         reproduce_figure("figure9", scale="quick", out=tmp_path / "taken")
@@ -209,7 +209,7 @@ def test_a_file_in_the_folders_place_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("seeds", [[], [0, 0]])
-def test_seeds_are_some_and_distinct(tmp_path, seeds):
+def test_seeds_must_be_non_empty_and_distinct(tmp_path, seeds):
     with pytest.raises(nb.InvalidInputError, match="give distinct seeds"):
         reproduce_figure("figure9", scale="quick", out=tmp_path / "new", seeds=seeds)
     assert list(tmp_path.iterdir()) == []
@@ -235,12 +235,12 @@ def test_the_help_names_the_figure_in_words(capsys):
     assert "list the figures" in said
 
 
-def test_known_and_other_figures_are_all_of_the_paper():
+def test_reproducible_and_other_figures_cover_the_paper():
     drawn = [int(name.removeprefix("figure")) for name in KINDS if name.startswith("figure")]
     assert sorted([*OTHER_FIGURES, *drawn]) == list(range(1, 18))
 
 
-def test_a_part_has_files_of_its_own():
+def test_a_part_has_its_own_files():
     assert stem("figure2", ()) == "figure2"
     names = [("s1",), ("s1", "gdas"), ("s1/gdas",), ("s1/*darts",), ("s1/gdas",) * 30, ("s1/gdas",) * 31]
     stems = [stem("figure2", only) for only in names]
@@ -249,7 +249,7 @@ def test_a_part_has_files_of_its_own():
     assert all(len(each) < 100 and "/" not in each and "*" not in each for each in stems)
 
 
-def test_the_page_names_every_figure_with_its_epochs_and_searches():
+def test_the_page_lists_every_figure_with_its_epochs_and_searches():
     page = (CHECKOUT / "docs" / "reproduce.md").read_text()
     rows = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("|")]
     numbers = {row[0]: [int(number) for number in row[3:]] for row in rows if row[0] in FIGURES}
@@ -260,7 +260,7 @@ def test_the_page_names_every_figure_with_its_epochs_and_searches():
     assert numbers == wanted
 
 
-def test_a_dry_run_says_how_long_and_writes_nothing(tmp_path, monkeypatch, capsys):
+def test_a_dry_run_reports_the_duration_and_writes_nothing(tmp_path, monkeypatch, capsys):
     shrink(monkeypatch)
     reproduce(tmp_path / "figure", "--dry-run")
     said = capsys.readouterr().out
@@ -272,15 +272,15 @@ def test_a_dry_run_says_how_long_and_writes_nothing(tmp_path, monkeypatch, capsy
     assert not (tmp_path / "figure").exists()
 
 
-def test_the_time_of_several_workers_is_that_of_the_last_to_end():
+def test_the_time_of_several_workers_ends_with_the_last():
     assert makespan([3, 3, 3], 1) == 9
     assert makespan([3, 3, 3], 2) == 6
     assert makespan([1, 5, 1, 1], 2) == 5
     assert makespan([2], 4) == 2
 
 
-def test_the_estimate_is_corrected_by_how_long_the_work_took(tmp_path, monkeypatch):
-    """Two workers, 4 searches of 2 epochs, 10 s an epoch expected and 5 s to start: 50 s; in truth twice as long."""
+def test_the_estimate_is_corrected_by_measured_durations(tmp_path, monkeypatch):
+    """Two workers, 4 searches of 2 epochs, expected 10 s per epoch and 5 s to start: 50 s; in fact twice as long."""
     shrink(monkeypatch)
     clock, said = [100.0], io.StringIO()
     monkeypatch.setattr(screen.time, "monotonic", lambda: clock[0])

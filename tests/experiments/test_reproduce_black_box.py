@@ -1,4 +1,4 @@
-"""The figures of black-box optimizers: their plans, and small studies from the command to the drawn numbers."""
+"""Figures of black-box optimizers: plans, and small studies from the command to the drawn numbers."""
 
 import dataclasses
 import io
@@ -61,12 +61,12 @@ def all_text(canvas: Figure) -> str:
 
 
 def with_curves(one: DrawnStudy, names: Sequence[str]) -> list[DrawnStudy]:
-    """One study as the results of several optimizers."""
+    """Use one study as the result of several optimizers."""
     return [DrawnStudy(one.panel, Curve(name, name, {"optimizer": name}), one.study) for name in names]
 
 
 def check_rows(results: BlackBoxResults, counts: Sequence[int], bands: Sequence[int] = (0, 0)) -> None:
-    """Check the number of curves and of bands in each row, and that methods have their colours."""
+    """Check the numbers of curves and bands in each row and the colours of methods."""
     canvas = results.draw()
     columns, names = len(canvas.axes) // len(counts), iter(drawn.curve.key for drawn in results.found)
     for row, (count, shaded) in enumerate(zip(counts, bands, strict=True)):
@@ -81,7 +81,7 @@ def study(out: Path, name: str) -> nb.BlackBoxStudy:
     return nb.BlackBoxStudy.open(out / name / "seed-0")
 
 
-def test_figure_7_has_every_registered_optimizer_with_the_papers_clock(tmp_path):
+def test_figure_7_has_every_registered_optimizer_with_the_clock_of_the_paper(tmp_path):
     jobs = planned("nas101-figure7", tmp_path)
     assert [job.curve for job in jobs] == ALL
     assert [options(jobs, name) for name in ("space", "seconds", "repeats")] == [{"nb101"}, {1e7}, {500}]
@@ -103,7 +103,7 @@ def test_figure_8_has_the_same_curves_on_both_spaces(tmp_path):
     assert options(planned("nas101-figure8", tmp_path, scale="quick"), "space") == {"s1", "s3"}
 
 
-def test_nasbench_201_is_searched_on_cifar10_and_nats_bench_on_each_data_set(tmp_path):
+def test_nasbench_201_figures_use_cifar10_and_nats_bench_figures_every_data_set(tmp_path):
     usual = [name for name in ALL if name in ("random", "regularized-evolution", "reinforce", "bohb")]
     jobs = planned("nas201-figure6", tmp_path)
     assert [job.curve for job in jobs] == usual
@@ -141,7 +141,7 @@ def test_nasbench_201_is_searched_on_cifar10_and_nats_bench_on_each_data_set(tmp
         (["figure5", "--join", "nowhere"], "nowhere"),
     ],
 )
-def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
+def test_bad_input_is_reported_in_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stopped:
         cli.main(["reproduce", *arguments])
@@ -151,7 +151,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(tmp_path, monkeypatch, cap
     assert list(tmp_path.iterdir()) == []
 
 
-def test_figure_7_draws_what_its_studies_found_and_searches_once(tmp_path, here, monkeypatch):
+def test_figure_7_draws_the_results_of_its_studies_and_searches_once(tmp_path, here, monkeypatch):
     given = {"scale": "quick", "only": ["random", "local-search"], "repeats": 3, "seconds": 2e4}
     frame, said = drawn("nas101-figure7", tmp_path, **given)
     assert "2 studies of 3 searches" in said and "mean test regret" in said
@@ -187,7 +187,7 @@ def test_a_stopped_figure_continues_to_the_same_record(tmp_path, here):
     assert again.equals(frame) and "1 study in" in said
 
 
-def test_nasbench_201_figure_6_shows_all_data_sets_beside_table_5(tmp_path, here):
+def test_nasbench_201_figure_6_shows_all_data_sets_next_to_table_5(tmp_path, here):
     frame, said = drawn("nas201-figure6", tmp_path, only=["random", "reinforce"], repeats=3, seconds=3000.0)
     table, beside = nb.load_table("nb201"), pandas.read_csv(tmp_path / "nas201-figure6-random+reinforce-table5.csv")
     for curve in ("random", "reinforce"):
@@ -207,7 +207,7 @@ def test_nasbench_201_figure_6_shows_all_data_sets_beside_table_5(tmp_path, here
     check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL[:6])), [3, 3])
 
 
-def test_nats_figure_6_searches_each_data_set_on_its_own(tmp_path, here):
+def test_nats_figure_6_searches_each_data_set_separately(tmp_path, here):
     frame, said = drawn("nats-figure6", tmp_path, only=["*/random"], repeats=2, seconds=4000.0)
     assert set(frame["panel"]) == {"cifar10", "cifar100", "ImageNet16-120"} and "final test accuracy" in said
     for panel, own in frame.groupby("panel"):
@@ -247,7 +247,7 @@ def test_a_figure_with_other_options_is_refused(tmp_path, here):
     check_recorded(jobs, {})
 
 
-def test_black_box_studies_join_the_figures_of_tuned_optimizers(tmp_path):
+def test_black_box_studies_are_added_to_figures_of_tuned_optimizers(tmp_path):
     pytest.importorskip("hpbandster", reason="hpbandster is not installed")
     quiet = {"repeats": 3, "evaluations": 4, "console": Console(quiet=True)}
     joined = [
@@ -260,7 +260,7 @@ def test_black_box_studies_join_the_figures_of_tuned_optimizers(tmp_path):
     tune(out=job.folder, **job.options)
     results = figure.results([job], nb.load_table())
     frame = results.as_table()
-    assert list(dict.fromkeys(frame["curve"])) == ["gdas", "random"]  # s2 has no panel here
+    assert list(dict.fromkeys(frame["curve"])) == ["gdas", "random"]  # this figure has no panel for s2
     own, made = frame[frame["curve"] == "random"], nb.BlackBoxStudy.open(joined[0])
     values = values_at(made.trajectory, own["seconds"])
     assert np.allclose(own["test_regret_mean"], values.mean(axis=0))

@@ -35,10 +35,10 @@ def run(out, *more):
     cli.main([*ARGUMENTS, "--out", str(out), *more])
 
 
-def test_the_figure_from_its_searches_to_its_picture(tiny, monkeypatch, capsys):
+def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         fork_jobs(patch)
-        run(tiny, "--seeds", "0")  # in a process of its own
+        run(tiny, "--seeds", "0")  # in a separate process
     run_jobs_here(monkeypatch)
     run(tiny)
     frame = pandas.read_csv(tiny / f"{STEM}.csv")
@@ -71,14 +71,14 @@ def test_the_figure_from_its_searches_to_its_picture(tiny, monkeypatch, capsys):
     run(tiny)
     printed = capsys.readouterr().out
     assert "1 is finished" in printed
-    assert "2 searched or ranked epochs to go" in printed  # they are ranked; the search is finished
+    assert "2 searched or ranked epochs to go" in printed  # both are ranked; the search is finished
     assert (tiny / f"{STEM}.csv").read_bytes() == before
     with pytest.raises(SystemExit):
         run(tiny, "--precision", "bfloat16")
     assert "was made with --precision float32, but the figure needs bfloat16" in capsys.readouterr().err
 
 
-def test_a_dry_run_counts_searched_and_ranked_epochs_apart(tiny, capsys):
+def test_a_dry_run_counts_searched_and_ranked_epochs_separately(tiny, capsys):
     run(tiny, "--dry-run")
     printed = capsys.readouterr().out
     assert "s1/darts × 2 seeds: 2 searched and 2 ranked epochs, less than a minute each\n" in printed
@@ -96,7 +96,7 @@ def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path)
         assert (job.units, job.units_done(), job.name) == (55, 0, f"{job.panel}/{job.curve}/seed-0")
 
 
-def test_too_few_images_are_told_before_anything_is_searched(tmp_path, capsys, monkeypatch):
+def test_too_few_images_are_reported_before_any_search(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(ranking_jobs.RANKING, "full", {"architectures": "all", "images": "2000"})
     out = tmp_path / "figure"
     with pytest.raises(SystemExit):
@@ -110,12 +110,12 @@ def test_too_few_images_are_told_before_anything_is_searched(tmp_path, capsys, m
     assert not out.exists()
 
 
-def test_the_same_options_another_table_and_another_place_keep_the_figure(tiny, monkeypatch, capsys):
+def test_another_table_or_location_keeps_the_finished_figure(tiny, monkeypatch, capsys):
     run_jobs_here(monkeypatch)
     once = ("--seeds", "0", "--device", "auto", "--table", "embedded")
     run(tiny, *once)
-    run(tiny, *once)  # "auto" is what was recorded as "cpu"
-    run(tiny, "--seeds", "0", "--table", "nb101-sample", "--dry-run")  # finished rankings are scored anew
+    run(tiny, *once)  # "auto" was recorded as "cpu"
+    run(tiny, "--seeds", "0", "--table", "nb101-sample", "--dry-run")  # finished rankings are rescored
     assert capsys.readouterr().out.count("1 is finished") == 2
     moved = tiny.rename(tiny.with_name("moved"))
     (moved / f"{STEM}.png").unlink()
@@ -123,7 +123,7 @@ def test_the_same_options_another_table_and_another_place_keep_the_figure(tiny, 
     assert (moved / f"{STEM}.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_ranking_takes_no_more_images_than_its_search_has(tmp_path):
+def test_a_ranking_uses_no_more_images_than_its_search(tmp_path):
     options = {"images": "cifar10-sample", "images_per_half": 120}
     job, *_ = jobs_of(RANKING_FIGURES["figure3"], "quick", tmp_path, options, [0], resolve_options)
     assert job.options["ranking"]["images"] == "120"

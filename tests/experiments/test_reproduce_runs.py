@@ -1,4 +1,4 @@
-"""A figure from the command line to its picture: processes, kills, failures, and going on."""
+"""A figure from the command line to its picture: processes, kills, failures and resuming."""
 
 import shutil
 import signal
@@ -33,7 +33,7 @@ def finished(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         shrink(patch)
         fork_jobs(patch)
-        reproduce(out, *EPOCHS, "--only", ONLY[1], "--seeds", "1")  # in a process of its own
+        reproduce(out, *EPOCHS, "--only", ONLY[1], "--seeds", "1")  # in a separate process
         run_jobs_here(patch)
         reproduce(out, *EPOCHS)
     return out
@@ -51,7 +51,7 @@ def here(monkeypatch) -> None:
 
 @pytest.fixture
 def no_process(monkeypatch) -> None:
-    """Let no search be started."""
+    """Fail if a search is started."""
 
     def refuse(self, job):
         raise AssertionError(f"{job.name} was started")
@@ -65,12 +65,12 @@ def without_seconds(run: nb.Run) -> list[dict]:
 
 
 def searched(out: Path) -> dict[str, list[dict]]:
-    """Every line of every search but for its seconds, by the search's name."""
+    """All recorded lines without times, by name of the search."""
     return {name: without_seconds(nb.load_run(out / name)) for name in JOBS}
 
 
-def with_the_first_to_do(finished: Path, out: Path) -> Path:
-    """The figure as it was when the searches of its first seed had not begun."""
+def without_first_seed(finished: Path, out: Path) -> Path:
+    """The figure before the searches of its first seed started."""
     shutil.copytree(finished, out)
     for name in JOBS[:2]:
         shutil.rmtree(out / name)
@@ -83,8 +83,8 @@ def all_files(out: Path) -> dict[Path, bytes]:
     return {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
-def test_each_search_is_the_one_that_the_same_options_give_alone(finished, tmp_path):
-    """So it depends neither on the number of workers nor on the process that it ran in."""
+def test_each_search_equals_a_separate_search_with_its_options(finished, tmp_path):
+    """Results depend neither on the number of workers nor on the process."""
     options = {**TINY, "optimizer": "darts", "space": "s1", "epochs": 3, "seed": 1, "weight_decay": 81e-4}
     alone = nb.search(out=tmp_path / "run", threads=1, console=Console(quiet=True), **options)
     there = nb.load_run(finished / JOBS[3])
@@ -106,7 +106,7 @@ def test_the_csv_has_mean_and_spread_of_the_runs_for_every_epoch(finished):
         assert (own["seeds"] == 2).all()
 
 
-def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny):
+def test_the_picture_shows_the_means_and_states_their_fidelity(finished, tiny):
     figure, table = get_figure("figure12", ONLY), nb.load_table()
     jobs = jobs_of(figure, "quick", finished, {"epochs": 3})
     found = results(figure, jobs, table)
@@ -136,7 +136,7 @@ def test_the_picture_shows_the_means_and_says_what_they_are_worth(finished, tiny
         assert words in said
 
 
-def test_the_same_command_again_searches_nothing_and_draws_the_same(finished, tiny, no_process, capsys):
+def test_repeating_the_command_searches_nothing_and_draws_the_same_figure(finished, tiny, no_process, capsys):
     before = all_files(finished)
     reproduce(finished, *EPOCHS)
     said = capsys.readouterr().out
@@ -184,7 +184,7 @@ def test_searches_with_other_options_are_refused(finished, tiny, no_process, cap
 
 
 @pytest.mark.parametrize("left", [0, 2])
-def test_a_finished_search_that_lost_epochs_is_refused(finished, tiny, no_process, tmp_path, capsys, left):
+def test_a_finished_search_with_missing_epochs_is_refused(finished, tiny, no_process, tmp_path, capsys, left):
     out = shutil.copytree(finished, tmp_path / "figure")
     metrics = out / JOBS[1] / "metrics.jsonl"
     lines = metrics.read_text().splitlines(keepends=True)
@@ -197,14 +197,14 @@ def test_a_finished_search_that_lost_epochs_is_refused(finished, tiny, no_proces
     assert (said.err.count("\n"), said.out) == (1, "")
 
 
-def test_a_removed_folder_is_searched_anew_without_the_other_searches(finished, tiny, here, tmp_path):
+def test_only_the_search_with_a_removed_folder_is_repeated(finished, tiny, here, tmp_path):
     out = shutil.copytree(finished, tmp_path / "figure")
     shutil.rmtree(out / JOBS[1])
     reproduce(out, *EPOCHS)
     assert searched(out) == searched(finished)
 
 
-def test_one_seed_has_no_spread(finished, tiny, no_process, tmp_path, capsys):
+def test_a_single_seed_has_no_spread(finished, tiny, no_process, tmp_path, capsys):
     out = shutil.copytree(finished, tmp_path / "figure")
     reproduce(out, *EPOCHS, "--seeds", "1")
     frame = pandas.read_csv(out / f"{STEM}.csv")
@@ -215,7 +215,7 @@ def test_one_seed_has_no_spread(finished, tiny, no_process, tmp_path, capsys):
     assert "%" in said
 
 
-def test_another_figures_folder_is_refused(finished, no_process, capsys):
+def test_the_folder_of_another_figure_is_refused(finished, no_process, capsys):
     before = all_files(finished)
     with pytest.raises(SystemExit) as stopped:
         cli.main(["reproduce", "figure10", "--scale", "quick", "--out", str(finished)])
@@ -226,7 +226,7 @@ def test_another_figures_folder_is_refused(finished, no_process, capsys):
     assert all_files(finished) == before
 
 
-def test_missing_images_are_no_obstacle_to_what_is_finished(finished, tiny, no_process, monkeypatch):
+def test_finished_searches_do_not_need_the_images(finished, tiny, no_process, monkeypatch):
     monkeypatch.setattr("nasbench1shot1.images.image_set.load_images", None)
     monkeypatch.setattr("nasbench1shot1.experiments.reproduction.reproducing.measure", lambda todo: {})
     before = all_files(finished)
@@ -234,17 +234,19 @@ def test_missing_images_are_no_obstacle_to_what_is_finished(finished, tiny, no_p
     assert all_files(finished) == before
 
 
-def test_more_seeds_only_search_what_is_missing(finished, tiny, here, tmp_path, capsys):
+def test_adding_seeds_runs_only_the_missing_searches(finished, tiny, here, tmp_path, capsys):
     out = shutil.copytree(finished, tmp_path / "figure")
     reproduce(out, *EPOCHS, "--seeds", "0-2", "--only", ONLY[0])
     assert "3 searches of 3 epochs; 2 are finished" in capsys.readouterr().out
     assert (pandas.read_csv(out / "figure12-darts-weight-decay-1e-4.csv")["seeds"] == 3).all()
-    for kind in ("csv", "png"):  # of the other part
+    for kind in ("csv", "png"):  # from the other part
         assert (out / f"{STEM}.{kind}").read_bytes() == (finished / f"{STEM}.{kind}").read_bytes()
     assert searched(out) == searched(finished)
 
 
-def test_a_process_that_died_before_its_options_were_recorded_is_no_obstacle(finished, tiny, here, tmp_path):
+def test_leftovers_of_a_process_that_died_before_recording_options_do_not_block_a_figure(
+    finished, tiny, here, tmp_path
+):
     out = shutil.copytree(finished, tmp_path / "figure")
     torso = out / JOBS[0]
     for path in torso.iterdir():
@@ -255,7 +257,7 @@ def test_a_process_that_died_before_its_options_were_recorded_is_no_obstacle(fin
     assert searched(out) == searched(finished)
 
 
-def test_a_folder_that_is_somebody_elses_is_left_alone(tiny, here, tmp_path, capsys):
+def test_an_unrelated_folder_is_left_alone(tiny, here, tmp_path, capsys):
     mine = tmp_path / "figure" / JOBS[0] / "mine.txt"
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
@@ -269,7 +271,7 @@ def test_a_folder_that_is_somebody_elses_is_left_alone(tiny, here, tmp_path, cap
 
 
 def begin(out: Path, *epochs: str) -> WarmProcess:
-    """The command in a process of its own, once two of its searches have recorded epoch 1."""
+    """Start the command in a new process and wait until two searches have recorded epoch 1."""
     process = WarmProcess(FORK_JOBS + DRIVER, *ARGUMENTS, "--out", str(out), *epochs, "--workers", "2")
     while not all(lines_of(out, name) >= 2 for name in JOBS[:2]):
         assert process.poll() is None, process.communicate()
@@ -282,17 +284,17 @@ def lines_of(out: Path, name: str) -> int:
     return metrics.read_bytes().count(b"\n") if metrics.exists() else 0
 
 
-def wait_until_nobody_writes(out: Path) -> None:
-    """The lock of a run's folder is free once its process is gone; without this, resuming could be refused."""
+def wait_until_unlocked(out: Path) -> None:
+    """Wait until the process is gone and its lock is free; otherwise resuming could be refused."""
     for name in JOBS:
         wait_until_free(out / name, 60)
 
 
-def test_killed_with_its_processes_and_gone_on_is_the_unbroken_figure(finished, tiny, tmp_path, monkeypatch):
-    out = with_the_first_to_do(finished, tmp_path / "figure")
+def test_a_killed_and_continued_figure_equals_an_uninterrupted_one(finished, tiny, tmp_path, monkeypatch):
+    out = without_first_seed(finished, tmp_path / "figure")
     with begin(out, *EPOCHS) as process:
         process.send_signal(signal.SIGKILL)
-    wait_until_nobody_writes(out)  # its processes end by themselves: this returns
+    wait_until_unlocked(out)  # its processes end by themselves: this returns
     assert not (out / f"{STEM}.csv").exists()
     run_jobs_here(monkeypatch)
     reproduce(out, *EPOCHS)
@@ -300,8 +302,8 @@ def test_killed_with_its_processes_and_gone_on_is_the_unbroken_figure(finished, 
     assert (out / f"{STEM}.csv").read_bytes() == (finished / f"{STEM}.csv").read_bytes()
 
 
-def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(tiny, no_process, tmp_path, capsys):
-    out, long = tmp_path / "figure", ("--epochs", "400")  # nothing of it ends before it is interrupted
+def test_a_second_command_is_refused_and_ctrl_c_explains_how_to_continue(tiny, no_process, tmp_path, capsys):
+    out, long = tmp_path / "figure", ("--epochs", "400")  # no search finishes before the interruption
     with begin(out, *long) as process:
         with pytest.raises(SystemExit):
             reproduce(out, *long)
@@ -316,8 +318,8 @@ def test_a_second_command_is_refused_and_ctrl_c_says_how_to_go_on(tiny, no_proce
         reproduce(out, *long)
 
 
-def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, tiny, tmp_path, monkeypatch, capsys):
-    out, real = with_the_first_to_do(finished, tmp_path / "figure"), process.start
+def test_a_killed_search_does_not_stop_the_others_and_is_retried(finished, tiny, tmp_path, monkeypatch, capsys):
+    out, real = without_first_seed(finished, tmp_path / "figure"), process.start
 
     def start_and_kill_the_first(job, *args):
         if job.name != JOBS[0]:
@@ -345,7 +347,7 @@ def test_a_killed_search_does_not_stop_the_others_and_is_tried_again(finished, t
     assert searched(out) == searched(finished)
 
 
-def test_a_search_that_cannot_end_is_reported_and_the_rest_is_drawn(tiny, here, tmp_path, monkeypatch, capsys):
+def test_a_search_that_cannot_finish_is_reported_and_the_rest_is_drawn(tiny, here, tmp_path, monkeypatch, capsys):
     curves = (
         Curve("calm", "calm", {"optimizer": "darts"}),
         Curve("wild", "wild", {"optimizer": "darts", "learning_rate": 1e30, "grad_clip": 1e30}),
@@ -365,7 +367,7 @@ def test_a_search_that_cannot_end_is_reported_and_the_rest_is_drawn(tiny, here, 
     assert (out / "figure12.png").exists()
 
 
-def test_a_part_that_is_not_finished_is_named_in_the_caption(finished, tiny, tmp_path):
+def test_an_unfinished_part_is_named_in_the_caption(finished, tiny, tmp_path):
     out = shutil.copytree(finished, tmp_path / "figure")
     shutil.rmtree(out / JOBS[3])
     figure, table = get_figure("figure12", ONLY), nb.load_table()

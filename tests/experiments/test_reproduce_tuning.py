@@ -1,4 +1,4 @@
-"""Figures 5, 14, 15 and 16 and table 2: their plans, and their results on synthetic studies."""
+"""Figures 5, 14, 15 and 16 and table 2: plans, and results of synthetic studies."""
 
 import io
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def planned(
         ("figure16", "cs2", ["darts"]),
     ],
 )
-def test_studies_are_the_papers(name, space, optimizers, tmp_path):
+def test_studies_match_the_paper(name, space, optimizers, tmp_path):
     jobs = planned(name, tmp_path, scale="full")
     assert [job.name for job in jobs[: 3 * len(optimizers)]] == [
         f"{panel}/{optimizer}/seed-0" for panel in ("s1", "s2", "s3") for optimizer in optimizers
@@ -99,7 +99,7 @@ def drawn_text(results):
     return " ".join(text.get_text() for text in results.draw().texts)
 
 
-def test_the_curves_of_a_figure_are_the_averages_of_its_studies(tmp_path):
+def test_the_curves_of_a_figure_are_averages_of_its_studies(tmp_path):
     figure, jobs = (
         open_figure("figure5", ["s1/darts", "s2/gdas"]),
         planned("figure5", tmp_path, only=["s1/darts", "s2/gdas"]),
@@ -125,7 +125,7 @@ def test_the_curves_of_a_figure_are_the_averages_of_its_studies(tmp_path):
     assert "darts" in shown.getvalue() and "%" in shown.getvalue()
 
 
-def test_another_option_than_the_recorded_one_is_refused(tmp_path):
+def test_an_option_that_differs_from_the_record_is_refused(tmp_path):
     (job,) = planned("figure5", tmp_path, only=["s1/gdas"], seeds=[0])
     tune(out=job.folder, **job.options)
     (other,) = planned("figure5", tmp_path, only=["s1/gdas"], seeds=[0], epochs=8)
@@ -148,8 +148,8 @@ def test_figure_16_pools_seeds_and_reports_every_budget(tmp_path):
     assert "search space 1, 1 epoch" in titles and "search space 1, importance" in titles
 
 
-def test_table_2_from_the_command_to_its_numbers(tmp_path, monkeypatch):
-    """Searches are real and tiny; only the study is synthetic."""
+def test_table_2_end_to_end(tmp_path, monkeypatch):
+    """The searches are real but tiny; only the study is synthetic."""
     monkeypatch.setitem(figures.SCALES, "quick", FigureScale(TINY, seeds=(0, 1)))
     scale = FigureScale({**TINY, "eta": 2, "iterations": 3}, seeds=(0, 1))
     monkeypatch.setitem(figures.TUNING_SCALES, "quick", scale)

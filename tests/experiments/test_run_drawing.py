@@ -1,4 +1,4 @@
-"""Drawing the regret of one run of any kind on given axes."""
+"""Drawing the regret of any kind of run on given axes."""
 
 import shutil
 
@@ -20,28 +20,28 @@ def group(tmp_path_factory) -> nb.SearchGroup:
     return nb.load_run(out)
 
 
-def test_a_search_is_drawn_on_given_axes(group):
+def test_a_search_can_be_drawn_on_given_axes(group):
     run = group.runs[0]
     axes = Figure().add_subplot()
     assert nb.draw_regret(run, axes) is axes
     assert np.allclose(axes.get_lines()[0].get_ydata(), 100 * run.metrics["test_regret"])
 
 
-def test_a_folder_is_drawn_on_new_axes(group):
+def test_a_folder_can_be_drawn_on_new_axes(group):
     axes = nb.draw_regret(group.folder)
     mean = np.mean([run.metrics["test_regret"] for run in group.runs], axis=0)
     assert np.allclose(axes.get_lines()[0].get_ydata(), 100 * mean)
     assert len(axes.collections) == 1  # the band
 
 
-def test_a_pair_of_axes_shows_the_one_shot_error_below(group):
+def test_the_second_of_two_axes_shows_the_one_shot_error(group):
     pair = Figure().subplots(2)
     assert nb.draw_regret(group, pair) == list(pair)
     mean = np.mean([run.metrics["one_shot_validation_error"] for run in group.runs], axis=0)
     assert np.allclose(pair[1].get_lines()[0].get_ydata(), 100 * mean)
     assert "epoch" in pair[1].get_xlabel() and not pair[0].get_xlabel()
     low = min(path.vertices[:, 1].min() for path in pair[0].collections[0].get_paths())
-    assert pair[0].get_ylim()[0] < 0 <= low  # a regret of 0 is not on the frame, and no regret is negative
+    assert pair[0].get_ylim()[0] < 0 <= low  # a regret of 0 is not hidden by the frame, and no tick is negative
 
 
 def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
@@ -67,7 +67,7 @@ def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
             nb.draw_cells(*wrong)
 
 
-def test_wrong_axes_are_one_sentence(group):
+def test_wrong_axes_are_reported_in_one_sentence(group):
     run = group.runs[0]
     for draw in (nb.draw_regret, nb.draw_cell, lambda x, ax: nb.compare([x], ax=ax)):
         with pytest.raises(nb.InvalidInputError, match=r"^ax must be matplotlib axes, as .* returns them, not 'x'$"):
@@ -76,7 +76,7 @@ def test_wrong_axes_are_one_sentence(group):
         nb.draw_regret(run, Figure().subplots(3))
 
 
-def test_an_unfinished_search_is_drawn_as_far_as_it_is_recorded(group, tmp_path):
+def test_an_unfinished_search_is_drawn_up_to_its_last_record(group, tmp_path):
     folder = shutil.copytree(group.runs[0].folder, tmp_path / "run")
     (folder / "summary.json").unlink()
     recorded = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
@@ -96,6 +96,6 @@ def test_studies_are_drawn_over_simulated_time(tmp_path):
     assert "simulated time" in nb.draw_regret(write_study(tmp_path / "tuning", iterations=1)).get_xlabel()
 
 
-def test_other_things_are_refused():
+def test_other_objects_are_refused():
     with pytest.raises(nb.InvalidInputError, match="has no regret to draw"):
         nb.draw_regret(3)

@@ -1,4 +1,4 @@
-"""The counts of `nb1shot1 space` against papers.md, section 1.1.3 and N1-N7."""
+"""Counts of `nb1shot1 space`, compared with papers.md, section 1.1.3 and N1-N7."""
 
 from io import StringIO
 
@@ -47,7 +47,7 @@ def counts() -> pd.DataFrame:
     return space_counts()
 
 
-def test_every_count_is_the_known_one(counts: pd.DataFrame) -> None:
+def test_every_count_equals_its_known_value(counts: pd.DataFrame) -> None:
     assert list(counts.columns) == ["s1", "s2", "s3"]
     assert {row: tuple(counts.loc[row]) for row in counts.index} == GOLDEN
 
@@ -86,7 +86,7 @@ def printed(counts: pd.DataFrame) -> str:
     return captured.get()
 
 
-def test_the_screen_shows_counts_beside_the_papers_and_marks_what_differs(counts: pd.DataFrame) -> None:
+def test_the_screen_shows_counts_next_to_the_papers_and_marks_differences(counts: pd.DataFrame) -> None:
     lines = printed(counts).splitlines()
 
     def numbers(rule: str) -> list[list[str]]:
@@ -108,7 +108,7 @@ def test_the_screen_shows_counts_beside_the_papers_and_marks_what_differs(counts
     assert ["s2", "0", "24", "513", "7,236", "0"] in vertices
 
 
-def test_a_space_without_figures_of_a_paper_is_counted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_space_without_published_counts_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = ChoiceBlockSpace("tiny", "tiny-v1", (1, 1))
     monkeypatch.setattr("nasbench1shot1.experiments.spaces.search_space", {"tiny": tiny}.__getitem__)
     counts = space_counts(["tiny"])
@@ -125,7 +125,7 @@ def test_other_spaces_and_unknown_names_are_refused(monkeypatch: pytest.MonkeyPa
         space_counts(["other"])
 
 
-def test_nasbench101_is_counted_under_both_readings() -> None:
+def test_nasbench101_is_counted_in_both_readings() -> None:
     counts = nasbench101_counts()
     assert counts == {
         ("loose_ends", "all"): 509_607_936,

@@ -1,4 +1,4 @@
-"""Each analysis: on the real sample, on tables with known answers, and where it must refuse."""
+"""Each analysis on the real sample, on tables with known answers, and on invalid input."""
 
 import networkx
 import numpy as np
@@ -53,7 +53,7 @@ def options(split: str | None, predicted: bool = False) -> dict:
 # The real sample --------------------------------------------------------------------------------------------------
 
 
-def test_budgets_of_the_real_sample_correlate_as_published(sample):
+def test_correlations_of_budgets_in_the_real_sample_agree_with_published_ones(sample):
     frame = budget_correlation(sample).set_index(["epochs", "and_epochs"])
     found = [frame["spearman"][epochs, 108] for epochs in (4, 12, 36)]
     assert found == pytest.approx([0.4535, 0.6201, 0.8797], abs=5e-5)
@@ -64,7 +64,7 @@ def test_budgets_of_the_real_sample_correlate_as_published(sample):
     assert best["spearman"][36, 108] < 0.5
 
 
-def test_time_parameters_and_accuracy_of_the_real_sample_go_together(sample):
+def test_time_parameters_and_accuracy_correlate_in_the_real_sample(sample):
     frame = cost(sample)
     assert len(frame) == 27_001
     assert frame.attrs["spearman"]["training_time, trainable_parameters"] == pytest.approx(0.871, abs=5e-4)
@@ -73,7 +73,7 @@ def test_time_parameters_and_accuracy_of_the_real_sample_go_together(sample):
     assert frame["training_time"].idxmax() != frame["accuracy"].idxmax()
 
 
-def test_replacements_in_the_real_sample_come_near_the_printed_times(sample):
+def test_replacements_in_the_real_sample_are_close_to_the_printed_times(sample):
     """NAS-Bench-101, section 4: -14.11 %, -9.84 % and +5.04 % of time; -1.16, -1.99 and -0.81 points of accuracy."""
     frame = operation_replacement(sample).set_index(["replaced", "by"])
     pairs = [(CONV3, CONV1), (CONV3, POOL), (CONV1, POOL)]
@@ -94,7 +94,7 @@ def test_cells_of_depth_3_and_width_5_are_best_in_the_real_sample(sample):
     assert width["training_time"].idxmax() == 1
 
 
-def test_distributions_of_the_real_sample(sample):
+def test_distributions_of_the_real_sample_are_as_known(sample):
     frame = accuracy_distribution(sample)
     assert frame.attrs["medians"] == {"validation": pytest.approx(0.9162, abs=5e-5)}
     assert frame.attrs["lacking"] == ["train", "test"]
@@ -104,7 +104,7 @@ def test_distributions_of_the_real_sample(sample):
         assert row.share == np.searchsorted(values, row.accuracy, "right") / len(values)
 
 
-def test_good_cells_of_the_real_sample_lie_near_the_best(sample):
+def test_good_cells_of_the_real_sample_are_close_to_the_best(sample):
     frame = fitness_distance(sample, "validation")
     assert frame["cells"].sum() == 27_001
     assert frame.attrs["spearman"] == pytest.approx(-0.30, abs=0.005)
@@ -114,7 +114,7 @@ def test_good_cells_of_the_real_sample_lie_near_the_best(sample):
 # Tables with known answers ----------------------------------------------------------------------------------------
 
 
-def test_noise_is_the_deviation_over_repeats(retrained):
+def test_noise_is_the_standard_deviation_over_repeats(retrained):
     frame = noise_distribution(retrained)
     for epochs in retrained.epochs:
         noise = np.sort(retrained.measured("test_accuracy", epochs).std(axis=1, ddof=1))
@@ -123,10 +123,10 @@ def test_noise_is_the_deviation_over_repeats(retrained):
         assert part["share"].iloc[-1] == 1
         assert frame.attrs["medians"][epochs] == np.median(noise)
     medians = list(frame.attrs["medians"].values())
-    assert medians == sorted(medians, reverse=True), "noise shrinks with longer training"
+    assert medians == sorted(medians, reverse=True), "noise decreases with longer training"
 
 
-def test_splits_of_the_retrained_cells_are_all_there(retrained):
+def test_all_splits_of_the_retrained_cells_exist(retrained):
     frame = accuracy_distribution(retrained, epochs=36)
     assert list(frame.attrs["medians"]) == ["train", "validation", "test"]
     assert frame.attrs["lacking"] == []
@@ -141,7 +141,7 @@ def multiplicative(codes: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("every", [1, 3])
-def test_replacements_are_exact_where_effects_add_up_on_whole_and_partial_tables(every):
+def test_replacements_are_exact_for_additive_effects_on_complete_and_partial_tables(every):
     codes = all_cells(5)[::every]
     table = synthetic_table(codes, {"validation_accuracy": additive(codes), "training_time": multiplicative(codes)})
     frame = operation_replacement(table).set_index(["replaced", "by"])
@@ -153,7 +153,7 @@ def test_replacements_are_exact_where_effects_add_up_on_whole_and_partial_tables
         assert frame["replacements"].tolist() == np.repeat(operation_counts(codes).sum(axis=0), 2).tolist()
 
 
-def test_replacements_are_those_found_by_hash(retrained):
+def test_replacements_agree_with_lookup_by_hash(retrained):
     known = {retrained.cell(row).hash: row for row in range(len(retrained))}
     accuracy = retrained.measured("validation_accuracy").mean(axis=1)
     changes = []
@@ -168,7 +168,7 @@ def test_replacements_are_those_found_by_hash(retrained):
     assert found["accuracy_error"] == pytest.approx(np.std(changes, ddof=1) / np.sqrt(len(changes)))
 
 
-def width_by_listing(graph: "networkx.DiGraph[int]", last: int) -> int:
+def width_by_brute_force(graph: "networkx.DiGraph[int]", last: int) -> int:
     graph = graph.copy()
     graph.remove_edges_from([(0, last)])
     inner, widest = range(1, last), 1
@@ -179,21 +179,21 @@ def width_by_listing(graph: "networkx.DiGraph[int]", last: int) -> int:
     return widest
 
 
-def test_depth_and_width_are_those_found_by_listing(sample):
+def test_depth_and_width_agree_with_brute_force(sample):
     codes = np.concatenate([all_cells(4), np.asarray(sample.column("cell"))[::150]])
     depths, widths = depths_and_widths(codes)
     for code, depth, width in zip(codes.tolist(), depths.tolist(), widths.tolist(), strict=True):
         graph = Cell.from_encoding(code).to_networkx()
         assert depth == networkx.dag_longest_path_length(graph)
-        assert width == width_by_listing(graph, len(graph) - 1)
+        assert width == width_by_brute_force(graph, len(graph) - 1)
 
 
-def test_the_whole_space_is_1_to_6_deep_and_1_to_5_wide():
+def test_the_full_space_has_depths_1_to_6_and_widths_1_to_5():
     depths, widths = depths_and_widths(all_cells(7))
     assert (sorted(set(depths.tolist())), sorted(set(widths.tolist()))) == ([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5])
 
 
-def test_accuracy_that_is_a_function_of_depth_is_found_exactly():
+def test_accuracy_as_a_function_of_depth_is_recovered_exactly():
     table = small_table(
         lambda codes: depths_and_widths(codes)[0] / 10, seconds=lambda codes: depths_and_widths(codes)[1] * 60
     )
@@ -204,8 +204,8 @@ def test_accuracy_that_is_a_function_of_depth_is_found_exactly():
     assert depth["accuracy_error"].fillna(0).tolist() == pytest.approx([0] * 4, abs=1e-12)
 
 
-def distance_by_listing(a: Cell, b: Cell) -> int:
-    """Over all ways to match the inner vertices, absent ones standing alone."""
+def distance_by_brute_force(a: Cell, b: Cell) -> int:
+    """Minimum over all matchings of inner vertices; missing vertices are isolated."""
     from itertools import permutations
 
     best = 99
@@ -225,7 +225,7 @@ def distance_by_listing(a: Cell, b: Cell) -> int:
     return best
 
 
-def test_distances_are_those_found_by_listing(sample):
+def test_distances_agree_with_brute_force(sample):
     codes = np.concatenate([all_cells(4)[::6], np.asarray(sample.column("cell"))[::5000]])
     cells = [Cell.from_encoding(int(code)) for code in codes]
     table = np.array([cell_distances(codes, int(code)) for code in codes])
@@ -234,7 +234,7 @@ def test_distances_are_those_found_by_listing(sample):
     assert ((table > 0) | np.eye(len(codes), dtype=bool)).all()
     for i, a in enumerate(cells):
         for j in range(i, len(cells), 4):
-            assert table[i, j] == distance_by_listing(a, cells[j])
+            assert table[i, j] == distance_by_brute_force(a, cells[j])
 
 
 def test_distance_does_not_depend_on_numbering():
@@ -256,7 +256,7 @@ def test_accuracy_that_falls_with_distance_has_correlation_minus_one():
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=40))
-def test_rank_correlations_are_those_of_scipy(pairs):
+def test_rank_correlations_agree_with_scipy(pairs):
     a, b = np.array(pairs, float).T
     if len(set(a)) > 1 and len(set(b)) > 1:
         assert kendall(a, b) == pytest.approx(kendalltau(a, b).statistic)
@@ -320,7 +320,7 @@ def texts(figure) -> str:
 
 
 @pytest.mark.parametrize("name", [name for name in ANALYSES if name not in ("noise-distribution", "autocorrelation")])
-def test_every_analysis_of_the_embedded_table_uses_what_is_measured_or_says_predicted(name, tmp_path):
+def test_every_analysis_of_the_embedded_table_uses_measurements_or_is_marked_predicted(name, tmp_path):
     table, analysis = load_table(), ANALYSES[name]
     measured = analysis.run(table, options("validation"))
     assert not measured.attrs["predicted"]
@@ -356,7 +356,7 @@ def test_a_measured_table_stays_measured_when_predictions_are_allowed(retrained)
     for name, analysis in ANALYSES.items():
         frame = analysis.run(retrained, options(analysis.split, predicted=True))
         assert not frame.attrs["predicted"], name
-        assert frame.attrs["rows"] == (69 if name == "error-distribution" else 91)  # 22 are in no space
+        assert frame.attrs["rows"] == (69 if name == "error-distribution" else 91)  # 22 cells are in none of the spaces
 
 
 def test_rows_without_a_value_are_dropped_and_counted(retrained):
@@ -372,11 +372,11 @@ def test_rows_without_a_value_are_dropped_and_counted(retrained):
     kept = np.delete(np.arange(91), 3)
     degree = int((retrained.cell(3).matrix.shape[0] - 2) * 2)
     lost = operation_replacement(retrained)["replacements"].sum() - operation_replacement(table)["replacements"].sum()
-    assert lost == 2 * degree, "every replacement in the row that is gone, and every one that led to it"
+    assert lost == 2 * degree, "all replacements from and to the removed row"
     assert accuracy_distribution(table)["accuracy"].tolist() == np.unique(accuracy[kept].mean(axis=1)).tolist()
 
 
-def test_times_may_be_lacking():
+def test_times_may_be_missing():
     table = small_table(additive)
     frame = operation_replacement(table)
     assert frame["time_change"].isna().all()
@@ -390,7 +390,7 @@ def test_times_may_be_lacking():
         cost(table)
 
 
-def test_refusals_are_sentences(sample, retrained):
+def test_refusals_are_single_sentences(sample, retrained):
     with pytest.raises(OutOfDomainError, match="one repeat of each training, so its noise cannot be estimated"):
         noise_distribution(sample, "validation")
     with pytest.raises(OutOfDomainError, match="no budget of 7 epochs: use 4, 12, 36, 108"):
@@ -413,7 +413,7 @@ def test_refusals_are_sentences(sample, retrained):
         autocorrelation(retrained, np.random.default_rng(0), steps=0)
 
 
-def test_every_picture_of_a_whole_measured_table_is_drawn(retrained, tmp_path):
+def test_every_picture_of_a_complete_measured_table_is_drawn(retrained, tmp_path):
     for name, analysis in ANALYSES.items():
         frame = analysis.run(retrained, options(analysis.split))
         figure = figure_of(analysis.panels, frame)
@@ -424,7 +424,7 @@ def test_every_picture_of_a_whole_measured_table_is_drawn(retrained, tmp_path):
         assert analysis.headline(frame)
 
 
-def test_a_panel_draws_on_the_axes_that_it_is_given(retrained):
+def test_a_panel_draws_on_given_axes(retrained):
     from matplotlib.figure import Figure
 
     axes = Figure().add_subplot()

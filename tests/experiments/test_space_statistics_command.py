@@ -1,4 +1,4 @@
-"""`nb1shot1 statistics` as a user meets it."""
+"""The `nb1shot1 statistics` command."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def test_frames_are_written_in_full(everything):
     assert len(pandas.read_csv(out / "cost.csv")) == 27_001
 
 
-def test_one_analysis_predicted(tmp_path):
+def test_one_analysis_of_predictions(tmp_path):
     done = command("statistics", "depth-and-width", "--predicted", "--out", "here", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (tmp_path / "here").iterdir()} == {
@@ -59,7 +59,7 @@ def test_one_analysis_predicted(tmp_path):
     assert "Not answered" not in done.stdout
 
 
-def test_random_analyses_of_a_whole_table_repeat_under_their_seed(tmp_path):
+def test_random_analyses_of_a_complete_table_are_determined_by_their_seed(tmp_path):
     retrained_table().save(tmp_path / "table")
     line = ("statistics", "autocorrelation", "top-volume", "--table", "table", "--out")
     for out, seed in (("a", "0"), ("b", "0"), ("c", "1")):
@@ -68,13 +68,13 @@ def test_random_analyses_of_a_whole_table_repeat_under_their_seed(tmp_path):
     written = [(tmp_path / out / "autocorrelation.csv").read_bytes() for out in "abc"]
     assert written[0] == written[1] != written[2]
     volumes = {(tmp_path / out / "top-volume.csv").read_bytes() for out in "abc"}
-    assert len(volumes) == 1, "all 576 encodings were taken, none drawn"
+    assert len(volumes) == 1, "all 576 encodings were used, none sampled"
     through = command(*line[:2], "--space", "s1", "--table", "table", cwd=tmp_path)
     assert through.returncode == 2
     assert "% of s1: open a table with all its cells" in through.stderr
 
 
-def test_the_page_has_a_section_for_every_analysis_and_its_pictures_are_there():
+def test_the_page_has_a_section_and_pictures_for_every_analysis():
     page = (CHECKOUT / "docs" / "space_statistics.md").read_text()
     sections = {line.removeprefix("## ").split(":")[0] for line in page.splitlines() if line.startswith("## ")}
     assert set(ANALYSES) <= sections
@@ -83,7 +83,7 @@ def test_the_page_has_a_section_for_every_analysis_and_its_pictures_are_there():
     assert all(15_000 < (CHECKOUT / "docs" / picture).stat().st_size < 150_000 for picture in pictures)
 
 
-def test_the_pages_example_runs():
+def test_the_example_of_the_page_runs():
     page = (CHECKOUT / "docs" / "space_statistics.md").read_text()
     [example] = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
@@ -107,7 +107,7 @@ def test_the_pages_example_runs():
         (["cost", "--out", "/proc/statistics"], "cannot write /proc/statistics"),
     ],
 )
-def test_what_cannot_be_answered_is_a_sentence_and_exit_code_2(tmp_path, arguments, sentence):
+def test_unanswerable_requests_give_one_sentence_and_exit_code_2(tmp_path, arguments, sentence):
     done = command("statistics", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr

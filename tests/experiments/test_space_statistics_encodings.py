@@ -1,4 +1,4 @@
-"""Encodings that prune to cells: counted, listed, walked through and measured against, each beside brute force."""
+"""Encodings that prune to cells: counts, lists, random walks and distances, compared with brute force."""
 
 from itertools import product
 
@@ -31,7 +31,7 @@ def all_encodings(vertices: int) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(np.arange(len(space.edges)), len(labels)), np.tile(labels, (len(space.edges), 1))
 
 
-def test_pruning_is_that_of_a_cell():
+def test_pruning_agrees_with_a_cell():
     rng = np.random.default_rng(0)
     for vertices in (2, 3, 4, 7):
         space = graphs(vertices)
@@ -48,7 +48,7 @@ def test_pruning_is_that_of_a_cell():
                 assert space.cells(np.array([matrix]), np.array([ops]))[0] == cell.encoding
 
 
-def test_valid_encodings_are_as_many_as_published_figures_say():
+def test_the_number_of_valid_encodings_agrees_with_published_figures():
     space = graphs(7)
     assert int(space.valid().sum()) * 3**5 == 373_754_169
     assert int(space.valid("raw").sum()) * 3**5 == 139_359_042
@@ -57,7 +57,7 @@ def test_valid_encodings_are_as_many_as_published_figures_say():
 
 
 @pytest.mark.parametrize("vertices", [2, 3, 4, 5])
-def test_copies_of_every_cell_are_counted_as_by_listing_all_encodings(vertices):
+def test_counts_of_copies_agree_with_brute_force(vertices):
     space, codes = graphs(vertices), all_cells(vertices)
     matrices, labels = all_encodings(vertices)
     for rule in ("pruned", "raw"):
@@ -69,14 +69,14 @@ def test_copies_of_every_cell_are_counted_as_by_listing_all_encodings(vertices):
         assert {code: n for code, n in zip(codes.tolist(), ours.tolist(), strict=True) if n} == expected
 
 
-def test_copies_of_the_whole_space_add_up():
+def test_copies_of_the_whole_space_sum_to_all_encodings():
     codes = all_cells(7)
     assert len(codes) == 423_624
     assert copies(codes, graphs(7)).sum() == 373_754_169
     assert copies(codes, graphs(7), "raw").sum() == 139_359_042
 
 
-def test_listed_encodings_are_those_that_prune_to_the_cells():
+def test_listed_encodings_prune_to_the_cells():
     for vertices, step in ((4, 7), (7, 40_000)):
         space, codes = graphs(vertices), all_cells(vertices)[90::step] if vertices == 7 else all_cells(4)[::step]
         codes = codes[copies(codes, space) < 20_000]
@@ -86,12 +86,12 @@ def test_listed_encodings_are_those_that_prune_to_the_cells():
         assert set(canonicalise(space.cells(matrices, labels)).tolist()) == set(canonicalise(codes).tolist())
 
 
-def test_cells_of_few_vertices_have_too_many_encodings_to_list():
+def test_cells_with_few_vertices_have_too_many_encodings_to_list():
     with pytest.raises(OutOfDomainError, match="select fewer cells"):
         encodings(all_cells(4), graphs(7))
 
 
-def test_isomorphic_copies_of_the_best_and_those_within_two_standard_errors():
+def test_copies_of_the_best_cell_and_of_cells_within_two_standard_errors():
     codes = all_cells(5)
     accuracy = np.full((len(codes), 3), 0.5)
     accuracy[700] = [0.90, 0.91, 0.92]  # mean 0.91, standard error 0.01 / √3 = 0.00577
@@ -112,7 +112,7 @@ def test_isomorphic_copies_of_the_best_and_those_within_two_standard_errors():
             isomorphic_copies(table, **wrong)
 
 
-def test_without_repeats_the_twelve_best_are_the_top_ties_to_the_lowest_row():
+def test_without_repeats_the_top_twelve_are_used_with_ties_broken_by_row():
     table = small_table(lambda codes: np.where(np.arange(len(codes)) < 20, 0.9, 0.5))
     assert isomorphic_copies(table, "validation")["hash"].tolist() == table.hashes(np.arange(12))
 
@@ -130,7 +130,7 @@ def chain(length: int) -> Cell:
     return Cell(np.eye(n, k=1, dtype=int), [INPUT, *[OPERATIONS[0]] * (n - 2), OUTPUT])
 
 
-def test_volume_near_a_cell_with_one_encoding_is_a_convolution():
+def test_the_volume_near_a_cell_with_one_encoding_agrees_with_a_convolution():
     codes = np.concatenate([all_cells(4), [np.uint64(chain(6).encoding)]])
     table = synthetic_table(codes, {"test_accuracy": np.linspace(0.1, 0.9, len(codes))})
     frame = top_volume(table, np.random.default_rng(0), top=1)
@@ -141,7 +141,7 @@ def test_volume_near_a_cell_with_one_encoding_is_a_convolution():
     assert again.equals(frame)
 
 
-def test_volume_in_a_small_space_is_exact():
+def test_the_volume_in_a_small_space_is_exact():
     table = small_table(lambda codes: np.arange(len(codes)) / 1000, vertices=4, split="test")
     frame = top_volume(table, np.random.default_rng(0), top=2)
     matrices, labels = all_encodings(4)
@@ -158,19 +158,19 @@ def test_volume_in_a_small_space_is_exact():
         top_volume(table, np.random.default_rng(0), samples=0)
 
 
-def test_a_walk_takes_one_edit_a_step_and_stays_valid():
+def test_each_step_of_a_walk_is_one_edit_and_stays_valid():
     space = graphs(7)
     matrices, labels = walk(space, 5000, np.random.default_rng(3))
     flipped = np.array([bin(step).count("1") for step in (matrices[1:] ^ matrices[:-1]).tolist()])
     changed = (labels[1:] != labels[:-1]).sum(axis=1)
     assert (flipped + changed == 1).all()
     assert space.valid()[matrices].all()
-    assert 0.1 < changed.mean() < 0.35  # 5 of 26 choices, a little more as some flips are refused
+    assert 0.1 < changed.mean() < 0.35  # 5 of 26 choices, slightly more because some flips are rejected
     assert len(np.unique(matrices)) > 1000
 
 
-def test_a_walk_visits_encodings_as_the_chain_it_is():
-    """Each encoding is visited in proportion to the number of edits that leave it valid."""
+def test_a_walk_visits_encodings_with_its_stationary_distribution():
+    """An encoding is visited in proportion to the number of its valid edits."""
     space = graphs(3)
     matrices, labels = walk(space, 60_000, np.random.default_rng(0))
     valid = [(m, (op,)) for m, op in product(np.flatnonzero(space.valid()).tolist(), range(3))]
@@ -179,7 +179,7 @@ def test_a_walk_visits_encodings_as_the_chain_it_is():
     assert np.allclose(np.array(visits) / 60_001, np.array(degree) / sum(degree), atol=0.012)
 
 
-def test_autocorrelation_of_known_series():
+def test_autocorrelation_of_a_known_series():
     assert shifted_correlations(np.array([0.0, 1.0] * 50), 4) == pytest.approx([1, -1, 1, -1, 1])
     assert np.isnan(shifted_correlations(np.ones(50), 2)).all()
     rng = np.random.default_rng(0)
@@ -190,7 +190,7 @@ def test_autocorrelation_of_known_series():
 
 
 def exact_autocorrelation(space: ChoiceBlockSpace, value: np.ndarray, shifts: int) -> np.ndarray:
-    """Of the stationary walk over a small space, from its transition matrix."""
+    """Autocorrelation of the stationary walk, computed from its transition matrix."""
     moves = np.zeros((len(space), len(space)))
     for i in range(len(space)):
         for neighbour in space.neighbours(space[i]):
@@ -205,7 +205,7 @@ def exact_autocorrelation(space: ChoiceBlockSpace, value: np.ndarray, shifts: in
     return np.array(out) / out[0]
 
 
-def test_autocorrelation_in_a_choice_block_space_is_that_of_its_transition_matrix():
+def test_autocorrelation_in_a_choice_block_space_agrees_with_its_transition_matrix():
     space = ChoiceBlockSpace("tiny", "tiny-v1", (1, 2, 2))
     table = small_table(lambda codes: 0.5 + 0.1 * operation_counts(codes)[:, 0], vertices=4, split="test")
     frame = autocorrelation(table, np.random.default_rng(0), space, steps=40_000, shifts=8)
@@ -215,7 +215,7 @@ def test_autocorrelation_in_a_choice_block_space_is_that_of_its_transition_matri
     assert frame["distance"].tolist() == np.sqrt(np.arange(9)).tolist()
 
 
-def test_autocorrelation_on_real_and_whole_measurements_falls_with_the_shift():
+def test_autocorrelation_of_real_measurements_decreases_with_the_shift():
     frame = autocorrelation(retrained_table(), np.random.default_rng(0), steps=50_000, shifts=20)
     found = frame["autocorrelation"]
     assert found[0] == pytest.approx(1)
@@ -226,7 +226,7 @@ def test_autocorrelation_on_real_and_whole_measurements_falls_with_the_shift():
     assert frame.attrs["where"] == "encodings of 4 vertices"
 
 
-def test_a_walk_is_refused_where_the_table_does_not_know_every_cell():
+def test_a_walk_is_refused_if_cells_are_missing_from_the_table():
     rng = np.random.default_rng(0)
     with pytest.raises(OutOfDomainError, match="has values for 27,001 of the 423,624"):
         autocorrelation(load_table("nb101-sample"), rng, split="validation")
@@ -250,5 +250,5 @@ def test_a_walk_is_refused_where_the_table_does_not_know_every_cell():
         autocorrelation(table, rng)
 
 
-def test_edges_fit_their_bits():
+def test_edge_masks_fit_their_bits():
     assert len(graphs(7).edges) == 1 << EDGE_BITS

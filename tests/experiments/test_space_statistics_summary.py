@@ -1,4 +1,4 @@
-"""What the statistics' summary writes in the place of numbers that JSON does not have."""
+"""Replacement of non-finite numbers in the JSON summary of statistics."""
 
 import json
 import math
@@ -19,24 +19,24 @@ def nested(leaves: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 
 
 @given(nested(FINITE))
-def test_what_is_finite_stays(value: object) -> None:
+def test_finite_numbers_are_unchanged(value: object) -> None:
     assert _without_nan(value) == value
 
 
 @given(nested(FINITE | st.floats()))
-def test_whatever_is_nested_can_be_written_and_only_numbers_become_null(value: object) -> None:
+def test_nested_values_can_be_written_and_only_non_finite_numbers_become_null(value: object) -> None:
     written = json.dumps(_without_nan(value), allow_nan=False)
     loose = json.dumps(value)
     assert json.loads(written) == json.loads(loose, parse_constant=lambda _: None)
 
 
-def test_numpys_numbers_tuples_and_infinities() -> None:
+def test_numpy_numbers_tuples_and_infinities_are_converted() -> None:
     value = {"r": np.float64("nan"), "top": (0.5, -math.inf), "rows": [{"x": math.inf}], "what": "nan"}
     assert _without_nan(value) == {"r": None, "top": [0.5, None], "rows": [{"x": None}], "what": "nan"}
-    assert value["top"] == (0.5, -math.inf), "what was given stays as it was"
+    assert value["top"] == (0.5, -math.inf), "the given value is unchanged"
 
 
-def test_without_it_nothing_is_written(tmp_path) -> None:
+def test_non_finite_numbers_are_refused_unless_replaced(tmp_path) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         write_json(tmp_path / "summary.json", {"r": math.nan})
     assert list(tmp_path.iterdir()) == []

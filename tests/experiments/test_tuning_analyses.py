@@ -1,4 +1,4 @@
-"""The analyses of studies, each against a plain computation."""
+"""Analyses of studies, compared with plain computations."""
 
 import math
 
@@ -39,7 +39,7 @@ def plain_trajectory(lines: list[dict]) -> list[tuple[float, int]]:
     return [*found, (clock, found[-1][1])]
 
 
-def test_a_trajectory_has_every_new_incumbent_and_the_end(studies):
+def test_a_trajectory_has_every_new_incumbent_and_the_end_time(studies):
     for study in studies:
         frame, expected = trajectory(study.observations), plain_trajectory(study.lines)
         assert list(frame["number"]) == [number for _, number in expected]
@@ -86,7 +86,7 @@ def held(frame: pandas.DataFrame, seconds: float, name: str) -> float:
     return value
 
 
-def test_the_average_is_that_of_the_incumbents_at_every_time(studies):
+def test_the_average_is_over_the_incumbents_at_every_time(studies):
     repetitions = [trajectory(study.observations) for study in studies]
     frame = average(repetitions)
     assert frame["seconds"].iloc[0] == max(of["seconds"].iloc[0] for of in repetitions)
@@ -139,7 +139,7 @@ def test_the_picture_shows_zero_regret_and_the_default(studies):
     assert min(steps.get_ydata()) > axes.get_ylim()[0] > 0
 
 
-def test_a_panel_of_many_methods_has_a_row_for_each_kind():
+def test_a_panel_with_many_methods_has_a_row_per_kind():
     frame = pandas.DataFrame({"seconds": [500.0, 5e4], "test_regret": [0.04, 0.02], "validation_regret": 0.03})
     methods = {"tuned": ["darts", "gdas", "pc-darts"], "black-box": ["random", "random", "tpe", "smac", "reinforce"]}
     curves = [
@@ -159,7 +159,7 @@ def test_a_panel_of_many_methods_has_a_row_for_each_kind():
     assert all(each.get_ylim() == axes[0].get_ylim() for each in axes)
 
 
-def test_the_best_configurations_are_in_order_of_their_least_loss(studies):
+def test_the_best_configurations_are_sorted_by_their_lowest_loss(studies):
     study = studies[0]
     names = list(study.config_space)
     best: dict[str, dict] = {}
@@ -209,8 +209,8 @@ def test_rescoring_on_the_same_table_changes_nothing(studies):
     assert not frame["test_measured"].any() and list(frame.columns).count("weight_decay") == 1
 
 
-def test_a_study_whose_quality_is_weight_decay_ends_with_a_large_one(studies):
-    """The helper does what the other tests assume."""
+def test_a_synthetic_study_finds_the_best_weight_decay(studies):
+    """The synthetic study has the properties that other tests assume."""
     for study in studies:
         frame = study.observations[study.observations["loss"].notna()]
         assert frame["weight_decay"].map(lambda x: by_weight_decay({"weight_decay": x})).corr(frame["loss"]) > 0.8

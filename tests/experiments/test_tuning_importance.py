@@ -1,4 +1,4 @@
-"""Importance, marginals and interactions of hyperparameters, against plain computations."""
+"""Importance, marginals and interactions of hyperparameters, compared with plain computations."""
 
 import math
 
@@ -27,7 +27,7 @@ def studies(tmp_path_factory):
     return [write_study(folder / str(seed), quality=with_interaction, seed=seed, iterations=9) for seed in (0, 1)]
 
 
-def test_numbers_are_in_the_unit_cube_on_their_own_scales():
+def test_hyperparameters_are_mapped_to_the_unit_cube_on_their_scales():
     space = CS.ConfigurationSpace()
     schedule, length = CS.Categorical("schedule", ["a", "b", "c"]), CS.Integer("length", (2, 32), log=True, default=8)
     space.add([CS.Float("decay", (1e-5, 1e-3), log=True), CS.Float("p", (0, 2)), schedule, length])
@@ -57,7 +57,7 @@ def plain_fanova(frame, losses, seed: int) -> dict[str, float]:
     return dict(zip(ordered.columns, np.mean(shares, axis=0), strict=True))
 
 
-def test_importances_are_the_forests_main_effects(studies):
+def test_importances_equal_the_main_effects_of_the_forest(studies):
     found = importances(studies, seed=3)
     assert sorted(set(found["budget"])) == [25, 50, 100]
     for budget, rows in found.groupby("budget"):
@@ -69,7 +69,7 @@ def test_importances_are_the_forests_main_effects(studies):
             assert values[name] == pytest.approx(share, abs=0.02)
 
 
-def test_what_matters_is_important(tmp_path):
+def test_relevant_hyperparameters_are_important(tmp_path):
     study = write_study(tmp_path / "study", iterations=12)
     found = importances([study])
     assert order_of(found)[0] == "weight_decay" and order_of(found)[-1] == REST
@@ -103,7 +103,7 @@ def test_studies_of_different_spaces_are_not_pooled(studies, tmp_path):
         importances([studies[0], other])
 
 
-def test_a_marginal_is_the_forests_mean_over_the_other_hyperparameters(studies):
+def test_a_marginal_is_the_mean_of_the_forest_over_the_other_hyperparameters(studies):
     from sklearn.ensemble import RandomForestRegressor
 
     pair = ("cutout_probability", "weight_decay")
@@ -122,7 +122,7 @@ def test_a_marginal_is_the_forests_mean_over_the_other_hyperparameters(studies):
 
 
 def test_a_marginal_shows_the_interaction(studies):
-    """Cutout only harms where weight decay is small."""
+    """Cutout increases the error only if weight decay is small."""
     found = marginal(studies, ("cutout_probability", "weight_decay"), points=2).set_index(
         ["cutout_probability", "weight_decay"]
     )["loss"]
@@ -137,7 +137,7 @@ def test_a_marginal_shows_the_interaction(studies):
         (("weight_decay", "weight_decay"), "give two different numbers"),
     ],
 )
-def test_a_marginal_needs_two_numbers(studies, pair, why):
+def test_a_marginal_needs_two_numerical_hyperparameters(studies, pair, why):
     with pytest.raises(nb.InvalidInputError, match=why):
         marginal(studies, pair)
 
@@ -147,7 +147,7 @@ def test_a_marginal_of_too_few_searches_is_empty(tmp_path):
 
 
 @pytest.mark.skipif(is_installed(), reason="hypershap is installed")
-def test_without_hypershap_one_sentence_says_how_to_install_it(studies):
+def test_without_hypershap_the_error_explains_how_to_install_it(studies):
     with pytest.raises(nb.UserError, match=r"need hypershap: in a checkout, run pip install '\.\[interactions\]'"):
         interactions(studies)
 

@@ -1,4 +1,4 @@
-"""Folders that are replaced: killed at the worst moment, and read while it happens. JSON that is nested too deeply."""
+"""Folder replacement: kills at the worst moment and concurrent readers. JSON nested too deeply."""
 
 import os
 import shutil
@@ -64,16 +64,16 @@ def read(folder: Path) -> str:
     return texts.pop()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 @pytest.mark.parametrize("in_one_step", [ONE_STEP, TWO_RENAMES])
 @pytest.mark.parametrize("first", ["reader", "writer"])
-def test_a_kill_in_the_middle_of_the_swap_loses_nothing(tmp_path: Path, in_one_step: bool, first: str) -> None:
+def test_a_kill_during_the_swap_loses_nothing(tmp_path: Path, in_one_step: bool, first: str) -> None:
     folder = tmp_path / "kept"
     write(folder, "old")
     with process(KILLED, folder, in_one_step) as running:
         running.communicate()
     assert running.returncode == -signal.SIGKILL
-    assert len(list(tmp_path.iterdir())) == 2, "it was killed where something lies aside"
+    assert len(list(tmp_path.iterdir())) == 2, "it was killed while one folder was set aside"
     if first == "reader":
         assert recover_folder(folder)
         assert read_consistently(folder, read) == ("new" if in_one_step else "old")
@@ -83,7 +83,7 @@ def test_a_kill_in_the_middle_of_the_swap_loses_nothing(tmp_path: Path, in_one_s
 
 
 @pytest.mark.parametrize("in_one_step", [ONE_STEP, TWO_RENAMES])
-def test_a_reader_finds_one_whole_folder_while_it_is_replaced(tmp_path: Path, in_one_step: bool) -> None:
+def test_a_reader_always_finds_one_complete_folder_during_a_swap(tmp_path: Path, in_one_step: bool) -> None:
     folder = tmp_path / "kept"
     write(folder, "")
     with process(LOOP, folder, in_one_step) as running:
@@ -97,29 +97,29 @@ def test_a_reader_finds_one_whole_folder_while_it_is_replaced(tmp_path: Path, in
 
 
 @pytest.mark.parametrize("in_one_step", [ONE_STEP, TWO_RENAMES])
-def test_two_writers_at_once(tmp_path: Path, in_one_step: bool) -> None:
+def test_two_concurrent_writers_both_succeed(tmp_path: Path, in_one_step: bool) -> None:
     running = [process(LOOP, tmp_path / "kept", in_one_step) for _ in range(2)]
     assert [one.communicate()[1] for one in running] == ["", ""]
     assert read(tmp_path / "kept") == "149 149 "
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="one step is only taken on Linux")
-def test_no_moment_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="atomic exchange of folders exists only on Linux")
+def test_the_folder_exists_at_every_moment_of_a_swap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "kept", "old")
     monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("two renames leave a moment between them"))
     write(tmp_path / "kept", "new")
     assert read(tmp_path / "kept") == "new"
 
 
-def test_a_folder_whose_name_begins_alike_is_not_put_back(tmp_path: Path) -> None:
+def test_a_folder_with_a_similar_name_is_not_restored(tmp_path: Path) -> None:
     temporary_sibling(tmp_path / "a.b", ".old").mkdir()
     temporary_sibling(tmp_path / "ab", ".old").mkdir()
     assert not recover_folder(tmp_path / "a")
     assert recover_folder(tmp_path / "a.b")
 
 
-def test_what_cannot_be_put_in_place_leaves_the_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_swap_keeps_the_old_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path, target: Path, real=Path.rename) -> Path:
         if path.suffix == ".part":
             raise PermissionError(13, "Permission denied")
@@ -134,7 +134,7 @@ def test_what_cannot_be_put_in_place_leaves_the_old(tmp_path: Path, monkeypatch:
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
-def test_errors_pass_where_nothing_was_replaced(tmp_path: Path) -> None:
+def test_errors_propagate_when_nothing_was_replaced(tmp_path: Path) -> None:
     write(tmp_path / "kept", "old")
     (tmp_path / "kept" / "b").unlink()
     with pytest.raises(FileNotFoundError):
@@ -144,7 +144,7 @@ def test_errors_pass_where_nothing_was_replaced(tmp_path: Path) -> None:
         read_consistently(tmp_path / "kept", read)
 
 
-def test_json_that_is_nested_too_deeply_is_damaged(tmp_path: Path) -> None:
+def test_json_nested_too_deeply_is_reported_as_damaged(tmp_path: Path) -> None:
     (tmp_path / "deep.json").write_text("[" * 200_000)
     with pytest.raises(DamagedFileError, match=r"deep\.json cannot be read as JSON"):
         read_json(tmp_path / "deep.json")

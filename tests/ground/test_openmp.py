@@ -1,4 +1,4 @@
-"""How long OpenMP's threads spin: the command line shortens it unless the user has chosen."""
+"""Spin time of OpenMP threads: the command line shortens it unless the user set one."""
 
 import json
 
@@ -25,7 +25,7 @@ print(json.dumps({{name: os.environ[name] for name in {CHOICES!r} if name in os.
 
 
 @pytest.mark.parametrize("chosen", [{}, {"OMP_WAIT_POLICY": "ACTIVE"}, {SPIN_COUNT: "7"}, {"OMP_NUM_THREADS": "2"}])
-def test_a_short_spin_is_set_unless_the_user_has_chosen(chosen: dict[str, str]) -> None:
+def test_a_short_spin_time_is_set_unless_the_user_set_one(chosen: dict[str, str]) -> None:
     environment = dict(chosen)
     limit_spinning(environment)
     has_chosen = any(name in chosen for name in CHOICES)
@@ -33,7 +33,7 @@ def test_a_short_spin_is_set_unless_the_user_has_chosen(chosen: dict[str, str]) 
 
 
 @pytest.mark.parametrize("chosen", [{}, {"OMP_WAIT_POLICY": "PASSIVE"}, {SPIN_COUNT: "5"}])
-def test_the_command_line_sets_it_before_torch_is_imported(chosen: dict[str, str]) -> None:
+def test_the_command_line_sets_the_spin_time_before_torch_is_imported(chosen: dict[str, str]) -> None:
     done = new_process(repr(chosen), "--version", code=CODE)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == (chosen or {SPIN_COUNT: str(SPINS)})

@@ -1,4 +1,4 @@
-"""Paths as users give them: usable, or refused in one sentence."""
+"""Paths given by users: usable or refused in one sentence."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("value", UNUSABLE)
-def test_unusable_paths_are_refused_with_the_options_name_and_the_value(value: str) -> None:
+def test_refusals_of_unusable_paths_name_the_option_and_the_value(value: str) -> None:
     with pytest.raises(InvalidInputError, match=UNUSABLE[value]) as refusal:
         as_path(value, "--out")
     said = str(refusal.value)
@@ -32,12 +32,12 @@ def test_unusable_paths_are_refused_with_the_options_name_and_the_value(value: s
 
 
 @pytest.mark.parametrize("value", [3, b"bytes", None])
-def test_what_is_not_text_is_refused(value: object) -> None:
+def test_a_path_that_is_not_text_is_refused(value: object) -> None:
     with pytest.raises(InvalidInputError, match="out '"):
         as_path(value, "out")  # type: ignore[arg-type]
 
 
-def test_symbolic_links_in_a_circle_are_refused(tmp_path: Path) -> None:
+def test_circular_symbolic_links_are_refused(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     with pytest.raises(InvalidInputError, match="symbolic links"):
         as_path(tmp_path / "circle", "--out")
@@ -47,12 +47,12 @@ def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pyt
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "stat", refuse)  # root, as whom tests often run, may look everywhere
+    monkeypatch.setattr(Path, "stat", refuse)  # root, which often runs the tests, may read everything
     with pytest.raises(InvalidInputError, match="Permission denied"):
         as_path(tmp_path / "locked" / "x", "--out")
 
 
-def test_other_paths_are_returned_whether_there_is_such_a_file_or_not(tmp_path: Path) -> None:
+def test_valid_paths_are_returned_whether_or_not_the_file_exists(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (
         tmp_path,

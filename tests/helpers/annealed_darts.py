@@ -1,4 +1,4 @@
-"""An optimizer outside the package, as a user writes one: DARTS whose softmax sharpens over the search."""
+"""A third-party optimizer: DARTS with an annealed softmax."""
 
 import torch
 from torch.nn import functional as F

@@ -1,4 +1,4 @@
-"""Tables of s1's cells with known answers, and optimizers that ask for given architectures."""
+"""Tables of s1's cells with known answers, and optimizers that propose given architectures."""
 
 from collections.abc import Sequence
 
@@ -34,20 +34,20 @@ def s1_table(accuracies: np.ndarray, seconds: np.ndarray, test_accuracies: np.nd
 
 
 def convolutions() -> np.ndarray:
-    """How many vertices of each of s1's cells are 3×3 convolutions, (2685,)."""
+    """Number of 3×3 convolutions in each cell of s1, (2685,)."""
     return (to_arrays(np.asarray(S1.enumerate_cells()[1]))[1] == 0).sum(axis=1)
 
 
 def smooth_table(repeats: int = 1) -> nb.Table:
-    """A table whose accuracy grows with the 3×3 convolutions and the budget; the budget is the time in seconds."""
+    """A table whose accuracy increases with 3×3 convolutions and budget; training takes `budget` seconds."""
     quality = 0.5 + 0.1 * convolutions()
     accuracies = quality[:, None, None] - 0.1 / np.array(BUDGETS)[None, :, None] + np.zeros((1, 1, repeats))
     seconds = np.broadcast_to(np.array(BUDGETS, float)[None, :, None], accuracies.shape).copy()
     return s1_table(accuracies, seconds)
 
 
-class Asks(nb.BlackBoxOptimizer):
-    """Asks for given queries, in order, and notes what it is told."""
+class ScriptedProposals(nb.BlackBoxOptimizer):
+    """Proposes given queries in order and records the results."""
 
     def __init__(self, queries: Sequence[Query | None], budgets: Sequence[int] = BUDGETS) -> None:
         super().__init__(S1, Hyperparameters(), budgets[-1], budgets, np.random.default_rng(0))

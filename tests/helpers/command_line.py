@@ -1,4 +1,4 @@
-"""The command line in a process of its own."""
+"""The command line in a separate process."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ WIDTH = {"COLUMNS": "100"}
 
 
 def command(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run it in a process that has its imports already; `new_process` tests that they are complete."""
+    """Run the command line in a forked process with modules already imported; `new_process` tests its imports."""
     return warm_process.python(CODE, *arguments, cwd=cwd, environment=WIDTH)
 
 
@@ -24,7 +24,7 @@ def new_process(
     redirected: str = "",
     code: str = CODE,
 ) -> subprocess.CompletedProcess[str]:
-    """Run it in a new interpreter; `redirected` is what a shell does with its output, such as ">&-" or "| head -1"."""
+    """Run the command line in a new interpreter; `redirected` is a shell redirection such as ">&-" or "| head -1"."""
     line = [sys.executable, "-c", code, *arguments]
     if redirected:
         line = ["bash", "-c", f'set -o pipefail; "$@" {redirected}', "bash", *line]

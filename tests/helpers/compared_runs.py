@@ -1,4 +1,4 @@
-"""Folders of runs to compare, without a search: known architectures and clocks, with values from the real table."""
+"""Run folders for comparisons without searching: known architectures and clocks, values from the real table."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ FACTS = {"space_id": "nb101-s1-v1", "dataset": "cifar10"}
 
 
 def search(folder: Path, ranks: Sequence[int], *, finished: bool = True, **options: Any) -> nb.Run:
-    """A search that preferred s1's architectures of these ranks (0: lowest validation error) after epochs 0, 1, …."""
+    """A search that preferred architectures of s1 with these ranks (0: lowest error) after epochs 0, 1, …."""
     found = [synthetic.architectures("s1")[rank] for rank in ranks]
     own = {"optimizer": "darts", "space": "s1", "scale": "quick", "epochs": 4, "device": "cpu", "threads": 1}
     folder.mkdir(parents=True)
@@ -28,12 +28,12 @@ def search(folder: Path, ranks: Sequence[int], *, finished: bool = True, **optio
     return nb.load_run(folder)
 
 
-def group(folder: Path, ranks: Sequence[Sequence[int]], begun: int | None = None, **options: Any) -> SearchGroup:
-    """A group of seeds 0, 1, …, the first `begun` of which have begun (default: all)."""
+def group(folder: Path, ranks: Sequence[Sequence[int]], started: int | None = None, **options: Any) -> SearchGroup:
+    """A group of seeds 0, 1, …; the first `started` have started (default: all)."""
     folder.mkdir(parents=True)
     options = {"optimizer": "darts", "space": "s1", **options}
     write_json(folder / "seeds.json", {"seeds": list(range(len(ranks))), "options": options})
-    for seed, own in enumerate(ranks[:begun]):
+    for seed, own in enumerate(ranks[:started]):
         search(folder / f"seed-{seed}", own, seed=seed, **options)
     return SearchGroup.open(folder)
 
@@ -50,7 +50,7 @@ def tuning(folder: Path, **options: Any) -> Study:
 
 
 def with_facts(folder: Path, **facts: Any) -> Path:
-    """Record real facts about the data of a run, or the given ones."""
+    """Record the real (or the given) facts about the data of a run."""
     path = folder / "config.json"
     known = {**FACTS, "table_id": synthetic.table().id, **facts}
     path.write_text(json.dumps({**json.loads(path.read_text()), **known}))

@@ -1,4 +1,4 @@
-"""Searches whose process dies at a chosen moment, for jobs."""
+"""Searches whose process is killed at a chosen point, for tests of jobs."""
 
 import os
 import signal
@@ -9,13 +9,13 @@ from nasbench1shot1.one_shot_search import loop
 
 
 def after_config(**options: Any) -> nb.Run:
-    """`nb.search`, which dies once config.json is written."""
+    """Run `nb.search` and die after writing config.json."""
     loop.evaluate = _die
     return nb.search(**options)
 
 
 def after_checkpoint(**options: Any) -> nb.Run:
-    """`nb.search`, which dies once the first checkpoint is written."""
+    """Run `nb.search` and die after writing the first checkpoint."""
     return nb.search(callbacks=[_die], **options)
 
 

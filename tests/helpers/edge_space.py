@@ -1,4 +1,4 @@
-"""What tests of networks need of a space of NAS-Bench-201's architectures: numbers, and the one-hot mixing weights."""
+"""A minimal space of NAS-Bench-201 for tests of networks: indices and one-hot mixing weights."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Optimizers outside the package that choose the final architecture by more than argmax once the search is over."""
+"""Third-party optimizers with a final selection after the search."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +18,7 @@ MUTANTS = 4
 
 
 class EvolvesAtTheEnd(RandomWS):
-    """Single-path one-shot (Guo et al., ECCV 2020) in small: mutants of the chosen architecture compete with it."""
+    """Simplified single-path one-shot (Guo et al., ECCV 2020): mutants compete with the chosen architecture."""
 
     def end_search(self, shared: SharedWeights) -> None:
         rng = np.random.default_rng(int(torch.randint(2**62, (), generator=self.generator)))
@@ -31,7 +31,7 @@ class EvolvesAtTheEnd(RandomWS):
 
 
 class PerturbsAtTheEnd(DARTS):
-    """DARTS-PT (Wang et al., ICLR 2021) without tuning: an entry counts by how much the loss rises without it."""
+    """DARTS-PT (Wang et al., ICLR 2021) without tuning: an entry is scored by the loss increase without it."""
 
     final: nb.Architecture | None = None
 

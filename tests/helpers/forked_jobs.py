@@ -1,4 +1,4 @@
-"""Processes of jobs and of tuning's workers that start at once (`warm_process`); `tests/jobs` starts interpreters."""
+"""Forked processes for jobs and tuning workers (`warm_process`); `tests/jobs` starts new interpreters."""
 
 import os
 import subprocess
@@ -18,11 +18,11 @@ import warm_process
 from nasbench1shot1.jobs import process
 from nasbench1shot1.tuning.engine import local_workers
 
-LOCK = threading.Lock()  # the exit code of a process can be read only once, and starting one looks at all of them
+LOCK = threading.Lock()  # an exit code can be read only once, and starting a process polls all of them
 
 
 class ForkedModule:
-    """What `subprocess.Popen([PYTHON, "-m", MODULE, ARGUMENT], …)` would be: the part of it that jobs use."""
+    """Forked replacement for `subprocess.Popen([PYTHON, "-m", MODULE, ARGUMENT], …)`, as far as jobs use it."""
 
     def __init__(self, line: list[str], stdin: int, stdout: IO[bytes], env: Mapping[str, str], **same: Any) -> None:
         assert stdin == subprocess.PIPE
@@ -51,7 +51,7 @@ def _run_module(
     server: dict[str, Any], module: str, argument: str, stdin: Connection, log: Path, environment: dict[str, str]
 ) -> None:
     warm_process.join(server)
-    fork_jobs(pytest.MonkeyPatch())  # its own jobs start at once, too
+    fork_jobs(pytest.MonkeyPatch())  # its own jobs are forked, too
     os.setpgid(0, 0)
     os.dup2(stdin.fileno(), 0)
     stdin.close()
@@ -60,7 +60,7 @@ def _run_module(
 
 
 def fork_jobs(patch: pytest.MonkeyPatch) -> None:
-    """Let the jobs and the workers of this process be forked ones."""
+    """Fork the jobs and workers of this process."""
     for module in (process, local_workers):
         patch.setattr(module, "subprocess", SimpleNamespace(Popen=ForkedModule, PIPE=subprocess.PIPE))
 

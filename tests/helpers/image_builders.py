@@ -1,4 +1,4 @@
-"""Making files in the formats of CIFAR-10, CIFAR-100 and ImageNet16, for tests."""
+"""Builders of files in the formats of CIFAR-10, CIFAR-100 and ImageNet16."""
 
 import io
 import math
@@ -14,18 +14,18 @@ ROWS = 12
 
 
 def made_images(rows: int, seed: int = 0, side: int = 32, classes: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Images uint8 (rows, side, side, 3), every one different, and labels int64 (rows,)."""
+    """Distinct images uint8 (rows, side, side, 3) and labels int64 (rows,)."""
     rng = np.random.default_rng(seed)
     return rng.integers(0, 256, (rows, side, side, 3), dtype=np.uint8), rng.integers(0, classes, rows)
 
 
 def planar(images: np.ndarray) -> np.ndarray:
-    """As the official files store them: (rows, 3 · side²), first all red values, then green, then blue."""
+    """Images as in the official files, (rows, 3 · side²): all red values, then green, then blue."""
     return np.ascontiguousarray(images.transpose(0, 3, 1, 2)).reshape(len(images), math.prod(images.shape[1:]))
 
 
 def python2_batch(images: np.ndarray, labels: np.ndarray, key: bytes = b"labels") -> bytes:
-    """The bytes that Python 2's cPickle (protocol 2) and numpy of 2009 write: those of the official files."""
+    """Pickle as Python 2's cPickle (protocol 2) and numpy of 2009 did for the official files."""
 
     def string(text: bytes) -> bytes:
         return b"U" + bytes([len(text)]) + text
@@ -48,7 +48,7 @@ def python2_batch(images: np.ndarray, labels: np.ndarray, key: bytes = b"labels"
 def python3_batch(
     images: np.ndarray, labels: np.ndarray, protocol: int = 4, order: str = "C", text: bool = False
 ) -> bytes:
-    """The same written by the Python and numpy that run this test; keys are text or bytes."""
+    """Pickle a batch with the current Python and numpy; keys are text or bytes."""
     content = {
         "batch_label": b"training batch 1 of 5",
         "labels": labels.tolist(),
@@ -77,7 +77,7 @@ BATCH_NAMES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
 
 
 def official_files(kind: str, rows: int) -> tuple[dict[str, bytes], list[tuple[np.ndarray, np.ndarray]]]:
-    """The files of an archive of `kind` "python" or "binary", in an order that is not canonical, and what they hold."""
+    """Files of an archive of `kind` "python" or "binary", in non-canonical order, and their contents."""
     batches = [made_images(rows, seed) for seed in range(6)]
     write, suffix, folder = {
         "python": (python2_batch, "", "cifar-10-batches-py"),
@@ -95,7 +95,7 @@ CIFAR100_NAMES = ("train", "test")
 
 
 def cifar100_files(kind: str, rows: int) -> tuple[dict[str, bytes], list[tuple[np.ndarray, np.ndarray]]]:
-    """The files of an archive of CIFAR-100, `rows` training and test images each, and what they hold."""
+    """Files of a CIFAR-100 archive with `rows` training and `rows` test images, and their contents."""
     batches = [made_images(rows, seed, classes=100) for seed in range(2)]
     if kind == "python":
         contents = [python2_batch(images, labels, b"fine_labels") for images, labels in batches]
@@ -115,15 +115,15 @@ IMAGENET16_NAMES = (*(f"train_data_batch_{i}" for i in range(1, 11)), "val_data"
 
 
 def imagenet16_batch(images: np.ndarray, labels: np.ndarray, protocol: int = 3) -> bytes:
-    """A pickled batch as image2numpy_imagenet_train.py writes it; labels are 1 to 1000."""
+    """A pickled batch as written by image2numpy_imagenet_train.py; labels are 1 to 1000."""
     data = planar(images)
     return pickle.dumps({"data": data, "labels": labels.tolist(), "mean": data.mean(axis=0)}, protocol)
 
 
 def imagenet16_files(protocol: int = 3) -> tuple[dict[str, bytes], list[tuple[np.ndarray, np.ndarray]]]:
-    """The eleven files, in an order that is not canonical, and the images and labels 1 to 1000 that they hold.
+    """The eleven files in non-canonical order, with their images and labels 1 to 1000.
 
-    Each has eight images: as many bytes of pixels as its mean has, which is eight times as wide.
+    Each has eight uint8 images: as many bytes of pixels as its float64 mean.
     """
     batches = []
     for seed in range(11):

@@ -1,4 +1,4 @@
-"""Known errors of every architecture in place of shared weights, for tests of what a method selects."""
+"""Known errors of all architectures instead of shared weights, for tests of selection."""
 
 import numpy as np
 import torch
@@ -8,7 +8,7 @@ HALF = 640
 
 
 class Judge:
-    """Stands in for the shared weights: errors are known, on a few images others than on the whole half."""
+    """Replacement for shared weights: known errors, which differ between a few images and the full half."""
 
     batch_size = 8
 

@@ -1,4 +1,4 @@
-"""A run in a process of its own that kills itself at a chosen moment."""
+"""A run in a separate process that kills itself at a chosen point."""
 
 import signal
 from pathlib import Path

@@ -1,11 +1,11 @@
-"""A training in a process of its own that kills itself at a chosen moment."""
+"""A training in a separate process that kills itself at a chosen point."""
 
 from pathlib import Path
 from typing import Any
 
 from killed_run import assert_killed
 
-# A real process that kills itself with SIGKILL at a chosen moment: no handler, no clean-up.
+# A real process that sends itself SIGKILL at a chosen point: no handler, no clean-up.
 DRIVER = """
 import os, signal, sys
 from rich.console import Console
@@ -59,5 +59,5 @@ nb.train_cell(what, out=out, console=Console(quiet=True), **options)
 
 
 def assert_training_killed(moment: str, step: int, what: str, out: Path, options: dict[str, Any]) -> None:
-    """Train in a process that must die at a moment around a step."""
+    """Train in a process that must die right before or after a step."""
     assert_killed(DRIVER, out, moment, str(step), what, str(out), repr(options))

@@ -25,7 +25,7 @@ def make(method: str, space: str = "s1", seed: int = 0, **options: Any) -> Black
 
 
 def asked(method: BlackBoxOptimizer, error_of: Callable[[Query], float], number: int) -> Iterator[tuple[Query, float]]:
-    """Alternate asking and telling, and yield the queries with their errors."""
+    """Alternate ask and tell, and yield the queries with their errors."""
     for _ in range(number):
         query = method.ask()
         assert query is not None

@@ -1,4 +1,4 @@
-"""A run without torch, for tests of jobs: it appends drawn numbers to metrics.jsonl, and goes on where it stopped."""
+"""A run without torch, for tests of jobs: appends random numbers to metrics.jsonl and can be resumed."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def misbehave(seed: int, fail: str = "", crash: bool = False, stall: bool = Fals
 
 
 def note(folder: Path) -> None:
-    """Append who runs this, and where, to `attempts`."""
+    """Append process and machine to `attempts`."""
     seen = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES")}
     with (folder / "attempts").open("a") as file:
         file.write(json.dumps({"process": os.getpid(), "parent": os.getppid(), **seen}) + "\n")
@@ -79,7 +79,7 @@ def light_job(folder: Path, name: str, **options: Any) -> Job:
 
 
 def wait_for_lines(folder: Path, count: int) -> None:
-    patience = time.monotonic() + 300  # a run that failed before would be waited for without end
+    patience = time.monotonic() + 300  # otherwise, waiting for a run that failed before would never end
     while len(read_lines(folder / METRICS)) < count:
         assert time.monotonic() < patience, f"{folder} has too few lines: see {folder}.log"
         time.sleep(0.02)

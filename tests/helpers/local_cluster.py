@@ -1,4 +1,4 @@
-"""A dask cluster on this machine: worker processes that run one job each at a time."""
+"""A local dask cluster whose worker processes run one job at a time."""
 
 import os
 import signal
@@ -15,6 +15,6 @@ def dask_workers(count: int, **options: object) -> Iterator[LocalCluster]:
 
 
 def kill_worker(process: int, cluster: LocalCluster) -> None:
-    """SIGKILL a worker's process; it must be one of the cluster's."""
+    """Send SIGKILL to a worker process of the cluster."""
     assert process in {nanny.pid for nanny in cluster.workers.values()}
     os.kill(process, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A web server on this machine for tests of what downloads."""
+"""A local web server for tests of downloads."""
 
 import threading
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """The address under which the folder's files are served, until the end of the block."""
+    """Serve the files of a folder within the block; yields the address."""
     with HTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as http:
         thread = threading.Thread(target=http.serve_forever, args=(0.01,))
         thread.start()

@@ -1,6 +1,6 @@
-"""A supernet of NAS-Bench-201 written as plainly as the papers describe it: the oracle of the real one.
+"""Plain implementation of the NAS-Bench-201 supernet: the oracle for the real one.
 
-It takes the real one's state_dict, computes all operations of all edges with functional calls, and weights them.
+It takes the state_dict of the real supernet and computes the weighted sum of all operations with functional calls.
 """
 
 import torch
@@ -18,12 +18,12 @@ def relu_conv_bn(state: State, name: str, x: Tensor, training: Training, stride:
 
 
 def average_pool(x: Tensor) -> Tensor:
-    """Of each 3×3 window, the mean of the pixels inside the image."""
+    """Mean of the pixels inside the image, for each 3×3 window."""
     return F.avg_pool2d(x, 3, 1, 1) / F.avg_pool2d(torch.ones_like(x), 3, 1, 1)
 
 
 def edge(state: State, name: str, x: Tensor, weights: Tensor, training: Training, partial: int) -> Tensor:
-    """Σ w o(x); with k = `partial`, of the first 1/k of the channels, and all k groups then take turns."""
+    """Σ w o(x); with k = `partial`, only on the first 1/k of the channels, followed by a channel shuffle."""
     width = x.shape[1] // partial
     seen, passed = x[:, :width], x[:, width:]
     outputs = [
@@ -58,7 +58,7 @@ def residual_block(state: State, name: str, x: Tensor, training: Training) -> Te
 def naive_forward(
     state: State, images: Tensor, weights: Weights | list[Weights], n_cells: int, training: Training, partial: int = 1
 ) -> Tensor:
-    """Logits; of a list of weights, each cell takes one."""
+    """Logits; a list of weights assigns one to each cell."""
     x = batch_norm(state, "stem.1", F.conv2d(images, state["stem.0.weight"], padding=1), training)
     for i in range(n_cells):
         if i > 0 and i in (n_cells // 3, 2 * n_cells // 3):

@@ -1,7 +1,7 @@
-"""A supernet of choice blocks written as plainly as the papers describe it: the oracle of the real one.
+"""Plain implementation of the choice-block supernet: the oracle for the real one.
 
-It takes the real one's state_dict, computes with loops and functional calls, and knows every fault of the published
-code as a switch (reference: original.md, part B2).
+It takes the state_dict of the real supernet, uses loops and functional calls, and has a switch for every fault
+of the published code (reference: original.md, part B2).
 """
 
 import torch
@@ -32,7 +32,7 @@ def batch_norm(state: State, name: str, x: Tensor, training: Training) -> Tensor
 
 
 def operations(state: State, name: str, x: Tensor, weights: Tensor, training: Training, partial: int) -> Tensor:
-    """The mixed operation; with k = `partial`, of the first 1/k of the channels, and all k groups then take turns."""
+    """Mixed operation; with k = `partial`, only on the first 1/k of the channels, followed by a channel shuffle."""
     width = x.shape[1] // partial
     seen, passed = x[:, :width], x[:, width:]
     outputs = [
@@ -69,7 +69,7 @@ def naive_forward(
     padded: bool = False,
     partial: int = 1,
 ) -> tuple[Tensor, list[int]]:
-    """Logits, and the side of the feature maps that every cell works on; of a list of mixes, each cell takes one."""
+    """Logits and the side of each cell's feature maps; a list of mixing weights assigns one to each cell."""
     sides = []
     x = conv_bn_relu(state, "stem", images, training)
     for i in range(n_cells):

@@ -25,14 +25,14 @@ ALL_SEEDS = {12: (777,), 200: (777, 888, 999)}
 
 @cache
 def names() -> tuple[str, ...]:
-    """The strings of all architectures, in official order."""
+    """Strings of all architectures in official order."""
     return tuple(EdgeArchitecture.unchecked(SPACE_NAME, tuple(row)).official for row in all_operations().tolist())
 
 
 def trial(dataset: str, seed: int, epochs: int, architecture: str, rng: np.random.Generator) -> dict[str, Any]:
-    """The fields of a `ResultsCount`; accuracies are percentages of images, as means over batches leave them.
+    """Fields of a `ResultsCount`; accuracies are percentages computed as means over batches.
 
-    Evaluations are only those of the last epoch, as in the files of 2020.
+    Only the last epoch is evaluated, as in the files of 2020.
     """
 
     def percents(split: str, size: int) -> list[float]:
@@ -63,7 +63,7 @@ def trial(dataset: str, seed: int, epochs: int, architecture: str, rng: np.rando
 
 
 def results(index: int, epochs: int, seeds: Iterable[int], rng: np.random.Generator) -> dict[str, Any]:
-    """The fields of an `ArchResults`: the trainings of an architecture on all data sets with some seeds."""
+    """Fields of an `ArchResults`: the trainings of an architecture on all data sets with some seeds."""
     architecture, seeds = names()[index], list(seeds)
     return {
         "arch_index": index,
@@ -93,12 +93,12 @@ def write_pth(path: Path, content: Any) -> Path:
 
 
 def by_budget(content: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """The same trainings as NATS-Bench names them: by index, by "12" and "200"."""
+    """The trainings in NATS-Bench's form: by index, then by "12" and "200"."""
     return {index: {"12": both["less"], "200": both["full"]} for index, both in content["arch2infos"].items()}
 
 
 def write_archive(folder: Path, content: dict[str, Any]) -> Path:
-    """Write the folder of an archive, with the package that reads it."""
+    """Write the folder of an archive with the published package."""
     import nats_bench
 
     folder.mkdir()

@@ -1,6 +1,6 @@
-"""Making files in the format of NAS-Bench-101 for tests and benchmarks: frames, JSON, protobuf put together by hand.
+"""Builders of files in NAS-Bench-101's format: hand-made frames, JSON and protobuf.
 
-Nothing of the package takes part, so that a mistake there is not made here, too.
+They do not use the package, so that they cannot share its mistakes.
 """
 
 import base64
@@ -20,7 +20,7 @@ IMAGES = 9984
 
 @dataclass(frozen=True)
 class Graph:
-    """A cell as the official files name it."""
+    """A cell as represented in the official files."""
 
     hash: str
     adjacency: str
@@ -55,7 +55,7 @@ class Training:
         return _values(self.evaluations[1])
 
     def changed(self, place: int, **values: float | bytes) -> "Training":
-        """The same with other values in one evaluation."""
+        """Return a copy with other values in one evaluation."""
         evaluations = list(self.evaluations)
         evaluations[place] = replace(evaluations[place], **values)  # type: ignore[arg-type]
         return replace(self, evaluations=tuple(evaluations))
@@ -131,7 +131,7 @@ def write_payloads(path: Path, payloads: Iterable[bytes]) -> Path:
 
 
 def graphs_of(file: Path, rows: Sequence[int] | slice = slice(None)) -> list[Graph]:
-    """The cells of one of the .npz that hold real samples."""
+    """Cells of a bundled .npz with real samples."""
     with np.load(file, allow_pickle=False) as npz:
         columns = [npz[name][rows] for name in ("hash", "n_vertices", "adjacency", "ops", "params")]
     return [
@@ -146,7 +146,7 @@ def graphs_of(file: Path, rows: Sequence[int] | slice = slice(None)) -> list[Gra
 
 
 def made_up(graphs: Iterable[Graph], epochs: Sequence[int] = EPOCHS, repeats: int = 3, seed: int = 0) -> list[Training]:
-    """Trainings with values of the official kind: k/9984 rounded to float32, seconds rounded to float32."""
+    """Trainings with values as in the official files: k/9984 and seconds, rounded to float32."""
     rng = np.random.default_rng(seed)
     return [
         Training(graph, budget, tuple(_made_up_evaluations(budget, rng)))
@@ -165,7 +165,7 @@ def _made_up_evaluations(budget: int, rng: np.random.Generator) -> Iterator[Eval
 
 
 def retrained(file: Path, epochs_as_text: bool = False) -> list[Training]:
-    """EC-NAS's trainings, with fields of other types where NAS-Bench-101 has none or a path."""
+    """Trainings of EC-NAS, with extra fields and fields of other types."""
     with np.load(file, allow_pickle=False) as npz:
         c = {name: npz[name].tolist() for name in npz.files if npz[name].ndim == 1}
     trainings = []

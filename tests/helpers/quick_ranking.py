@@ -1,4 +1,4 @@
-"""Rankings without what their tests do not look at: pictures, and the estimate of how long they take."""
+"""Rankings without pictures and time estimates."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from nasbench1shot1.experiments.correlation.expectation import Expectation
 
 @contextmanager
 def quick_ranking() -> Iterator[None]:
-    """Within it, pictures have no content, and no architecture is evaluated to measure how long one takes."""
+    """Within this context, pictures are empty and no time is measured for the estimate."""
     unmeasured = patch.object(correlating, "expected_seconds", lambda *given: Expectation(0.0, 0.0))
     undrawn = patch.object(outcome, "_figures", lambda *given: dict.fromkeys((outcome.BY_EPOCH, outcome.SCATTER)))
     with unmeasured, undrawn, patch.object(outcome, "save_figure", save_unrendered):

@@ -1,4 +1,4 @@
-"""Two searches are bit for bit the same, whoever ran them."""
+"""Comparison of two searches bit for bit."""
 
 import nasbench1shot1 as nb
 from nasbench1shot1.runs.checkpoints import load_checkpoint
@@ -7,7 +7,7 @@ SECONDS = ("search_seconds", "simulated_seconds")
 
 
 def assert_same_search(one: nb.Run, other: nb.Run) -> None:
-    """Compare options, every line but its seconds, every Λ, and the last weights."""
+    """Compare options, every line except times, every Λ and the final weights."""
     assert one.config == other.config
     for line, same in zip(one.lines, other.lines, strict=True):
         assert {**line, **dict.fromkeys(SECONDS)} == {**same, **dict.fromkeys(SECONDS)}

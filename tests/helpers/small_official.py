@@ -1,4 +1,4 @@
-"""A small file of the official format and what must be answered from it, for tests of what reads such files."""
+"""A small file in the official format and the expected answers."""
 
 from itertools import product
 from pathlib import Path
@@ -26,12 +26,12 @@ INCEPTION = (
 
 
 def graph_of(cell: Cell, parameters: int) -> Graph:
-    """A cell as a file names it."""
+    """A cell as represented in a file."""
     return Graph(cell.hash, "".join(map(str, cell.matrix.ravel().tolist())), ",".join(cell.ops), parameters)
 
 
 def all_cells(most_vertices: int) -> list[Cell]:
-    """Every distinct cell of at most so many vertices."""
+    """All distinct cells of at most this many vertices."""
     found: dict[str, Cell] = {}
     for n in range(2, most_vertices + 1):
         places = [(x, y) for y in range(n) for x in range(y)]
@@ -46,8 +46,8 @@ def all_cells(most_vertices: int) -> list[Cell]:
 
 
 def small_trainings(sample: Path, epochs: tuple[int, ...] = (4, 12, 36, 108)) -> list[Training]:
-    """Three trainings for each budget of the Inception-like cell, all 91 cells of at most four vertices and a few real
-    ones of up to seven, in an order that no hash suggests."""
+    """Three trainings per budget of the Inception-like cell, all 91 cells of at most four vertices and a few real
+    cells of up to seven vertices, not sorted by hash."""
     graphs = [graph_of(Cell(*INCEPTION), 2_694_282)]
     graphs += [graph_of(cell, 1_000_000 + i) for i, cell in enumerate(all_cells(4))]
     known = {graph.hash for graph in graphs}
@@ -56,11 +56,11 @@ def small_trainings(sample: Path, epochs: tuple[int, ...] = (4, 12, 36, 108)) ->
 
 
 def small_file(path: Path, sample: Path) -> Path:
-    """Those trainings as a file."""
+    """A file of these trainings."""
     return write_file(path, small_trainings(sample))
 
 
 def small_table(folder: Path, sample: Path) -> Table:
-    """That file, imported within `folder`."""
+    """The table imported from this file into `folder`."""
     import_table(small_file(folder / "small.tfrecord", sample), folder / "table", report=lambda line: None)
     return load_table(folder / "table")

@@ -1,4 +1,4 @@
-"""Small supernets and what they are given, for tests."""
+"""Small supernets and their inputs."""
 
 import torch
 
@@ -20,7 +20,7 @@ def small(space, preset: str = "corrected", channels: int = 3, cells: int = 3, p
     generator = torch.Generator().manual_seed(7)
     space = nb.search_space(space) if isinstance(space, str) else space
     net = nb.Supernet(space, channels, cells, preset, generator=generator, partial_channels=partial)
-    for layer in net.modules():  # running statistics other than 0 and 1, so that evaluation is tested too
+    for layer in net.modules():  # running statistics other than 0 and 1, so that evaluation mode is tested
         if isinstance(layer, torch.nn.BatchNorm2d):
             layer.running_mean.normal_(0, 0.3, generator=generator)
             layer.running_var.uniform_(0.5, 2.0, generator=generator)

@@ -14,7 +14,7 @@ MEASURED = {"fidelity": "measured", "epochs": [108]}
 
 
 def all_cells(vertices: int) -> np.ndarray:
-    """The encodings of all cells of up to so many vertices."""
+    """Encodings of all cells of at most this many vertices."""
     codes = np.asarray(NB101.encodings("unique"))
     return codes[codes >> np.uint64(31) <= vertices]
 
@@ -40,7 +40,7 @@ def small_table(
     seconds: Callable | None = None,
     split: str = "validation",
 ) -> Table:
-    """All cells of up to so many vertices, whose accuracy (and seconds) are a function of their encodings."""
+    """A table of all cells of at most this many vertices; accuracy (and seconds) are functions of the encodings."""
     codes = all_cells(vertices)
     columns = {f"{split}_accuracy": accuracy(codes)}
     if seconds is not None:
@@ -49,12 +49,12 @@ def small_table(
 
 
 def operation_counts(codes: np.ndarray) -> np.ndarray:
-    """(N, 3) how many vertices have each operation."""
+    """Number of vertices with each operation, (N, 3)."""
     return (to_arrays(codes)[1][:, :, None] == np.arange(3)).sum(axis=1)
 
 
 def retrained_table() -> Table:
-    """Real and whole: EC-NAS's own trainings of all 91 cells of up to four vertices, 4 budgets, 3 repeats."""
+    """Real and complete: EC-NAS's trainings of all 91 cells of up to four vertices, 4 budgets, 3 repeats."""
     arrays = read_source(RETRAINED)
     order = np.lexsort((arrays["repeat"], arrays["epochs"], *arrays["hash"].T[::-1]))
     arrays = {name: values[order] for name, values in arrays.items() if len(np.atleast_1d(values)) == len(order)}

@@ -1,4 +1,4 @@
-"""A search that stalls once epoch 1 is recorded, unless it is resumed: a test can kill it there for certain."""
+"""A search that stalls after recording epoch 1 unless resumed, so that a test can kill it there."""
 
 import os
 import time
@@ -13,7 +13,7 @@ COMMAND = "stalling_search:search"
 
 
 def search(out: Any = None, resume: Any = None, **options: Any) -> nb.Run:
-    """`nb.search`, for a process of its own."""
+    """Run `nb.search` in a separate process."""
     with Path(out or resume).with_suffix(".parents").open("a") as file:
         file.write(f"{os.getppid()}\n")
     if resume is None:
@@ -28,5 +28,5 @@ def record_and_stall(state, writer, line, parameters, real=loop.record_epoch):
 
 
 def parents(folder: Path) -> list[int]:
-    """The processes that started each attempt at the search."""
+    """Process identifiers of all attempts at the search."""
     return [int(line) for line in folder.with_suffix(".parents").read_text().split()]

@@ -1,4 +1,4 @@
-"""Folders of studies without a search: Hyperband's plan, a known loss, and values from the real table."""
+"""Study folders without searching: Hyperband's plan, a known loss, and values from the real table."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ Quality = Callable[[Mapping[str, Any]], float]
 
 
 def by_weight_decay(configuration: Mapping[str, Any]) -> float:
-    """From 0 (best) to 1: the distance of weight decay from its largest value, on cs1 to cs3's logarithmic range."""
+    """Distance of weight decay from its maximum on the logarithmic range of cs1 to cs3: 0 (best) to 1."""
     return float((np.log(1e-3) - np.log(configuration["weight_decay"])) / np.log(1e2))
 
 
@@ -46,11 +46,11 @@ def write_study(
     searches: Mapping[str, Any] = SMALL,
     **options: Any,
 ) -> Study:
-    """Write the folder of a study whose architectures are the better the smaller `quality` is.
+    """Write the folder of a study in which a smaller `quality` gives better architectures.
 
     Args:
         folder: the study's folder.
-        quality: from a configuration to a number from 0 to 1; a larger budget adds nothing.
+        quality: maps a configuration to a number from 0 to 1; independent of the budget.
         diverges: whether the search of a configuration fails.
         config_space: a bundled space by name, or a ConfigSpace space.
         seed: seed of configurations and architectures.
@@ -84,7 +84,7 @@ def write_study(
 
 
 def tune(*, out: Path, **options: Any) -> None:
-    """A study at once; a command of `jobs.Job` with the options of `nb.tune`."""
+    """Write a study; a command for `jobs.Job` with the options of `nb.tune`."""
     own = {name: value for name, value in options.items() if name in option_names(TuningOptions)}
     write_study(out, searches={name: value for name, value in options.items() if name not in own}, **own)
 
@@ -92,7 +92,7 @@ def tune(*, out: Path, **options: Any) -> None:
 def _events(
     tuning: TuningOptions, space: Any, quality: Quality, diverges: Quality
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Every trial of the plan, in the order in which one worker evaluates them."""
+    """All trials of the plan, in the order of evaluation by one worker."""
     space.seed(tuning.seed)
     submissions: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
@@ -156,14 +156,14 @@ def table() -> Table:
 
 @cache
 def architectures(space: str, number: int = 60) -> list[Architecture]:
-    """Some architectures of a space, in ascending order of the table's validation error."""
+    """Some architectures of a space, sorted by validation error in the table."""
     rng, of = np.random.default_rng(0), nb.search_space(space)
     drawn = [of.sample(rng) for _ in range(number)]
     return sorted(drawn, key=lambda arch: score(arch, table()).table_validation_error or 1.0)
 
 
 def _write_run(folder: Path, tuning: TuningOptions, line: Mapping[str, Any]) -> None:
-    """A search whose last epoch has the observation's architecture; one that diverged ends after its first epoch."""
+    """A search whose last epoch has the observed architecture; a diverged search ends after its first epoch."""
     rng, ranked = np.random.default_rng(line["number"]), architectures(tuning.space)
     found = [ranked[int(rng.integers(len(ranked)))] for _ in range(2 if line["loss"] is None else line["budget"] + 1)]
     if line["architecture"] is not None:
@@ -173,7 +173,7 @@ def _write_run(folder: Path, tuning: TuningOptions, line: Mapping[str, Any]) -> 
 
 
 def write_run(folder: Path, found: list[Architecture], options: Mapping[str, Any]) -> nb.Run:
-    """A finished search that preferred these architectures after epochs 0, 1, …."""
+    """A finished search with these architectures preferred after epochs 0, 1, …."""
     write_json(folder / "config.json", {KIND: "search", **search_options(options).as_dict(), **FACTS})
     empty = {**dict.fromkeys(nb.Run.FIELDS), "one_shot_validation_error": 0.5, "other_datasets": {}}
     lines = [

@@ -15,7 +15,7 @@ def generator(seed: int) -> torch.Generator:
 
 
 def controller(space=TINY, seed: int = 0, **options) -> Controller:
-    """One whose preferences are strong: as it starts, all are nearly even."""
+    """A controller with strong preferences; initially they are almost uniform."""
     made = Controller(space, ControllerSettings(**options), generator(seed))
     with torch.no_grad():
         for weight in made.parameters():
@@ -24,6 +24,6 @@ def controller(space=TINY, seed: int = 0, **options) -> Controller:
 
 
 def every_decision(space) -> list[torch.Tensor]:
-    """All decisions there are, picks in every order, (all, picks) for each choice."""
+    """All decisions with picks in every order, (all, picks) for each choice."""
     per_choice = [list(permutations(range(choice.entries), choice.picks)) for choice in space.choices()]
     return [torch.tensor(list(taken)) for taken in zip(*product(*per_choice), strict=True)]

@@ -1,4 +1,4 @@
-"""Figures of the paper made so small that a test can run them: what several tests of `reproduce` use."""
+"""Figures of the paper at a tiny scale, for tests of `reproduce`."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ ARGUMENTS = ["reproduce", "figure12", "--scale", "quick", "--only", ",".join(ONL
 STEM = "figure12-darts-weight-decay-1e-4+darts-weight-decay-81e-4"
 """What the picture and the CSV of that part are called."""
 
-# The same in a process of its own, which Ctrl-C ends even where the tests themselves run in the background.
+# The command in a separate process that reacts to Ctrl-C even if the tests run in the background.
 DRIVER = f"""
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -38,12 +38,12 @@ JOBS = tuple(f"{curve}/seed-{seed}" for seed in (0, 1) for curve in ONLY)
 
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the quick scale tiny; processes that are started get their options from here."""
+    """Make the quick scale tiny, also for started processes, which get their options from here."""
     monkeypatch.setitem(figures.SCALES, "quick", FigureScale(TINY, seeds=(0, 1)))
 
 
 def run_jobs_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run jobs in this process: a process for each of them would first import PyTorch for seconds."""
+    """Run jobs in this process: a process per job would spend seconds on importing PyTorch."""
     monkeypatch.setattr(reproducing, "open_workers", lambda *options: this_process())
 
 

@@ -1,4 +1,4 @@
-"""The proxy study made so small that a test can run it."""
+"""The proxy study at a tiny scale."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ JOBS = ("cells-3/channels-2/seed-0", "cells-3/channels-4/seed-0")
 
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the quick scale tiny; processes that are started get their options from here."""
+    """Make the quick scale tiny, also for started processes, which get their options from here."""
     monkeypatch.setitem(proxy_jobs.SCALES, "quick", STUDY)
 
 

@@ -1,4 +1,4 @@
-"""Searches of a second, and their state between two epochs, for tests."""
+"""Searches that take a second, and their state between two epochs."""
 
 from functools import cache
 from typing import Any
@@ -38,7 +38,7 @@ def generator(seed: int) -> torch.Generator:
 
 
 def tiny_state(**options: Any) -> SearchState:
-    """A search of TINY before its epoch 0, its Λ spread out: as it starts, all candidates are nearly even."""
+    """State of a TINY search before epoch 0, with Λ spread out; initially Λ is almost uniform."""
     with patch("nasbench1shot1.one_shot_search.state.load_images", _read_once):
         state = begin(search_options({**TINY, **options}))
     with torch.no_grad():
@@ -48,12 +48,12 @@ def tiny_state(**options: Any) -> SearchState:
 
 
 def tiny_batch(n: int = 6, seed: int = 0, side: int = 8, dtype: torch.dtype = torch.float64) -> Batch:
-    """Noise with labels."""
+    """Random images with labels."""
     drawn = generator(seed)
     images = torch.randn(n, 3, side, side, generator=drawn, dtype=dtype).contiguous(memory_format=torch.channels_last)
     return Batch(images, torch.randint(10, (n,), generator=drawn))
 
 
 def search(out: Any, **options: Any) -> nb.Run:
-    """A whole search of TINY, silent."""
+    """Run a complete TINY search silently."""
     return nb.search(out=out, console=Console(quiet=True), **{**TINY, **options})

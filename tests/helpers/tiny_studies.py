@@ -1,4 +1,4 @@
-"""Studies of searches of a second, for tests."""
+"""Studies whose searches take a second."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,7 +27,7 @@ BUDGETS: dict[str, Any] = {"min_budget": 1, "max_budget": 2}
 
 
 def tiny_study(folder: Path, **options: Any) -> Study:
-    """Write the folder of a study, and evaluate nothing; an option that is None is not given."""
+    """Write the folder of a study without evaluating anything; None means that an option is not given."""
     given = {name: value for name, value in {**TINY, **BUDGETS, **options}.items() if value is not None}
     with patch("nasbench1shot1.tuning.tuning.run_session", lambda folder, console: Study.open(folder)):
         return nb.tune(out=folder, console=Console(quiet=True), **given)

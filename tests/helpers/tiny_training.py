@@ -1,4 +1,4 @@
-"""Trainings of a cell that take half a second, for tests."""
+"""Trainings of a cell that take half a second."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ TINY_EDGES: dict[str, Any] = {
 
 
 def write_images(path: Path, per_class: int = 14) -> Path:
-    """Noise in a colour for every class; 100 of 140 train, 20 validate, 20 test."""
+    """Noise in one colour per class; of 140 images, 100 train, 20 validate and 20 test."""
     rng = np.random.default_rng(0)
     labels = np.tile(np.arange(10), per_class)
     colours = np.array([[i % 3, i // 3 % 3, i // 9] for i in range(0, 20, 2)]) * 70
@@ -45,7 +45,7 @@ def write_images(path: Path, per_class: int = 14) -> Path:
 
 
 def whole_cifar10(shuffled: bool = False) -> ImageSet:
-    """The official set's indices and sizes, of one black pixel each."""
+    """Indices and sizes of the official set, with images of one black pixel."""
     index = torch.from_numpy(np.random.default_rng(0).permutation(50_000)) if shuffled else torch.arange(50_000)
     black = torch.zeros(50_000, 1, 1, 3, dtype=torch.uint8)
     return ImageSet("cifar10", black, index % 10, index, "0" * 64, black[:10_000], torch.arange(10_000) % 10)
@@ -64,7 +64,7 @@ def without_seconds(training: Training) -> list[dict[str, Any]]:
 
 
 def tensors(content: Any, path: str = "") -> dict[str, torch.Tensor]:
-    """Every tensor and number of a checkpoint by its path, times left out."""
+    """All tensors and numbers of a checkpoint by path, without times."""
     if isinstance(content, dict):
         parts = [tensors(value, f"{path}/{key}") for key, value in content.items() if key != "training_seconds"]
     elif isinstance(content, list | tuple):
@@ -75,7 +75,7 @@ def tensors(content: Any, path: str = "") -> dict[str, torch.Tensor]:
 
 
 def assert_same_training(a: Training, b: Training) -> None:
-    """The same lines but for the times, and the same bits in every tensor of the checkpoint."""
+    """Assert equal lines except times, and identical tensors in the checkpoint."""
     assert without_seconds(a) == without_seconds(b)
     ours, theirs = (tensors(torch.load(t.folder / "checkpoint.pt", weights_only=True)) for t in (a, b))
     assert set(ours) == set(theirs)

@@ -1,4 +1,4 @@
-"""An objective without torch, for the processes of workers: a few short steps, resumable from a file.
+"""An objective without torch for worker processes: a few short steps, resumable from a file.
 
 `toy.json` in the study's folder sets its behaviour: seconds per step, and trials that fail, by "0-0-3 at 1 epochs".
 """
@@ -22,7 +22,7 @@ def loss_of(configuration, epochs):
 
 
 def write_line(path, line):
-    """Append a line in one call, which is atomic enough for several processes."""
+    """Append a line in one call, which several processes can do safely."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(handle, f"{line}\n".encode())
     os.close(handle)

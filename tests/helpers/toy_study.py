@@ -1,4 +1,4 @@
-"""A study of the toy objective, and a recorder that keeps what a study needs."""
+"""A study of the toy objective, with a minimal recorder."""
 
 import json
 import time
@@ -34,7 +34,7 @@ def toy_space():
 
 
 class ToyRecorder:
-    """Keeps observations in metrics.jsonl; `states` are what the live view would show."""
+    """Records observations in metrics.jsonl; `states` are the states for the live view."""
 
     def __init__(self, folder):
         self.path, self.states = folder / "metrics.jsonl", []
@@ -106,7 +106,7 @@ def observed(folder):
 
 
 def in_fork(target, *arguments, **options):
-    """Start a function in a new process that need not import hpbandster again."""
+    """Start a function in a forked process in which hpbandster is already imported."""
     context = warm_process.context()
     process = context.Process(target=_joined, args=(warm_process.address(), target, arguments, options))
     process.start()
@@ -121,5 +121,5 @@ def _joined(server, target, arguments, options):
 def wait_until(condition, seconds=60):
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, "timed out"
         time.sleep(0.01)

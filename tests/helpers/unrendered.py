@@ -1,4 +1,4 @@
-"""Pictures whose contents no test looks at: drawing one takes about as long as training a tiny search."""
+"""Placeholders for pictures: drawing one takes about as long as a tiny search."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def save_unrendered(figure: "Figure | None", path: Path) -> None:
-    """What `files.save_figure` does, but for the rendering: the file has only the signature of a PNG."""
+    """Replace `files.save_figure`: write only the signature of a PNG, without rendering."""
     with atomic_write(path) as file:
         file.write(b"\x89PNG\r\n\x1a\n")
 
 
 def save_undrawn(run: SearchRecord, table: "Table", suffix: PictureFormat | None = None) -> None:
-    """What `pictures.save_pictures` does, without a figure."""
+    """Replace `pictures.save_pictures` without drawing a figure."""
     for name in (FIGURE, CELLS) if is_drawable(run.architectures[0]) else (FIGURE,):
         save_unrendered(None, run.folder / picture_name(name, suffix))

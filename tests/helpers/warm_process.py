@@ -1,8 +1,8 @@
-"""Processes of their own that start at once: forked from a server that has imported what tests need.
+"""Quickly starting processes, forked from a server that has already imported the modules used by tests.
 
-Importing takes several times as long as a test's small run. Nothing else is shared: a process has its own memory,
-arguments, environment, working folder and standard streams, and dies of a signal like any other. What is tested of the
-start of a process, or of its streams, needs a new interpreter (`command_line.new_process`).
+Imports take several times as long as a test's small run. Nothing else is shared: a process has its own memory,
+arguments, environment, working folder and standard streams, and signals kill it as usual. Tests of process
+start-up or of standard streams need a new interpreter (`command_line.new_process`).
 """
 
 import os
@@ -41,23 +41,23 @@ PRELOADED = [
 
 @cache
 def context() -> ForkServerContext:
-    """Processes of the fork server, of which Python has only one: it must have imported what any test needs."""
+    """Forked processes. Python has only one fork server, so it must import everything that any test needs."""
     context = get_context("forkserver")
     if address()["_forkserver_address"] is None:
         set_forkserver_preload(PRELOADED)
-        with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):  # Python 3.11 needs it there
+        with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)):  # needed by Python 3.11
             ensure_running()
     return context
 
 
 def address() -> dict[str, Any]:
-    """Where the fork server is, for `join`."""
-    known = ("_forkserver_address", "_forkserver_authkey")  # the second since Python 3.14
+    """Address of the fork server, for `join`."""
+    known = ("_forkserver_address", "_forkserver_authkey")  # the second one since Python 3.14
     return {name: value for name, value in vars(_server()).items() if name in known}
 
 
 def join(address: dict[str, Any]) -> None:
-    """Let this process, itself forked from the server, have others forked from it instead of starting a server."""
+    """Let this process, itself forked from the server, use the same server for its own children."""
     vars(_server()).update(address, ensure_running=lambda: None)
 
 
@@ -66,7 +66,7 @@ def _server() -> Any:
 
 
 class WarmProcess:
-    """A process that runs code as `python -c CODE ARGUMENTS` would; it has what tests use of `subprocess.Popen`."""
+    """A process that runs code like `python -c CODE ARGUMENTS`, with the part of `subprocess.Popen` that tests use."""
 
     def __init__(
         self, code: str, *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
@@ -94,7 +94,7 @@ class WarmProcess:
         os.kill(cast(int, self._process.pid), number)
 
     def communicate(self) -> list[str]:
-        """Wait for its end, and return what it wrote to its two streams."""
+        """Wait for the process to end and return its standard output and errors."""
         self._process.join()
         return [path.read_text(encoding="utf-8") if path.exists() else "" for path in self._streams]
 
@@ -102,7 +102,7 @@ class WarmProcess:
 def python(
     code: str, *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run it as `python -c CODE ARGUMENTS` would, and wait for its end."""
+    """Run code like `python -c CODE ARGUMENTS` and wait for the end."""
     with WarmProcess(code, *arguments, cwd=cwd, environment=environment) as process:
         out, err = process.communicate()
         return subprocess.CompletedProcess(process.line, process.returncode or 0, out, err)
@@ -123,7 +123,7 @@ def _execute(
 
 
 def become(arguments: list[str], environment: Mapping[str, str], streams: list[Path]) -> None:
-    """Take the arguments, the environment and the files of standard output and errors, which are appended to."""
+    """Set arguments and environment, and append standard output and errors to files."""
     for number, path in enumerate(streams, start=1):
         with path.open("ab") as file:
             os.dup2(file.fileno(), number)

@@ -1,4 +1,4 @@
-"""Batched augmentation against one plain image at a time."""
+"""Batched augmentation compared with one image at a time."""
 
 import dataclasses
 
@@ -26,7 +26,7 @@ def plain_normalise(image: np.ndarray) -> np.ndarray:
 
 
 def plain_augment(image: np.ndarray, draws: list[int], aug: Augmentation) -> np.ndarray:
-    """One image (32, 32, 3), step by step as torchvision's RandomCrop, RandomHorizontalFlip, and then Cutout do it."""
+    """One image (32, 32, 3), step by step like torchvision's RandomCrop and RandomHorizontalFlip, then Cutout."""
     top, left, flip, cut, row, column = draws
     padded = np.zeros((32 + 2 * aug.crop, 32 + 2 * aug.crop, 3), dtype=np.uint8)
     padded[aug.crop : aug.crop + 32, aug.crop : aug.crop + 32] = image
@@ -57,19 +57,19 @@ def assert_equals_plain(images: torch.Tensor, aug: Augmentation, seed: int) -> N
     probability=st.sampled_from([0.0, 0.5, 1.0]),
     seed=st.integers(0, 2**32),
 )
-def test_batch_equals_image_by_image(
+def test_batched_augmentation_equals_image_by_image(
     batch: int, crop: int, flip: float, length: int, probability: float, seed: int
 ) -> None:
     assert_equals_plain(random_images(batch, seed), Augmentation(crop, flip, length, probability), seed)
 
 
-def test_real_images_equal_image_by_image() -> None:
+def test_batched_augmentation_of_real_images_equals_image_by_image() -> None:
     from nasbench1shot1.images.image_set import load_images
 
     assert_equals_plain(load_images("cifar10-sample").images[:96], Augmentation(cutout_probability=0.7), 3)
 
 
-def test_result_is_float32_in_channels_last() -> None:
+def test_the_result_is_float32_in_channels_last() -> None:
     for batch in (1, 96):
         out = Augmentation(cutout_probability=1.0)(random_images(batch), generator())
         assert out.shape == (batch, 3, 32, 32)
@@ -88,7 +88,7 @@ def test_evaluation_only_normalises() -> None:
     assert torch.equal(nothing, Augmentation().normalise(images))
 
 
-def test_same_generator_same_result_and_images_stay_as_they_are() -> None:
+def test_equal_generators_give_equal_results_and_images_are_unchanged() -> None:
     images, aug = random_images(7), Augmentation(cutout_probability=0.5)
     before = images.clone()
     assert torch.equal(aug(images, generator(4)), aug(images, generator(4)))
@@ -96,7 +96,7 @@ def test_same_generator_same_result_and_images_stay_as_they_are() -> None:
     assert torch.equal(images, before)
 
 
-def test_ramping_cutout_leaves_the_other_draws() -> None:
+def test_ramping_cutout_does_not_change_the_other_draws() -> None:
     aug = Augmentation()
     without = aug.draw(50, 32, 32, generator(1))
     with_cutout = dataclasses.replace(aug, cutout_probability=1.0).draw(50, 32, 32, generator(1))
@@ -116,7 +116,7 @@ def test_draws_are_uniform_over_their_range() -> None:
     assert draws[:, 3].float().mean() == pytest.approx(0.25, abs=0.02)
 
 
-def test_border_is_black_before_normalising() -> None:
+def test_the_border_is_black_before_normalisation() -> None:
     white = torch.full((200, 32, 32, 3), 255, dtype=torch.uint8)
     out = Augmentation()(white, generator())
     levels = torch.tensor([0, 255], dtype=torch.uint8)[None, None, :, None].expand(1, 1, 2, 3)
@@ -124,7 +124,7 @@ def test_border_is_black_before_normalising() -> None:
     assert set(out[:, 0].unique().tolist()) == {black, bright}
 
 
-def test_a_square_as_wide_as_the_image_reaches_all_of_it() -> None:
+def test_a_cutout_as_wide_as_the_image_can_cover_it() -> None:
     out = Augmentation(cutout_length=64, cutout_probability=1.0)(random_images(4), generator())
     assert not out.any()
     none = Augmentation(cutout_length=0, cutout_probability=1.0)(random_images(4), generator())

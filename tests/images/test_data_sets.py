@@ -1,4 +1,4 @@
-"""What a data set decides: classes, size, normalisation and border of its images, in every source of image sets."""
+"""Properties of a data set: classes, size, normalisation and border, for every source of images."""
 
 import json
 from dataclasses import replace
@@ -40,7 +40,7 @@ def test_the_three_data_sets_of_nasbench201() -> None:
 
 
 @pytest.mark.parametrize("known", DATA_SETS.values(), ids=DATA_SETS)
-def test_an_image_set_takes_after_its_data_set(known: DataSet) -> None:
+def test_an_image_set_takes_the_properties_of_its_data_set(known: DataSet) -> None:
     black = torch.zeros(4, known.side, known.side, 3, dtype=torch.uint8)
     images = ImageSet("mine", black, torch.arange(4), torch.arange(4), "", dataset=known.name)
     assert (images.classes, images.mean, images.std, images.crop) == (known.classes, known.mean, known.std, known.crop)
@@ -52,7 +52,7 @@ def test_an_image_set_takes_after_its_data_set(known: DataSet) -> None:
         replace(images, dataset="mnist", classes=None)
 
 
-def test_an_augmentation_for_cifar10_is_the_one_of_before() -> None:
+def test_the_augmentation_of_cifar10_is_unchanged() -> None:
     assert Augmentation.of(load_images("cifar10-sample")) == Augmentation()
 
 
@@ -70,7 +70,7 @@ def test_an_augmentation_for_cifar10_is_the_one_of_before() -> None:
         ({}, 64, 3, "other"),
     ],
 )
-def test_an_npz_belongs_to_what_it_names_or_looks_like(
+def test_an_npz_belongs_to_the_data_set_that_it_names_or_resembles(
     arrays: dict[str, object], side: int, classes: int, expected: str, tmp_path: Path
 ) -> None:
     path = write_npz(tmp_path / "mine.npz", side=side, classes=classes, is_test=np.arange(24) % 6 == 0, **arrays)
@@ -103,7 +103,7 @@ def test_an_npz_belongs_to_what_it_names_or_looks_like(
         ({}, 2, 10, "at least 4 × 4 pixels"),
     ],
 )
-def test_an_npz_that_is_not_what_it_names(
+def test_an_npz_that_contradicts_its_name_is_refused(
     arrays: dict[str, object], side: int, classes: int, sentence: str, tmp_path: Path
 ) -> None:
     path = write_npz(tmp_path / "bad.npz", side=side, classes=classes, **arrays)
@@ -112,7 +112,7 @@ def test_an_npz_that_is_not_what_it_names(
             read(path)
 
 
-def test_names_of_data_sets_are_kept_for_the_whole_sets(tmp_path: Path) -> None:
+def test_names_of_data_sets_are_reserved_for_complete_sets(tmp_path: Path) -> None:
     path = write_npz(tmp_path / "mine.npz", classes=100, dataset="cifar100", train_index=np.arange(24))
     with pytest.raises(InvalidInputError, match="not the complete CIFAR-100, but 'cifar100' is reserved for it"):
         import_images(path, "cifar100")
@@ -122,7 +122,7 @@ def test_names_of_data_sets_are_kept_for_the_whole_sets(tmp_path: Path) -> None:
         load_images("ImageNet16-120")
 
 
-def test_folders_of_earlier_versions_are_cifar10s(tmp_path: Path) -> None:
+def test_folders_of_earlier_versions_are_read_as_cifar10(tmp_path: Path) -> None:
     meta_path = import_images(write_npz(tmp_path / "mine.npz")) / "meta.json"
     meta = json.loads(meta_path.read_text())
     assert meta.pop("dataset") == "cifar10"
@@ -144,14 +144,14 @@ def test_folders_of_earlier_versions_are_cifar10s(tmp_path: Path) -> None:
         {"std": [0.5, 0.5, 0]},
     ],
 )
-def test_damaged_descriptions_of_data_sets(change: dict[str, object], tmp_path: Path) -> None:
+def test_damaged_descriptions_of_data_sets_are_refused(change: dict[str, object], tmp_path: Path) -> None:
     meta_path = import_images(write_npz(tmp_path / "mine.npz", side=16)) / "meta.json"
     meta_path.write_text(json.dumps({**json.loads(meta_path.read_text()), **change}))
     with pytest.raises(DamagedFileError, match="are damaged"):
         load_images("mine")
 
 
-def test_the_spread_of_images_of_one_colour_is_not_zero() -> None:
+def test_the_standard_deviation_of_single_coloured_images_is_not_zero() -> None:
     mean, std = moments(np.full((3, 8, 8, 3), 51, np.uint8))
     assert mean == pytest.approx((0.2, 0.2, 0.2))
     assert std == (1 / 255,) * 3

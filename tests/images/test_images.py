@@ -1,4 +1,4 @@
-"""Image sets by name: the bundled sample, imported ones, and what is said when one is missing or damaged."""
+"""Image sets by name: the bundled sample, imported sets, and errors about missing or damaged sets."""
 
 import dataclasses
 import hashlib
@@ -29,7 +29,7 @@ def imported(tmp_path: Path) -> Path:
     return import_images(tmp_path / "mine.npz")
 
 
-def test_carried_sample() -> None:
+def test_the_bundled_sample_is_complete() -> None:
     sample = load_images("cifar10-sample")
     assert SAMPLE.stat().st_size <= 6_000_000
     assert sample.images.shape == (3_500, 32, 32, 3)
@@ -41,8 +41,8 @@ def test_carried_sample() -> None:
     assert sample.labels[:10].tolist() == [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]  # frog, truck, truck, deer, … of data_batch_1
 
 
-def test_sample_has_the_real_pixels(shared: Path) -> None:
-    """Strip by strip against the shared subset's own encoding, decoded here by hand."""
+def test_the_sample_has_the_real_pixels(shared: Path) -> None:
+    """Compare strip by strip with the shared subset, decoded here by hand."""
     import io
 
     from PIL import Image
@@ -61,7 +61,7 @@ def test_sample_has_the_real_pixels(shared: Path) -> None:
     assert wanted.sum() == len(position)
 
 
-def test_samples_are_lossless_and_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_are_lossless_and_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sample, "_ROWS_PER_STRIP", 5)
     images, labels = made_images(13)
     for name in ("a.npz", "b.npz"):
@@ -75,7 +75,7 @@ def test_samples_are_lossless_and_repeatable(tmp_path: Path, monkeypatch: pytest
     assert load_images(tmp_path / "plain.npz").sha256 == digest
 
 
-def test_damaged_sample(tmp_path: Path) -> None:
+def test_a_damaged_sample_is_refused(tmp_path: Path) -> None:
     for file in (SAMPLE, SAMPLE.with_suffix(".json")):
         shutil.copy(file, tmp_path)
     copy = tmp_path / SAMPLE.name
@@ -93,28 +93,28 @@ def test_damaged_sample(tmp_path: Path) -> None:
         read_sample(copy)
 
 
-def test_recorded_checksum_is_of_the_carried_file() -> None:
+def test_the_recorded_checksum_matches_the_bundled_file() -> None:
     recorded = json.loads(SAMPLE.with_suffix(".json").read_text())
     assert recorded["file_sha256"] == hashlib.sha256(SAMPLE.read_bytes()).hexdigest()
 
 
-def test_missing_cifar10_names_both_ways_out() -> None:
+def test_missing_cifar10_suggests_both_remedies() -> None:
     with pytest.raises(UserError, match=r'nb1shot1 data download.*scale="quick"'):
         load_images("cifar10")
 
 
-def test_unknown_names_suggest_a_known_one(imported: Path) -> None:
+def test_unknown_names_suggest_the_closest_known_name(imported: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"did you mean 'mine'.*cifar10, cifar10-sample, cifar100, mine"):
         load_images("min")
 
 
 @pytest.mark.parametrize("path", ["no/such/file.npz", "missing.npz", "no/such/file"])
-def test_a_missing_file_is_called_missing(path: str) -> None:
+def test_a_missing_file_is_reported_as_missing(path: str) -> None:
     with pytest.raises(InvalidInputError, match=f"the image file '{path}' is missing"):
         load_images(path)
 
 
-def test_batches_and_devices(imported: Path) -> None:
+def test_batches_are_indexed_and_sets_move_between_devices(imported: Path) -> None:
     loaded = load_images("mine")
     rows = torch.tensor([4, 0, 4])
     pixels, labels = loaded.batch(rows)
@@ -126,7 +126,7 @@ def test_batches_and_devices(imported: Path) -> None:
     assert (elsewhere.name, elsewhere.sha256, len(elsewhere)) == ("mine", loaded.sha256, 30)
 
 
-def test_what_a_set_says_of_itself_goes_with_it_to_a_device(imported: Path) -> None:
+def test_a_set_keeps_its_description_on_another_device(imported: Path) -> None:
     loaded = load_images("mine")
     assert (loaded.dataset, loaded.classes, loaded.mean, loaded.std) == ("cifar10", 10, CIFAR10.mean, CIFAR10.std)
     said = {"dataset": "cifar100", "classes": 100, "mean": (0.5, 0.4, 0.3), "std": (0.3, 0.2, 0.1)}
@@ -134,14 +134,14 @@ def test_what_a_set_says_of_itself_goes_with_it_to_a_device(imported: Path) -> N
     assert {name: getattr(elsewhere, name) for name in said} == said
 
 
-def test_writing_into_a_loaded_set_leaves_the_file(imported: Path) -> None:
+def test_writing_into_a_loaded_set_does_not_change_the_file(imported: Path) -> None:
     before = (imported / "images.npy").read_bytes()
     load_images("mine").images[0] = 0
     assert (imported / "images.npy").read_bytes() == before
 
 
 @pytest.mark.parametrize("column", ["images", "labels", "train_index", "test_images", "test_labels"])
-def test_damaged_columns(column: str, imported: Path) -> None:
+def test_damaged_columns_are_refused(column: str, imported: Path) -> None:
     path = imported / f"{column}.npy"
     whole = path.read_bytes()
     for content in (
@@ -158,7 +158,7 @@ def test_damaged_columns(column: str, imported: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"training_images": 29, "test_images": 0, "sha256": "x"}'])
-def test_damaged_meta(content: str, imported: Path) -> None:
+def test_damaged_metadata_is_refused(content: str, imported: Path) -> None:
     (imported / "meta.json").write_text(content)
     with pytest.raises(DamagedFileError):
         load_images("mine")
@@ -180,7 +180,7 @@ def test_describe_and_verify(imported: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["images", "labels", "train_index"])
-def test_a_set_that_is_not_the_recorded_one_is_not_searched_on(column: str, imported: Path) -> None:
+def test_searching_on_a_set_other_than_the_recorded_one_is_refused(column: str, imported: Path) -> None:
     array = np.load(imported / f"{column}.npy", mmap_mode="r+")
     array[-1] = array[0] + 1 if column == "images" else 9 - array[-1]
     array.flush()
@@ -190,7 +190,7 @@ def test_a_set_that_is_not_the_recorded_one_is_not_searched_on(column: str, impo
 
 
 @pytest.mark.parametrize("label", [-1, 10])
-def test_labels_out_of_range_are_refused_even_with_their_checksum(label: int, imported: Path) -> None:
+def test_labels_out_of_range_are_refused_even_with_a_valid_checksum(label: int, imported: Path) -> None:
     array = np.load(imported / "labels.npy", mmap_mode="r+")
     array[3] = label
     array.flush()

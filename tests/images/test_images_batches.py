@@ -1,4 +1,4 @@
-"""Batches that can be drawn again from seed, stream and epoch alone."""
+"""Batches are determined by seed, stream and epoch."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.images.batches import batches, endless_batches, epoch_generator
 
 
-def test_an_epoch_has_every_row_once() -> None:
+def test_an_epoch_visits_every_row_once() -> None:
     rows = np.arange(100, 205)
     found = list(batches(rows, 10, epoch_generator(0, "weights", 1)))
     assert [len(batch) for batch in found] == [10] * 10 + [5]
@@ -20,7 +20,7 @@ def test_an_epoch_has_every_row_once() -> None:
     assert len(list(batches(rows, 10, epoch_generator(0, "weights", 1), drop_last=True))) == 10
 
 
-def test_endless_batches_start_again_in_another_order() -> None:
+def test_endless_batches_restart_in_another_order() -> None:
     stream = endless_batches(np.arange(7), 3, epoch_generator(0, "architecture", 1))
     rounds = [torch.cat(list(itertools.islice(stream, 3))).tolist() for _ in range(3)]
     assert [sorted(order) for order in rounds] == [list(range(7))] * 3
@@ -29,7 +29,7 @@ def test_endless_batches_start_again_in_another_order() -> None:
     assert torch.cat(first).tolist() == rounds[0]
 
 
-def test_generators_depend_on_seed_stream_and_epoch_and_on_nothing_else() -> None:
+def test_generators_depend_only_on_seed_stream_and_epoch() -> None:
     def draw(seed: int, stream: str, epoch: int) -> tuple[int, ...]:
         return tuple(torch.randint(2**31, (4,), generator=epoch_generator(seed, stream, epoch)).tolist())
 
@@ -42,7 +42,7 @@ def test_generators_depend_on_seed_stream_and_epoch_and_on_nothing_else() -> Non
 
 
 @pytest.mark.parametrize(("rows", "size", "drop"), [(0, 1, False), (5, 0, False), (5, 6, True)])
-def test_no_batch_is_an_error_at_once(rows: int, size: int, drop: bool) -> None:
+def test_zero_batches_are_an_immediate_error(rows: int, size: int, drop: bool) -> None:
     for make in (batches, endless_batches):
         with pytest.raises(InvalidInputError, match="no batch"):
             make(np.arange(rows), size, torch.Generator(), drop)

@@ -1,4 +1,4 @@
-"""Image files that are damaged or made to harm: one sentence, in bounded time and memory; never other pixels."""
+"""Damaged or malicious image files give one sentence in bounded time and memory, never wrong pixels."""
 
 import bz2
 import gzip
@@ -84,14 +84,14 @@ def test_a_flipped_bit_of_the_checksum_itself_is_refused(tmp_path: Path) -> None
         {"size": str(10**18)},
     ],
 )
-def test_pax_headers_that_tarfile_stumbles_over(header: dict[str, str], tmp_path: Path) -> None:
+def test_pax_headers_that_break_tarfile_are_refused(header: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "odd.tar").write_bytes(official_tar(header))
     with pytest.raises(DamagedFileError, match=r"odd\.tar"):
         read_official(tmp_path / "odd.tar")
 
 
 @pytest.mark.usefixtures("small_archives")
-def test_changed_tar_headers_end_in_one_sentence_or_change_nothing(tmp_path: Path) -> None:
+def test_changed_tar_headers_give_one_sentence_or_the_same_images(tmp_path: Path) -> None:
     whole, path, rng = official_tar({"comment": "x"}), tmp_path / "odd.tar", random.Random(0)
     path.write_bytes(whole)
     expected = read_official(path)
@@ -101,7 +101,7 @@ def test_changed_tar_headers_end_in_one_sentence_or_change_nothing(tmp_path: Pat
         for _ in range(rng.randrange(1, 6)):
             changed[place + rng.randrange(512)] = rng.randrange(256)
         changed[place + 148 : place + 156] = b" " * 8
-        changed[place + 148 : place + 156] = b"%06o\0 " % sum(changed[place : place + 512])  # its checksum holds
+        changed[place + 148 : place + 156] = b"%06o\0 " % sum(changed[place : place + 512])  # its checksum is valid
         path.write_bytes(changed)
         try:
             read = read_official(path)
@@ -111,7 +111,7 @@ def test_changed_tar_headers_end_in_one_sentence_or_change_nothing(tmp_path: Pat
             assert all(map(np.array_equal, batch, wanted))
 
 
-def test_headers_in_a_chain_without_end(tmp_path: Path) -> None:
+def test_endless_chains_of_headers_are_refused(tmp_path: Path) -> None:
     link = tarfile.TarInfo("././@LongLink")
     link.type = tarfile.GNUTYPE_LONGNAME
     (tmp_path / "chain.tar").write_bytes(unpacked_tar([(link, b"x")] * 5_000))
@@ -121,7 +121,7 @@ def test_headers_in_a_chain_without_end(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("small_archives")
 @pytest.mark.parametrize("limit", ["_LARGEST_ARCHIVE", "_LARGEST", "_LARGEST_DESCRIPTION", "_MOST_MEMBERS"])
-def test_archives_larger_than_cifar10_are_not_read_on(
+def test_reading_stops_at_archives_larger_than_cifar10(
     limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     zeros = bytes(8 * 2**20)
@@ -137,20 +137,20 @@ def test_archives_larger_than_cifar10_are_not_read_on(
         read_official(tmp_path / "bomb.tar.gz")
 
 
-def test_a_batch_in_a_folder_larger_than_any(tmp_path: Path) -> None:
+def test_an_oversized_batch_file_in_a_folder_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "data_batch_1").open("wb") as file:
         file.truncate(2**40)
     with pytest.raises(DamagedFileError, match="too large"):
         read_official(tmp_path)
 
 
-def test_what_is_neither_file_nor_folder() -> None:
+def test_special_files_are_refused() -> None:
     with pytest.raises(DamagedFileError, match="/dev/full is not a file or a folder"):
         import_images("/dev/full")
 
 
 @pytest.mark.parametrize("content", [b"0" * 350_000, b"(" * 350_000, b"\x8e" + b"\xff" * 8])
-def test_pickles_that_fill_memory_or_break_off(content: bytes) -> None:
+def test_memory_filling_or_truncated_pickles_are_refused(content: bytes) -> None:
     with pytest.raises(DamagedFileError, match="x is not a complete pickle"):
         read_python_batch(content, "x")
 
@@ -186,7 +186,7 @@ def npz(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("flag", [0x01, 0x20, 0x40])  # encrypted; patched; strongly encrypted
-def test_flipped_flag_bits_of_an_npz(flag: int, npz: Path) -> None:
+def test_flipped_flag_bits_of_an_npz_are_refused(flag: int, npz: Path) -> None:
     content = bytearray(npz.read_bytes())
     content[content.index(b"PK\x03\x04") + 6] |= flag
     content[content.index(b"PK\x01\x02") + 8] |= flag
@@ -206,7 +206,7 @@ CLAIMS = ["(1000000000000, 32, 32, 3)", "(-1, 32, 32, 3)", "(" * 100, "(8, 32, 3
 
 
 @pytest.mark.parametrize("shape", CLAIMS)
-def test_an_npz_that_claims_what_it_does_not_hold(shape: str, tmp_path: Path) -> None:
+def test_an_npz_with_a_false_header_is_refused(shape: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("images.npy", npy_header(shape))
         archive.writestr("labels.npy", npy_header("(0,)"))
@@ -216,7 +216,7 @@ def test_an_npz_that_claims_what_it_does_not_hold(shape: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("shape", CLAIMS)
 @pytest.mark.parametrize("column", ["images", "test_images"])
-def test_columns_that_claim_what_they_do_not_hold(column: str, shape: str, npz: Path) -> None:
+def test_columns_with_a_false_header_are_refused(column: str, shape: str, npz: Path) -> None:
     file = import_images(npz) / f"{column}.npy"
     file.write_bytes(npy_header(shape) + file.read_bytes()[128:])
     for read in (lambda: load_images("mine", verify=False), describe_images):
@@ -225,21 +225,21 @@ def test_columns_that_claim_what_they_do_not_hold(column: str, shape: str, npz: 
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, "null", '{"training_images": null}'])
-def test_damaged_descriptions(content: str, npz: Path) -> None:
+def test_damaged_descriptions_are_refused(content: str, npz: Path) -> None:
     (import_images(npz) / "meta.json").write_text(content)
     with pytest.raises(DamagedFileError):
         load_images("mine")
 
 
 @pytest.mark.parametrize("value", ["~nosuchuser/x.npz", "a" * 300 + ".npz", "\udcff.npz", "a\0.npz", ""])
-def test_unusable_paths_of_images(value: str) -> None:
+def test_unusable_image_paths_are_refused(value: str) -> None:
     for read in (import_images, load_images):
         with pytest.raises(InvalidInputError, match="is not a usable path"):
             read(value)
 
 
 @pytest.mark.parametrize("folder", ["~nosuchuser/x", "a" * 300, "\udcff"])
-def test_unusable_data_folders(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusable_data_folders_are_refused(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NB1SHOT1_DATA", folder)
     for read in (lambda: load_images("mine"), describe_images, images_folder):
         with pytest.raises(InvalidInputError, match=r"^NB1SHOT1_DATA '"):

@@ -1,4 +1,4 @@
-"""Downloading CIFAR-10 from a server on this machine, its bar, and what the commands say meanwhile."""
+"""Downloads of CIFAR-10 from a local server: progress bar and messages of the commands."""
 
 import hashlib
 import io
@@ -36,7 +36,7 @@ def test_download_checks_and_imports(
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "nonsense", "SERVER/missing"])
-def test_unreachable_download_says_what_to_do(address: str, server: str) -> None:
+def test_an_unreachable_download_explains_what_to_do(address: str, server: str) -> None:
     with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 data import FILE`"):
         download_images(address.replace("SERVER", server))
     assert not images_folder().exists()
@@ -44,14 +44,14 @@ def test_unreachable_download_says_what_to_do(address: str, server: str) -> None
 
 @pytest.fixture
 def served(server: str, tmp_path: Path, small_archives: None, monkeypatch: pytest.MonkeyPatch) -> tuple[str, int]:
-    """The address of a small archive that counts as the official one, and its size in bytes."""
+    """Address and size in bytes of a small archive accepted as the official one."""
     archive = write_tar(tmp_path / "served" / "cifar-10-python.tar.gz", official_files("python", ROWS)[0])
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     monkeypatch.setitem(sources.CHECKSUMS, archive.name, digest)
     return server, archive.stat().st_size
 
 
-def test_a_download_fills_a_bar(served: tuple[str, int]) -> None:
+def test_a_download_shows_a_progress_bar(served: tuple[str, int]) -> None:
     address, size = served
     screen = io.StringIO()
     with DownloadBar("CIFAR-10", Console(file=screen, force_terminal=True, width=100)) as bar:
@@ -59,10 +59,11 @@ def test_a_download_fills_a_bar(served: tuple[str, int]) -> None:
         download_images(address, bar)
         assert bar.total == size
     assert f"{size / 1000:.1f}/{size / 1000:.1f} kB" in screen.getvalue()
-    assert screen.getvalue().count("\x1b[?25l") == screen.getvalue().count("\x1b[?25h") == 1  # the cursor is back
+    # the cursor is visible again
+    assert screen.getvalue().count("\x1b[?25l") == screen.getvalue().count("\x1b[?25h") == 1
 
 
-def test_a_bar_counts_bytes_never_beyond_the_total() -> None:
+def test_a_progress_bar_never_exceeds_the_total() -> None:
     screen = io.StringIO()
     with DownloadBar("x", Console(file=screen, force_terminal=True, width=100)) as bar:
         bar.total = 1_500
@@ -72,7 +73,7 @@ def test_a_bar_counts_bytes_never_beyond_the_total() -> None:
     assert "2.0/1.5 kB" not in screen.getvalue()
 
 
-def test_commands_say_what_takes_time_before_it_does(
+def test_commands_announce_slow_steps_before_they_start(
     served: tuple[str, int], home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = home / "images" / "cifar10"

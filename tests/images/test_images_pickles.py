@@ -1,4 +1,4 @@
-"""The python batches are read whoever wrote them, and never run."""
+"""Python batches are read independently of their writer and never executed."""
 
 import os
 import pickle
@@ -13,7 +13,7 @@ from image_builders import made_images, planar, python2_batch, python3_batch
 from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.images.pickles import read_python_batch
 
-IMAGES, LABELS = made_images(2_100)  # more than two of pickle's chunks of 1,000
+IMAGES, LABELS = made_images(2_100)  # more than two pickle chunks of 1,000 items
 
 
 def assert_read(content: bytes) -> None:
@@ -23,7 +23,7 @@ def assert_read(content: bytes) -> None:
     assert (pixels.dtype, labels.dtype) == (np.uint8, np.int64)
 
 
-def test_written_by_python_2() -> None:
+def test_pickles_written_by_python_2_are_read() -> None:
     content = python2_batch(IMAGES, LABELS)
     assert_read(content)
     loaded = pickle.loads(content, encoding="latin1")  # noqa: S301  that what we built is what Python reads
@@ -34,16 +34,16 @@ def test_written_by_python_2() -> None:
 @pytest.mark.parametrize("protocol", range(1, pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("text", [False, True])
-def test_written_by_python_3(protocol: int, order: str, text: bool) -> None:
+def test_pickles_written_by_python_3_are_read(protocol: int, order: str, text: bool) -> None:
     assert_read(python3_batch(IMAGES, LABELS, protocol, order, text))
 
 
 @pytest.mark.parametrize("module", [b"numpy.core", b"numpy._core"])
-def test_written_with_either_module_path_of_numpy(module: bytes) -> None:
+def test_pickles_with_either_module_path_of_numpy_are_read(module: bytes) -> None:
     assert_read(python2_batch(IMAGES, LABELS).replace(b"numpy.core", module))
 
 
-def test_nothing_in_it_is_executed(tmp_path: Path) -> None:
+def test_pickles_are_not_executed(tmp_path: Path) -> None:
     trap = tmp_path / "executed"
 
     class Trap:
@@ -79,14 +79,14 @@ SMALL = made_images(3)
 @given(
     st.binary(max_size=200) | st.integers(0, len(python2_batch(*SMALL)) - 1).map(lambda n: python2_batch(*SMALL)[:n])
 )
-def test_broken_streams_end_in_one_sentence(content: bytes) -> None:
+def test_broken_streams_are_reported_in_one_sentence(content: bytes) -> None:
     with pytest.raises(DamagedFileError, match="batch"):
         read_python_batch(content, "batch")
 
 
 @settings(max_examples=200)
 @given(at=st.integers(0, 400), byte=st.integers(0, 255), protocol=st.integers(2, 4))
-def test_a_flipped_byte_never_ends_in_another_error(at: int, byte: int, protocol: int) -> None:
+def test_a_flipped_byte_never_raises_another_error(at: int, byte: int, protocol: int) -> None:
     content = bytearray(python3_batch(*SMALL, protocol))
     content[at] = byte
     try:

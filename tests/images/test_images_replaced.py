@@ -1,4 +1,4 @@
-"""An image set that is imported again while it is read, and one whose import was killed between two renames."""
+"""An image set reimported while it is read, and a set whose import was killed between two renames."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ def imported(folder: Path, count: int) -> Path:
 
 
 @pytest.mark.parametrize("read", [lambda: len(load_images("mine")), lambda: describe_images()[1]["training_images"]])
-def test_a_set_that_is_replaced_meanwhile_is_read_whole(
+def test_a_set_replaced_during_reading_is_read_consistently(
     read: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     imported(tmp_path, 30)
@@ -39,7 +39,7 @@ def test_a_set_that_is_replaced_meanwhile_is_read_whole(
     assert read() == 40
 
 
-def test_a_set_that_a_killed_import_moved_aside_is_found(tmp_path: Path) -> None:
+def test_a_set_moved_aside_by_a_killed_import_is_found(tmp_path: Path) -> None:
     folder = imported(tmp_path, 30)
     folder.rename(temporary_sibling(folder, ".old"))
     assert len(load_images("mine")) == 30

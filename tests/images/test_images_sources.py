@@ -1,4 +1,4 @@
-"""Importing images: every format gives the same set, and nothing is ever half there."""
+"""Importing images: every format gives the same set, and imports are atomic."""
 
 import resource
 import runpy
@@ -28,7 +28,7 @@ def unpack(files: dict[str, bytes], folder: Path) -> Path:
 @pytest.mark.usefixtures("small_archives")
 @pytest.mark.parametrize("kind", ["python", "binary"])
 @pytest.mark.parametrize("form", ["tar.gz", "tar", "folder", "folder around it"])
-def test_every_form_is_read_in_canonical_order(kind: str, form: str, tmp_path: Path) -> None:
+def test_every_format_is_read_in_canonical_order(kind: str, form: str, tmp_path: Path) -> None:
     files, expected = official_files(kind, ROWS)
     if form.startswith("tar"):
         path = write_tar(tmp_path / f"cifar.{form}", files)
@@ -39,7 +39,7 @@ def test_every_form_is_read_in_canonical_order(kind: str, form: str, tmp_path: P
         assert np.array_equal(labels, expected_labels)
 
 
-def test_whole_archives_become_cifar10_whichever_version(tmp_path: Path, home: Path) -> None:
+def test_complete_archives_become_cifar10_in_every_version(tmp_path: Path, home: Path) -> None:
     eight = made_images(8)[0]
     digests = []
     for kind, write in (("python", python2_batch), ("binary", binary_batch)):
@@ -61,7 +61,7 @@ def test_whole_archives_become_cifar10_whichever_version(tmp_path: Path, home: P
 
 
 @pytest.mark.usefixtures("small_archives")
-def test_members_of_an_archive_cannot_write_anywhere(tmp_path: Path, home: Path) -> None:
+def test_archive_members_cannot_write_outside_the_target(tmp_path: Path, home: Path) -> None:
     files, _ = official_files("python", ROWS)
     odd = {f"../../{name}": content for name, content in files.items()} | {"/etc/nb1shot1-test": b"x"}
     (tmp_path / "a" / "b").mkdir(parents=True)
@@ -72,7 +72,7 @@ def test_members_of_an_archive_cannot_write_anywhere(tmp_path: Path, home: Path)
     assert not Path("/etc/nb1shot1-test").exists()
 
 
-def one_row_less(files: dict[str, bytes]) -> dict[str, bytes]:
+def one_row_fewer(files: dict[str, bytes]) -> dict[str, bytes]:
     return {**files, "cifar-10-batches-bin/data_batch_3.bin": files["cifar-10-batches-bin/data_batch_3.bin"][:-3073]}
 
 
@@ -92,14 +92,16 @@ def no_test(files: dict[str, bytes]) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (one_row_less, "has 11 images, not 12"),
+        (one_row_fewer, "has 11 images, not 12"),
         (cut_rows, "is truncated"),
         (bad_label, "a label 10"),
         (no_test, "test_batch is missing"),
         (lambda files: {}, "data_batch_1 is missing"),
     ],
 )
-def test_damaged_archives(spoil: Callable[[dict[str, bytes]], dict[str, bytes]], sentence: str, tmp_path: Path) -> None:
+def test_damaged_archives_are_refused(
+    spoil: Callable[[dict[str, bytes]], dict[str, bytes]], sentence: str, tmp_path: Path
+) -> None:
     files, _ = official_files("binary", ROWS)
     with pytest.raises(DamagedFileError, match=sentence):
         import_images(write_tar(tmp_path / "cifar.tar.gz", spoil(files)), "x")
@@ -108,7 +110,7 @@ def test_damaged_archives(spoil: Callable[[dict[str, bytes]], dict[str, bytes]],
 
 @pytest.mark.usefixtures("small_archives")
 @pytest.mark.parametrize("kind", ["python", "binary"])
-def test_archives_cut_anywhere(kind: str, tmp_path: Path) -> None:
+def test_archives_truncated_anywhere_are_refused(kind: str, tmp_path: Path) -> None:
     whole = write_tar(tmp_path / "whole.tar.gz", official_files(kind, ROWS)[0]).read_bytes()
     for part in np.linspace(0, 0.95, 8):
         cut = tmp_path / "cut.tar.gz"
@@ -119,7 +121,7 @@ def test_archives_cut_anywhere(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"root:x:0:0:root:/root:/bin/sh\n", b"<html>not found</html>" * 1000])
-def test_what_is_no_archive_ends_in_one_line(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_reported_in_one_line(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "passwd").write_bytes(content)
     with pytest.raises(DamagedFileError, match=r"passwd cannot be read as an archive \(it is not a \.tar") as caught:
         import_images(tmp_path / "passwd", "x")
@@ -143,7 +145,7 @@ def test_npz_with_indices_and_test_rows_is_put_in_canonical_order(tmp_path: Path
     assert load_images("mine").sha256 == load_images(tmp_path / "mine.npz").sha256
 
 
-def test_npz_of_images_and_labels_alone(tmp_path: Path) -> None:
+def test_npz_with_only_images_and_labels_is_imported(tmp_path: Path) -> None:
     images, labels = made_images(5)
     np.savez_compressed(tmp_path / "plain.npz", images=images, labels=labels.astype(np.uint8))
     import_images(tmp_path / "plain.npz", name="other.name")
@@ -175,7 +177,7 @@ GOOD = {"images": made_images(4)[0], "labels": np.arange(4), "is_test": np.arang
         ({"labels": np.array([0, 1, None, 3])}, "cannot be read"),
     ],
 )
-def test_unusable_npz(change: dict[str, np.ndarray | None], sentence: str, tmp_path: Path) -> None:
+def test_unusable_npz_files_are_refused(change: dict[str, np.ndarray | None], sentence: str, tmp_path: Path) -> None:
     arrays = {key: value for key, value in {**GOOD, **change}.items() if value is not None}
     np.savez(tmp_path / "bad.npz", **arrays)  # type: ignore[arg-type]
     with pytest.raises(DamagedFileError, match=sentence):
@@ -183,7 +185,7 @@ def test_unusable_npz(change: dict[str, np.ndarray | None], sentence: str, tmp_p
     assert not images_folder().exists()
 
 
-def test_cut_or_garbled_npz(tmp_path: Path) -> None:
+def test_truncated_or_corrupted_npz_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bad.npz"
     np.savez_compressed(path, **GOOD)
     whole = path.read_bytes()
@@ -193,7 +195,7 @@ def test_cut_or_garbled_npz(tmp_path: Path) -> None:
             import_images(path)
 
 
-def test_names(tmp_path: Path) -> None:
+def test_reserved_and_invalid_names_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "good.npz", **GOOD)
     for name, sentence in (
         ("cifar10", "not the complete"),
@@ -208,7 +210,7 @@ def test_names(tmp_path: Path) -> None:
     assert not images_folder().exists()
 
 
-def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_existing_set(tmp_path: Path) -> None:
     np.savez(tmp_path / "good.npz", **GOOD)
     folder = import_images(tmp_path / "good.npz")
     np.savez(tmp_path / "more.npz", images=made_images(100)[0], labels=np.arange(100) % 10)
@@ -229,7 +231,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
     assert sorted(p.name for p in images_folder().iterdir()) == [folder.name]
 
 
-def test_the_shared_subset_imports(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shared_subset_can_be_imported(shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = runpy.run_path(str(shared.parent / "tools" / "cifar_subset.py"))
     tool["main"](str(tmp_path / "subset.npz"))
     import_images(tmp_path / "subset.npz", name="subset")

@@ -1,4 +1,4 @@
-"""The official splits of NAS-Bench-201: whole sets exactly, parts as far as their indices are known."""
+"""The official splits of NAS-Bench-201: exact for complete sets, by known indices for subsets."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 def made_set(of: DataSet, index: np.ndarray, tests: int | None = None) -> ImageSet:
-    """Images of one black pixel; labels go round, in the test images from the last class backwards."""
+    """Images of one black pixel with cyclic labels, in reverse order for test images."""
     black = torch.zeros(1, 1, 1, 3, dtype=torch.uint8)
     labels = torch.from_numpy(np.where(index < 0, np.arange(len(index)), index) % of.classes)
     images = ImageSet(
@@ -43,7 +43,7 @@ def counts(images: ImageSet, rows: np.ndarray) -> np.ndarray:
     return np.bincount(images.batch(torch.from_numpy(rows))[1].numpy(), minlength=images.classes)
 
 
-def test_the_bundled_halves_are_the_published_lists() -> None:
+def test_the_bundled_halves_equal_the_published_lists() -> None:
     """First and last numbers, and sums, of `valid` and `xvalid` in configs/nas-benchmark/ of AutoDL-Projects."""
     for name, first, last, total in (
         ("cifar10", [1, 2, 3, 4, 6, 8], [49_997, 49_998, 49_999], 626_356_151),
@@ -57,14 +57,14 @@ def test_the_bundled_halves_are_the_published_lists() -> None:
         assert halved.are_tests == (name != "cifar10")
 
 
-def test_cifar10s_halves_are_the_shared_ones(shared: Path) -> None:
+def test_the_halves_of_cifar10_equal_the_shared_ones(shared: Path) -> None:
     with np.load(shared / "nb201_cifar10_split.npz") as file:
         assert np.array_equal(np.sort(file["valid"]), np.flatnonzero(OFFICIAL))
         assert np.array_equal(np.sort(file["train"]), np.flatnonzero(~OFFICIAL))
 
 
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY", None, np.zeros(6_250, np.uint8), np.full(6_249, 170, np.uint8)])
-def test_damaged_halves(content: bytes | np.ndarray | None, tmp_path: Path) -> None:
+def test_damaged_halves_are_refused(content: bytes | np.ndarray | None, tmp_path: Path) -> None:
     path = tmp_path / "nasbench201-cifar10.npy"
     if isinstance(content, np.ndarray):
         np.save(path, content)
@@ -74,7 +74,7 @@ def test_damaged_halves(content: bytes | np.ndarray | None, tmp_path: Path) -> N
         official_halves("cifar10", tmp_path)
 
 
-def test_all_of_cifar10_is_divided_officially_in_any_order() -> None:
+def test_complete_cifar10_is_split_officially_in_any_order() -> None:
     order = rng(5).permutation(50_000)
     for images, index in ((whole(CIFAR10), np.arange(50_000)), (made_set(CIFAR10, order), order)):
         halves = split_images(images, "nasbench201", rng())
@@ -85,7 +85,7 @@ def test_all_of_cifar10_is_divided_officially_in_any_order() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 500, 20_000])
-def test_some_of_all_of_cifar10_stay_in_their_official_halves(size: int) -> None:
+def test_a_selection_of_complete_cifar10_keeps_the_official_halves(size: int) -> None:
     images = whole(CIFAR10)
     halves = split_images(images, "nasbench201", rng(), size)
     assert len(halves.weights) == len(halves.architecture) == size
@@ -95,7 +95,7 @@ def test_some_of_all_of_cifar10_stay_in_their_official_halves(size: int) -> None
 
 @settings(max_examples=150)
 @given(data=st.data(), seed=st.integers(0, 2**32), unknown=st.sampled_from([0.0, 0.3, 0.9, 1.0]))
-def test_a_part_of_cifar10_keeps_known_images_in_their_halves(data: st.DataObject, seed: int, unknown: float) -> None:
+def test_a_subset_of_cifar10_keeps_known_images_in_their_halves(data: st.DataObject, seed: int, unknown: float) -> None:
     draw, size = rng(seed), data.draw(st.integers(1, 400))
     index = draw.choice(50_000, size, replace=False)
     index[draw.random(size) < unknown] = -1
@@ -120,7 +120,7 @@ def test_a_part_of_cifar10_keeps_known_images_in_their_halves(data: st.DataObjec
     assert np.array_equal(halves.weights, again.weights)
 
 
-def test_the_sample_is_halved_officially_and_by_class() -> None:
+def test_the_sample_is_split_officially_and_by_class() -> None:
     sample = load_images("cifar10-sample")
     halves = split_images(sample, "nasbench201", rng(1))
     index = sample.index.numpy()
@@ -131,7 +131,7 @@ def test_the_sample_is_halved_officially_and_by_class() -> None:
 
 
 @pytest.mark.parametrize("of", [CIFAR100, IMAGENET16_120], ids=lambda of: of.name)
-def test_the_others_take_the_architecture_half_from_the_test_images(of: DataSet) -> None:
+def test_other_data_sets_take_the_architecture_half_from_the_test_images(of: DataSet) -> None:
     images, official = whole(of), official_halves(of.name).is_architecture
     halves = split_images(images, "nasbench201", rng())
     assert np.array_equal(halves.weights, np.arange(of.training_images))
@@ -150,7 +150,7 @@ def test_the_others_take_the_architecture_half_from_the_test_images(of: DataSet)
         split_images(images, "nasbench201", rng(), of.test_images // 2 + 1)
 
 
-def test_a_part_of_the_test_images_is_halved_by_class() -> None:
+def test_a_subset_of_the_test_images_is_halved_by_class() -> None:
     images = made_set(CIFAR100, np.full(300, -1), tests=400)
     halves = split_images(images, "nasbench201", rng())
     assert np.array_equal(halves.weights, np.arange(300))
@@ -159,13 +159,13 @@ def test_a_part_of_the_test_images_is_halved_by_class() -> None:
     assert not np.array_equal(halves.architecture, split_images(images, "nasbench201", rng(1)).architecture)
 
 
-def test_without_test_images_the_others_are_refused() -> None:
+def test_other_data_sets_without_test_images_are_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"'made' has none: import the complete CIFAR-100"):
         split_images(made_set(CIFAR100, np.arange(200)), "nasbench201", rng())
 
 
 @pytest.mark.parametrize("scheme", ["20k/20k", "25k/25k"])
-def test_schemes_of_cifar10_are_refused_for_the_others(scheme: str) -> None:
+def test_split_schemes_of_cifar10_are_refused_for_other_data_sets(scheme: str) -> None:
     images = made_set(IMAGENET16_120, np.arange(240), tests=240)
     with pytest.raises(InvalidInputError, match=f"'{scheme}' applies to CIFAR-10, not to ImageNet16-120: use 'nas"):
         split_images(images, scheme, rng())
@@ -174,7 +174,7 @@ def test_schemes_of_cifar10_are_refused_for_the_others(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["20k/20k", "25k/25k", "nasbench201"])
-def test_an_own_data_set_is_halved_by_class_under_every_scheme(scheme: str) -> None:
+def test_a_user_data_set_is_halved_by_class_under_every_scheme(scheme: str) -> None:
     own = replace(made_set(CIFAR10, np.full(60, -1)), dataset="other")
     halves = split_images(own, scheme, rng())
     assert counts(own, halves.weights).tolist() == counts(own, halves.architecture).tolist() == [3] * 10

@@ -1,4 +1,4 @@
-"""CIFAR-100 and ImageNet16-120 from the files that are published, in every form, and never unpickled."""
+"""CIFAR-100 and ImageNet16-120 from every published format, never unpickled."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ def small_sets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_form(form: str, files: dict[str, bytes], folder: Path) -> Path:
-    """The files as an archive, as one folder, or in the folders of their names."""
+    """The files as an archive, in one folder, or in separate folders."""
     if form.startswith("tar"):
         return write_tar(folder / f"archive.{form}", files)
     for name, content in files.items():
@@ -58,7 +58,7 @@ def in_form(form: str, files: dict[str, bytes], folder: Path) -> Path:
 
 @pytest.mark.parametrize("kind", ["python", "binary"])
 @pytest.mark.parametrize("form", ["tar.gz", "tar", "folder", "folder around it"])
-def test_cifar100_in_every_form(kind: str, form: str, tmp_path: Path) -> None:
+def test_cifar100_is_imported_from_every_format(kind: str, form: str, tmp_path: Path) -> None:
     files, (train, test) = cifar100_files(kind, ROWS)
     lines: list[str] = []
     (tmp_path / "in").mkdir()
@@ -108,14 +108,14 @@ def test_files_with_the_published_md5s_are_official(tmp_path: Path, monkeypatch:
     assert not read_data_set(path).is_verified
 
 
-def test_published_md5s_are_there_for_every_file() -> None:
+def test_every_file_has_a_published_md5() -> None:
     form = next(form for form in FORMATS if form.name == "ImageNet16-120")
     assert set(form.md5) == set(IMAGENET16_NAMES)
     assert all(len(digest) == 32 for digest in form.md5.values())
     assert set(CIFAR100_NAMES) == set(FORMATS[1].files)
 
 
-def test_a_folder_around_several_sets_gives_the_named_one_else_cifar10(tmp_path: Path) -> None:
+def test_a_folder_of_several_sets_gives_the_named_set_or_cifar10(tmp_path: Path) -> None:
     for files in (official_files("python", ROWS)[0], cifar100_files("python", ROWS)[0]):
         in_form("folder around it", files, tmp_path)
     assert import_images(tmp_path, report=lambda line: None).name == "cifar10"
@@ -124,13 +124,13 @@ def test_a_folder_around_several_sets_gives_the_named_one_else_cifar10(tmp_path:
         import_images(tmp_path, "ImageNet16-120")
 
 
-def test_a_set_under_another_sets_name_is_refused(tmp_path: Path) -> None:
+def test_a_set_under_the_name_of_another_is_refused(tmp_path: Path) -> None:
     path = write_tar(tmp_path / "cifar.tar", cifar100_files("binary", ROWS)[0])
     with pytest.raises(DamagedFileError, match=r"does not contain CIFAR-10 \(data_batch_1 is missing\)"):
         import_images(path, "cifar10")
 
 
-def test_damaged_sets_end_in_one_sentence(tmp_path: Path) -> None:
+def test_damaged_sets_are_reported_in_one_sentence(tmp_path: Path) -> None:
     files, _ = cifar100_files("binary", ROWS)
     train, test = files["cifar-100-binary/train.bin"], files["cifar-100-binary/test.bin"]
     for content, sentence in (
@@ -170,7 +170,7 @@ class Trap:
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize("form", [form.batch for form in FORMATS[1:]], ids=["cifar100", "imagenet16"])
-def test_pickles_that_name_anything_else_are_refused_and_not_run(
+def test_pickles_with_other_globals_are_refused_and_not_executed(
     form: BatchFormat, protocol: int, tmp_path: Path
 ) -> None:
     trap = Trap(tmp_path / "executed")
@@ -187,8 +187,8 @@ def test_pickles_with_other_objects_are_refused(content: object) -> None:
         read_python_batch(pickle.dumps(batch), "x", IMAGENET16)
 
 
-def test_a_name_from_the_memo_is_seen() -> None:
-    """`STACK_GLOBAL` may take its two strings from the memo, after others were pushed."""
+def test_globals_named_through_the_memo_are_detected() -> None:
+    """`STACK_GLOBAL` can take its two strings from the memo after other strings were pushed."""
     head = b"\x80\x04}(\x8c\x02os\x94\x8c\x06system\x94"
     with pytest.raises(DamagedFileError, match=r"the name 'os\.system'"):
         read_python_batch(head + b"h\x00h\x01\x93\x8c\x04true\x85Ru.", "x", IMAGENET16)
@@ -199,7 +199,7 @@ def test_a_name_from_the_memo_is_seen() -> None:
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("protocol", range(1, pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize("first", ["mean", "data", "labels"])
-def test_the_pixels_are_told_from_the_mean_in_any_order(order: str, protocol: int, first: str) -> None:
+def test_pixels_and_mean_are_distinguished_in_any_order(order: str, protocol: int, first: str) -> None:
     images, labels = SMALL
     data = np.array(planar(images), order=order)  # type: ignore[call-overload]
     content = {"data": data, "mean": data.mean(axis=0), "labels": (1 + labels).tolist()}
@@ -211,7 +211,7 @@ def test_the_pixels_are_told_from_the_mean_in_any_order(order: str, protocol: in
 
 
 @pytest.mark.parametrize("kind", ["python", "binary"])
-def test_cifar100_is_downloaded_by_its_checksum(
+def test_the_download_of_cifar100_is_checked_by_its_checksum(
     kind: str,
     server: str,
     tmp_path: Path,
@@ -235,7 +235,7 @@ def test_cifar100_is_downloaded_by_its_checksum(
     assert json.loads((folder / "meta.json").read_text())["official"] is True
 
 
-def test_what_cannot_be_downloaded_says_where_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_about_undownloadable_sets_say_where_to_find_them(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UserError, match=r"ImageNet16-120 cannot be downloaded .*image-net\.org.*data import FOLDER"):
         download_images(name="ImageNet16-120")
     with pytest.raises(InvalidInputError, match="did you mean 'cifar100'"):

@@ -1,4 +1,4 @@
-"""Images that are shrunk for a smaller proxy: pixels, test images, borders, and searches on them."""
+"""Images shrunk for a smaller proxy: pixels, test images, borders and searches."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def imported(tmp_path: Path) -> ImageSet:
 
 
 @pytest.mark.parametrize("side", [4, 8, 16])
-def test_a_shrunk_pixel_is_the_mean_of_its_square(imported: ImageSet, side: int) -> None:
+def test_a_shrunk_pixel_is_the_mean_of_its_block(imported: ImageSet, side: int) -> None:
     shrunk, factor = imported.shrunk(side), 32 // side
     for before, after in ((imported.images, shrunk.images), (imported.test_images, shrunk.test_images)):
         assert before is not None and after is not None
@@ -39,7 +39,7 @@ def test_a_shrunk_pixel_is_the_mean_of_its_square(imported: ImageSet, side: int)
     assert shrunk.labels is imported.labels and shrunk.sha256 == imported.sha256
 
 
-def test_images_of_that_side_already_stay_what_they_are(imported: ImageSet) -> None:
+def test_images_of_the_target_side_are_unchanged(imported: ImageSet) -> None:
     assert imported.shrunk(32) is imported
 
 
@@ -51,7 +51,7 @@ def test_other_sides_are_refused(imported: ImageSet, side: int) -> None:
         imported.shrunk(side)
 
 
-def test_quick_searches_shrink_and_full_ones_do_not() -> None:
+def test_quick_searches_shrink_images_and_full_searches_do_not() -> None:
     quick = {space: search_options({"space": space, "scale": "quick"}).common for space in ("s1", "nb201")}
     assert {space: (common.image_side, common.batch_size) for space, common in quick.items()} == {
         "s1": (16, 64),
@@ -61,7 +61,7 @@ def test_quick_searches_shrink_and_full_ones_do_not() -> None:
 
 
 @pytest.mark.parametrize(("own", "side"), [(40, 20), (24, 24), (12, 12), (48, 16)])
-def test_quick_searches_shrink_own_images_as_far_as_16_pixels_if_they_can(
+def test_quick_searches_shrink_user_images_towards_16_pixels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: int, side: int
 ) -> None:
     labels = np.arange(12) % 3

@@ -1,4 +1,4 @@
-"""The promise of "20k/20k": no image that NAS-Bench-101 validates on is ever trained on."""
+"""The guarantee of "20k/20k": training never uses validation images of NAS-Bench-101."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def counts(images: ImageSet, rows: np.ndarray) -> list[int]:
     return np.bincount(images.labels.numpy()[rows], minlength=10).tolist()
 
 
-def test_whole_set(whole: ImageSet) -> None:
+def test_the_complete_set_is_split_as_published(whole: ImageSet) -> None:
     halves = split_images(whole, "20k/20k", rng())
     assert np.array_equal(halves.weights, np.arange(20_000))
     assert np.array_equal(halves.architecture, np.arange(20_000, 40_000))
@@ -45,7 +45,7 @@ def test_whole_set(whole: ImageSet) -> None:
     assert halves.weights.dtype == halves.architecture.dtype == np.int64
 
 
-def test_whole_set_in_another_order_gives_the_same_images(whole: ImageSet) -> None:
+def test_the_complete_set_in_another_order_gives_the_same_images(whole: ImageSet) -> None:
     order = rng(5).permutation(50_000)
     shuffled = image_set(whole.labels.numpy()[order], order)
     halves = split_images(shuffled, "20k/20k", rng())
@@ -55,7 +55,7 @@ def test_whole_set_in_another_order_gives_the_same_images(whole: ImageSet) -> No
 
 @settings(max_examples=25)
 @given(size=st.integers(10, 4_000), seed=st.integers(0, 2**32), scheme=st.sampled_from(["20k/20k", "25k/25k"]))
-def test_part_of_the_whole_set_stays_in_the_ranges(whole: ImageSet, size: int, seed: int, scheme: str) -> None:
+def test_a_subset_stays_within_the_published_ranges(whole: ImageSet, size: int, seed: int, scheme: str) -> None:
     halves = split_images(whole, scheme, rng(seed), images_per_half=size)
     middle, end = (20_000, 40_000) if scheme == "20k/20k" else (25_000, 50_000)
     assert len(np.unique(halves.weights)) == len(np.unique(halves.architecture)) == size
@@ -68,7 +68,7 @@ def test_part_of_the_whole_set_stays_in_the_ranges(whole: ImageSet, size: int, s
 
 @settings(max_examples=200)
 @given(data=st.data(), seed=st.integers(0, 2**32), unknown=st.booleans())
-def test_corrected_never_touches_the_last_ten_thousand(data: st.DataObject, seed: int, unknown: bool) -> None:
+def test_corrected_never_uses_the_last_ten_thousand_images(data: st.DataObject, seed: int, unknown: bool) -> None:
     size = data.draw(st.integers(1, 400))
     draw = rng(seed)
     index = draw.choice(50_000, size, replace=False)
@@ -92,7 +92,7 @@ def test_corrected_never_touches_the_last_ten_thousand(data: st.DataObject, seed
     assert np.ptp(counts(images, halves.weights)) <= 1
 
 
-def test_sample_is_halved_by_class_and_fixed_by_the_seed() -> None:
+def test_the_sample_is_halved_by_class_and_determined_by_the_seed() -> None:
     sample = load_images("cifar10-sample")
     halves = split_images(sample, "20k/20k", rng(1))
     assert counts(sample, halves.weights) == counts(sample, halves.architecture) == [175] * 10
@@ -117,7 +117,7 @@ def test_images_of_unknown_index_are_counted_as_such() -> None:
 
 
 @pytest.mark.parametrize("classes", [4, 100])
-def test_halves_are_balanced_over_the_sets_own_classes(classes: int) -> None:
+def test_halves_are_balanced_over_the_classes_of_the_set(classes: int) -> None:
     images = image_set(np.tile(np.arange(classes), 6), np.arange(6 * classes))
     halves = split_images(replace(images, classes=classes), "20k/20k", rng())
     for half in (halves.weights, halves.architecture):

@@ -1,4 +1,4 @@
-"""Jobs and a figure on a dask cluster of two worker processes on this machine: the same results, and lost workers."""
+"""Jobs and a figure on a local dask cluster of two workers: equal results, and lost workers."""
 
 import os
 import signal
@@ -43,7 +43,7 @@ def workers(cluster):
         yield opened
 
 
-def test_jobs_on_a_cluster_are_skipped_resumed_and_reported_as_on_one_machine(tmp_path, workers):
+def test_a_cluster_skips_resumes_and_reports_jobs_like_one_machine(tmp_path, workers):
     jobs = [light_job(tmp_path, "stopped", fail="stop"), light_job(tmp_path, "crashed", crash=True)]
     assert run_jobs(jobs, workers) == {"stopped": "stop", "crashed": "its process was killed by signal 6"}
     jobs = [jobs[0], light_job(tmp_path, "bad", fail="a bad day"), light_job(tmp_path, "gpu", gpu=True)]
@@ -53,7 +53,7 @@ def test_jobs_on_a_cluster_are_skipped_resumed_and_reported_as_on_one_machine(tm
     assert [len(read_lines(job.folder / METRICS)) for job in jobs] == [LINES, 2, LINES]
 
 
-def test_a_killed_workers_search_ends_on_another_worker_as_if_unbroken(tmp_path, cluster, workers):
+def test_the_search_of_a_killed_worker_finishes_on_another_worker_with_equal_results(tmp_path, cluster, workers):
     job = Job(
         name="search",
         command=stalling_search.COMMAND,
@@ -70,7 +70,7 @@ def test_a_killed_workers_search_ends_on_another_worker_as_if_unbroken(tmp_path,
                 kill_worker(killed[0], cluster)
 
     assert run_jobs([job], workers, Kill()) == {}
-    first, second = stalling_search.parents(job.folder)  # it ran twice, and no more
+    first, second = stalling_search.parents(job.folder)  # it ran exactly twice
     assert [first] == killed
     assert first != second
     unbroken = replace(job, command=SEARCH, folder=tmp_path / "unbroken")
@@ -79,7 +79,7 @@ def test_a_killed_workers_search_ends_on_another_worker_as_if_unbroken(tmp_path,
     assert_same_search(*(nb.load_run(each.folder) for each in (job, unbroken)))
 
 
-def test_a_figure_on_a_cluster_has_the_searches_of_one_machine(tmp_path, cluster, monkeypatch, capsys):
+def test_a_figure_on_a_cluster_equals_the_figure_on_one_machine(tmp_path, cluster, monkeypatch, capsys):
     tiny_figures.shrink(monkeypatch)
     out, [curve, *_], address = tmp_path / "figure", tiny_figures.ONLY, cluster.scheduler_address
     tiny_figures.reproduce(out, "--epochs", "1", "--only", curve, "--seeds", "0", "--scheduler", address)
@@ -92,8 +92,8 @@ def test_a_figure_on_a_cluster_has_the_searches_of_one_machine(tmp_path, cluster
     assert_same_search(nb.load_run(out / tiny_figures.JOBS[0]), alone)
 
 
-def test_a_retired_workers_job_ends_on_another_worker(tmp_path, cluster, workers):
-    """As at the end of a worker's --lifetime, before Slurm's time limit."""
+def test_the_job_of_a_retired_worker_finishes_on_another_worker(tmp_path, cluster, workers):
+    """Retire workers as at the end of their --lifetime, before Slurm's time limit."""
     job = light_job(tmp_path, "one", stall=True)
 
     retired = []
@@ -110,16 +110,16 @@ def test_a_retired_workers_job_ends_on_another_worker(tmp_path, cluster, workers
     assert len(read_lines(job.folder / METRICS)) == LINES
 
 
-def test_leaving_a_cluster_ends_what_runs_there(tmp_path, cluster):
+def test_leaving_a_cluster_stops_its_jobs(tmp_path, cluster):
     job = light_job(tmp_path, "one", stall=True)
     with dask_cluster(cluster.scheduler_address) as workers:
         workers.submit(job)
         wait_for_lines(job.folder, 2)
-    wait_until_nobody_holds(job)
+    wait_until_unlocked(job)
     assert len(attempts(job)) == 1
 
 
-def wait_until_nobody_holds(job: Job) -> None:
+def wait_until_unlocked(job: Job) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:
@@ -130,12 +130,12 @@ def wait_until_nobody_holds(job: Job) -> None:
     pytest.fail(f"a process still holds {job.folder} after two minutes: see {job.log}")
 
 
-def test_a_machine_with_another_file_system_is_named(tmp_path):
+def test_a_worker_with_another_file_system_is_reported_by_name(tmp_path):
     sentence = _run(light_job(tmp_path / "elsewhere", "one"), tmp_path / "elsewhere" / "one", 0)
     assert f"{tmp_path / 'elsewhere'} does not exist on the worker's machine {socket.gethostname()}" in sentence
 
 
-def test_errors_of_a_call_on_a_worker_are_its_own(workers):
+def test_user_errors_on_a_worker_are_passed_on_and_others_wrapped(workers):
     with pytest.raises(nb.InvalidInputError, match="unknown device 'cpux'"):
         workers.call(resolve_device, "cpux")
     with pytest.raises(nb.UserError, match=r"a worker of the dask cluster failed \(ValueError: invalid literal"):
@@ -146,13 +146,13 @@ REFUSED = "no dask scheduler answers at '{}': check scheduler=, and that a dask 
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense", "", "ftp://x", "tcp://127.0.0.1:99999"])
-def test_a_scheduler_that_does_not_answer_is_given_up(address):
+def test_waiting_for_an_unresponsive_scheduler_times_out(address):
     with pytest.raises(nb.InvalidInputError, match=REFUSED.format(address)), dask_cluster(address, connects_within=0.5):
         pass
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.0 400 Bad Request\r\n\r\n" * 10])
-def test_a_server_that_keeps_silent_or_is_no_scheduler_is_given_up(answer):
+def test_a_server_that_is_silent_or_not_a_scheduler_is_refused(answer):
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as thread:
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         replied = thread.submit(reply, server, answer)
@@ -162,13 +162,13 @@ def test_a_server_that_keeps_silent_or_is_no_scheduler_is_given_up(answer):
 
 
 def reply(server: socket.socket, answer: bytes) -> None:
-    with server.accept()[0] as connection, suppress(OSError):  # the other side may be gone before
+    with server.accept()[0] as connection, suppress(OSError):  # the client may have disconnected before
         connection.sendall(answer)
         while connection.recv(1000):
             pass
 
 
-def test_without_dask_the_command_says_what_to_install(tmp_path, monkeypatch, capsys):
+def test_without_dask_the_command_explains_what_to_install(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as stopped:

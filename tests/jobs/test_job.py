@@ -1,4 +1,4 @@
-"""What a job is: picklable, and started, resumed or left alone as its folder says."""
+"""Jobs are picklable, and are started, resumed or skipped depending on their folder."""
 
 import pickle
 from dataclasses import FrozenInstanceError
@@ -22,18 +22,18 @@ def test_a_job_is_frozen_and_picklable(tmp_path):
         job.folder = tmp_path
 
 
-def test_a_run_is_started_then_resumed_then_left_alone(tmp_path):
+def test_a_run_is_started_then_resumed_then_skipped(tmp_path):
     job = light_job(tmp_path, "one", fail="stopped here")
     with pytest.raises(UserError, match="stopped here"):
         run_until_finished(job.command, job.folder, job.options)
     assert (len(read_lines(job.folder / METRICS)), job.is_finished) == (2, False)
-    run_until_finished(job.command, job.folder, {"seed": "of another run"})  # what is recorded counts
+    run_until_finished(job.command, job.folder, {"seed": "of another run"})  # the record decides
     assert (len(read_lines(job.folder / METRICS)), job.is_finished) == (LINES, True)
     run_until_finished("nowhere:nothing", job.folder, job.options)
     assert len(attempts(job)) == 2
 
 
-def test_a_stopped_run_gets_the_options_for_resuming(tmp_path, monkeypatch):
+def test_a_stopped_run_is_resumed_with_the_resume_options(tmp_path, monkeypatch):
     job = light_job(tmp_path, "one", fail="stopped here")
     with pytest.raises(UserError, match="stopped here"):
         run_until_finished(job.command, job.folder, job.options)
@@ -49,7 +49,7 @@ def test_a_stopped_run_gets_the_options_for_resuming(tmp_path, monkeypatch):
     ]
 
 
-def test_a_folder_that_a_lost_worker_still_holds_is_waited_for(tmp_path, monkeypatch):
+def test_a_job_waits_for_a_folder_locked_by_a_lost_worker(tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
     holder = locked(tmp_path / "run")
     holder.__enter__()
@@ -61,7 +61,7 @@ def test_a_folder_that_a_lost_worker_still_holds_is_waited_for(tmp_path, monkeyp
     wait_until_free(tmp_path / "not there", 60)
 
 
-def test_a_folder_that_stays_held_is_refused(tmp_path):
+def test_a_folder_that_stays_locked_is_refused(tmp_path):
     job = light_job(tmp_path, "one")
     job.folder.mkdir()
     with locked(job.folder), pytest.raises(InvalidInputError, match="this process is already writing to"):

@@ -1,4 +1,4 @@
-"""Jobs in this process and in processes on this machine; test_cluster.py has those of a cluster, and whole searches."""
+"""Jobs in this process and in local processes; test_cluster.py tests clusters and full searches."""
 
 import os
 import shutil
@@ -44,7 +44,7 @@ def workers(request):
         yield opened
 
 
-def test_finished_jobs_are_skipped_stopped_ones_resumed_and_failures_stop_nothing(tmp_path, workers):
+def test_finished_jobs_are_skipped_stopped_jobs_resumed_and_failures_do_not_stop_the_others(tmp_path, workers):
     jobs = [light_job(tmp_path, "finished"), light_job(tmp_path, "stopped", fail="stop")]
     run_jobs(jobs, workers)
     jobs += [light_job(tmp_path, "bad", fail="a bad day"), light_job(tmp_path, "new", seed=1)]
@@ -56,7 +56,7 @@ def test_finished_jobs_are_skipped_stopped_ones_resumed_and_failures_stop_nothin
     assert [len(read_lines(job.folder / METRICS)) for job in jobs] == [LINES, LINES, 2, LINES]
 
 
-def test_a_search_with_somebodys_optimizer_is_resumed_in_a_fresh_process(tmp_path, monkeypatch):
+def test_a_search_with_a_third_party_optimizer_is_resumed_in_a_new_process(tmp_path, monkeypatch):
     fork_jobs(monkeypatch)
     options = {**TINY, "epochs": 2, "optimizer": "annealed_darts:AnnealedDARTS"}
     job = Job(name="theirs", command=stalling_search.COMMAND, folder=tmp_path / "theirs", options=options, threads=1)
@@ -75,28 +75,28 @@ def test_a_search_with_somebodys_optimizer_is_resumed_in_a_fresh_process(tmp_pat
     assert len(nb.load_run(job.folder).lines) == 3
 
 
-def test_an_error_of_the_program_is_reported_by_its_last_line(tmp_path, workers):
+def test_a_crash_is_reported_by_the_last_line_of_its_traceback(tmp_path, workers):
     jobs = [Job(name="typo", command="light_run:walk", folder=tmp_path / "typo"), light_job(tmp_path, "new")]
     failures = run_jobs(jobs, workers)
     assert list(failures) == ["typo"]
     assert failures["typo"] == "AttributeError: module 'light_run' has no attribute 'walk'"
 
 
-def test_a_failure_of_a_job_can_be_written_for_each_caller(tmp_path, workers):
+def test_a_job_failure_is_worded_for_each_caller(tmp_path, workers):
     failures = run_jobs([light_job(tmp_path, "bad", fail="lower --epochs 3")], workers)
     error = nb.UserError(f"bad failed ({failures['bad']}): continue with --resume folder")
     assert error.for_command_line == "bad failed (lower --epochs 3): continue with --resume folder"
     assert str(error) == 'bad failed (lower epochs=3): continue with resume="folder"'
 
 
-def test_what_a_job_prints_is_in_its_log(tmp_path, workers, capfd):
+def test_the_output_of_a_job_is_written_to_its_log(tmp_path, workers, capfd):
     job = light_job(tmp_path, "one")
     run_jobs([job], workers)
     assert job.log.read_text() == "drawing\n"
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_crashed_process_and_one_without_result_are_reported(tmp_path):
+def test_a_crashed_process_and_a_process_without_a_result_are_reported(tmp_path):
     jobs = [
         light_job(tmp_path, "crashed", crash=True),
         Job(name="idle", command="builtins:dict", folder=tmp_path / "idle"),
@@ -110,8 +110,8 @@ def test_a_crashed_process_and_one_without_result_are_reported(tmp_path):
     assert jobs[2].is_finished
 
 
-def test_a_run_that_does_not_appear_here_is_reported(tmp_path, monkeypatch):
-    """As where a worker has another file system."""
+def test_a_run_folder_that_does_not_appear_on_this_machine_is_reported(tmp_path, monkeypatch):
+    """Imitate a worker with another file system."""
     monkeypatch.setattr(running, "APPEARS_WITHIN", 0.0)
     elsewhere = _LocalWorkers(SerialExecutor(), lambda job: None, 1)
     assert run_jobs([light_job(tmp_path, "idle")], elsewhere) == {
@@ -119,19 +119,19 @@ def test_a_run_that_does_not_appear_here_is_reported(tmp_path, monkeypatch):
     }
 
 
-def test_leaving_ends_the_processes_and_what_they_did_is_resumed(tmp_path):
+def test_leaving_the_context_stops_the_processes_and_their_jobs_can_be_resumed(tmp_path):
     jobs = [light_job(tmp_path, name, stall=True) for name in ("a", "b")]
     with pytest.raises(KeyboardInterrupt), this_machine([{}]) as workers:
         run_jobs(jobs, workers, Interrupt())
     assert not jobs[1].folder.exists()
-    with locked(jobs[0].folder):  # free at once: its process is gone
+    with locked(jobs[0].folder):  # the lock is free at once because its process is gone
         pass
     with this_process() as workers:
         assert run_jobs(jobs[:1], workers) == {}
     assert len(read_lines(jobs[0].folder / METRICS)) == LINES
 
 
-def test_threads_are_the_jobs_own_or_a_share_of_the_cores(tmp_path, monkeypatch):
+def test_threads_per_job_are_given_or_a_share_of_the_cores(tmp_path, monkeypatch):
     monkeypatch.setattr(process, "usable_cores", lambda: 6)
     jobs = [light_job(tmp_path, "own", threads=1), light_job(tmp_path, "share", threads=None)]
     with this_machine([{"CUDA_VISIBLE_DEVICES": "5"}, {"CUDA_VISIBLE_DEVICES": "5"}]) as workers:

@@ -1,4 +1,4 @@
-"""Batch-norm with statistics that hardly round: against PyTorch's in float64, and differentiated in every way."""
+"""Batch-norm with accurate statistics, compared with PyTorch's in float64, and all its derivatives."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ def rectified(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> tor
 
 
 def layers_of(channels: int, affine: bool = True, **options) -> tuple[BatchNorm2d, nn.BatchNorm2d]:
-    """Ours, and PyTorch's in float64, of the same parameters."""
+    """Our layer and PyTorch's in float64, with equal parameters."""
     ours = BatchNorm2d(channels, affine=affine, **options)
     if affine:
         drawn = torch.Generator().manual_seed(1)
@@ -42,7 +42,7 @@ def test_a_layer_in_training_agrees_with_float64(shape, affine):
     assert ours.num_batches_tracked == plain.num_batches_tracked == 1
 
 
-def test_running_statistics_are_a_plain_mean_where_momentum_is_none_and_stay_when_told_to():
+def test_running_statistics_support_cumulative_means_and_can_be_frozen():
     ours, plain = layers_of(8, momentum=None)
     for scale in (1.0, 2.0, 5.0):
         ours(scale * rectified(LARGE))
@@ -55,14 +55,14 @@ def test_running_statistics_are_a_plain_mean_where_momentum_is_none_and_stay_whe
 
 
 @pytest.mark.parametrize("pixels", [2048, 2049, 4099, 98304])
-def test_statistics_are_those_of_all_pixels_however_these_divide(pixels):
+def test_statistics_cover_all_pixels_for_any_chunk_size(pixels):
     x = rectified((pixels, 3, 1, 1))
     mean, variance = statistics(x)
     torch.testing.assert_close(mean.double(), x.double().mean(dim=(0, 2, 3)), rtol=2e-5, atol=0)
     torch.testing.assert_close(variance.double(), x.double().var(dim=(0, 2, 3), correction=0), rtol=2e-5, atol=0)
 
 
-def test_what_has_few_pixels_or_another_form_is_left_to_pytorch():
+def test_small_or_unusual_inputs_are_delegated_to_pytorch():
     assert has_long_sums(rectified(LARGE))
     assert not has_long_sums(rectified((32, 8, 32, 32)))
     assert not has_long_sums(rectified((7, 512, 16, 16)))
@@ -95,14 +95,14 @@ TRANSFORMS = {
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # torch's own, in jvp
-def test_it_is_differentiated_as_pytorchs(transform):
+def test_derivatives_agree_with_pytorch(transform):
     x = rectified((16, 3, 12, 12), torch.float64)  # two parts
     of = (x, torch.tensor([0.5, 1.0, 1.5]).double(), torch.tensor([0.1, 0.0, -0.3]).double())
     found, wanted = (TRANSFORMS[transform](cubes(batch_norm))(*of) for batch_norm in (accurate, plain))
     torch.testing.assert_close(found, wanted, rtol=1e-8, atol=1e-8)
 
 
-def test_without_parameters_it_is_differentiated_as_pytorchs():
+def test_derivatives_without_parameters_agree_with_pytorch():
     x = rectified((16, 3, 12, 12), torch.float64).requires_grad_()
     for derivative in (
         lambda f: torch.autograd.grad((f(x, None, None) ** 3).sum(), x),

@@ -27,7 +27,7 @@ def cell(edges: Sequence[tuple[int, int]], *operations: str) -> Cell:
 
 
 def test_hashes_of_the_real_sample_are_reproduced(real_cells: Path) -> None:
-    """Of every fourth; `test_every_real_hash_is_there_at_its_rank` has all of them."""
+    """Checks every fourth cell; `test_every_real_hash_is_found_at_its_rank` has all of them."""
     with np.load(real_cells, allow_pickle=False) as real:
         expected = [bytes(row).hex() for row in real["hash"][::4]]
         sizes, matrices, ops = (real[name][::4] for name in ("n_vertices", "adjacency", "ops"))
@@ -39,7 +39,7 @@ def test_hashes_of_the_real_sample_are_reproduced(real_cells: Path) -> None:
     assert len(cells) == 6751
     assert [one.hash for one in cells] == expected
     assert all(one.is_valid for one in cells)
-    assert [len(one.ops) for one in cells] == sizes.tolist()  # the stored cells are pruned already
+    assert [len(one.ops) for one in cells] == sizes.tolist()  # stored cells are already pruned
 
 
 # Pruning ---------------------------------------------------------------------------------------------------------
@@ -48,13 +48,13 @@ def test_hashes_of_the_real_sample_are_reproduced(real_cells: Path) -> None:
 @pytest.mark.parametrize(
     "given, pruned",
     [
-        # a block that nobody reads
+        # a block without successors
         (cell([(0, 1), (0, 2), (2, 3)], CONV3, POOL), cell([(0, 1), (1, 2)], POOL)),
-        # a block that reads nothing
+        # a block without inputs
         (cell([(0, 2), (1, 3), (2, 3)], CONV3, POOL), cell([(0, 1), (1, 2)], POOL)),
         # a chain of dead blocks
         (cell([(0, 1), (1, 2), (2, 3), (0, 4)], CONV3, CONV3, POOL), cell([(0, 1)])),
-        # an island
+        # an isolated block
         (cell([(0, 1), (1, 4), (2, 3)], CONV1, POOL, POOL), cell([(0, 1), (1, 2)], CONV1)),
         # nothing to prune
         (cell([(0, 1), (1, 2), (0, 2)], CONV1), cell([(0, 1), (1, 2), (0, 2)], CONV1)),
@@ -68,7 +68,7 @@ def test_vertices_off_every_path_are_removed(given: Cell, pruned: Cell) -> None:
 
 
 @pytest.mark.parametrize("edges", [[], [(0, 1)], [(1, 2), (2, 3)], [(0, 1), (2, 3)]])
-def test_without_a_path_nothing_is_left(edges: list[tuple[int, int]]) -> None:
+def test_pruning_a_graph_without_a_path_leaves_nothing(edges: list[tuple[int, int]]) -> None:
     empty = cell(edges, CONV3, POOL)
     assert empty.matrix.shape == (0, 0)
     assert empty.ops == ()
@@ -80,7 +80,7 @@ def test_without_a_path_nothing_is_left(edges: list[tuple[int, int]]) -> None:
 
 
 def test_a_dummy_vertex_before_the_output_changes_nothing() -> None:
-    """The published code turns 6 × 6 into 7 × 7 by an empty row and column at index 5, labelled conv1x1."""
+    """The published code pads 6 × 6 to 7 × 7 with an empty row and column at index 5, labelled conv1x1."""
     six = cell([(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 5), (4, 5)], CONV3, POOL, CONV1, CONV3)
     seven = cell([(0, 1), (0, 2), (1, 3), (2, 3), (2, 4), (3, 6), (4, 6)], CONV3, POOL, CONV1, CONV3, CONV1)
     assert seven == six
@@ -90,7 +90,7 @@ def test_a_dummy_vertex_before_the_output_changes_nothing() -> None:
 # Validity --------------------------------------------------------------------------------------------------------
 
 
-def test_the_limits_of_nasbench101() -> None:
+def test_the_limits_of_nasbench101_are_enforced() -> None:
     nine = [(i, j) for i in range(5) for j in range(i + 1, 5)][:9]
     ten = [(i, j) for i in range(5) for j in range(i + 1, 5)]
     chain = [(i, i + 1) for i in range(7)]
@@ -115,7 +115,7 @@ def test_unknown_operations_are_refused(foreign) -> None:
     assert cell([(0, 1), (1, 2)], CONV3) != "conv5x5"
 
 
-def test_input_and_output_must_be_labelled_so() -> None:
+def test_input_and_output_must_have_their_labels() -> None:
     assert not Cell([[0, 1], [0, 0]], [OUTPUT, INPUT]).is_valid
 
 
@@ -133,27 +133,27 @@ def test_input_and_output_must_be_labelled_so() -> None:
         ([[1, 1], [0, 0]], [INPUT, OUTPUT], "strictly upper triangular"),
     ],
 )
-def test_matrices_of_another_form_are_refused(matrix: list[list[float]], ops: list[str], message: str) -> None:
+def test_malformed_matrices_are_refused(matrix: list[list[float]], ops: list[str], message: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Cell(matrix, ops)
     assert message in str(caught.value)
 
 
-def test_booleans_floats_and_nested_lists_are_matrices() -> None:
+def test_booleans_floats_and_nested_lists_are_accepted_as_matrices() -> None:
     given = np.triu(np.ones((3, 3)), 1)
     assert Cell(given, [INPUT, POOL, OUTPUT]) == Cell(given.astype(bool), [INPUT, POOL, OUTPUT])
     assert Cell(given, [INPUT, POOL, OUTPUT]) == Cell(given.tolist(), [INPUT, POOL, OUTPUT])
 
 
 @pytest.mark.parametrize("size", [0, 1])
-def test_a_single_vertex_is_no_cell(size: int) -> None:
+def test_a_single_vertex_is_not_a_cell(size: int) -> None:
     lone = Cell(np.zeros((size, size)), [INPUT] * size)
     assert not lone.is_valid
     with pytest.raises(InvalidInputError):
         _ = lone.hash
 
 
-def test_a_cell_keeps_its_own_read_only_matrix() -> None:
+def test_a_cell_copies_its_matrix_and_makes_it_read_only() -> None:
     given = np.array([[0, 1], [0, 0]], np.int8)
     kept = Cell(given, [INPUT, OUTPUT])
     given[0, 1] = 0
@@ -194,7 +194,7 @@ def test_the_hash_is_the_same_under_every_valid_renumbering(
 
 @given(labelled_graphs(), labelled_graphs())
 @settings(max_examples=200)
-def test_cells_are_equal_exactly_when_networkx_finds_them_isomorphic(
+def test_cells_are_equal_if_and_only_if_networkx_finds_them_isomorphic(
     one: tuple[NDArray[np.int8], list[str]], other: tuple[NDArray[np.int8], list[str]]
 ) -> None:
     first, second = Cell(*one), Cell(*other)
@@ -214,18 +214,18 @@ def test_pruning_agrees_with_networkx(graph: tuple[NDArray[np.int8], list[str]])
     assert Cell(matrix, ops).ops == tuple(ops[v] for v in kept)
 
 
-def test_one_operation_more_or_less_changes_the_hash() -> None:
+def test_changing_one_operation_changes_the_hash() -> None:
     edges = [(0, 1), (1, 2), (0, 2)]
     assert len({cell(edges, op).hash for op in OPERATIONS}) == 3
 
 
-def test_many_labellings_are_hashed_as_one_by_one() -> None:
+def test_batched_hashes_equal_single_hashes() -> None:
     matrix = cell([(0, 1), (0, 2), (1, 2), (2, 3)], CONV3, CONV3).matrix
     inner = [(a, b) for a in range(3) for b in range(3)]
     assert graph_hashes(matrix, inner) == [graph_hash(matrix, [-1, *labels, -2]) for labels in inner]
 
 
-def test_networkx_form_carries_edges_and_labels() -> None:
+def test_the_networkx_graph_has_edges_and_labels() -> None:
     graph = cell([(0, 1), (1, 2)], POOL).to_networkx()
     assert sorted(graph.edges) == [(0, 1), (1, 2)]
     assert [graph.nodes[v]["op"] for v in graph] == [INPUT, POOL, OUTPUT]
@@ -237,6 +237,6 @@ def test_labels_must_be_a_list(ops: Any) -> None:
         Cell([[0, 1, 0], [0, 0, 1], [0, 0, 0]], ops)
 
 
-def test_a_label_must_be_known_even_where_its_vertex_is_removed() -> None:
+def test_labels_of_pruned_vertices_must_be_known() -> None:
     with pytest.raises(InvalidInputError, match="unknown operation 'conv'"):
         Cell([[0, 0, 1], [0, 0, 0], [0, 0, 0]], [INPUT, "conv", OUTPUT])

@@ -6,7 +6,7 @@ from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.encoding import encode_all, from_arrays, to_arrays
 
 CHAIN = Cell([[0, 1, 1], [0, 0, 1], [0, 0, 0]], ["input", "maxpool3x3", "output"])
-# Blocks 1 and 2 can change places: two numberings of one cell.
+# Blocks 1 and 2 can be swapped: two numberings of one cell.
 FORK = [[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
 FORKS = [
     Cell(FORK, ["input", "conv3x3-bn-relu", "maxpool3x3", "output"]),
@@ -14,7 +14,7 @@ FORKS = [
 ]
 
 
-def test_encoding_is_the_documented_bits() -> None:
+def test_the_encoding_has_the_documented_bits() -> None:
     assert CHAIN.encoding == 3 << 31 | 2 << 21 | 0b111
 
 
@@ -35,7 +35,7 @@ def test_arrays_round_trip() -> None:
 
 
 @given(st.integers(2, 7), st.integers(0, 2**21 - 1), st.lists(st.sampled_from(OPERATIONS), min_size=5, max_size=5))
-def test_any_valid_cell_survives(n: int, edges: int, inner: list[str]) -> None:
+def test_any_valid_cell_round_trips(n: int, edges: int, inner: list[str]) -> None:
     matrix = [[int(x < y and edges >> x + y * (y - 1) // 2 & 1) for y in range(n)] for x in range(n)]
     cell = Cell(matrix, ["input", *inner[: n - 2], "output"])
     if cell.is_valid:

@@ -27,7 +27,7 @@ def cell_of(edges: list[tuple[int, int]], *inner: str) -> nb.Cell:
 
 @pytest.fixture(scope="module")
 def real(real_cells) -> tuple[list[nb.Cell], np.ndarray]:
-    """27,001 cells as NAS-Bench-101 numbers them, and their official numbers of parameters."""
+    """27,001 cells in NAS-Bench-101's numbering and their official parameter counts."""
     with np.load(real_cells) as file:
         adjacency, ops, sizes, params = (file[name] for name in ("adjacency", "ops", "n_vertices", "params"))
     cells = [
@@ -52,21 +52,21 @@ def any_cell(draw) -> nb.Cell:
 # Parameters -----------------------------------------------------------------------------------------------------------
 
 
-def test_parameters_of_all_real_cells_are_the_official_ones(real):
+def test_parameter_counts_of_all_real_cells_are_official(real):
     cells, official = real
     assert len(cells) == 27_001
     assert [parameter_count(cell) for cell in cells] == official.tolist()
 
 
-def test_the_modules_have_the_official_parameters(real):
+def test_the_modules_have_the_official_parameter_counts(real):
     cells, official = real
     with torch.device("meta"):
         for i in range(0, len(cells), 200):
             assert sum(p.numel() for p in build_network(cells[i]).parameters()) == official[i]
 
 
-def test_the_count_for_many_at_once_agrees_on_other_numberings(real):
-    """The vectorised count is the oracle of the one for any cell, and the other way round."""
+def test_the_vectorised_count_agrees_on_other_numberings(real):
+    """The vectorised and the general count check each other."""
     from nasbench1shot1.table_building.cell_arrays import CellArrays
     from nasbench1shot1.table_building.parameters import trainable_parameters
 
@@ -75,7 +75,7 @@ def test_the_count_for_many_at_once_agrees_on_other_numberings(real):
     assert trainable_parameters(CellArrays.from_encodings(codes)).tolist() == [parameter_count(a) for a in arches]
 
 
-def test_the_extremes_of_the_data_set():
+def test_the_extreme_parameter_counts_of_the_data_set():
     narrow = cell_of([(0, 1), *[(1, v) for v in range(2, 6)], *[(v, 6) for v in range(2, 6)]], *[POOL] * 5)
     wide = cell_of([*[(0, v) for v in (1, 2, 3, 6)], *[(v, v + 1) for v in range(1, 6)]], *[CONV3X3] * 5)
     for cell, parameters in ((narrow, 227_274), (wide, 49_979_274)):
@@ -96,15 +96,15 @@ def test_modules_and_count_agree_on_cells_of_any_size(cell, stem_channels, stack
     assert sum(p.numel() for p in net.parameters()) == parameter_count(cell, Skeleton(**skeleton))
 
 
-def test_channels_are_shared_and_the_first_take_the_remainder():
+def test_channels_are_divided_and_the_first_vertices_take_the_remainder():
     three = cell_of([(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4)], *[CONV1X1] * 3).matrix.tolist()
     assert vertex_channels(three, 128) == [0, 43, 43, 42, 128]
     fed_by_a_wider_one = cell_of([(0, 1), (1, 2), (1, 3), (2, 4), (3, 4)], *[CONV1X1] * 3).matrix.tolist()
     assert vertex_channels(fed_by_a_wider_one, 7) == [0, 4, 4, 3, 7]
 
 
-def test_isomorphic_numberings_can_differ_and_nasbench101s_own_has_the_tables_count():
-    # The vertices that take more channels are convolutions in one numbering, a pool among them in the other.
+def test_isomorphic_numberings_can_differ_and_nasbench101s_has_the_count_of_the_table():
+    # Vertices with more channels are all convolutions in one numbering, but include a pooling in the other.
     edges = [(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4)]
     one, other = cell_of(edges, CONV3X3, CONV3X3, POOL), cell_of(edges, POOL, CONV3X3, CONV3X3)
     assert one == other
@@ -180,7 +180,7 @@ def with_random_statistics(net: nn.Module) -> nn.Module:
     return net
 
 
-def assert_like_the_naive_one(cell: nb.Cell, stem_channels: int) -> None:
+def assert_agrees_with_naive_network(cell: nb.Cell, stem_channels: int) -> None:
     generator = torch.Generator().manual_seed(0)
     net = build_network(cell, stem_channels=stem_channels, cells_per_stack=2, generator=generator)
     net = with_random_statistics(net).double().eval()
@@ -189,18 +189,18 @@ def assert_like_the_naive_one(cell: nb.Cell, stem_channels: int) -> None:
         torch.testing.assert_close(net(images), naive_network(images, net, 2), rtol=1e-9, atol=1e-9)
 
 
-def test_the_forward_pass_agrees_with_a_naive_one_on_real_cells(real):
+def test_the_forward_pass_agrees_with_a_naive_implementation_on_real_cells(real):
     for i, stem_channels in zip(range(0, 27_001, 900), [8, 9, 10, 11] * 8, strict=False):
-        assert_like_the_naive_one(real[0][i], stem_channels)
+        assert_agrees_with_naive_network(real[0][i], stem_channels)
 
 
 @settings(max_examples=25)
 @given(any_cell())
-def test_the_forward_pass_agrees_with_a_naive_one_on_cells_of_any_size(cell):
-    assert_like_the_naive_one(cell, 11)
+def test_the_forward_pass_agrees_with_a_naive_implementation_on_cells_of_any_size(cell):
+    assert_agrees_with_naive_network(cell, 11)
 
 
-def test_odd_images_are_halved_as_tensorflow_pads():
+def test_images_of_odd_side_are_padded_as_in_tensorflow():
     net = build_network(cell_of([(0, 1)]), stem_channels=2, cells_per_stack=1).eval()
     sizes: list[int] = []
     for cell in net.cells:
@@ -209,7 +209,7 @@ def test_odd_images_are_halved_as_tensorflow_pads():
     assert sizes == [31, 16, 8]
 
 
-def test_the_gradient_reaches_every_parameter_and_running_statistics_move_by_three_thousandths():
+def test_gradients_reach_every_parameter_and_running_statistics_have_momentum_0_003():
     arch = nb.Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
     net = nb.build_network(arch, stem_channels=8, cells_per_stack=1)
     images = torch.randn(16, 3, 8, 8, generator=torch.Generator().manual_seed(0))
@@ -224,7 +224,7 @@ def test_the_gradient_reaches_every_parameter_and_running_statistics_move_by_thr
 # Initial weights ------------------------------------------------------------------------------------------------------
 
 
-def test_initial_weights_are_tensorflows():
+def test_initial_weights_follow_tensorflow():
     cell = cell_of([(0, 1), (1, 2), (2, 3)], CONV3X3, CONV1X1)
     net = build_network(cell, stem_channels=64, generator=torch.Generator().manual_seed(0))
     for layer in net.modules():
@@ -244,7 +244,7 @@ def test_initial_weights_are_tensorflows():
     assert (net.classifier.bias == 0).all()
 
 
-def test_a_generator_decides_the_weights():
+def test_the_generator_determines_the_weights():
     def weights(seed: int) -> torch.Tensor:
         net = build_network(cell_of([(0, 1)]), stem_channels=2, generator=torch.Generator().manual_seed(seed))
         return torch.cat([p.flatten() for p in net.parameters()])
@@ -253,10 +253,10 @@ def test_a_generator_decides_the_weights():
     assert not torch.equal(weights(0), weights(1))
 
 
-# What is taken and what is refused ------------------------------------------------------------------------------------
+# Accepted and refused input -------------------------------------------------------------------------------------------
 
 
-def test_anything_with_matrix_and_ops_is_a_cell():
+def test_any_object_with_matrix_and_ops_is_accepted_as_a_cell():
     cell = cell_of([(0, 1), (1, 2)], CONV3X3)
     spec = SimpleNamespace(matrix=cell.matrix, ops=list(cell.ops), valid_spec=True)
     assert parameter_count(spec) == parameter_count(cell)
@@ -285,7 +285,7 @@ CHAIN = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
         (cell_of([(v, v + 1) for v in range(8)], *[POOL] * 7), {"numbering": "nasbench101"}, "is not in NAS-Bench-101"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_sentence(x, options, sentence):
+def test_bad_input_is_reported_in_one_sentence(x, options, sentence):
     with pytest.raises(nb.InvalidInputError, match=sentence) as caught:
         nb.build_network(x, **options)
     assert "\n" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""All numberings of a cell, and the one that NAS-Bench-101 meets first, against every permutation tried in turn."""
+"""All numberings of a cell, and the first in NAS-Bench-101's order, compared with all permutations."""
 
 from itertools import permutations
 
@@ -12,7 +12,7 @@ from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
 from nasbench1shot1.nasbench101.numbering import canonicalise, numberings
 
-# Blocks 1 and 2 can change places: two numberings of one cell.
+# Blocks 1 and 2 can be swapped: two numberings of one cell.
 FORK = [[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]]
 FORKS = [
     Cell(FORK, ["input", "conv3x3-bn-relu", "maxpool3x3", "output"]),
@@ -22,7 +22,7 @@ FORKS = [
 
 @pytest.fixture(scope="module")
 def embedded() -> Encodings:
-    """The embedded table's cells, which are numbered canonically."""
+    """Cells of the embedded table, in canonical numbering."""
     codes: Encodings = np.load(PACKAGE_DATA / "table" / "cell.npy")
     return codes
 
@@ -39,23 +39,23 @@ def renumbered(cell: Cell) -> list[Cell]:
 
 
 def first_met(cell: Cell) -> tuple[int, tuple[int, ...]]:
-    """What NAS-Bench-101's enumeration sorts by: edges as a mask, column after column, then operations."""
+    """Sort key of NAS-Bench-101's enumeration: edge mask column by column, then operations."""
     columns = [int(cell.matrix[x, y]) for y in range(len(cell.ops)) for x in range(y)]
     edges = sum(bit << place for place, bit in enumerate(columns))
     return edges, tuple(OPERATIONS.index(op) for op in cell.ops[1:-1])
 
 
-def test_canonical_numbering_takes_the_first_operations() -> None:
+def test_canonical_numbering_has_the_smallest_operations() -> None:
     assert canonicalise(encode_all(FORKS)).tolist() == [FORKS[0].encoding] * 2
 
 
-def test_numberings_of_a_cell_with_two() -> None:
+def test_both_numberings_of_a_cell_are_found() -> None:
     every, positions = numberings(encode_all(FORKS[1:]))
     assert every.tolist() == sorted(cell.encoding for cell in FORKS)
     assert positions.tolist() == [0, 0]
 
 
-def test_there_may_be_no_cells() -> None:
+def test_empty_input_has_no_numberings() -> None:
     none = np.empty(0, np.uint64)
     assert canonicalise(none).tolist() == []
     every, positions = numberings(none)
@@ -63,7 +63,7 @@ def test_there_may_be_no_cells() -> None:
     assert [every.dtype.name, positions.dtype.name] == ["uint64", "int64"]
 
 
-def test_a_cell_named_twice_is_found_where_it_is_named_first() -> None:
+def test_a_duplicate_cell_is_found_at_its_first_position() -> None:
     for order in ([0, 1, 0], [1, 0, 0]):
         every, positions = numberings(encode_all([FORKS[i] for i in order]))
         assert every.tolist() == sorted(cell.encoding for cell in FORKS)
@@ -71,7 +71,7 @@ def test_a_cell_named_twice_is_found_where_it_is_named_first() -> None:
 
 
 @given(st.integers(2, 7), st.integers(0, 2**21 - 1), st.lists(st.sampled_from(OPERATIONS), min_size=5, max_size=5))
-def test_both_agree_with_trying_every_permutation(n: int, edges: int, inner: list[str]) -> None:
+def test_both_numberings_agree_with_all_permutations(n: int, edges: int, inner: list[str]) -> None:
     matrix = [[int(x < y and edges >> x + y * (y - 1) // 2 & 1) for y in range(n)] for x in range(n)]
     cell = Cell(matrix, ["input", *inner[: n - 2], "output"])
     if not cell.is_valid:
@@ -85,7 +85,7 @@ def test_both_agree_with_trying_every_permutation(n: int, edges: int, inner: lis
     assert {Cell.from_encoding(code).hash for code in every.tolist()} == {cell.hash}
 
 
-def test_cells_of_all_sizes_at_once(embedded: Encodings) -> None:
+def test_cells_of_all_sizes_can_be_mixed(embedded: Encodings) -> None:
     rng = np.random.default_rng(0)
     every, positions = numberings(embedded)
     assert (np.diff(every.astype(np.int64)) > 0).all()
@@ -96,7 +96,7 @@ def test_cells_of_all_sizes_at_once(embedded: Encodings) -> None:
         assert Cell.from_encoding(int(every[i])).hash == Cell.from_encoding(int(embedded[positions[i]])).hash
 
 
-def test_the_input_stays_as_it_was(embedded: Encodings) -> None:
+def test_the_input_is_not_modified(embedded: Encodings) -> None:
     codes = embedded[:1000].copy()
     canonicalise(codes)
     numberings(codes)

@@ -1,4 +1,4 @@
-"""NAS-Bench-201's architectures: values with a text form, six integers, and the official string."""
+"""Architectures of NAS-Bench-201: values with a text form, six integers and an official string."""
 
 import copy
 import pickle
@@ -26,7 +26,7 @@ def test_operations_and_edges_have_the_official_order() -> None:
     assert EDGE_NAMES == ("1<-0", "2<-0", "2<-1", "3<-0", "3<-1", "3<-2")
 
 
-def test_the_text_is_the_space_and_the_official_string() -> None:
+def test_the_text_consists_of_the_space_and_the_official_string() -> None:
     arch = nb.EdgeArchitecture("nb201", (3, 3, 3, 1, 3, 3))
     assert str(arch) == f"nb201:{OFFICIAL}"
     assert arch.official == arch.network_id == OFFICIAL
@@ -54,7 +54,7 @@ def test_text_string_and_integers_are_inverse(operations: tuple[int, ...]) -> No
 
 
 @given(st.text(alphabet="nb201:none~0123|+skip_connect", max_size=70))
-def test_whatever_is_parsed_is_written_back_or_refused(text: str) -> None:
+def test_parsed_text_is_written_back_unchanged_or_refused(text: str) -> None:
     try:
         arch = nb.Architecture.parse(text)
     except nb.InvalidInputError:
@@ -96,7 +96,7 @@ def test_each_form_refuses_the_text_of_the_other() -> None:
         nb.CellArchitecture.parse(OFFICIAL)
 
 
-def test_lists_and_numpy_integers_become_a_tuple_of_pythons() -> None:
+def test_lists_and_numpy_integers_become_a_tuple_of_python_integers() -> None:
     given_operations: list[Any] = [[np.int8(3), 3, 3, True, 3, 3], np.array([3, 3, 3, 1, 3, 3], np.uint8)]
     for operations in given_operations:
         arch = nb.EdgeArchitecture("nb201", operations)
@@ -123,7 +123,7 @@ def test_lists_and_numpy_integers_become_a_tuple_of_pythons() -> None:
         (7, "are six integers"),
     ],
 )
-def test_operations_that_do_not_fit_are_refused_in_one_sentence(operations: Any, message: str) -> None:
+def test_invalid_operations_are_refused_in_one_sentence(operations: Any, message: str) -> None:
     with pytest.raises(nb.InvalidInputError) as caught:
         nb.EdgeArchitecture("nb201", operations)
     assert message in str(caught.value)
@@ -131,7 +131,7 @@ def test_operations_that_do_not_fit_are_refused_in_one_sentence(operations: Any,
 
 
 @pytest.mark.parametrize("space", ["", "nb201:", "nb 201", None])
-def test_a_space_that_no_text_could_name_is_refused(space: Any) -> None:
+def test_a_space_name_that_text_cannot_contain_is_refused(space: Any) -> None:
     with pytest.raises(nb.InvalidInputError, match="is not a valid name of a space"):
         nb.EdgeArchitecture(space, (0,) * 6)
 

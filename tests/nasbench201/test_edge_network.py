@@ -1,4 +1,4 @@
-"""NAS-Bench-201's stand-alone networks: their cost in closed form, their initial weights, bad input."""
+"""Stand-alone networks of NAS-Bench-201: closed-form cost, initial weights, bad input."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def parameters(net: nn.Module) -> int:
 
 @torch.no_grad()
 def counted_multiply_adds(net: nn.Module, side: int) -> int:
-    """Of convolutions and the classifier, as the layers are called."""
+    """FLOPs of convolutions and the classifier, counted by forward hooks."""
     counts: list[int] = []
 
     def count(layer: Any, _: Any, output: torch.Tensor) -> None:
@@ -72,8 +72,8 @@ def test_the_table_has_the_parameters_of_the_networks() -> None:
         assert metrics.trainable_parameters == edge_parameter_count(arch.operations)
 
 
-def test_the_cells_are_the_naive_ones() -> None:
-    """Written down edge by edge, with an edge that leads nowhere and a convolution on a node without inputs."""
+def test_cells_agree_with_the_naive_implementation() -> None:
+    """Written out edge by edge, with a dead-end edge and a convolution on a node without inputs."""
     arch = nb.EdgeArchitecture.parse(
         "|none~0|+|nor_conv_3x3~0|nor_conv_1x1~1|+|avg_pool_3x3~0|skip_connect~1|skip_connect~2|"
     )
@@ -113,7 +113,7 @@ def test_the_forward_pass_keeps_channels_last_and_differentiates(operations: tup
     assert net.classifier.bias.grad.abs().sum() > 0
 
 
-def test_initial_weights_are_those_of_pytorch_and_of_the_generator() -> None:
+def test_initial_weights_follow_pytorch_and_the_generator() -> None:
     arch = nb.EdgeArchitecture("nb201", (3, 2, 3, 1, 3, 4))
     first, again, other = (
         build_edge_network(arch, channels=8, cells_per_stage=1, generator=torch.Generator().manual_seed(seed))
@@ -146,7 +146,7 @@ def test_bad_input_is_refused(given: Any, size: dict[str, Any], sentence: str) -
 
 @pytest.mark.parametrize("count", [edge_parameter_count, multiply_adds])
 @pytest.mark.parametrize("operations", [(3, 3, 3), (0, 0, 0, 0, 0, 5), (-1, 0, 0, 0, 0, 0), "333333"])
-def test_costs_of_what_is_not_an_architecture_are_refused(count: Any, operations: Any) -> None:
+def test_costs_of_anything_but_an_architecture_are_refused(count: Any, operations: Any) -> None:
     with pytest.raises(nb.InvalidInputError):
         count(operations)
 

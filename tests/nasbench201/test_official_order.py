@@ -1,4 +1,4 @@
-"""Official indices against the complete data of NAS-Bench-201, and the bundled file of the order."""
+"""Official indices compared with the complete data of NAS-Bench-201, and the bundled order file."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.nasbench201.numbering import ORDER_FILE, all_operations, index_of, read_order
 
 
-def test_every_official_index_has_the_operations_of_the_data(shared: Path) -> None:
+def test_every_official_index_agrees_with_the_data(shared: Path) -> None:
     with np.load(shared / "nb201_topology.npz", allow_pickle=False) as data:
         official, accuracy = data["ops"], data["c10_test_e200"]
     assert np.array_equal(all_operations(), official)
@@ -19,8 +19,8 @@ def test_every_official_index_has_the_operations_of_the_data(shared: Path) -> No
     assert accuracy[6111] == pytest.approx(94.3733, abs=1e-4)
 
 
-def test_every_string_is_read_and_written(shared: Path) -> None:
-    """Against a plain formatter of the official strings, written here from the data's integers."""
+def test_every_string_round_trips(shared: Path) -> None:
+    """Compare with a plain formatter of official strings, applied to the integers of the data."""
     names = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
     with np.load(shared / "nb201_topology.npz", allow_pickle=False) as data:
         rows = data["ops"].tolist()
@@ -39,7 +39,7 @@ def test_the_best_architecture_of_cifar10() -> None:
     )
 
 
-def test_the_order_is_read_only_and_has_every_architecture_once() -> None:
+def test_the_order_is_read_only_and_contains_every_architecture_once() -> None:
     operations = all_operations()
     assert (operations.shape, operations.dtype) == ((15_625, 6), np.int8)
     assert len(np.unique(operations, axis=0)) == 15_625

@@ -1,4 +1,4 @@
-"""The published strings of topologies (papers.md 9.6): known counts, and the classes of the complete data."""
+"""Published topology strings (papers.md 9.6): known counts and classes of the complete data."""
 
 from pathlib import Path
 
@@ -26,14 +26,14 @@ def test_golden_counts(zero_rule: bool, count: int) -> None:
         lowest[0] = 0
 
 
-def test_classes_are_those_of_the_data(shared: Path) -> None:
+def test_classes_agree_with_the_data(shared: Path) -> None:
     with np.load(shared / "nb201_topology.npz", allow_pickle=False) as data:
         classes = data["iso_class"]
     _, first, inverse = np.unique(classes, return_index=True, return_inverse=True)
     assert np.array_equal(representatives(True), first[inverse])
 
 
-def test_classes_without_the_zero_rule_are_not_always_within_a_class_under_it() -> None:
+def test_classes_without_the_zero_rule_are_not_a_refinement() -> None:
     """Two orders of terms: of the second architecture's equal terms, a string that holds "#" is sorted otherwise."""
     without, under = representatives(False), representatives(True)
     assert int((under[without] != under).sum()) == 109
@@ -55,7 +55,7 @@ def test_classes_without_the_zero_rule_are_not_always_within_a_class_under_it() 
         ((1, 0, 2, 0, 0, 1), "(0)@none+(0)@none+(0)@none+(0)@nor_conv_1x1", "#+#+#+(0)@nor_conv_1x1"),
     ],
 )
-def test_strings_worked_out_by_hand(operations: tuple[int, ...], without: str, with_rule: str) -> None:
+def test_strings_of_worked_examples(operations: tuple[int, ...], without: str, with_rule: str) -> None:
     assert unique_string(operations, zero_rule=False) == without
     assert unique_string(operations, zero_rule=True) == with_rule
 

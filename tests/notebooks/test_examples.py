@@ -35,7 +35,7 @@ CELL = nb.Cell(
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
-    """One kernel for all notebooks, because it imports torch; it writes into a folder of its own."""
+    """One kernel for all notebooks, because it imports torch; it writes to a temporary folder."""
     folder = tmp_path_factory.mktemp("notebooks")
     with pytest.MonkeyPatch.context() as patch:
         for name in ("NB1SHOT1_DATA", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"):
@@ -48,7 +48,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
 
 
 class WatchedClient(NotebookClient):
-    """Keeps in each cell's metadata what its progress area showed in the meantime."""
+    """Stores the intermediate contents of each progress area in the metadata of its cell."""
 
     def process_message(self, message: dict[str, Any], cell: Any, cell_index: int) -> Any:
         if message["msg_type"] == "update_display_data":
@@ -57,7 +57,7 @@ class WatchedClient(NotebookClient):
 
 
 def executed(name: str, kernel: KernelManager) -> list[Any]:
-    """Run a notebook with tiny searches and without the names of the last one; return its cells of code."""
+    """Run a notebook with tiny searches in a fresh namespace; return its code cells."""
     notebook = nbformat.read(CHECKOUT / "examples" / f"{name}.ipynb", as_version=4)
     parameters = next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ()))
     parameters.source = f"%reset -f\n{parameters.source}\noptions = {TINY}"
@@ -81,7 +81,7 @@ def test_the_first_search_has_one_progress_area_and_shows_its_picture(kernel):
     assert kinds(search) == [{"text/plain"}, {"text/plain", "text/html"}]
     assert rows[0].startswith("darts on s1") and rows[-1] == "Picture: runs/first-search/regret.png"
     assert sum(row.split()[:1] in (["0"], ["1"]) for row in rows) == 2
-    assert any(text.splitlines()[-1].startswith("epoch 0/1") for text in search.metadata.meantime)  # the bar
+    assert any(text.splitlines()[-1].startswith("epoch 0/1") for text in search.metadata.meantime)  # the progress bar
     assert record.data["text/plain"].startswith("Run('runs/first-search': darts on s1, seed 0, epoch 1 of 1, test regr")
     assert '<img src="data:image/png;base64,' in record.data["text/html"]
     assert kinds(metrics) == [{"text/plain", "text/html"}]
@@ -90,14 +90,14 @@ def test_the_first_search_has_one_progress_area_and_shows_its_picture(kernel):
     assert again.outputs[0].data == record.data
 
 
-def test_an_own_optimizer_is_compared_with_darts(kernel):
+def test_a_user_defined_optimizer_is_compared_with_darts(kernel):
     *_, own, darts, comparison = executed("own_optimizer", kernel)
     assert [kinds(cell) for cell in (own, darts)] == [[{"text/plain"}]] * 2
     assert "__main__:NoLooseEnds on s1" in own.outputs[0].data["text/plain"]
     assert kinds(comparison) == [{"text/plain", "image/png"}]
 
 
-def test_official_data_are_imported_and_searched_with(kernel):
+def test_official_data_are_imported_and_used_in_a_search(kernel):
     graphs = [graph_of(cell, 1_000_000) for cell in {CELL: None, **_cells_of("s1")}]
     write_file(Path(kernel.provisioner.cwd) / OFFICIAL, made_up(graphs, epochs=(108,)))
     _, opened, query, best, search = executed("official_data", kernel)

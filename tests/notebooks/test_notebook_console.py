@@ -1,4 +1,4 @@
-"""In a notebook, the whole output of a call is one text, on which live displays are redrawn."""
+"""In a notebook, the output of a call is one text in which live displays are redrawn."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ def progress(shown: list[str]) -> Callable[..., Progress]:
     return lambda **options: Progress(console=notebook_console(shown.append), auto_refresh=False, **options)
 
 
-def test_printed_lines_are_one_text(shown):
+def test_printed_lines_form_one_text(shown):
     console = notebook_console(shown.append)
     console.print("[b]first[/b]")
     console.print("second")
@@ -27,7 +27,7 @@ def test_printed_lines_are_one_text(shown):
 
 
 @pytest.mark.parametrize(("is_transient", "left"), [(True, "a row"), (False, "a row\nsearch")])
-def test_a_bar_is_redrawn_below_the_rows_and_leaves_if_it_is_transient(is_transient, left, shown, progress):
+def test_a_bar_is_redrawn_below_the_rows_and_removed_if_transient(is_transient, left, shown, progress):
     with progress(transient=is_transient) as bar:
         task = bar.add_task("search", total=4)
         bar.advance(task)
@@ -51,7 +51,7 @@ def test_the_text_is_shown_only_when_it_changes(shown):
     assert shown == ["a"]
 
 
-def test_a_carriage_return_overwrites(shown):
+def test_a_carriage_return_overwrites_the_line(shown):
     output = CellOutput(shown.append)
     output.write("10 of 12\r 9")
     output.write("\n\nnext\x1b[9A\r\x1b[2Kabove")
@@ -62,7 +62,7 @@ def test_a_carriage_return_overwrites(shown):
     assert shown[-1] == "11ove\n\nnext"
 
 
-def test_a_console_is_kept_and_outside_notebooks_a_new_one_is_plain():
+def test_a_given_console_is_used_and_outside_notebooks_the_default_is_plain():
     console = Console()
     assert console_or_new(console) is console
     assert console_or_new(None, stderr=True).stderr

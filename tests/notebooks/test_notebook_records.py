@@ -22,7 +22,7 @@ def test_a_search_shows_its_epochs_and_regret(tmp_path):
     assert repr(run) == f"Run('{run.folder}': darts on s1, seed 0, epoch 4 of 4, test regret {regret} (predicted))"
 
 
-def test_an_unfinished_search_shows_how_far_it_is_and_is_not_cached(tmp_path):
+def test_an_unfinished_search_shows_its_progress_and_is_not_cached(tmp_path):
     run = make.search(tmp_path / "run", (4, 3), finished=False)
     assert repr(run).endswith("seed 0, epoch 1 of 4, unfinished)")
     lines = (run.folder / "metrics.jsonl").read_text()
@@ -41,21 +41,21 @@ def test_a_damaged_record_still_has_a_repr(content, tmp_path):
     assert repr(group).endswith("seeds 0; files missing or damaged)")
 
 
-def test_a_regret_that_the_table_lacks_is_said(tmp_path):
+def test_a_regret_missing_from_the_table_is_reported(tmp_path):
     run = make.search(tmp_path / "run", (1, 0))
     summary = json.loads((run.folder / "summary.json").read_text())
     (run.folder / "summary.json").write_text(json.dumps({**summary, "test_regret": None}))
     assert repr(run).endswith("test regret not in the table)")
 
 
-def test_a_group_that_has_begun_shows_its_finished_searches(tmp_path):
-    group = make.group(tmp_path / "group", [(1, 0), (2, 1)], begun=1)
+def test_a_started_group_shows_its_finished_searches(tmp_path):
+    group = make.group(tmp_path / "group", [(1, 0), (2, 1)], started=1)
     regret = percent(group.runs[0].lines[-1]["test_regret"])
     assert repr(group).endswith(f"seeds 0, 1; 1 of 2 finished, mean test regret {regret} (predicted))")
-    assert repr(make.group(tmp_path / "none", [(1, 0)], begun=0)).endswith("seeds 0; 0 of 1 finished)")
+    assert repr(make.group(tmp_path / "none", [(1, 0)], started=0)).endswith("seeds 0; 0 of 1 finished)")
 
 
-def test_studies_show_their_result_and_picture(tmp_path):
+def test_studies_show_result_and_picture(tmp_path):
     study = make.black_box(tmp_path / "study", repeats=2)
     mean = percent(study.final["test_regret"].mean())
     assert repr(study).endswith(f"random on s1, seed 0, 2 of 2 searches, mean test regret {mean} (predicted))")
@@ -98,20 +98,20 @@ def test_an_unfinished_record_does_not_show_an_earlier_picture(tmp_path):
     assert ["<img" in record._repr_html_() for record in (group, group.runs[0])] == [False, False]
 
 
-def test_a_picture_that_cannot_be_read_is_left_out(tmp_path):
+def test_an_unreadable_picture_is_omitted(tmp_path):
     run = make.search(tmp_path / "run", (1, 0))
     (run.folder / "regret.png").mkdir()
     assert "epoch 1 of 4, test regret" in run._repr_html_()
     assert "<img" not in run._repr_html_()
 
 
-def test_every_kind_of_run_has_a_repr_of_its_own():
+def test_every_kind_of_run_has_its_own_repr():
     kinds = [kind for kind in RunRecord.__subclasses__() if kind.__module__.startswith("nasbench1shot1.")]
     assert {SearchRecord, nb.BlackBoxStudy} <= set(kinds)
     assert [kind for kind in kinds if "_subject" not in vars(kind) or "__repr__" in vars(kind)] == []
 
 
-def test_a_comparison_and_its_axes_show_themselves(tmp_path):
+def test_a_comparison_and_its_axes_are_displayed(tmp_path):
     runs = [make.search(tmp_path / name, (2, rank), optimizer=name) for name, rank in (("darts", 1), ("gdas", 0))]
     means = [percent(run.lines[-1]["test_regret"]) for run in runs]
     shown = f"mean final test regret, predicted: darts {means[0]} (n = 1), gdas {means[1]} (n = 1))"

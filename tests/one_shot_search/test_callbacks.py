@@ -1,4 +1,4 @@
-"""Callbacks: what they see, and that they cannot change a search."""
+"""Callbacks receive every epoch and cannot change a search."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from nasbench1shot1.conformance.tiny_search import differences, random_images, t
 from nasbench1shot1.one_shot_search.callbacks import Epoch
 
 
-def meddle(epoch: Epoch) -> None:
-    """Change everything that a callback can reach."""
+def modify_everything(epoch: Epoch) -> None:
+    """Modify everything that a callback can reach."""
     torch.manual_seed(epoch.line["epoch"])
     torch.rand(100)
     torch.set_num_threads(2)
@@ -24,11 +24,11 @@ def meddle(epoch: Epoch) -> None:
         values[:] = 7.0
 
 
-def test_callbacks_see_every_recorded_epoch_and_change_nothing(tmp_path: Path) -> None:
+def test_callbacks_receive_every_recorded_epoch_and_cannot_change_the_search(tmp_path: Path) -> None:
     options = {"optimizer": "gdas", "images": str(random_images(tmp_path))}
     seen = list[Epoch]()
     plain = tiny_search(tmp_path / "plain", options)
-    called = tiny_search(tmp_path / "called", {**options, "callbacks": [seen.append, meddle]})
+    called = tiny_search(tmp_path / "called", {**options, "callbacks": [seen.append, modify_everything]})
     assert differences(plain, called) == []
     assert [dict(epoch.line) for epoch in seen] == called.lines
     assert [epoch.architecture for epoch in seen] == called.architectures
@@ -40,7 +40,7 @@ def test_callbacks_see_every_recorded_epoch_and_change_nothing(tmp_path: Path) -
     assert all((values != meddled[key]).any() for key, values in seen[0].architecture_parameters.items())
 
 
-def test_a_failing_callback_leaves_a_run_that_resumes(tmp_path: Path) -> None:
+def test_a_run_with_a_failing_callback_can_be_resumed(tmp_path: Path) -> None:
     options = {"images": str(random_images(tmp_path))}
     seen = list[int]()
 

@@ -1,4 +1,4 @@
-"""Methods that choose the final architecture when the search is over: recorded, killed, resumed and continued."""
+"""Methods with a final selection after the search: records, kills, resuming and continuation."""
 
 import json
 import shutil
@@ -30,13 +30,13 @@ def searched(out, method, **options):
 
 
 def without_hook(method):
-    """The method as it would be without its `end_search`."""
+    """Disable the `end_search` hook of the method."""
     return patch.object(method, "end_search", OneShotOptimizer.end_search)
 
 
 class Ended(NamedTuple):
-    """A whole search, the same without the hook, and what each call of the hook saw: preferred before and after, and
-    the error of the latter.
+    """A search, the search without the hook, and for each call of the hook the preferred architectures before
+    and after, and the error of the latter.
     """
 
     method: type[OneShotOptimizer]
@@ -61,7 +61,7 @@ def ended(request, tmp_path_factory) -> Ended:
         return Ended(method, run, searched(folder / "plain", method), calls)
 
 
-def test_the_last_epochs_record_has_the_architecture_finally_chosen_and_its_error(ended):
+def test_the_last_record_has_the_final_architecture_and_its_error(ended):
     run, plain = ended.run, ended.plain
     [(before, after, error)] = ended.calls
     assert run.lines[-1]["architecture"] == run.summary["architecture"] == after != before
@@ -69,12 +69,12 @@ def test_the_last_epochs_record_has_the_architecture_finally_chosen_and_its_erro
     seconds = {"search_seconds": 0, "simulated_seconds": 0}
     assert [{**line, **seconds} for line in plain.lines[:-1]] == [{**line, **seconds} for line in run.lines[:-1]]
     assert plain.lines[-1]["architecture"] == before
-    if ended.method is EvolvesAtTheEnd:  # whose Λ marks what it chose
+    if ended.method is EvolvesAtTheEnd:  # its Λ encodes the chosen architecture
         one_hot = nb.search_space("s1").one_hot(run.architectures[-1])
         assert all((one_hot[key] == of[-1]).all() for key, of in run.architecture_parameters.items())
 
 
-def test_killed_while_the_search_ends_and_resumed_it_is_the_unbroken_run(ended, tmp_path):
+def test_a_search_killed_in_its_final_selection_and_resumed_equals_an_uninterrupted_one(ended, tmp_path):
     method, real = ended.method, ended.method.end_search
 
     def interrupted(self, shared):
@@ -87,8 +87,8 @@ def test_killed_while_the_search_ends_and_resumed_it_is_the_unbroken_run(ended, 
     assert differences(ended.run, nb.search(resume=tmp_path / "run", console=Console(quiet=True))) == []
 
 
-def test_a_finished_search_is_continued_from_what_was_searched(ended, tmp_path):
-    """More epochs train what would have been trained had the search not ended; only the last architecture differs."""
+def test_a_finished_search_is_continued_from_the_state_before_the_final_selection(ended, tmp_path):
+    """More epochs continue the search as if it had not ended; only the last architecture differs."""
     run, plain = ended.run, ended.plain
     assert differences(run, plain) and not [name for name in differences(run, plain) if "checkpoint" in name]
     folders = [shutil.copytree(of.folder, tmp_path / name) for of, name in ((run, "grown"), (plain, "plain"))]
@@ -103,7 +103,7 @@ def test_a_finished_search_is_continued_from_what_was_searched(ended, tmp_path):
     assert are_identical(ours["method"], theirs["method"])
 
 
-def test_a_finished_search_that_is_resumed_stays_as_it_is(ended, tmp_path):
+def test_resuming_a_finished_search_changes_nothing(ended, tmp_path):
     run = nb.load_run(shutil.copytree(ended.run.folder, tmp_path / "run"))
     lines = (run.folder / "metrics.jsonl").read_bytes()
     with patch.object(ended.method, "end_search", side_effect=AssertionError):
@@ -112,7 +112,7 @@ def test_a_finished_search_that_is_resumed_stays_as_it_is(ended, tmp_path):
     assert json.dumps(again.summary) == json.dumps(run.summary)
 
 
-def test_a_search_that_stops_early_is_not_ended(tmp_path, monkeypatch):
+def test_an_early_stopped_search_skips_the_final_selection(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "returned_epoch", lambda eigenvalues: 1 if len(eigenvalues) > 2 else None)
     monkeypatch.setattr(loop, "dominant_eigenvalue", lambda *_: 1.0)
     options = {"epochs": 4, "hessian_eigenvalue": True, "early_stopping": True}
@@ -121,14 +121,14 @@ def test_a_search_that_stops_early_is_not_ended(tmp_path, monkeypatch):
     assert len(run.lines) == 3
 
 
-def test_the_eigenvalue_of_the_last_epoch_is_that_of_the_search(tmp_path, monkeypatch):
+def test_the_last_eigenvalue_is_measured_before_the_final_selection(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(loop, "dominant_eigenvalue", lambda state, epoch: seen.append(state.method.final) or 1.0)
     searched(tmp_path / "run", PerturbsAtTheEnd, hessian_eigenvalue=True)
     assert seen == [None] * len(seen) and len(seen) == 2
 
 
-def test_what_it_scores_at_the_end_is_expected_once(monkeypatch):
+def test_the_estimate_counts_the_final_selection_once(monkeypatch):
     name = f"{EvolvesAtTheEnd.__module__}:{EvolvesAtTheEnd.__qualname__}"
     state = tiny_state(optimizer=name, **SMALL[EvolvesAtTheEnd])
     monkeypatch.setattr(estimate, "_seconds_per_epoch", lambda state: 100.0)

@@ -1,4 +1,4 @@
-"""How long an epoch will take, under a clock that ticks once at every look."""
+"""Estimated duration of an epoch, with a clock that ticks at every call."""
 
 from copy import deepcopy
 from itertools import count
@@ -17,7 +17,7 @@ SELECTING = ("random-ws", "enas", "setn")
 
 
 @pytest.fixture(autouse=True)
-def a_tick_a_look(monkeypatch):
+def ticking_clock(monkeypatch):
     ticks = count()
     monkeypatch.setattr("nasbench1shot1.one_shot_search.estimate.time.perf_counter", lambda: float(next(ticks)))
 
@@ -33,7 +33,7 @@ def a_tick_a_look(monkeypatch):
         ("darts", {}),
     ],
 )
-def test_the_images_that_a_selection_passes_are_counted_each_at_the_price_of_one(optimizer, options, batch_norm):
+def test_the_estimate_counts_every_image_of_a_selection(optimizer, options, batch_norm):
     state = tiny_state(optimizer=optimizer, evaluation_batch_norm=batch_norm, **options)
     shared, timed = shared_weights(state, 0), 2 * state.config.batch_size
     wanted = 0.0
@@ -45,7 +45,7 @@ def test_the_images_that_a_selection_passes_are_counted_each_at_the_price_of_one
     assert (wanted > 0) is (optimizer != "darts")
 
 
-def test_the_eigenvalue_is_expected_to_take_all_its_iterations(monkeypatch):
+def test_the_estimate_assumes_all_power_iterations(monkeypatch):
     asked = []
 
     def looks(state, epoch, most_iterations):
@@ -61,7 +61,7 @@ def test_the_eigenvalue_is_expected_to_take_all_its_iterations(monkeypatch):
     assert seconds == 1 + 10 + MOST_ITERATIONS
 
 
-def test_fewer_iterations_of_the_eigenvalue_are_fewer(monkeypatch):
+def test_fewer_power_iterations_are_estimated_as_fewer(monkeypatch):
     state, products = tiny_state(), []
     real = hessian.torch.autograd.grad
 
@@ -75,7 +75,7 @@ def test_fewer_iterations_of_the_eigenvalue_are_fewer(monkeypatch):
 
 
 @pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
-def test_every_method_gets_an_estimate_and_nothing_is_searched(optimizer):
+def test_every_method_gets_an_estimate_without_a_search(optimizer):
     options = {"candidates": 3, "finalists": 2} if optimizer in SELECTING else {"hessian_eigenvalue": True}
     partial = {"channels": 4} if optimizer == "pc-darts" else {}
     config = tiny_state(optimizer=optimizer, **options, **partial).options
@@ -83,7 +83,7 @@ def test_every_method_gets_an_estimate_and_nothing_is_searched(optimizer):
 
 
 def searched_on(state, epoch: int):
-    """All that an epoch leaves: weights, momentum, method and what it prefers."""
+    """State after an epoch: weights, momentum, method and preferred architecture."""
     outcome = loop.evaluate(state, 0) if epoch == 0 else None
     training = loop.train_epoch(state, epoch, SilentReporter()) if epoch else None
     outcome = outcome or loop.evaluate(state, epoch)
@@ -92,9 +92,9 @@ def searched_on(state, epoch: int):
 
 
 @pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
-@pytest.mark.parametrize("begun", [False, True])
-def test_a_search_that_was_estimated_is_one_that_was_not_bit_for_bit(optimizer, begun):
-    """Before its first epoch, and between two."""
+@pytest.mark.parametrize("is_started", [False, True])
+def test_estimating_does_not_change_the_search(optimizer, is_started):
+    """The estimate before the first epoch and between two epochs."""
     few = {"candidates": 3, "finalists": 2, "controller_steps": 2}
     options = {name: value for name, value in few.items() if optimizer == "enas" or name != "controller_steps"}
     options = options if optimizer in SELECTING else {"hessian_eigenvalue": True}
@@ -102,19 +102,19 @@ def test_a_search_that_was_estimated_is_one_that_was_not_bit_for_bit(optimizer, 
     found = []
     for estimates in (False, True):
         state = tiny_state(optimizer=optimizer, images_per_half=20, batch_size=10, **options, **partial)
-        if begun:
+        if is_started:
             searched_on(state, 1)
         if estimates:
             was_training, before = state.net.training, deepcopy(state.net.state_dict())
             assert 0 < estimate.expected_seconds(state, 2) < float("inf")
             assert state.net.training is was_training
             assert are_identical(state.net.state_dict(), before)
-            assert begun or all(parameter.grad is None for parameter in state.net.parameters())
-        found.append([searched_on(state, epoch) for epoch in ((2, 3) if begun else (0, 1))])
+            assert is_started or all(parameter.grad is None for parameter in state.net.parameters())
+        found.append([searched_on(state, epoch) for epoch in ((2, 3) if is_started else (0, 1))])
     assert are_identical(*found)
 
 
-def test_only_a_few_steps_are_made_and_no_second_network(monkeypatch):
+def test_estimating_takes_few_steps_and_no_second_network(monkeypatch):
     state, steps = tiny_state(batch_size=4), []
     real = loop.weight_step
     monkeypatch.setattr(loop, "weight_step", lambda *arguments: steps.append(arguments) or real(*arguments))
@@ -123,7 +123,7 @@ def test_only_a_few_steps_are_made_and_no_second_network(monkeypatch):
     assert len(steps) == 1 + estimate.TIMED_STEPS
 
 
-def test_a_failure_leaves_the_search_as_it_was(monkeypatch):
+def test_a_failed_estimate_leaves_the_search_unchanged(monkeypatch):
     state = tiny_state()
     before = deepcopy(state.net.state_dict())
     monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state: 1 / 0)

@@ -1,4 +1,4 @@
-"""The dominant eigenvalue of the Hessian with respect to Λ, and the early stopping that watches it."""
+"""The dominant eigenvalue of the Hessian with respect to Λ, and early stopping based on it."""
 
 import json
 from itertools import chain, repeat
@@ -20,7 +20,7 @@ from nasbench1shot1.optimizer import Mixing
 
 
 def exact_hessian(state, epoch: int) -> torch.Tensor:
-    """∂²L/∂Λ² of the whole Λ as one matrix, by PyTorch's own double differentiation."""
+    """∂²L/∂Λ² as one matrix, by PyTorch's double differentiation."""
     rows = next(batches(state.split.architecture, state.config.batch_size, state.generator("hessian", epoch)))
     batch = state.images_of(rows, state.augmentation(epoch), None)
     weights = {name: weight.detach() for name, weight in state.net.named_parameters()}
@@ -50,7 +50,7 @@ def test_the_eigenvalue_is_the_largest_of_the_whole_hessian(space, monkeypatch):
 
 
 @pytest.mark.parametrize("eigenvalues", [(3.0, 1.0, -2.0), (1.0, 0.5, -4.0), (2.0, 2.0, 2.0), (1.0, 0.0, 0.0)])
-def test_power_iteration_finds_the_one_of_largest_magnitude_with_its_sign(eigenvalues):
+def test_power_iteration_finds_the_eigenvalue_of_largest_magnitude_with_its_sign(eigenvalues):
     basis = torch.linalg.qr(torch.randn(3, 3, generator=generator(0), dtype=torch.float64)).Q
     matrix = basis @ torch.diag(torch.tensor(eigenvalues, dtype=torch.float64)) @ basis.T
     x = torch.zeros(3, dtype=torch.float64, requires_grad=True)
@@ -69,7 +69,7 @@ def test_a_loss_without_curvature_has_eigenvalue_zero():
 
 
 @pytest.mark.parametrize("optimizer", ["darts", "gdas", "pc-darts", "snas"])
-def test_it_is_measured_for_every_gradient_method_and_moves_nothing(optimizer):
+def test_the_eigenvalue_is_measured_for_every_gradient_method_without_side_effects(optimizer):
     state = tiny_state(optimizer=optimizer, hessian_eigenvalue=True, channels=4, batch_size=8)
     before = {name: value.clone() for name, value in state.net.state_dict().items()}
     parameters = {key: value.detach().clone() for key, value in state.method.parameters.items()}
@@ -86,7 +86,7 @@ def test_it_is_measured_for_every_gradient_method_and_moves_nothing(optimizer):
     assert torch.equal(state.method.generator.get_state(), drawn)
 
 
-def test_a_search_records_it_after_every_epoch_and_is_otherwise_the_same(tmp_path):
+def test_recording_the_eigenvalue_does_not_change_the_search(tmp_path):
     few = {"images_per_half": 20, "batch_size": 10, "epochs": 2}
     measured = search(tmp_path / "measured", hessian_eigenvalue=True, **few)
     plain = search(tmp_path / "plain", **few)
@@ -107,7 +107,7 @@ def test_early_stopping_needs_the_eigenvalue(tmp_path):
 
 
 @pytest.mark.parametrize("optimizer", ["gdas", "snas"])
-def test_a_falling_temperature_is_refused_with_early_stopping(tmp_path, optimizer):
+def test_temperature_annealing_is_refused_with_early_stopping(tmp_path, optimizer):
     options = {"optimizer": optimizer, "hessian_eigenvalue": True, "early_stopping": True}
     with pytest.raises(nb.InvalidInputError, match="early_stopping= would act on the falling temperature"):
         search(tmp_path / "run", **options)
@@ -119,23 +119,23 @@ def test_a_falling_temperature_is_refused_with_early_stopping(tmp_path, optimize
 FLAT, STEEP = [1.0] * 10, [1.0] * 10 + [2.0] * 5
 
 
-def test_the_published_rule_on_a_series_by_hand():
-    """Means over 5 epochs, 5 epochs apart, of ratio under 0.75: 1 / 1.2 and 1 / 1.4 for one and two steep epochs."""
+def test_the_published_stopping_rule_on_a_known_series():
+    """Ratios of means over 5 epochs, 5 epochs apart (threshold 0.75): 1 / 1.2 for one steep epoch, 1 / 1.4 for two."""
     assert returned_epoch([None, *FLAT]) is None
     assert returned_epoch([None, *STEEP[:11]]) is None  # 1 / 1.2 = 0.83
     assert returned_epoch([None, *STEEP[:12]]) == 7  # 1 / 1.4 = 0.71
     assert returned_epoch([None, *STEEP]) == 10
     assert returned_epoch([None, *([1.0] * 5 + [1.34] * 5)]) == 5
     assert returned_epoch([None, *([1.0] * 5 + [1.33] * 5)]) is None
-    assert returned_epoch([None, *([1.0] * 5 + [0.2] * 5)]) is None  # a falling eigenvalue is not a reason
-    assert returned_epoch([None, *([1.0] * 5 + [-9.0] * 5)]) == 5  # sharp either way
+    assert returned_epoch([None, *([1.0] * 5 + [0.2] * 5)]) is None  # a falling eigenvalue does not stop the search
+    assert returned_epoch([None, *([1.0] * 5 + [-9.0] * 5)]) == 5  # sharp in both directions
     assert returned_epoch([None, *([-9.0] * 5 + [0.1] * 5)]) is None
     assert returned_epoch([None] * 21 + STEEP[:11]) is None  # 20 epochs of warm start do not count
     assert returned_epoch([None] * 21 + STEEP[:12]) == 27
 
 
 @given(st.lists(st.floats(1e-3, 1e3), max_size=30))
-def test_it_never_stops_before_ten_measured_epochs_and_goes_back_five(values):
+def test_early_stopping_needs_ten_measured_epochs_and_goes_back_five(values):
     epoch = returned_epoch([None, *values])
     assert epoch is None or (len(values) >= 10 and epoch == len(values) - 5)
     if len(values) >= 10:
@@ -149,7 +149,7 @@ def stopping_search(folder, monkeypatch, series, **options) -> nb.Run:
     return search(folder, hessian_eigenvalue=True, early_stopping=True, images_per_half=20, batch_size=10, **options)
 
 
-def test_a_search_stops_and_returns_the_architecture_before(tmp_path, monkeypatch):
+def test_an_early_stopped_search_returns_the_earlier_architecture(tmp_path, monkeypatch):
     run = stopping_search(tmp_path / "run", monkeypatch, STEEP, epochs=20, architecture_learning_rate=0.3)
     assert [line["epoch"] for line in run.lines] == list(range(13))
     assert (run.summary["searched_epochs"], run.summary["final_epoch"]) == (12, 7)
@@ -169,9 +169,9 @@ def test_a_search_stops_and_returns_the_architecture_before(tmp_path, monkeypatc
     assert longer.summary == {**run.summary, "epochs": 25}
 
 
-def test_a_search_that_goes_on_from_a_checkpoint_remembers_the_eigenvalues(tmp_path, monkeypatch):
+def test_a_resumed_search_remembers_the_eigenvalues(tmp_path, monkeypatch):
     part = stopping_search(tmp_path / "run", monkeypatch, STEEP[:11], epochs=11)
-    assert (part.summary["searched_epochs"], part.summary["final_epoch"]) == (11, 11)  # to its end
+    assert (part.summary["searched_epochs"], part.summary["final_epoch"]) == (11, 11)  # until the end
     monkeypatch.setattr("nasbench1shot1.one_shot_search.loop.dominant_eigenvalue", lambda state, epoch: 2.0)
     resumed = nb.search(resume=part.folder, epochs=14, console=Console(quiet=True))
     assert (resumed.summary["searched_epochs"], resumed.summary["final_epoch"]) == (12, 7)

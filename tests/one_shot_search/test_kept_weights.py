@@ -1,4 +1,4 @@
-"""Supernets with the weights that a run kept of an epoch."""
+"""Supernets with the weights that a run saved after an epoch."""
 
 import io
 import shutil
@@ -19,7 +19,7 @@ OPTIONS = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "setn": FEW
 
 
 @pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
-def test_the_network_is_the_searchs_at_that_epoch_bit_for_bit(optimizer, tmp_path, monkeypatch):
+def test_the_network_equals_the_search_at_that_epoch_bit_for_bit(optimizer, tmp_path, monkeypatch):
     images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     space, seen, real = nb.search_space("s1"), {}, loop.record_epoch
     paths = [space[0], space[9000]]
@@ -53,12 +53,12 @@ def run(tmp_path_factory):
 
 
 @pytest.mark.parametrize("epoch", [0, 4, -1])
-def test_another_epoch_is_refused_with_those_that_are_kept(run, epoch):
+def test_the_refusal_of_another_epoch_lists_the_saved_ones(run, epoch):
     with pytest.raises(nb.InvalidInputError, match=f"the weights of epoch '{epoch}': choose one of 1, 2, 3"):
         supernet_of(run, epoch)
 
 
-def test_a_run_that_kept_none_says_how_to_keep_them(run, tmp_path):
+def test_the_error_about_missing_weights_explains_how_to_save_them(run, tmp_path):
     copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
     shutil.rmtree(copy.folder / "weights")
     with pytest.raises(nb.InvalidInputError, match="kept no supernet weights: search again with keep_weights_every="):
@@ -66,7 +66,7 @@ def test_a_run_that_kept_none_says_how_to_keep_them(run, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["another epoch", "another network", "no checkpoint"])
-def test_weights_that_are_not_the_runs_are_refused(run, tmp_path, damage):
+def test_weights_of_another_run_are_refused(run, tmp_path, damage):
     copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
     kept = copy.folder / "weights" / "epoch-002.pt"
     if damage == "another epoch":
@@ -79,21 +79,21 @@ def test_weights_that_are_not_the_runs_are_refused(run, tmp_path, damage):
         copy.supernet(2)
 
 
-def test_the_optimizers_state_is_kept_too(tmp_path):
+def test_the_state_of_the_optimizer_is_saved(tmp_path):
     few = {**FEW, "controller_steps": 4, "controller_learning_rate": 0.5}
     run = search(tmp_path / "run", optimizer="enas", epochs=2, keep_weights_every=1, **few)
     assert run.config["device"] == "cpu"
-    run.config["device"] = "cuda"  # a run of another machine
+    run.config["device"] = "cuda"  # a run from another machine
     methods = [method_of(run, epoch) for epoch in (1, 2, 2)]
     drawn = [[method.sample() for _ in range(20)] for method in methods]
     assert drawn[1] == drawn[2]
-    assert drawn[0] != drawn[1]  # the controller has learned in between
+    assert drawn[0] != drawn[1]  # the controller has changed in between
     assert [method.learns_to_sample for method in methods] == [True] * 3
     with pytest.raises(nb.InvalidInputError, match="choose one of 1, 2"):
         method_of(run, 3)
 
 
-def test_a_file_without_the_optimizers_state_says_so(run, tmp_path):
+def test_a_file_without_optimizer_state_is_reported(run, tmp_path):
     copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
     path = copy.folder / "weights" / "epoch-002.pt"
     content = load_checkpoint(path)
@@ -108,7 +108,7 @@ def test_a_file_without_the_optimizers_state_says_so(run, tmp_path):
         method_of(copy, 2)
 
 
-def test_a_search_says_what_to_do_with_the_weights_that_it_kept(tmp_path):
+def test_a_search_explains_how_to_use_its_saved_weights(tmp_path):
     printed = {}
     for name, every in (("kept", 2), ("none", 0)):
         console = Console(file=io.StringIO(), width=300)

@@ -1,4 +1,4 @@
-"""Searches that cannot fit into memory are refused before anything is allocated or written."""
+"""Searches that exceed memory are refused before allocating or writing."""
 
 import pytest
 from tiny_search import TINY
@@ -19,7 +19,7 @@ SPACE = "s1"
     "size",
     [{"channels": 10**6}, {"cells": 10**6}, {"channels": 10**18}, {"channels": 10**9, "partial_channels": 10**8}],
 )
-def test_what_cannot_fit_is_refused_with_the_estimate(tmp_path, size, space):
+def test_a_search_that_exceeds_memory_is_refused_with_the_estimate(tmp_path, size, space):
     name, value = next(iter(size.items()))
     message = rf"{name}={value} .*parameters, .*needs at least [\d,]+ GiB of memory, and this machine has .*: lower ch"
     with pytest.raises(nb.InvalidInputError, match=message):
@@ -27,7 +27,7 @@ def test_what_cannot_fit_is_refused_with_the_estimate(tmp_path, size, space):
     assert not (tmp_path / "run").exists()
 
 
-def test_the_command_ends_with_one_sentence(tmp_path, monkeypatch, capsys):
+def test_the_command_reports_missing_memory_in_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         cli.main(["search", "--scale", "quick", "--cells", "1000000"])
@@ -37,7 +37,7 @@ def test_the_command_ends_with_one_sentence(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_the_boundary_is_the_memory_that_every_method_needs(monkeypatch, precision):
+def test_the_memory_bound_is_the_minimum_of_every_method(monkeypatch, precision):
     config = search_options({**TINY, "precision": precision, "batch_size": 8}).common
     space = nb.search_space(SPACE)
     size = supernet_size(space, 2, 1, PRESETS["corrected"])
@@ -51,12 +51,12 @@ def test_the_boundary_is_the_memory_that_every_method_needs(monkeypatch, precisi
     memory.check_fits(config, space)
 
 
-def test_the_papers_size_fits_in_two_gigabytes(monkeypatch):
+def test_the_size_of_the_paper_fits_in_two_gigabytes(monkeypatch):
     monkeypatch.setattr(machine, "memory_of", lambda device: 2 * 2**30)
     for space in ("s1", "s2", "s3"):
         config = search_options({"space": space, "device": "cpu", "images": "cifar10-sample"}).common
         memory.check_fits(config, nb.search_space(space))
 
 
-def test_this_machines_memory_is_known():
+def test_the_memory_of_this_machine_is_known():
     assert (machine.memory_of("cpu") or 0) > 2**28

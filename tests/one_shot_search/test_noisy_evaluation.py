@@ -19,7 +19,7 @@ PUBLISHED = {"optimizer": "gdas", "preset": "original", "images_per_half": 300, 
 def evaluated(
     state: SearchState, monkeypatch: pytest.MonkeyPatch, drawn: torch.Generator | None = None
 ) -> tuple[float, list[tuple[int, tuple]]]:
-    """The one-shot error, and of every pass of the supernet the number of images and what it was given."""
+    """The one-shot error, and for every forward pass the number of images and the mixing weights."""
     passes, real = [], Supernet.forward
 
     def forward(self, images, *mixing):
@@ -38,19 +38,19 @@ def samples(mixing: tuple) -> bytes:
 
 
 @pytest.mark.parametrize("batch_norm", ["running", "recalibrated", "batch"])
-def test_every_batch_and_every_cell_has_a_sample_of_its_own(batch_norm, monkeypatch):
+def test_every_batch_and_cell_gets_a_new_sample(batch_norm, monkeypatch):
     state = tiny_state(**PUBLISHED, evaluation_batch_norm=batch_norm)
     _, passes = evaluated(state, monkeypatch)
     assert len(passes) >= 3
     assert sum(images for images, _ in passes) >= 300
     assert all(len(mixing[0]) == state.options.own.draws == 9 for _, mixing in passes)
     edges = {cell["output_edges"].numpy().tobytes() for _, mixing in passes for cell in mixing[0]}
-    batches = len(passes) // (2 if batch_norm == "recalibrated" else 1)  # before each, a pass of the reference images
+    batches = len(passes) // (2 if batch_norm == "recalibrated" else 1)  # each after a pass of the reference images
     assert len(edges) == 9 * batches
     assert len({samples(mixing) for _, mixing in passes}) == batches
 
 
-def test_the_samples_come_from_the_generator_of_the_epoch_alone(monkeypatch):
+def test_samples_come_only_from_the_generator_of_the_epoch(monkeypatch):
     state = tiny_state(**PUBLISHED)
     torch.manual_seed(0)
     error, passes = evaluated(state, monkeypatch, generator(5))
@@ -65,7 +65,7 @@ def test_without_noise_all_batches_have_the_same_mixing_weights(monkeypatch):
     assert len({samples(mixing) for _, mixing in passes}) == 1
 
 
-def test_a_search_that_goes_on_from_a_checkpoint_draws_the_same_samples(monkeypatch):
+def test_a_resumed_search_draws_the_same_samples(monkeypatch):
     options = {**PUBLISHED, "images_per_half": 140, "batch_size": 70}
     unbroken, resumed, quiet = tiny_state(**options), tiny_state(**options), Mock()
     train_epoch(unbroken, 1, quiet)

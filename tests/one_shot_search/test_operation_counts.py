@@ -29,19 +29,19 @@ def frame(space, epochs, seed=0):
     return made.assign(validation_measured=True, test_measured=True)
 
 
-def test_edges_are_counted_by_operation_and_averaged_over_the_runs():
+def test_edges_are_counted_by_operation_and_averaged_over_runs():
     runs = [texts((0, 1, 1, 2, 3, 4), (1,) * 6), texts((3,) * 6, (1, 1, 1, 0, 0, 0), (2,) * 6)]
     counts = operation_counts(runs)
     assert list(counts) == list(OPERATIONS)
     assert counts.to_numpy().tolist() == [[0.5, 1.0, 0.5, 3.5, 0.5], [1.5, 4.5, 0.0, 0.0, 0.0]]
 
 
-def test_cells_with_operations_in_blocks_have_no_edges_to_count():
+def test_choice_block_cells_have_no_edges_to_count():
     assert operation_counts([["s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"]]) is None
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_the_figure_of_a_search_on_nasbench201_has_its_curves_above_the_operations(seeds):
+def test_figures_on_nasbench201_show_curves_above_operations(seeds):
     frames = [frame(nb.search_space("nb201"), 4, seed) for seed in range(seeds)]
     figure = regret_figure([SimpleNamespace(config=CONFIG)] * seeds, frames, nb.load_table("nb201"))
     above, error, below = figure.axes

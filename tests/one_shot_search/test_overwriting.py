@@ -1,4 +1,4 @@
-"""--overwrite: a new search takes the folder of an old one, which is lost only once the new one has begun."""
+"""--overwrite: a new search replaces an old one, which is deleted only after the new one has started."""
 
 import json
 
@@ -27,7 +27,7 @@ def contents(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_search_and_a_group_replace_each_other(old):
+def test_a_search_and_a_group_can_overwrite_each_other(old):
     (old / "report-mine").mkdir()
     assert search(old, epochs=1, seed=8, overwrite=True).config["seed"] == 8
     assert not (old / "report-mine").exists()
@@ -40,7 +40,7 @@ def test_a_search_and_a_group_replace_each_other(old):
     assert [path.name for path in old.parent.iterdir()] == ["run"]
 
 
-def test_a_new_folder_needs_nothing_to_overwrite(tmp_path):
+def test_overwrite_accepts_a_new_folder(tmp_path):
     assert search(tmp_path / "new", epochs=1, overwrite=True).is_finished
 
 
@@ -53,7 +53,7 @@ BAD = {
 
 @pytest.mark.parametrize("seeds", [None, [0, 1]], ids=["one search", "seeds"])
 @pytest.mark.parametrize(("given", "sentence"), BAD.values(), ids=BAD.keys())
-def test_bad_input_leaves_the_old_run(old, seeds, given, sentence):
+def test_bad_input_keeps_the_old_run(old, seeds, given, sentence):
     before = contents(old)
     with pytest.raises(nb.UserError, match=sentence):
         if seeds:
@@ -64,7 +64,7 @@ def test_bad_input_leaves_the_old_run(old, seeds, given, sentence):
 
 
 @pytest.mark.parametrize("error", [nb.UserError("the disk is full"), KeyboardInterrupt()])
-def test_a_failure_before_the_first_epoch_puts_the_old_run_back(old, monkeypatch, error):
+def test_a_failure_before_the_first_epoch_restores_the_old_run(old, monkeypatch, error):
     before = contents(old)
 
     def fail(*_):
@@ -78,7 +78,7 @@ def test_a_failure_before_the_first_epoch_puts_the_old_run_back(old, monkeypatch
     assert [path.name for path in old.parent.iterdir()] == ["run"]
 
 
-def test_a_failure_after_the_first_epoch_leaves_the_new_run(old, monkeypatch):
+def test_a_failure_after_the_first_epoch_keeps_the_new_run(old, monkeypatch):
     def stop(epoch):
         raise KeyboardInterrupt
 
@@ -89,7 +89,7 @@ def test_a_failure_after_the_first_epoch_leaves_the_new_run(old, monkeypatch):
     assert nb.search(resume=old, console=QUIET).is_finished
 
 
-def test_a_run_that_is_written_is_not_replaced(old):
+def test_a_run_in_progress_is_not_replaced(old):
     before = contents(old)
     with locked(old), pytest.raises(nb.InvalidInputError, match="this process is already writing to"):
         search(old, epochs=1, overwrite=True)
@@ -132,7 +132,7 @@ def test_a_recorded_search_is_not_replaced(tmp_path):
     assert contents(folder) == before
 
 
-def test_nobody_can_write_to_a_search_while_it_is_moved_aside(old, monkeypatch):
+def test_a_search_is_locked_while_it_is_moved_aside(old, monkeypatch):
     held = []
 
     def look(folder, real=overwriting.check_has_no_other_files):
@@ -146,11 +146,11 @@ def test_nobody_can_write_to_a_search_while_it_is_moved_aside(old, monkeypatch):
     assert held == [old]
 
 
-def test_a_failure_leaves_the_folder_of_another_process_alone(old):
-    """The other process has taken the place of the old search, and has not recorded an epoch yet."""
+def test_a_failure_does_not_touch_the_folder_of_another_process(old):
+    """The other process has replaced the old search and not yet recorded an epoch."""
     with pytest.raises(RuntimeError, match="mine"), overwriting.moved_aside(old, overwrite=True):
         overwriting.restore_moved_aside(old)
-        assert not old.exists(), "of a running process"
+        assert not old.exists(), "the old folder of a running process"
         old.mkdir()
         (old / "config.json").write_text("{}")
         with locked(old):
@@ -180,12 +180,12 @@ nb.search(out=sys.argv[2], overwrite=True, console=Console(quiet=True), **{**eva
 
 
 def kill(moment, old):
-    """Kill the process of a search that replaces an old one."""
+    """Kill the process of a search while it replaces an old one."""
     assert_killed(DRIVER, old, moment, str(old), str(SMALL))
     assert len(list(old.parent.glob(".run.*.old"))) == 1
 
 
-def test_a_process_that_is_killed_before_its_options_are_written_leaves_the_old_run(old, capsys):
+def test_a_process_killed_before_writing_its_options_keeps_the_old_run(old, capsys):
     before = contents(old)
     kill("before config.json", old)
     for read in (nb.open_run, nb.load_run, nb.draw_regret, lambda folder: cli.main(["report", str(folder)])):

@@ -1,4 +1,4 @@
-"""Seeds in worker processes: the same bits as one after the other, whatever is killed, interrupted or resumed."""
+"""Seeds in worker processes: bit-identical to sequential runs despite kills, interruptions and resuming."""
 
 import shutil
 import time
@@ -49,7 +49,7 @@ def assert_same_runs(runs, others):
         assert_same_search(run, other)
 
 
-def test_seeds_in_parallel_have_the_same_bits_as_one_after_the_other(serial, forked, tmp_path, capsys):
+def test_parallel_seeds_give_bit_identical_results_to_sequential_ones(serial, forked, tmp_path, capsys):
     folder = tmp_path / "group"
     runs = nb.search_seeds([0, 1], out=folder, workers=2, tensorboard=True, **SMALL)
     assert_same_runs(runs, serial)
@@ -64,7 +64,7 @@ def test_seeds_in_parallel_have_the_same_bits_as_one_after_the_other(serial, for
     assert [run.is_finished for run in more] == [True, True]
 
 
-def test_a_killed_worker_leaves_the_others_and_its_seed_can_be_resumed(serial, forked, tmp_path, monkeypatch):
+def test_a_killed_worker_does_not_affect_others_and_its_seed_can_be_resumed(serial, forked, tmp_path, monkeypatch):
     folder, real = tmp_path / "group", process.start
 
     def kill_the_first(job, *arguments):
@@ -86,7 +86,7 @@ def test_a_killed_worker_leaves_the_others_and_its_seed_can_be_resumed(serial, f
     assert_same_runs(nb.search_seeds(resume=folder, console=QUIET), serial)
 
 
-def test_ctrl_c_stops_all_workers_and_the_group_is_resumed(serial, forked, tmp_path, monkeypatch):
+def test_ctrl_c_stops_all_workers_and_the_group_can_be_resumed(serial, forked, tmp_path, monkeypatch):
     folder = tmp_path / "group"
 
     def interrupt(self, waiting):
@@ -101,17 +101,17 @@ def test_ctrl_c_stops_all_workers_and_the_group_is_resumed(serial, forked, tmp_p
     assert_same_runs(nb.load_run(folder).runs, serial)
 
 
-def test_a_seed_that_another_process_writes_fails_alone(forked, tmp_path, monkeypatch):
+def test_only_the_seed_that_another_process_writes_fails(forked, tmp_path, monkeypatch):
     folder, real = tmp_path / "group", process.start
     with ExitStack() as locks:
 
-        def lock_the_second(job, *arguments):
+        def lock_second_seed(job, *arguments):
             if job.name == "seed 1":
                 job.folder.mkdir()
                 locks.enter_context(locked(job.folder))
             return real(job, *arguments)
 
-        monkeypatch.setattr(process, "start", lock_the_second)
+        monkeypatch.setattr(process, "start", lock_second_seed)
         with pytest.raises(nb.UserError, match=r"seed 1 failed .*another process is writing to .*seed-1"):
             nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
     (run,) = nb.load_run(folder).runs
@@ -119,7 +119,7 @@ def test_a_seed_that_another_process_writes_fails_alone(forked, tmp_path, monkey
 
 
 @pytest.mark.parametrize("moment", ["config.json", "checkpoint.pt"])
-def test_a_worker_that_dies_names_the_group_that_is_left(serial, forked, tmp_path, monkeypatch, moment):
+def test_the_error_about_a_dead_worker_names_the_group(serial, forked, tmp_path, monkeypatch, moment):
     folder, real = Path(shutil.copytree(serial[0].folder.parent, tmp_path / "group")), process.start
 
     def kill(job, *arguments):
@@ -133,7 +133,7 @@ def test_a_worker_that_dies_names_the_group_that_is_left(serial, forked, tmp_pat
     assert str(stop.value).endswith(f'continue with resume="{folder}"' if is_new else "start again")
 
 
-def test_a_group_that_cannot_begin_is_refused(forked, tmp_path):
+def test_a_group_that_cannot_start_is_refused(forked, tmp_path):
     folder = tmp_path / "group"
     (folder / "seed-1").mkdir(parents=True)
     with pytest.raises(nb.InvalidInputError, match="already exists"):
@@ -149,7 +149,7 @@ def test_a_group_that_cannot_begin_is_refused(forked, tmp_path):
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
 
 
-def test_no_core_is_kept_for_workers_without_a_seed(forked, tmp_path, monkeypatch):
+def test_workers_without_a_seed_reserve_no_cores(forked, tmp_path, monkeypatch):
     monkeypatch.setattr(search_options_module, "usable_cores", lambda: 8)
     options = {name: value for name, value in {**SMALL, **FULL}.items() if name != "threads"}
     _, wanted = seeds._new_group([0, 1], tmp_path / "group", options, 8)
@@ -168,10 +168,10 @@ def test_the_cores_are_divided_among_the_workers(monkeypatch, cores, workers, th
 
 BAD = {
     "no workers": ({"workers": 0}, "workers must be at least 1"),
-    "workers in words": ({"workers": "two"}, "workers must be a number, not 'two'"),
-    "a part of a worker": ({"workers": 1.5}, "workers must be a whole number, not 1.5"),
+    "workers as text": ({"workers": "two"}, "workers must be a number, not 'two'"),
+    "a fractional number of workers": ({"workers": 1.5}, "workers must be a whole number, not 1.5"),
     "missing images": ({"workers": 2, "images": "cifar100"}, "CIFAR-100 is not installed"),
-    "an optimizer of a script": ({"workers": 2, "optimizer": "__main__:Mine"}, "is part of this script"),
+    "an optimizer defined in a script": ({"workers": 2, "optimizer": "__main__:Mine"}, "is part of this script"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Perturbed mixing weights: what they keep, how far they go, and that Λ does not notice."""
+"""Perturbed mixing weights: invariants, bounds, and no effect on Λ."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def a_batch(state) -> Batch:
 @pytest.mark.parametrize("relaxation", ["softmax", "gumbel", "gumbel-operations", "single-path"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("space", ["s1", "s3"])
-def test_sums_are_kept_zeros_stay_and_lambda_does_not_move(space, kind, relaxation):
+def test_perturbation_keeps_sums_zeros_and_lambda(space, kind, relaxation):
     state = tiny_state(space=space, perturbation=kind, relaxation=relaxation)
     parameters = {key: value.detach().clone() for key, value in state.method.parameters.items()}
     with torch.no_grad():
@@ -36,25 +36,25 @@ def test_sums_are_kept_zeros_stay_and_lambda_does_not_move(space, kind, relaxati
         assert not new.requires_grad
         assert torch.equal(new[old == 0], old[old == 0])
         moved = max(moved, (new - old).abs().max().item())
-    assert moved > 0.01 or relaxation == "single-path"  # whose weights are all 0 or 1, and so are their sums
+    assert moved > 0.01 or relaxation == "single-path"  # all its weights and their sums are 0 or 1
     assert all(torch.equal(value.detach(), parameters[key]) for key, value in state.method.parameters.items())
     assert all(value.grad is None for value in state.method.parameters.values())
     assert all(torch.equal(value, weights[name]) for name, value in state.net.state_dict().items())
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_draw_of_a_pass_is_perturbed(kind):
+def test_every_sample_of_a_forward_pass_is_perturbed(kind):
     state = tiny_state(optimizer="gdas", draws=3, perturbation=kind)
     with torch.no_grad():
         clean = state.method.mixing()
     changed = Perturbation(state, 4)(clean, a_batch(state))
     assert changed.operations == clean.operations
-    for i in range(3 if kind == "random" else 1):  # the supernet has one cell, so the loss knows of one draw
+    for i in range(3 if kind == "random" else 1):  # the supernet has one cell, so the loss depends on one sample
         assert not torch.equal(changed.weights[i]["output_edges"], clean.weights[i]["output_edges"])
 
 
 def shares(n: int, seed: int) -> Mixing:
-    """Large weights, so that neither zero nor the sum's rescaling bounds what is seen of the change."""
+    """Large weights, so that neither clipping at zero nor rescaling hides the change."""
     return Mixing({"x": 100 + torch.rand(n, generator=generator(seed), dtype=torch.float64)})
 
 
@@ -71,7 +71,7 @@ def test_noise_is_uniform_and_its_bound_grows_linearly_to_the_last_epoch(size):
         assert abs(noise.mean().item()) < 1e-9  # the sum is kept
 
 
-def test_an_adversary_stays_within_its_bound_before_the_weights_are_shares_again(monkeypatch):
+def test_adversarial_perturbations_stay_within_their_bound_before_normalisation(monkeypatch):
     monkeypatch.setattr("nasbench1shot1.one_shot_search.perturbation._as_shares", lambda changed, clean: changed)
     state = tiny_state(perturbation="adversarial", perturbation_size=0.2)
     with torch.no_grad():
@@ -85,7 +85,7 @@ def test_an_adversary_stays_within_its_bound_before_the_weights_are_shares_again
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_an_adversary_raises_the_training_loss_more_than_noise_does(seed):
+def test_an_adversary_increases_the_training_loss_more_than_noise(seed):
     losses = {}
     for kind in ("none", *KINDS):
         state = tiny_state(perturbation=kind, seed=seed)
@@ -105,7 +105,7 @@ def test_without_perturbation_the_mixing_is_the_same_object():
     assert Perturbation(state, 4)(mixing, a_batch(state)) is mixing
 
 
-def test_noise_is_repeated_by_seed_and_epoch_and_new_in_every_step():
+def test_noise_is_determined_by_seed_and_epoch_and_differs_in_every_step():
     state, clean = tiny_state(perturbation="random"), shares(50, 0)
     draws = [Perturbation(state, 4) for _ in range(2)]
     first, again = (draw(clean, a_batch(state)).weights["x"] for draw in draws)
@@ -116,7 +116,7 @@ def test_noise_is_repeated_by_seed_and_epoch_and_new_in_every_step():
 
 @st.composite
 def vectors(draw) -> tuple[torch.Tensor, torch.Tensor]:
-    """Shares of any kind, and others of the same length in their place."""
+    """Arbitrary clean weights and changed weights of equal length."""
     n = draw(st.integers(1, 6))
     clean = torch.tensor(draw(st.lists(st.floats(0, 1), min_size=n, max_size=n)), dtype=torch.float64)
     changed = torch.tensor(draw(st.lists(st.floats(-2, 2), min_size=n, max_size=n)), dtype=torch.float64)
@@ -124,7 +124,7 @@ def vectors(draw) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @given(vectors())
-def test_shares_stay_shares_whatever_is_put_in_their_place(pair):
+def test_rescaled_weights_keep_sum_and_zeros(pair):
     changed, clean = pair
     made = _as_shares(changed, clean)
     assert made.min() >= 0
@@ -132,7 +132,7 @@ def test_shares_stay_shares_whatever_is_put_in_their_place(pair):
     assert made.sum().item() == pytest.approx(clean.sum().item(), rel=1e-9)
 
 
-def test_the_weights_are_trained_under_the_perturbed_mixing(monkeypatch):
+def test_weights_are_trained_with_the_perturbed_mixing(monkeypatch):
     state = tiny_state()
     seen = []
     real = type(state).logits
@@ -147,7 +147,7 @@ def test_the_weights_are_trained_under_the_perturbed_mixing(monkeypatch):
 @pytest.mark.parametrize(
     "options", [{"perturbation": "adversary"}, {"perturbation_size": -0.1}, {"perturbation_size": 2}]
 )
-def test_bad_values_end_in_a_sentence(tmp_path, options):
+def test_bad_values_are_refused_in_one_sentence(tmp_path, options):
     wanted = "did you mean 'adversarial'" if "perturbation" in options else "perturbation_size must be between 0 and 1"
     with pytest.raises(nb.InvalidInputError, match=wanted):
         search(tmp_path / "run", **options)

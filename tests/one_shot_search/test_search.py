@@ -1,4 +1,4 @@
-"""Searches end to end on a tiny proxy: the record, determinism, a killed process, bad input."""
+"""Searches end to end on a tiny proxy: record, determinism, kills, bad input."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def assert_same_run(a: nb.Run, b: nb.Run) -> None:
     assert a.summary.keys() == b.summary.keys()
 
 
-def test_the_run_folder_holds_what_the_design_promises(unbroken):
+def test_the_run_folder_contains_the_documented_files(unbroken):
     names = {path.name for path in unbroken.folder.iterdir()}
     assert names == {
         "config.json",
@@ -68,7 +68,7 @@ def test_the_run_folder_holds_what_the_design_promises(unbroken):
     assert environment["torch"] == torch.__version__
 
 
-def test_every_line_is_what_the_space_and_the_table_say_of_that_epochs_parameters(unbroken):
+def test_every_line_agrees_with_the_space_and_the_table(unbroken):
     space, table = nb.search_space("s1"), nb.load_table()
     shapes = {key: (5, *shape) for key, shape in space.mixing_shapes().items()}
     assert {key: value.shape for key, value in unbroken.architecture_parameters.items()} == shapes
@@ -87,18 +87,18 @@ def test_every_line_is_what_the_space_and_the_table_say_of_that_epochs_parameter
         assert 0 <= line["one_shot_validation_error"] <= 1
 
 
-def test_same_seed_same_bits_and_another_seed_another_run(unbroken, tmp_path):
+def test_equal_seeds_give_identical_runs_and_other_seeds_differ(unbroken, tmp_path):
     assert_same_run(unbroken, search(tmp_path / "again", keep_weights_every=2))
     assert without_seconds(search(tmp_path / "other", seed=1)) != without_seconds(unbroken)
 
 
-def test_lambda_and_weights_both_move(unbroken):
+def test_lambda_and_weights_both_change(unbroken):
     for history in unbroken.architecture_parameters.values():
         assert (np.abs(np.diff(history, axis=0)).max(axis=tuple(range(1, history.ndim))) > 0).all()
     assert unbroken.lines[-1]["train_loss"] != unbroken.lines[1]["train_loss"]
 
 
-# A real process that kills itself with SIGKILL at a chosen moment: no handler, no clean-up.
+# A real process that sends itself SIGKILL at a chosen point: no handler, no clean-up.
 DRIVER = """
 import os, signal, sys
 from rich.console import Console
@@ -140,7 +140,7 @@ nb.search(out=out, console=Console(quiet=True), **options)
 
 
 def killed(moment: str, epoch: int, out: Path, **options) -> None:
-    """Search in a process of its own that dies at that moment."""
+    """Search in a separate process that is killed at this point."""
     assert_killed(DRIVER, out, moment, str(epoch), str(out), repr({**TINY, **options}))
 
 
@@ -156,13 +156,13 @@ def killed(moment: str, epoch: int, out: Path, **options) -> None:
         ("summary", 4),
     ],
 )
-def test_killed_and_resumed_is_the_unbroken_run(unbroken, tmp_path, moment, epoch):
+def test_a_killed_and_resumed_run_equals_an_uninterrupted_one(unbroken, tmp_path, moment, epoch):
     killed(moment, epoch, tmp_path / "run", keep_weights_every=2)
     assert_same_run(unbroken, nb.search(resume=tmp_path / "run", console=Console(quiet=True)))
     assert not list((tmp_path / "run").rglob("*.part"))
 
 
-def test_resuming_a_finished_run_changes_nothing_and_more_epochs_go_on(unbroken, tmp_path):
+def test_resuming_a_finished_run_changes_nothing_unless_epochs_are_added(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     assert_same_run(unbroken, nb.search(resume=folder, console=Console(quiet=True)))
     longer = nb.search(resume=folder, epochs=6, console=Console(quiet=True))
@@ -172,7 +172,7 @@ def test_resuming_a_finished_run_changes_nothing_and_more_epochs_go_on(unbroken,
     assert len(longer.architecture_parameters["operations"]) == 7
 
 
-def test_a_table_that_lacks_cells_of_the_space_is_refused_before_the_search(tmp_path):
+def test_a_table_with_missing_cells_is_refused_before_the_search(tmp_path):
     with pytest.raises(
         nb.OutOfDomainError, match=r"nb101-sample.* lacks 2,512 of the 2,685 cells of s1.*embedded has s1"
     ):
@@ -180,7 +180,7 @@ def test_a_table_that_lacks_cells_of_the_space_is_refused_before_the_search(tmp_
     assert not (tmp_path / "run").exists()
 
 
-def test_a_carried_tables_name_is_recorded_as_such(tmp_path, monkeypatch):
+def test_the_name_of_a_bundled_table_is_recorded(tmp_path, monkeypatch):
     (tmp_path / "embedded").mkdir()
     monkeypatch.chdir(tmp_path)
     config = search_options({"table": "embedded"}).common
@@ -206,7 +206,7 @@ def test_resuming_with_another_configuration_is_refused(unbroken, options, sente
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:200], lambda data: b"no archive", lambda data: b""])
-def test_a_damaged_checkpoint_is_one_sentence_and_loses_nothing(unbroken, tmp_path, damage):
+def test_a_damaged_checkpoint_is_reported_in_one_sentence_and_loses_nothing(unbroken, tmp_path, damage):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     checkpoint = folder / "checkpoint.pt"
     checkpoint.write_bytes(damage(checkpoint.read_bytes()))
@@ -223,7 +223,7 @@ def test_a_checkpoint_of_another_space_is_refused(unbroken, tmp_path):
         nb.search(resume=folder, console=Console(quiet=True))
 
 
-def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
+def test_missing_lines_are_refused(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
     (folder / "metrics.jsonl").write_text("".join(lines[:3]))
@@ -261,20 +261,20 @@ def test_lost_lines_are_refused_rather_than_invented(unbroken, tmp_path):
         ({"images_per_half": 10_000}, "not 10,000 .class 0 has only 350"),
     ],
 )
-def test_bad_options_are_one_sentence_and_leave_nothing(tmp_path, options, sentence):
+def test_bad_options_are_reported_in_one_sentence_and_write_nothing(tmp_path, options, sentence):
     with pytest.raises(nb.UserError, match=sentence) as caught:
         search(tmp_path / "run", **options)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 
-def test_the_full_scale_without_cifar10_names_both_ways_out(tmp_path, monkeypatch):
+def test_the_full_scale_without_cifar10_suggests_both_remedies(tmp_path, monkeypatch):
     monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "empty"))
     with pytest.raises(nb.UserError, match=r'data download.*scale="quick"'):
         nb.search(out=tmp_path / "run", console=Console(quiet=True))
 
 
-def test_an_existing_folder_is_never_written_into(unbroken, tmp_path):
+def test_an_existing_folder_is_never_overwritten(unbroken, tmp_path):
     before = sorted((path.name, path.stat().st_mtime_ns) for path in unbroken.folder.rglob("*"))
     with pytest.raises(nb.InvalidInputError, match=f'resume="{unbroken.folder}"'):
         search(unbroken.folder, keep_weights_every=2)
@@ -293,18 +293,18 @@ def test_an_existing_folder_is_never_written_into(unbroken, tmp_path):
         ({"batch_size": 41}, "batch_size=41 is more"),
     ],
 )
-def test_a_folder_in_the_way_does_not_hide_a_bad_option(unbroken, options, sentence):
+def test_an_existing_folder_does_not_hide_a_bad_option(unbroken, options, sentence):
     with pytest.raises(nb.InvalidInputError, match=sentence):
         search(unbroken.folder, **options)
 
 
-def test_a_loss_that_is_no_number_ends_the_search_and_keeps_the_record(tmp_path):
+def test_a_nan_loss_ends_the_search_and_keeps_the_record(tmp_path):
     with pytest.raises(DivergedError, match=r"diverged \(infinite or NaN\) in epoch 1: .* lower learning_rate="):
         search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, images_per_half=400)
     assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
 
 
-def test_a_full_disk_ends_in_one_sentence_and_the_run_can_go_on(unbroken, tmp_path, monkeypatch):
+def test_a_full_disk_is_reported_in_one_sentence_and_the_run_can_be_resumed(unbroken, tmp_path, monkeypatch):
     import errno
 
     from nasbench1shot1 import files
@@ -324,8 +324,8 @@ def test_a_full_disk_ends_in_one_sentence_and_the_run_can_go_on(unbroken, tmp_pa
     assert_same_run(unbroken, nb.search(resume=tmp_path / "run", console=Console(quiet=True)))
 
 
-def test_under_corrected_no_validation_image_of_nas_bench_101_is_ever_looked_at(tmp_path, monkeypatch):
-    """All of CIFAR-10's indices, tiny halves: every row that a search fetches is below 40,000."""
+def test_preset_corrected_never_uses_validation_images_of_nas_bench_101(tmp_path, monkeypatch):
+    """With all indices of CIFAR-10 and tiny halves, every row fetched by a search is below 40,000."""
     from nasbench1shot1.images.image_set import ImageSet
 
     index, one = torch.arange(50_000), torch.zeros(1, 32, 32, 3, dtype=torch.uint8)
@@ -349,7 +349,7 @@ def test_under_corrected_no_validation_image_of_nas_bench_101_is_ever_looked_at(
     assert max(seen) >= 40_000
 
 
-def test_numpy_scalars_and_paths_are_options_too(unbroken, tmp_path):
+def test_numpy_scalars_and_paths_are_accepted_as_options(unbroken, tmp_path):
     options = {"seed": np.int64(0), "epochs": np.int32(4), "momentum": np.float64(0.9), "keep_weights_every": 2}
     assert_same_run(unbroken, search(tmp_path / "run", **options))
     grown = nb.search(resume=tmp_path / "run", epochs=np.int64(5), console=Console(quiet=True))
@@ -365,7 +365,7 @@ def test_a_finished_run_without_its_checkpoint_is_not_erased(unbroken, tmp_path)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_a_flipped_bit_inside_a_checkpoints_tensor_is_found(unbroken, tmp_path):
+def test_a_flipped_bit_inside_a_checkpoint_tensor_is_detected(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     tensor = torch.load(folder / "checkpoint.pt", weights_only=True)["supernet"]["head.weight"].numpy().tobytes()
     content = bytearray((folder / "checkpoint.pt").read_bytes())
@@ -385,7 +385,7 @@ def test_a_checkpoint_of_another_run_is_refused(unbroken, tmp_path, other, name)
 
 
 @pytest.mark.parametrize("missing", ["method", "epoch"])
-def test_a_checkpoint_that_lacks_something_is_refused(unbroken, tmp_path, missing):
+def test_an_incomplete_checkpoint_is_refused(unbroken, tmp_path, missing):
     from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
@@ -396,13 +396,13 @@ def test_a_checkpoint_that_lacks_something_is_refused(unbroken, tmp_path, missin
         nb.search(resume=folder, console=Console(quiet=True))
 
 
-def test_weights_that_diverge_in_an_epochs_last_step_are_not_recorded(tmp_path):
+def test_weights_that_diverge_in_the_last_step_of_an_epoch_are_not_recorded(tmp_path):
     with pytest.raises(DivergedError, match=r"the one-shot validation loss diverged \(infinite or NaN\) in epoch 1"):
         search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, batch_size=40)
     assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
 
 
-def test_a_run_that_grew_says_so(unbroken, tmp_path):
+def test_an_extended_run_is_reported_as_extended(unbroken, tmp_path):
     assert unbroken.config["grown"] == []
     search(tmp_path / "run", epochs=2)
     grown = nb.search(resume=tmp_path / "run", epochs=4, console=Console(quiet=True))
@@ -420,13 +420,13 @@ def test_a_run_that_grew_says_so(unbroken, tmp_path):
         ("summary.json", b"[]"),
     ],
 )
-def test_damaged_records_are_one_sentence_before_anything_is_trained_or_written(unbroken, tmp_path, name, damage):
+def test_damaged_records_are_reported_in_one_sentence_before_training_or_writing(unbroken, tmp_path, name, damage):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     (folder / name).write_bytes(damage)
     with pytest.raises(nb.DamagedFileError) as caught:
         _ = nb.load_run(folder).lines, nb.load_run(folder).summary
     assert "\n" not in str(caught.value)
-    if name != "summary.json":  # which a resumed search writes anew
+    if name != "summary.json":  # a resumed search rewrites it
         with pytest.raises(nb.DamagedFileError):
             nb.search(resume=folder, epochs=5, console=Console(quiet=True))
         assert (folder / name).read_bytes() == damage
@@ -439,7 +439,7 @@ def test_lambda_of_another_shape_is_refused_on_resuming(unbroken, tmp_path):
         nb.search(resume=folder, epochs=5, console=Console(quiet=True))
 
 
-def test_two_processes_do_not_write_into_one_run(unbroken, tmp_path):
+def test_two_processes_cannot_write_to_the_same_run(unbroken, tmp_path):
     from nasbench1shot1.runs.lock import locked
 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
@@ -447,9 +447,9 @@ def test_two_processes_do_not_write_into_one_run(unbroken, tmp_path):
         nb.search(resume=folder, epochs=5, console=Console(quiet=True))
 
 
-def test_a_search_leaves_the_number_of_threads_as_it_was(tmp_path):
+def test_a_search_restores_the_number_of_threads(tmp_path):
     before = torch.get_num_threads()
-    torch.set_num_threads(3)  # the search takes one: several that share a busy core wait for one another
+    torch.set_num_threads(3)  # one thread: several threads on a busy core would wait for one another
     try:
         search(tmp_path / "run", epochs=1)
         assert torch.get_num_threads() == 3
@@ -457,7 +457,7 @@ def test_a_search_leaves_the_number_of_threads_as_it_was(tmp_path):
         torch.set_num_threads(before)
 
 
-def test_a_run_is_resumed_from_another_folder_and_whatever_the_environment_names(tmp_path, monkeypatch, measured_table):
+def test_a_run_can_be_resumed_from_another_folder_and_environment(tmp_path, monkeypatch, measured_table):
     run = search(tmp_path / "run", epochs=1)
     monkeypatch.setenv("NB1SHOT1_TABLE", measured_table.info()["folder"])
     grown = nb.search(resume=run.folder, epochs=2, console=Console(quiet=True))
@@ -467,7 +467,7 @@ def test_a_run_is_resumed_from_another_folder_and_whatever_the_environment_names
     assert other.lines[-1]["test_measured"]
 
 
-def test_a_class_of_ones_own_is_searched_with_and_found_again_on_resuming(tmp_path):
+def test_a_user_defined_optimizer_class_is_found_again_on_resuming(tmp_path):
     from annealed_darts import AnnealedDARTS
 
     run = nb.search(AnnealedDARTS, out=tmp_path / "run", console=Console(quiet=True), **{**TINY, "epochs": 1})
@@ -477,7 +477,7 @@ def test_a_class_of_ones_own_is_searched_with_and_found_again_on_resuming(tmp_pa
         search(tmp_path / "other", optimizer="annealed_darts:Nothing")
 
 
-def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
+def test_a_refused_smaller_group_is_left_unchanged(tmp_path):
     options = {**TINY, "epochs": 2, "console": Console(quiet=True)}
     nb.search_seeds([0, 1], out=tmp_path / "group", **options)
     before = (tmp_path / "group" / "seeds.json").read_bytes()
@@ -496,14 +496,14 @@ def test_a_group_that_may_not_shrink_stays_as_it_was(tmp_path):
     assert [len(run.lines) for run in runs] == [4, 4]
 
 
-def test_a_search_that_fails_before_it_recorded_anything_leaves_no_folder(tmp_path, monkeypatch):
+def test_a_search_that_fails_before_its_first_record_leaves_no_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("nasbench1shot1.one_shot_search.loop.one_shot_error", lambda state, epoch: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         search(tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_mix_is_named_on_screen_and_in_the_picture(tmp_path):
+def test_mixed_optimizers_are_named_on_screen_and_in_the_picture(tmp_path):
     screen = StringIO()
     options = {**TINY, "epochs": 1, "relaxation": "gumbel", "weight_decay": 0.01}
     run = nb.search(out=tmp_path / "run", console=Console(file=screen, width=80), **options)

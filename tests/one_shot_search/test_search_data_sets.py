@@ -18,7 +18,7 @@ from nasbench1shot1.supernets.presets import PRESETS
 
 
 def write_images(path: Path, classes: int, side: int, **arrays: object) -> Path:
-    """Three images of every class, of which the last two are test images."""
+    """Three images per class; the last two are test images."""
     labels = np.arange(3 * classes) % classes
     images = np.random.default_rng(0).integers(0, 256, (len(labels), side, side, 3), np.uint8)
     np.savez(path, images=images, labels=labels, is_test=np.arange(len(labels)) >= classes, **arrays)
@@ -44,7 +44,7 @@ def test_a_search_on_imagenet16_takes_its_architecture_half_from_the_test_images
     assert 0 <= scores.errors[0] <= 1
 
 
-def test_a_search_on_an_own_data_set(tmp_path):
+def test_a_search_on_a_user_data_set(tmp_path):
     images = write_images(tmp_path / "mine.npz", 3, 24)
     with np.load(images) as file:
         np.savez(images, **{name: np.tile(file[name], (20,) + (1,) * (file[name].ndim - 1)) for name in file})
@@ -55,7 +55,7 @@ def test_a_search_on_an_own_data_set(tmp_path):
 
 
 @pytest.mark.parametrize("side", [16, 32, 64])
-def test_sizes_count_the_images_side(side):
+def test_sizes_depend_on_the_image_side(side):
     preset, space = PRESETS["corrected"], nb.search_space("s1")
     net, given = nb.Supernet(space, 4, 4, preset, classes=120), []
     for cell in net.cells:
@@ -66,7 +66,7 @@ def test_sizes_count_the_images_side(side):
     assert size == (sum(parameter.numel() for parameter in net.parameters()), sum(given))
 
 
-def test_the_boundary_of_memory_depends_on_classes_and_side(monkeypatch):
+def test_the_memory_bound_depends_on_classes_and_side(monkeypatch):
     config = search_options({**TINY, "batch_size": 8}).common
     space = nb.search_space("s1")
     size = supernet_size(space, 2, 1, PRESETS["corrected"], classes=120, side=16)

@@ -1,4 +1,4 @@
-"""Folders of several seeds open as a record of their own."""
+"""Folders of several seeds open as a group record."""
 
 import json
 
@@ -28,11 +28,11 @@ def test_a_group_opens_with_its_searches_in_order(tmp_path):
     assert found.metrics["test_regret"].tolist() == [line["test_regret"] for run in found.runs for line in run.lines]
 
 
-def test_a_group_that_was_stopped_has_the_searches_that_began(tmp_path):
-    made = make.group(tmp_path / "group", RANKS, begun=2)
+def test_a_stopped_group_contains_the_started_searches(tmp_path):
+    made = make.group(tmp_path / "group", RANKS, started=2)
     assert not made.is_finished
     assert [run.folder.name for run in made.runs] == ["seed-0", "seed-1"]
-    none = make.group(tmp_path / "none", RANKS, begun=0)
+    none = make.group(tmp_path / "none", RANKS, started=0)
     assert len(none) == 0 and not none.is_finished
     assert list(none.metrics.columns) == [*nb.Run.as_frame([]).columns, "seed"]
 

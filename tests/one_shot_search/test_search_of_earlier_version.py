@@ -1,4 +1,4 @@
-"""Searches that earlier versions started: their options, facts and fields lack what was added since."""
+"""Searches started by earlier versions, without later options, facts and fields."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ FEW = {
 
 
 def made_earlier(folder: Path) -> None:
-    """Remove what versions before nb201 did not write."""
+    """Remove everything that versions before nb201 did not write."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     for line in lines:
         del line["other_datasets"]
@@ -48,7 +48,7 @@ def test_a_search_of_a_version_without_nesterov_and_data_sets_is_resumed(tmp_pat
 
 
 def with_earlier_names(folder: Path) -> None:
-    """Write a search as the versions did that abbreviated "validation" in the names of fields."""
+    """Rewrite a search like versions that abbreviated "validation" in field names."""
     text = (folder / "metrics.jsonl").read_text()
     for current, earlier in (("validation_error", "valid_error"), ("validation_regret", "valid_regret")):
         text = text.replace(current, earlier)
@@ -62,7 +62,7 @@ def with_earlier_names(folder: Path) -> None:
     (folder / "summary.json").write_text(json.dumps({**renamed, "metrics_sha256": recorded}))
 
 
-def test_fields_with_earlier_names_are_read_resumed_and_still_checked(tmp_path: Path) -> None:
+def test_records_with_earlier_field_names_are_read_resumed_and_checked(tmp_path: Path) -> None:
     now = nb.search("darts", out=tmp_path / "now", epochs=1, **FEW)
     shutil.copytree(now.folder, earlier := tmp_path / "earlier")
     with_earlier_names(earlier)

@@ -1,4 +1,4 @@
-"""Where an option of a search gets its value from: the layers of defaults, and the options of one optimizer alone."""
+"""Sources of option values: layers of defaults, and options of a single optimizer."""
 
 from dataclasses import MISSING, dataclass, fields
 
@@ -90,18 +90,18 @@ def expected(optimizer: str, preset: str, scale: str) -> dict:
 @pytest.mark.parametrize("scale", ["full", "quick"])
 @pytest.mark.parametrize("preset", ["corrected", "original"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_every_method_has_its_defaults_under_every_preset_and_scale(optimizer, preset, scale):
+def test_every_method_has_defaults_for_every_preset_and_scale(optimizer, preset, scale):
     config = search_options({"optimizer": optimizer, "preset": preset, "scale": scale})
     wanted = expected(optimizer, preset, scale)
     assert {name: config.as_dict()[name] for name in wanted} == wanted
 
 
-def test_the_table_is_of_all_built_in_methods():
+def test_the_table_contains_all_built_in_methods():
     assert set(OPTIMIZERS) == set(registry.BUILT_IN["optimizers"])
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_what_a_user_gives_beats_every_layer(optimizer):
+def test_user_values_override_every_layer(optimizer):
     given = {"epochs": 7, "batch_size": 11, "channels": 12, "grad_clip": 1.5, "partial_channels": 2}
     own = {"candidates": 77, "finalists": 3} if optimizer in SELECTING else {"temperature_min": 0.7}
     for preset in ("corrected", "original"):
@@ -109,14 +109,14 @@ def test_what_a_user_gives_beats_every_layer(optimizer):
         assert {name: config.as_dict()[name] for name in (*given, *own)} == {**given, **own}
 
 
-def test_none_is_as_if_it_were_not_given():
+def test_none_means_not_given():
     options = {"optimizer": "gdas", "preset": "original"}
     assert search_options({**options, "images_per_half": None, "evaluation_batch_norm": None}) == search_options(
         options
     )
 
 
-def test_an_option_that_an_earlier_version_recorded_as_none_stays_none():
+def test_options_recorded_as_none_by_an_earlier_version_stay_none():
     recorded = {**search_options({"scale": "quick", "threads": 1}).as_dict(), "image_side": None}
     again = update_search_options(recorded, {"epochs": 20})
     assert again.as_dict() == {**recorded, "epochs": 20}
@@ -124,7 +124,7 @@ def test_an_option_that_an_earlier_version_recorded_as_none_stays_none():
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_a_resolved_configuration_is_made_again_from_its_own_record(optimizer):
+def test_a_resolved_configuration_is_rebuilt_from_its_record(optimizer):
     config = search_options({"optimizer": optimizer, "preset": "original", "scale": "quick", "threads": 1})
     again = search_options(config.as_dict())
     assert again.as_dict() == config.as_dict()
@@ -135,7 +135,7 @@ def test_a_resolved_configuration_is_made_again_from_its_own_record(optimizer):
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_every_option_of_a_method_has_a_default_and_a_name_of_its_own(optimizer):
+def test_every_option_of_a_method_has_a_default_and_a_unique_name(optimizer):
     kind = registry.optimizer(optimizer)
     common = {field.name for field in fields(SearchConfig)}
     for field in fields(kind.Hyperparameters):
@@ -155,7 +155,7 @@ def test_every_option_of_a_method_has_a_default_and_a_name_of_its_own(optimizer)
         ("enas", "controller_step", "unknown option 'controller_step'; did you mean 'controller_steps'?"),
     ],
 )
-def test_an_option_of_another_method_is_unknown(optimizer, option, sentence):
+def test_an_option_of_another_method_is_refused(optimizer, option, sentence):
     with pytest.raises(nb.InvalidInputError) as caught:
         search_options({"optimizer": optimizer, option: 1})
     assert str(caught.value).startswith(sentence)
@@ -164,7 +164,7 @@ def test_an_option_of_another_method_is_unknown(optimizer, option, sentence):
 
 @dataclass(frozen=True, kw_only=True)
 class Undecided(Hyperparameters):
-    """With an option that has no default."""
+    """An optimizer with an option without a default."""
 
     width: int
     """How wide."""
@@ -174,14 +174,14 @@ class Bare(DARTS):
     Hyperparameters = Undecided
 
 
-def test_an_own_option_without_a_default_is_refused_in_a_sentence():
+def test_a_user_option_without_a_default_is_refused_in_one_sentence():
     with pytest.raises(nb.InvalidInputError, match="the option 'width' of Bare has no default: give it one"):
         search_options({"optimizer": f"{__name__}:Bare", "width": 3})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Colliding(Hyperparameters):
-    """With an option that every search has."""
+    """An optimizer with an option that every search has."""
 
     epochs: int = 3
     """How many."""
@@ -191,7 +191,7 @@ class Collides(DARTS):
     Hyperparameters = Colliding
 
 
-def test_an_own_option_with_a_common_name_is_refused_in_a_sentence():
+def test_a_user_option_with_a_common_name_is_refused_in_one_sentence():
     with pytest.raises(
         nb.InvalidInputError, match="Collides has an option 'epochs', but this name is a common option: rename"
     ):
@@ -201,7 +201,7 @@ def test_an_own_option_with_a_common_name_is_refused_in_a_sentence():
 
 
 @pytest.mark.parametrize("name", ["kind", "grown", "table_id", "out", "seeds", "options", "allow_module"])
-def test_an_own_option_cannot_have_a_name_that_the_record_or_the_command_uses(name):
+def test_a_user_option_cannot_have_a_reserved_name(name):
     own = dataclass(frozen=True, kw_only=True)(
         type("Own", (Hyperparameters,), {"__annotations__": {name: int}, name: 3, "__doc__": "One option."})
     )
@@ -218,7 +218,7 @@ class MisspeltOriginal(DARTS):
 
 
 @pytest.mark.parametrize("kind", [Misspelt, MisspeltOriginal])
-def test_a_misspelt_default_of_somebodys_own_method_is_named(kind):
+def test_a_misspelt_default_of_a_user_method_is_named(kind):
     with pytest.raises(
         nb.InvalidInputError, match=r"among the defaults of Misspelt.*: 'epohcs'; did you mean 'epochs'"
     ):
@@ -243,7 +243,7 @@ def test_a_misspelt_default_of_somebodys_own_method_is_named(kind):
         ({"temperature_min": "low"}, "temperature_min must be a number, not 'low'"),
     ],
 )
-def test_bad_values_end_in_a_sentence_and_leave_nothing(tmp_path, options, message):
+def test_bad_values_are_refused_in_one_sentence_and_write_nothing(tmp_path, options, message):
     with pytest.raises(nb.InvalidInputError) as caught:
         nb.search(out=tmp_path / "run", scale="quick", images_per_half=40, **options)
     assert message in str(caught.value)
@@ -253,7 +253,7 @@ def test_bad_values_end_in_a_sentence_and_leave_nothing(tmp_path, options, messa
 
 @dataclass(frozen=True, kw_only=True)
 class Listed(Hyperparameters):
-    """With an option of a type that no command line could fill."""
+    """An optimizer with an option whose type the command line cannot parse."""
 
     widths: tuple[int, ...] = (1, 2)
     """How wide."""
@@ -273,7 +273,7 @@ class Lists(DARTS):
         ("nasbench1shot1.optimizer:OneShotOptimizer", "lacks load_state_dict, mixing, state_dict: implement them"),
     ],
 )
-def test_what_is_no_optimizer_is_named_in_a_sentence(reference, sentence):
+def test_anything_but_an_optimizer_is_refused_in_one_sentence(reference, sentence):
     with pytest.raises(nb.InvalidInputError) as caught:
         search_options({"optimizer": reference})
     assert sentence in str(caught.value)
@@ -284,7 +284,7 @@ def test_what_is_no_optimizer_is_named_in_a_sentence(reference, sentence):
 @pytest.mark.parametrize(
     ("option", "value"), [("hessian_eigenvalue", True), ("perturbation", "random"), ("perturbation", "adversarial")]
 )
-def test_what_needs_mixing_weights_is_refused_to_methods_of_single_paths(tmp_path, optimizer, option, value):
+def test_single_path_methods_refuse_options_that_need_mixing_weights(tmp_path, optimizer, option, value):
     with pytest.raises(nb.InvalidInputError) as caught:
         search(tmp_path / "run", optimizer=optimizer, **{option: value})
     assert f"{optimizer} trains single paths" in str(caught.value)
@@ -294,7 +294,7 @@ def test_what_needs_mixing_weights_is_refused_to_methods_of_single_paths(tmp_pat
 
 
 @pytest.mark.parametrize("scale", ["full", "quick"])
-def test_an_optimizers_own_size_is_the_default_at_full_scale(scale):
+def test_the_size_of_an_optimizer_is_the_default_at_full_scale(scale):
     config = search_options({"optimizer": f"{__name__}:Small", "scale": scale})
     assert (config.common.channels, config.common.cells) == ((4, 2) if scale == "full" else (8, 3))
 

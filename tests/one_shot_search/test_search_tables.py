@@ -1,4 +1,4 @@
-"""Which tables a search takes: one that lacks cells of the space is refused before anything is trained."""
+"""Tables accepted by a search: missing cells are reported before training."""
 
 from unittest.mock import patch
 
@@ -14,7 +14,7 @@ from nasbench1shot1.tables.table import Table
 
 
 def table_of(cells: list[nb.Cell]) -> Table:
-    """A table of some cells that lists no space."""
+    """A table of some cells without a list of spaces."""
     columns = {
         "hash": np.array([list(bytes.fromhex(cell.hash)) for cell in cells], np.uint8),
         "cell": np.array([cell.encoding for cell in cells], np.uint64),
@@ -36,24 +36,24 @@ def table_of(cells: list[nb.Cell]) -> Table:
 
 
 def opened(table: Table, space: str, reference: Reference | None = None) -> Table:
-    """What a search on a space opens where its table is this one."""
+    """Open this table as a search on a space does."""
     with patch("nasbench1shot1.tables.space_table.load_table", lambda path: table):
         return table_of_search(SearchConfig(space=space, reference=reference))
 
 
 @pytest.mark.parametrize("space", ["s1", "s2", "s3"])
-def test_a_table_that_lists_the_space_is_taken_as_it_is(space: str) -> None:
+def test_a_table_that_lists_the_space_is_used_directly(space: str) -> None:
     table = nb.load_table()
     assert opened(table, space) is table
 
 
-def test_what_is_listed_is_not_looked_up() -> None:
+def test_listed_spaces_are_not_looked_up() -> None:
     table = nb.load_table()
     with patch.object(table.keys, "rows_of_space", side_effect=AssertionError):
         assert opened(table, "s1") is table
 
 
-def test_a_table_that_holds_the_space_unlisted_is_taken() -> None:
+def test_a_table_that_contains_the_space_unlisted_is_accepted() -> None:
     table = table_of([arch.cell for arch in nb.search_space("s1").architectures("unique")])
     assert table.spaces == ()
     found = opened(table, "s1")
@@ -61,7 +61,7 @@ def test_a_table_that_holds_the_space_unlisted_is_taken() -> None:
     assert len(found.members("s1")) == 2685
 
 
-def test_a_table_that_lacks_cells_of_the_space_is_refused_with_what_to_do() -> None:
+def test_the_refusal_of_a_table_with_missing_cells_explains_what_to_do() -> None:
     cells = [arch.cell for arch in nb.search_space("s1").architectures("unique")]
     some = table_of(cells[::2])
     sentence = f"the table {some.id} lacks 1,342 of the 2,685 cells of s1, .*reference=.present. .* the 1,343 that it"
@@ -79,6 +79,6 @@ def test_a_table_of_another_benchmark_is_refused() -> None:
         opened(nb.load_table(), "nb201")
 
 
-def test_a_space_without_relaxation_is_refused_whatever_the_table_holds() -> None:
+def test_a_space_without_relaxation_is_refused_with_every_table() -> None:
     with pytest.raises(InvalidInputError, match="nb101 has no mixing weights"):
         opened(nb.load_table(), "nb101")

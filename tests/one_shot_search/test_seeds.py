@@ -1,4 +1,4 @@
-"""Groups of seeds: checked before anything is written, and resumed from a record that is what was written."""
+"""Groups of seeds: input is checked before writing, and the record is checked on resuming."""
 
 import json
 from io import StringIO
@@ -16,7 +16,7 @@ SMALL = {**TINY, "epochs": 1}
 
 
 @pytest.mark.parametrize("seeds", [[0, -1], [0, "one"], [0, 1.5], [0, True], [1, 1]])
-def test_a_bad_second_seed_is_refused_before_the_first_is_searched(tmp_path, seeds):
+def test_a_bad_second_seed_is_refused_before_the_first_search(tmp_path, seeds):
     with pytest.raises(nb.InvalidInputError) as caught:
         nb.search_seeds(seeds, out=tmp_path / "group", console=QUIET, **SMALL)
     assert "seed" in str(caught.value)
@@ -28,7 +28,7 @@ def test_a_bad_second_seed_is_refused_before_the_first_is_searched(tmp_path, see
     [[], [f".lock.{step}.1.{0:032x}" for step in ("break", "restore")]],
     ids=["empty", "leftovers of a lock"],
 )
-def test_a_folder_without_content_is_a_new_group(tmp_path, leftovers):
+def test_an_empty_folder_becomes_a_new_group(tmp_path, leftovers):
     (tmp_path / "group").mkdir()
     for name in leftovers:
         (tmp_path / "group" / name).touch()
@@ -41,12 +41,12 @@ def test_a_folder_without_content_is_a_new_group(tmp_path, leftovers):
 DAMAGES = {
     "mixed types": {"seeds": [0, "1"]},
     "no seeds": {"seeds": []},
-    "a seed twice": {"seeds": [0, 0]},
+    "a repeated seed": {"seeds": [0, 0]},
     "seeds as text": {"seeds": "0-1"},
     "options as a list": {"options": []},
     "an option of another type": {"options": {"epochs": "one"}},
     "an unknown option": {"options": {"epoch": 1}},
-    "no optimizer that is known": {"options": {"optimizer": "dart"}},
+    "an unknown optimizer": {"options": {"optimizer": "dart"}},
 }
 
 
@@ -57,7 +57,7 @@ def group(tmp_path_factory) -> Path:
     return folder
 
 
-def test_a_finished_search_that_is_resumed_shows_its_result_without_an_empty_table(group):
+def test_resuming_a_finished_search_shows_its_result_without_an_empty_table(group):
     nb.search_seeds([], resume=group, console=(screen := Console(file=StringIO(), width=200)))
     first, second, *_ = screen.file.getvalue().splitlines()
     assert first == f"{group / 'seed-0'} is already finished; its summary and pictures are written again."
@@ -95,7 +95,7 @@ def test_a_group_whose_seeds_have_other_options_is_refused(group):
 
 
 @pytest.mark.parametrize("seeds", ["0-1" + 6000 * "9", 7000 * "9", "0-x"])
-def test_seeds_that_are_no_list_are_refused(tmp_path, seeds, capsys):
+def test_seeds_that_are_not_a_list_are_refused(tmp_path, seeds, capsys):
     with pytest.raises(SystemExit) as ended:
         cli.main(["search", "--scale", "quick", "--out", str(tmp_path / "group"), "--seeds", seeds])
     assert ended.value.code == 2
@@ -103,7 +103,7 @@ def test_seeds_that_are_no_list_are_refused(tmp_path, seeds, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_report_on_a_full_disk_leaves_what_was_there(group, tmp_path, monkeypatch):
+def test_a_report_on_a_full_disk_keeps_existing_files(group, tmp_path, monkeypatch):
     out = tmp_path / "report"
     cli.main(["report", str(group), "--out", str(out)])
     before = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
@@ -118,7 +118,7 @@ def test_a_report_on_a_full_disk_leaves_what_was_there(group, tmp_path, monkeypa
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
-def test_a_report_is_not_written_over_anything_else(group, tmp_path, capsys):
+def test_a_report_does_not_overwrite_other_files(group, tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(SystemExit):
         cli.main(["report", str(group), "--out", str(tmp_path)])

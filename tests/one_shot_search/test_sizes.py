@@ -1,4 +1,4 @@
-"""The size of a supernet, counted without building it, against supernets that are built."""
+"""The size of a supernet, computed without building it, compared with built supernets."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from nasbench1shot1.supernets.presets import PRESETS
 @pytest.mark.parametrize("space", [*map(nb.search_space, ("s1", "s2", "s3")), EdgeSpace()], ids=lambda s: s.name)
 @pytest.mark.parametrize("cells", [1, 2, 3, 4, 7, 9])
 @pytest.mark.parametrize(("channels", "partial"), [(1, 1), (4, 1), (4, 2)])
-def test_parameters_and_inputs_of_cells_are_counted_as_built(space, cells, channels, partial):
+def test_parameter_and_input_counts_agree_with_built_cells(space, cells, channels, partial):
     preset = PRESETS["corrected"]
     net = nb.Supernet(space, channels, cells, preset, classes=7, partial_channels=partial)
     given = []
@@ -25,7 +25,7 @@ def test_parameters_and_inputs_of_cells_are_counted_as_built(space, cells, chann
     assert size == (sum(parameter.numel() for parameter in net.parameters()), sum(given))
 
 
-def test_a_step_keeps_at_least_what_is_counted_even_of_a_single_path():
+def test_even_a_single_path_step_needs_the_counted_memory():
     net, kept = nb.Supernet(nb.search_space("s3"), 4, 9), {}
 
     def pack(tensor):

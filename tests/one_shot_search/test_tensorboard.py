@@ -1,4 +1,4 @@
-"""--tensorboard: event files that TensorBoard reads, whether or not the search was resumed, and the same search."""
+"""--tensorboard: readable event files, also for resumed searches, without changing the search."""
 
 import sys
 
@@ -27,7 +27,7 @@ def read(run):
 
 
 def assert_shows(run):
-    """Every epoch of these fields is there once, at its own step, with the recorded value."""
+    """Assert that every epoch of these fields occurs once, at its step, with the recorded value."""
     events = read(run)
     for name in FIELDS:
         tag = f"{name.rpartition('_')[2]}/{name}"
@@ -39,7 +39,7 @@ def assert_shows(run):
     assert '"learning_rate": 0.025' in text.tensor_proto.string_val[0].decode()
 
 
-def test_the_events_are_the_record_and_do_not_change_the_search(plain, tmp_path):
+def test_tensorboard_events_equal_the_record_and_do_not_change_the_search(plain, tmp_path):
     run = search(tmp_path / "run", epochs=2, tensorboard=True)
     assert_shows(run)
     assert_same_search(run, plain)
@@ -61,13 +61,13 @@ def test_a_resumed_search_shows_every_epoch_once(tmp_path, capsys):
 
 
 class FullDisk:
-    """A writer of events whose last lines do not fit."""
+    """An event writer whose disk is full at the last lines."""
 
     def close(self):
         raise OSError(28, "No space left on device")
 
 
-def test_an_error_while_the_events_are_closed_does_not_hide_the_first(tmp_path):
+def test_an_error_while_closing_the_events_does_not_hide_the_first(tmp_path):
     def close_after(error):
         with tensorboard_callbacks(True) as (events,):
             events._folder, events._writer = tmp_path, FullDisk()
@@ -80,7 +80,7 @@ def test_an_error_while_the_events_are_closed_does_not_hide_the_first(tmp_path):
         close_after(None)
 
 
-def test_events_can_begin_when_a_search_is_resumed(tmp_path):
+def test_events_can_be_enabled_on_resuming(tmp_path):
     search(tmp_path / "run", epochs=1)
     assert_shows(nb.search(resume=tmp_path / "run", epochs=2, tensorboard=True, console=QUIET))
 
@@ -92,7 +92,7 @@ def test_every_seed_has_its_own_events(tmp_path):
 
 
 @pytest.mark.parametrize("seeds", [None, [0, 1]])
-def test_without_the_extra_the_sentence_names_it(tmp_path, monkeypatch, seeds):
+def test_without_the_extra_the_error_names_it(tmp_path, monkeypatch, seeds):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     call = nb.search if seeds is None else lambda **options: nb.search_seeds(seeds, **options)
     with pytest.raises(nb.UserError, match=r"pip install 'nasbench1shot1\[tensorboard\]'"):

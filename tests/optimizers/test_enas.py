@@ -1,4 +1,4 @@
-"""ENAS: what its controller learns, from which images, and that its published quirks are switches of the preset."""
+"""ENAS: the controller's training and images, and published quirks as switches of the preset."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ MAX_POOL = 2
 
 
 class Judge:
-    """Stands in for the shared weights: the more max-pooling, the better."""
+    """Replacement for shared weights: more max-pooling is better."""
 
     batch_size = 8
 
@@ -42,7 +42,7 @@ def probabilities(method: ENAS) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("baseline", [0.0, 0.7])
-def test_its_loss_has_in_expectation_the_gradient_of_reward_and_entropy(baseline):
+def test_the_expected_gradient_of_the_loss_is_that_of_reward_and_entropy(baseline):
     made, weight = controller(), 0.3
     scored = made.score(every_decision(TINY))
     probability = scored.log_probability.exp()
@@ -60,7 +60,7 @@ def test_its_loss_has_in_expectation_the_gradient_of_reward_and_entropy(baseline
         assert right.abs().max() > 1e-4
 
 
-def test_the_controller_learns_what_is_rewarded_from_one_batch_of_the_architecture_half_a_step():
+def test_the_controller_learns_from_one_batch_of_the_architecture_half_per_step():
     method, judge = enas(controller_steps=200, controller_learning_rate=0.03), Judge()
     scored = method.controller.score(every_decision(TINY)).architectures
     rewards = torch.tensor(1 - judge.errors(scored), dtype=torch.float32)
@@ -69,13 +69,13 @@ def test_the_controller_learns_what_is_rewarded_from_one_batch_of_the_architectu
     method.end_epoch(judge)
     after = (probabilities(method) * rewards).sum().item()
     assert before == pytest.approx(1 / 3, abs=0.01)
-    assert after > 0.5  # the tanh lets no operation come more often than in 0.576 of the draws
+    assert after > 0.5  # the tanh bounds the probability of an operation by 0.576
     assert method.baseline == pytest.approx(100 * after, abs=15)  # percent
     assert [count for count, _ in judge.asked] == [1] * 200
     assert all(len(rows) == judge.batch_size and rows.min() >= 100 for _, rows in judge.asked)
 
 
-def test_the_baseline_starts_at_the_first_reward_or_as_published_at_zero():
+def test_the_baseline_starts_at_the_first_reward_or_at_zero_as_published():
     for from_zero, expected in ((False, 75), (True, 0.25 * 75)):
         method = enas(
             controller_baseline_from_zero=from_zero, controller_baseline_decay=0.75, controller_entropy_weight=0.0
@@ -87,14 +87,14 @@ def test_the_baseline_starts_at_the_first_reward_or_as_published_at_zero():
         assert method.baseline == pytest.approx(0.75 * expected)
 
 
-def test_at_the_first_step_nothing_is_better_than_the_baseline():
+def test_the_first_step_has_no_advantage_over_the_baseline():
     method = enas(controller_entropy_weight=0.0)
     before = probabilities(method)
     method.reinforce(method.controller.sample(generator(0)), 0.9)
     assert torch.equal(probabilities(method), before)
 
 
-def test_it_trains_and_selects_what_the_present_controller_draws():
+def test_training_and_selection_use_draws_of_the_current_controller():
     method, judge = enas(candidates=30, controller_steps=150, controller_learning_rate=0.05), Judge()
     method.begin_epoch(1, 2, generator(1))
     early = [method.mixing().path for _ in range(100)]
@@ -105,14 +105,14 @@ def test_it_trains_and_selects_what_the_present_controller_draws():
     late = [method.mixing().path for _ in range(100)]
     pooled = [np.mean([np.equal(arch.operations, MAX_POOL).mean() for arch in drawn]) for drawn in (early, late)]
     assert pooled[0] < 0.45
-    assert pooled[1] > pooled[0] + 0.1  # none of those that were drawn in advance before the controller learned
+    assert pooled[1] > pooled[0] + 0.1  # no architecture drawn in advance by the earlier controller
     assert method.architecture().operations == (MAX_POOL, MAX_POOL)
     assert judge.asked[0][0] <= 30
     assert method.evaluation_mixing().path == method.architecture()
     assert TINY.discretise(method.parameters) == method.architecture()
 
 
-def test_the_state_goes_on_bit_for_bit():
+def test_a_restored_state_continues_bit_for_bit():
     method, judge = enas(controller_steps=10), Judge()
     method.begin_epoch(1, 2, generator(1))
     method.mixing()
@@ -120,7 +120,7 @@ def test_the_state_goes_on_bit_for_bit():
     method.choose(judge)
     other = enas(seed=9, controller_steps=10)
     other.begin_epoch(1, 2, generator(5))
-    other.mixing()  # what it drew in advance must not survive
+    other.mixing()  # architectures drawn in advance must be discarded
     state = method.state_dict()
     other.load_state_dict(state)
     assert other.architecture() == method.architecture()
@@ -133,14 +133,14 @@ def test_the_state_goes_on_bit_for_bit():
 
 
 def enas_draw(state) -> nb.Architecture:
-    """The first draw of the second epoch by a controller of that state, which later steps must not have changed."""
+    """The first draw of epoch 2 by a controller in this saved state, which later steps must not change."""
     third = enas(seed=3)
     third.load_state_dict(state)
     third.begin_epoch(2, 2, generator(2))
     return third.mixing().path
 
 
-def test_the_published_quirks_are_the_presets():
+def test_the_presets_select_the_published_quirks():
     options = search_options({"optimizer": "enas"})
     corrected, common = options.own, options.common
     assert (common.batch_size, common.weight_decay, common.grad_clip, common.epochs) == (64, 1e-4, 0.25, 50)
@@ -163,7 +163,7 @@ class FourOperations(type(TINY)):
         return tuple(replace(choice, entries=4) for choice in super().choices())
 
 
-def test_a_bias_needs_the_operations_that_it_is_of():
+def test_an_operation_bias_needs_its_operations():
     space = FourOperations("four", "four-v1", n_parents=(1, 1, 2))
     assert controller_settings(space, ENASHyperparameters()).operation_bias == ()
     with pytest.raises(nb.InvalidInputError, match="which four does not have: set it to 0"):
@@ -181,12 +181,12 @@ def test_a_bias_needs_the_operations_that_it_is_of():
         ("finalists", 101, "finalists=101 cannot be more than candidates=100"),
     ],
 )
-def test_bad_values_end_in_a_sentence(option, value, message):
+def test_bad_values_are_refused_in_one_sentence(option, value, message):
     with pytest.raises(nb.InvalidInputError, match=message):
         ENASHyperparameters(**{option: value}).check()
 
 
-def test_a_diverged_controller_ends_in_a_sentence():
+def test_a_diverged_controller_is_reported_in_one_sentence():
     method = enas(controller_steps=0)
     with torch.no_grad():
         method.controller.embedding.weight[0, 0] = torch.nan

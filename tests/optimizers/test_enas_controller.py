@@ -1,4 +1,4 @@
-"""ENAS's controller: its probabilities are exact, its draws follow them, and it needs no word of any one space."""
+"""ENAS's controller: exact probabilities, draws that follow them, and independence of the search space."""
 
 import math
 from itertools import permutations
@@ -30,7 +30,7 @@ logits_and_picks = st.integers(1, 5).flatmap(
 
 
 @given(logits_and_picks)
-def test_the_probabilities_of_all_orders_sum_to_one_and_their_entropy_is_that_of_the_whole(drawn):
+def test_probabilities_of_all_orders_sum_to_one_and_give_the_total_entropy(drawn):
     values, picks = drawn
     orders = torch.tensor(list(permutations(range(len(values)), picks)))
     logits = torch.tensor(values, dtype=torch.float64).expand(len(orders), -1)
@@ -42,7 +42,7 @@ def test_the_probabilities_of_all_orders_sum_to_one_and_their_entropy_is_that_of
     assert (probability * entropy).sum().item() == pytest.approx(total, abs=1e-9)
 
 
-def test_draws_without_replacement_by_hand():
+def test_draws_without_replacement_in_a_worked_example():
     logits = torch.tensor([[0.0, math.log(2), math.log(3)]])  # 1 : 2 : 3
     log_probability, entropy = successive_draws(logits, torch.tensor([[2, 0]]))
     assert log_probability.exp().item() == pytest.approx(3 / 6 * 1 / 3)
@@ -71,13 +71,13 @@ def test_the_controllers_probabilities_of_all_decisions_sum_to_one(seed):
     assert len(scored.architectures) == 3 * 2 * 3 * 6
     assert len(set(scored.architectures)) == 3 * 2 * 3 * 3 == len(TINY)
     probability = scored.log_probability.exp()
-    assert probability.max() > 2 / len(probability)  # the case is not a trivial one
+    assert probability.max() > 2 / len(probability)  # the case is not trivial
     assert probability.sum().item() == pytest.approx(1)
     mean_entropy = (probability * scored.entropy).sum().item()
     assert mean_entropy == pytest.approx(-(probability * scored.log_probability).sum().item())
 
 
-def test_sampled_architectures_come_as_often_as_their_probability_says():
+def test_sampled_architectures_follow_their_probabilities():
     made, count = controller(operation_tanh_reduction=1.0, tanh_constant=0.7), 10_000
     scored = made.score(every_decision(TINY))
     expected = np.zeros(len(TINY))
@@ -92,7 +92,7 @@ def test_sampled_architectures_come_as_often_as_their_probability_says():
 
 
 @pytest.mark.parametrize("name", ["s1", "s2", "s3"])
-def test_samples_are_of_the_space_and_score_reports_what_sample_did(name):
+def test_samples_are_in_the_space_and_score_agrees_with_sample(name):
     space = nb.search_space(name)
     made = controller(space)
     samples = made.sample(generator(3), 20)
@@ -115,7 +115,7 @@ def test_every_weight_gets_a_gradient(name):
     assert all(torch.isfinite(weight.grad).all() for weight in made.parameters())
 
 
-def test_same_generator_same_draws_and_torchs_global_generator_is_left_alone():
+def test_equal_generators_give_equal_draws_without_the_global_generator():
     before = torch.get_rng_state()
     a, b = (Controller(TINY, ControllerSettings(), generator(5)) for _ in range(2))
     assert a.sample(generator(1), 30).architectures == b.sample(generator(1), 30).architectures
@@ -123,7 +123,7 @@ def test_same_generator_same_draws_and_torchs_global_generator_is_left_alone():
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_the_state_can_be_taken_up():
+def test_the_state_can_be_restored():
     a, b = controller(seed=0), controller(seed=1)
     b.load_state_dict(a.state_dict())
     decisions = every_decision(TINY)
@@ -136,7 +136,7 @@ def operation_probabilities(made: Controller, block: int) -> list[float]:
     return [scored.log_probability.exp()[chosen == operation].sum().item() for operation in range(3)]
 
 
-def test_it_starts_without_a_favourite_unless_it_is_given_one():
+def test_the_controller_starts_almost_uniform_unless_biased():
     plain = Controller(TINY, ControllerSettings(), generator(0))
     assert operation_probabilities(plain, 0) == pytest.approx([1 / 3] * 3, abs=0.01)
     # the published code's: learned biases of 10 and fixed ones of ± 0.25, against conv1x1
@@ -147,7 +147,7 @@ def test_it_starts_without_a_favourite_unless_it_is_given_one():
     assert operation_probabilities(Controller(TINY, biased, generator(0)), 1) == pytest.approx(expected, abs=0.01)
 
 
-def test_scores_are_bounded_operations_closer_than_inputs():
+def test_scores_are_bounded_more_tightly_for_operations_than_for_inputs():
     made = controller(tanh_constant=2.5, operation_tanh_reduction=5.0)
     with torch.no_grad():
         for layer in made.scores:
@@ -159,7 +159,7 @@ def test_scores_are_bounded_operations_closer_than_inputs():
 
 
 class Edges(ChoiceBlockSpace):
-    """A space of other choices: three edges, one matrix, one operation each, the first in two places."""
+    """A space with other choices: three edges in one matrix, one operation each, the first used twice."""
 
     operation_key = "edges"
 
@@ -178,7 +178,7 @@ class Edges(ChoiceBlockSpace):
         return nb.Architecture("edges", ((0,), (0,), tuple(np.flatnonzero(mixing["output"]).tolist())), operations)
 
 
-def test_it_knows_a_space_by_its_choices_alone():
+def test_the_controller_works_on_any_space_with_choices():
     made = controller(Edges())
     decisions = every_decision(Edges())
     scored = made.score(decisions)

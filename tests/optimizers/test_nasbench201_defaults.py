@@ -16,11 +16,11 @@ WEIGHTS = {  # "DARTS": Nesterov SGD, cosine from 0.025 to 0.001, clipped at 5, 
     "nesterov": True,
     "weight_decay": 5e-4,
     "grad_clip": 5.0,
-    "evaluation_batch_norm": "recalibrated",  # not as there, where running statistics and batch statistics are compared
+    "evaluation_batch_norm": "recalibrated",  # differs from the paper, which compares running and batch statistics
 }
 ADAM = {"architecture_learning_rate": 3e-4, "architecture_weight_decay": 1e-3}
 DARTS = {**WEIGHTS, **ADAM, "epochs": 50, "relaxation": "softmax", "update": "first-order"}
-ONE_BATCH = {"candidates": 100, "candidate_batches": 4, "finalists": 1}  # 4 x 64 images are the one batch of 256
+ONE_BATCH = {"candidates": 100, "candidate_batches": 4, "finalists": 1}  # 4 x 64 images: one published batch
 DEFAULTS = {
     "darts": DARTS,  # DARTS-V1
     "darts-second-order": {**DARTS, "update": "second-order"},  # DARTS-V2
@@ -57,12 +57,12 @@ DEFAULTS = {
 }
 
 
-def test_every_method_is_here():
+def test_every_method_is_tested():
     assert set(DEFAULTS) == set(registry.BUILT_IN["optimizers"])
 
 
 @pytest.mark.parametrize("method", DEFAULTS)
-def test_the_defaults_of_a_method_are_those_of_nasbench201(method):
+def test_the_defaults_of_a_method_agree_with_nasbench201(method):
     found = search_options({"optimizer": method, "space": "nb201"}).as_dict()
     assert {name: found[name] for name in DEFAULTS[method]} == DEFAULTS[method]
 

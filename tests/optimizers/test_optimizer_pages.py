@@ -1,4 +1,4 @@
-"""The pages of the optimizers: their tables are the code's, and a method is the sum of its options."""
+"""Pages of the optimizers: tables agree with the code, and a method is defined by its options."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ TINY = {"scale": "quick", "epochs": 3, "channels": 4, "cells": 1, "images_per_ha
 
 
 def rows(page: str, first: str) -> list[list[str]]:
-    """The cells of the table whose header begins with `first`, header first; backquotes removed."""
+    """Rows of the table whose header starts with `first`, including the header, without backquotes."""
     lines = (CHECKOUT / "docs" / page).read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(first))
     table = [line for line in lines[start:] if not line.startswith("|---")]
@@ -38,7 +38,7 @@ def resolved(**options: str) -> dict[str, object]:
     return {**config, **of_machine, "evaluation_batch_norm": batch_norm[config["preset"]]}
 
 
-def test_the_table_of_common_options_has_all_of_them_with_their_defaults():
+def test_the_table_of_common_options_is_complete_with_defaults():
     header, *table = rows("optimizers.md", "| option | full |")
     full, quick = resolved(), resolved(scale="quick")
     assert header[:3] == ["option", "full", "quick"]
@@ -47,7 +47,7 @@ def test_the_table_of_common_options_has_all_of_them_with_their_defaults():
     ]
 
 
-def test_the_table_of_methods_has_all_that_they_differ_in():
+def test_the_table_of_methods_lists_all_their_differences():
     header, *table = rows("optimizers.md", "| option | `darts` |")
     both = [[resolved(optimizer=name, preset=preset) for preset in ("corrected", "original")] for name in METHODS]
     assert header[1:] == list(METHODS)
@@ -65,7 +65,7 @@ def _cell(name: str, corrected: dict[str, object], original: dict[str, object]) 
     return values[0] if values[0] == values[1] else " / ".join(values)
 
 
-def test_the_presets_page_has_all_that_original_changes_in_an_optimizer():
+def test_the_presets_page_lists_all_changes_of_optimizers_by_original():
     _, *table = rows("presets.md", "| `--optimizer` | option |")
     changed = []
     for method in METHODS:
@@ -77,7 +77,7 @@ def test_the_presets_page_has_all_that_original_changes_in_an_optimizer():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_has_a_page_of_the_same_form(method):
+def test_every_method_has_a_page_with_the_same_sections(method):
     page = CHECKOUT / "docs" / f"{method.replace('-', '_')}.md"
     headings = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
     assert headings == ["Idea", "The algorithm as run here", "Deviations", "Command", "Measured"]

@@ -1,4 +1,4 @@
-"""Random search with weight sharing: what it draws, and how it selects by the shared weights."""
+"""Random search with weight sharing: draws, and selection by shared weights."""
 
 from collections import Counter
 
@@ -19,14 +19,14 @@ def method(space=SMALL_SPACE, seed: int = 0, **hyperparameters) -> RandomWS:
     return RandomWS(space, SamplingHyperparameters(**hyperparameters), generator(seed), torch.device("cpu"))
 
 
-def test_it_draws_uniformly_over_all_encodings():
+def test_draws_are_uniform_over_all_encodings():
     made = method()
     counts = Counter(SMALL_SPACE.index(made.sample()) for _ in range(100 * len(SMALL_SPACE)))
     assert len(counts) == len(SMALL_SPACE) == 54
     assert stats.chisquare([counts[i] for i in range(54)]).pvalue > 1e-3
 
 
-def test_a_step_trains_one_sampled_architecture_unweighted():
+def test_a_step_trains_one_sampled_architecture_without_mixing_weights():
     made, same = method(seed=3), method(seed=3)
     drawn = [made.mixing() for _ in range(20)]
     assert drawn == [Mixing(path=same.sample()) for _ in range(20)]
@@ -34,7 +34,7 @@ def test_a_step_trains_one_sampled_architecture_unweighted():
     assert all(mixing.is_sampled for mixing in drawn)
 
 
-def test_a_thousand_are_scored_on_ten_batches_five_of_them_on_all_and_the_best_is_chosen():
+def test_a_thousand_candidates_are_scored_and_the_best_of_five_finalists_is_chosen():
     space = nb.search_space("s1")
     made, judge = method(space), Judge(space)
     made.choose(judge)
@@ -55,7 +55,7 @@ def test_a_thousand_are_scored_on_ten_batches_five_of_them_on_all_and_the_best_i
         assert not made.parameters[key].requires_grad
 
 
-def test_with_one_finalist_the_best_candidate_is_taken_as_it_is():
+def test_with_one_finalist_the_best_candidate_is_chosen_directly():
     made, judge = method(finalists=1, candidates=30, candidate_batches=2), Judge(SMALL_SPACE)
     made.choose(judge)
     ((candidates, rows),) = judge.asked
@@ -63,7 +63,7 @@ def test_with_one_finalist_the_best_candidate_is_taken_as_it_is():
     assert len(rows) == 16
 
 
-def test_fewer_distinct_candidates_than_finalists_are_all_finalists():
+def test_if_candidates_are_fewer_than_finalists_all_become_finalists():
     made, judge = method(candidates=5), Judge(SMALL_SPACE)
     made.sample = lambda: SMALL_SPACE[7]
     made.choose(judge)
@@ -72,8 +72,8 @@ def test_fewer_distinct_candidates_than_finalists_are_all_finalists():
 
 
 @pytest.mark.parametrize("hyperparameters", [{}, {"finalists": 1}, {"candidates": 20, "candidate_batches": 100}])
-def test_the_images_that_it_says_it_scores_are_those_it_asks_for(hyperparameters):
-    space = nb.search_space("s3")  # so large that hardly a candidate is drawn twice
+def test_the_announced_number_of_images_is_scored(hyperparameters):
+    space = nb.search_space("s3")  # so large that duplicate candidates are rare
     made, judge = method(space, **hyperparameters), Judge(space)
     made.choose(judge)
     asked = sum(len(architectures) * (HALF if rows is None else len(rows)) for architectures, rows in judge.asked)
@@ -93,7 +93,7 @@ def test_the_state_names_the_chosen_architecture():
     assert made.mixing() == other.mixing()
 
 
-def test_lambda_as_recorded_is_the_architecture_of_every_epoch(tmp_path):
+def test_the_recorded_lambda_encodes_the_architecture_of_every_epoch(tmp_path):
     run = search(tmp_path / "run", optimizer="random-ws", epochs=2, candidates=12, candidate_batches=1, finalists=2)
     space = nb.search_space("s1")
     for epoch, line in enumerate(run.lines):
@@ -112,6 +112,6 @@ def test_lambda_as_recorded_is_the_architecture_of_every_epoch(tmp_path):
         ({"finalists": 11, "candidates": 10}, "finalists=11 cannot be more than candidates=10"),
     ],
 )
-def test_bad_values_end_in_a_sentence(options, message):
+def test_bad_values_are_refused_in_one_sentence(options, message):
     with pytest.raises(nb.InvalidInputError, match=message):
         SamplingHyperparameters(**options).check()

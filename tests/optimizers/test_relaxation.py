@@ -1,4 +1,4 @@
-"""Relaxations: their distributions, their gradients, and how seldom they look at the device."""
+"""Relaxations: distributions, gradients, and the number of copies to the host."""
 
 from collections import Counter
 from itertools import combinations, permutations
@@ -17,11 +17,11 @@ from nasbench1shot1.optimizers.gradient import GradientHyperparameters, Gradient
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS, add_gumbel_noise
 
 DRAWS = 2000
-LEAST_P = 1e-3  # of a test of frequencies; the draws are those of a fixed seed
+LEAST_P = 1e-3  # for tests of frequencies; the seed of the draws is fixed
 
 
 def spread(space, seed: int = 0, size: float = 1.0) -> dict[str, Tensor]:
-    """Λ of some spread, as leaves."""
+    """Spread-out Λ as leaf tensors."""
     drawn = generator(seed)
     return {
         key: (size * torch.randn(shape, generator=drawn, dtype=torch.float64)).requires_grad_()
@@ -51,7 +51,7 @@ def test_mixing_weights_sum_to_one_or_to_the_number_of_picks(space, relaxation, 
 
 @pytest.mark.parametrize("noise", [True, False])
 @pytest.mark.parametrize("space", SPACES)
-def test_what_is_sampled_is_exactly_zero_or_one_and_what_the_path_says(space, noise):
+def test_sampled_weights_are_exactly_zero_or_one_and_match_the_path(space, noise):
     space = nb.search_space(space)
     for seed in range(10):
         drawn = generator(seed) if noise else None
@@ -68,7 +68,7 @@ def test_what_is_sampled_is_exactly_zero_or_one_and_what_the_path_says(space, no
             assert path.path.operations == hard.operations
 
 
-def test_softmax_and_gumbel_are_their_formulas():
+def test_softmax_and_gumbel_agree_with_their_formulas():
     parameters, temperature = spread(SMALL_SPACE), 0.7
     of = RELAXATIONS["softmax"](SMALL_SPACE, parameters, temperature, None).weights
     for key, value in parameters.items():
@@ -85,13 +85,13 @@ def test_softmax_and_gumbel_are_their_formulas():
     assert first == 11
 
 
-def test_the_noise_is_of_the_gumbel_distribution_and_never_infinite():
+def test_the_noise_has_a_gumbel_distribution_and_is_finite():
     noise = add_gumbel_noise({"x": torch.zeros(20_000)}, generator(1))["x"].numpy()
     assert stats.kstest(noise, stats.gumbel_r.cdf).pvalue > 0.01
     assert np.isfinite(add_gumbel_noise({"x": torch.zeros(2_000_000)}, generator(2))["x"].numpy()).all()
 
 
-def test_without_a_generator_nothing_is_drawn():
+def test_without_a_generator_nothing_is_sampled():
     parameters = spread(SMALL_SPACE)
     assert all(torch.equal(value, parameters[key]) for key, value in add_gumbel_noise(parameters, None).items())
     soft = RELAXATIONS["softmax"](SMALL_SPACE, parameters, 0.7, None).weights
@@ -113,7 +113,7 @@ def test_operations_are_drawn_from_the_softmax_of_lambda_at_every_temperature(re
 
 
 def probability(weights: np.ndarray, taken: tuple[int, ...]) -> float:
-    """Of drawing this set one after another, each time in proportion to the weights of those that are left."""
+    """Probability of drawing this set without replacement, each time in proportion to the remaining weights."""
     total = 0.0
     for order in permutations(taken):
         product, left = 1.0, weights.sum()
@@ -123,7 +123,7 @@ def probability(weights: np.ndarray, taken: tuple[int, ...]) -> float:
     return total
 
 
-def test_parents_of_a_single_path_are_successive_draws_without_replacement():
+def test_parents_of_a_single_path_are_drawn_without_replacement():
     space = nb.search_space("s2")  # 2 of 3, 2 of 4, 3 of 5
     parameters, drawn = spread(space, seed=1), generator(0)
     paths = [RELAXATIONS["single-path"](space, parameters, 1.0, drawn).path for _ in range(DRAWS)]
@@ -137,7 +137,7 @@ def test_parents_of_a_single_path_are_successive_draws_without_replacement():
 
 
 @pytest.mark.parametrize("relaxation", ["gumbel-operations", "single-path"])
-def test_backward_is_the_gradient_of_the_soft_weights(relaxation):
+def test_backward_uses_the_gradient_of_the_soft_weights(relaxation):
     space, temperature = nb.search_space("s1"), 0.6
     factors = {key: torch.randn(shape, dtype=torch.float64) for key, shape in space.mixing_shapes().items()}
     gradients = []
@@ -150,8 +150,8 @@ def test_backward_is_the_gradient_of_the_soft_weights(relaxation):
 
 
 @pytest.mark.parametrize("temperature", [0.5, 4.0])
-def test_what_an_operation_gets_that_was_not_sampled(temperature):
-    """Its weights: no gradient at all. Its Λᵢ: -g pₛ pᵢ / τ, by the softmax it shares with the sampled one, s."""
+def test_gradients_of_operations_that_were_not_sampled(temperature):
+    """Its weights get no gradient; its Λᵢ gets -g pₛ pᵢ / τ through the softmax shared with the sampled operation s."""
     net, batch = small("s1").double(), tiny_batch(side=16)
     parameters = spread(net.space, size=0.3)
     noisy = add_gumbel_noise(parameters, generator(2))
@@ -185,7 +185,7 @@ WAITING = (
 
 
 class OnDevice(Tensor):
-    """As if on a GPU: `seen` lists what brought it, or an answer about it or its like, to the host."""
+    """Imitates a GPU tensor: `seen` lists the calls that copied values of it to the host."""
 
     seen: ClassVar[list[str]] = []
 
@@ -205,7 +205,7 @@ def seen() -> list[str]:
     return OnDevice.seen
 
 
-def test_looks_at_the_device_are_seen(seen):
+def test_copies_to_the_host_are_detected(seen):
     x = (torch.ones(3) + torch.ones(3).as_subclass(OnDevice)).softmax(0)
     _ = x.tolist(), x.sum().item(), float(x[0]), int(x[0]), x.to("cpu"), x.detach().cpu().numpy(), bool(x[0] > 0)
     assert seen == ["tolist", "item", "__float__", "__int__", "to", "cpu", "__bool__"]
@@ -224,7 +224,7 @@ def test_looks_at_the_device_are_seen(seen):
     ],
 )
 @pytest.mark.parametrize("space", SPACES)
-def test_what_is_sampled_comes_to_the_host_by_one_copy_and_nothing_else_does(space, relaxation, looks, draws, seen):
+def test_sampling_makes_exactly_one_copy_to_the_host(space, relaxation, looks, draws, seen):
     made = method(relaxation, nb.search_space(space), draws=draws)
     made.parameters = {key: value.detach().as_subclass(OnDevice) for key, value in made.parameters.items()}
     mixing = made.mixing()
@@ -234,7 +234,7 @@ def test_what_is_sampled_comes_to_the_host_by_one_copy_and_nothing_else_does(spa
 
 
 @pytest.mark.parametrize("relaxation", ["softmax", "gumbel", "gumbel-operations"])
-def test_several_draws_are_one_for_each_cell_in_turn(relaxation):
+def test_several_draws_are_assigned_to_the_cells_in_turn(relaxation):
     space, parameters = nb.search_space("s1"), spread(nb.search_space("s1"))
     made = method(relaxation, space, draws=3, temperature_max=0.5, temperature_min=0.5)
     made.parameters, made.generator = parameters, generator(5)
@@ -257,7 +257,7 @@ def test_several_draws_are_one_for_each_cell_in_turn(relaxation):
 
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS)
-def test_evaluation_draws_nothing_unless_it_is_asked_to(relaxation):
+def test_evaluation_draws_nothing_unless_requested(relaxation):
     made = method(relaxation)
     state = made.generator.get_state()
     first, second = made.evaluation_mixing(), made.evaluation_mixing()
@@ -268,7 +268,7 @@ def test_evaluation_draws_nothing_unless_it_is_asked_to(relaxation):
     assert torch.equal(noisy.generator.get_state(), state) == (relaxation == "softmax")
 
 
-def test_the_temperature_divides_what_the_softmax_is_taken_of():
+def test_the_temperature_divides_the_logits():
     made = method("softmax", temperature_max=4.0, temperature_min=0.5)
     with torch.no_grad():
         made.parameters["output_edges"].copy_(torch.tensor([1.0, 2.0, 3.0]))
@@ -297,7 +297,7 @@ def test_the_temperature_divides_what_the_softmax_is_taken_of():
         ({"architecture_grad_clip": float("nan")}, "architecture_grad_clip must be at least 0"),
     ],
 )
-def test_bad_values_end_in_a_sentence(options, message):
+def test_bad_values_are_refused_in_one_sentence(options, message):
     with pytest.raises(nb.InvalidInputError, match=message) as caught:
         GradientHyperparameters(**options).check()
     assert "\n" not in str(caught.value)

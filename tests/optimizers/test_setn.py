@@ -1,4 +1,4 @@
-"""SETN: what its weights train on, what Λ learns, and which architectures are candidates."""
+"""SETN: training of weights and Λ, and candidate architectures."""
 
 from collections import Counter
 from itertools import islice
@@ -22,7 +22,7 @@ S1 = nb.search_space("s1")
 
 
 def method(space=S1, seed: int = 0, spread: float = 1.0, **hyperparameters) -> SETN:
-    """One whose Λ is spread out: as it starts, all candidates are nearly even."""
+    """A method with spread-out Λ; initially Λ is almost uniform."""
     made = SETN(space, SETNHyperparameters(**hyperparameters), generator(seed), torch.device("cpu"))
     with torch.no_grad():
         for value in made.parameters.values():
@@ -34,7 +34,7 @@ def most_probable_of(made: SETN, count: int) -> list[nb.Architecture]:
     return [arch for arch, _ in islice(most_probable(made.space, made.parameters), count)]
 
 
-def test_the_weights_train_on_uniform_draws_whatever_lambda_is():
+def test_weights_train_on_uniform_draws_for_any_lambda():
     made = method(SMALL_SPACE, spread=10.0)
     drawn = [made.mixing() for _ in range(100 * len(SMALL_SPACE))]
     assert all(mixing.weights is None for mixing in drawn)
@@ -42,7 +42,7 @@ def test_the_weights_train_on_uniform_draws_whatever_lambda_is():
     assert stats.chisquare([counts[i] for i in range(len(SMALL_SPACE))]).pvalue > 1e-3
 
 
-def test_they_are_the_draws_of_random_ws():
+def test_draws_equal_those_of_random_ws():
     drawn = []
     for optimizer in ("setn", "random-ws"):
         made = tiny_state(optimizer=optimizer).method
@@ -52,7 +52,7 @@ def test_they_are_the_draws_of_random_ws():
 
 
 def test_lambda_takes_the_first_order_step_of_darts():
-    """Given equal weights: DARTS's pass computes the same mixture of all operations."""
+    """With equal weights, the forward pass of DARTS computes the same mixture of all operations."""
     moved = []
     for optimizer in ("setn", "darts"):
         state = tiny_state(optimizer=optimizer)
@@ -82,7 +82,7 @@ def test_lambda_learns_which_operations_lower_the_validation_loss():
     assert [first.operations[block - 1] for block in first.live_blocks] == [preferred[b - 1] for b in first.live_blocks]
 
 
-def test_the_hundred_most_probable_are_scored_five_on_all_images_and_the_best_is_chosen():
+def test_the_hundred_most_probable_are_scored_and_the_best_of_five_finalists_is_chosen():
     made, judge = method(), Judge(S1)
     before = {key: value.detach().clone() for key, value in made.parameters.items()}
     made.choose(judge)
@@ -98,7 +98,7 @@ def test_the_hundred_most_probable_are_scored_five_on_all_images_and_the_best_is
     assert all(torch.equal(value.detach(), before[key]) for key, value in made.parameters.items())
 
 
-def test_among_equal_errors_the_most_probable_is_chosen():
+def test_ties_are_broken_by_probability():
     made, judge = method(finalists=1, candidates=40), Judge(S1)
     judge.on_few[:] = 0
     made.choose(judge)
@@ -106,14 +106,14 @@ def test_among_equal_errors_the_most_probable_is_chosen():
     assert made.architecture() == most_probable_of(made, 1)[0]
 
 
-def test_a_space_smaller_than_the_number_of_candidates_is_scored_whole():
+def test_a_space_smaller_than_the_number_of_candidates_is_scored_completely():
     made, judge = method(SMALL_SPACE), Judge(SMALL_SPACE)
     made.choose(judge)
     assert set(judge.asked[0][0]) == set(SMALL_SPACE.architectures("no_loose_ends"))
 
 
 @pytest.mark.parametrize("hyperparameters", [{}, {"finalists": 1}, {"candidates": 20, "candidate_batches": 100}])
-def test_the_images_that_it_says_it_scores_are_those_it_asks_for(hyperparameters):
+def test_the_announced_number_of_images_is_scored(hyperparameters):
     made, judge = method(**hyperparameters), Judge(S1)
     made.choose(judge)
     asked = sum(len(architectures) * (HALF if rows is None else len(rows)) for architectures, rows in judge.asked)
@@ -132,7 +132,7 @@ def test_the_state_has_lambda_its_moments_and_the_chosen_architecture():
     assert [made.learns_parameters, made.is_relaxed, made.learns_to_sample] == [True, False, False]
 
 
-def test_a_diverged_lambda_ends_in_a_sentence():
+def test_a_diverged_lambda_is_reported_in_one_sentence():
     made = method()
     with torch.no_grad():
         made.parameters["output_edges"][0] = float("inf")
@@ -140,7 +140,7 @@ def test_a_diverged_lambda_ends_in_a_sentence():
         made.choose(Judge(S1))
 
 
-def test_a_search_records_lambda_and_what_the_shared_weights_chose(tmp_path):
+def test_a_search_records_lambda_and_the_architecture_chosen_by_shared_weights(tmp_path):
     few = {"candidates": 12, "candidate_batches": 1, "finalists": 2}
     run = search(tmp_path / "run", optimizer="setn", epochs=2, **few)
     for epoch, line in enumerate(run.lines):
@@ -159,6 +159,6 @@ def test_a_search_records_lambda_and_what_the_shared_weights_chose(tmp_path):
         ({"architecture_learning_rate": -1.0}, "architecture_learning_rate must be at least 0"),
     ],
 )
-def test_bad_values_end_in_a_sentence(options, message):
+def test_bad_values_are_refused_in_one_sentence(options, message):
     with pytest.raises(nb.InvalidInputError, match=message):
         SETNHyperparameters(**options).check()

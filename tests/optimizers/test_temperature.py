@@ -1,4 +1,4 @@
-"""The temperature of a relaxation over a search: corrected, and as GDAS's published code lets it fall."""
+"""Temperature schedule of a relaxation: corrected, and as in GDAS's published code."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def temperatures(epochs: int, **options) -> list[float]:
 
 
 @pytest.mark.parametrize("epochs", [2, 15, 50])
-def test_the_temperature_falls_linearly_and_is_the_lowest_in_the_last_epoch(epochs):
+def test_the_temperature_falls_linearly_to_its_minimum_in_the_last_epoch(epochs):
     seen = temperatures(epochs)
     assert seen[0] == seen[1] == 10
     assert seen[-1] == pytest.approx(0.1, abs=1e-12)
@@ -34,13 +34,13 @@ def published() -> dict:
 
 
 @pytest.mark.parametrize("epochs", [1, 4, 100])
-def test_the_published_temperature_would_be_lowest_after_the_end(epochs):
+def test_the_published_temperature_reaches_its_minimum_after_the_last_epoch(epochs):
     seen = temperatures(epochs, **published())
     assert seen[1:] == pytest.approx([10 - 9 * (e - 1) / epochs for e in range(1, epochs + 1)])
 
 
 @pytest.mark.parametrize("epochs", [2, 50])
-def test_snas_sharpens_from_one_to_its_lowest_in_the_last_epoch(epochs):
+def test_the_temperature_of_snas_falls_from_one_to_its_minimum_in_the_last_epoch(epochs):
     made = SNAS(SMALL_SPACE, SNAS.Hyperparameters(), generator(0), torch.device("cpu"))
     for epoch, wanted in ((1, 1.0), (epochs, 0.03)):
         made.begin_epoch(epoch, epochs, generator(epoch))

@@ -1,4 +1,4 @@
-"""The gradient of Λ, first and second order, against an exactly unrolled step of the weights."""
+"""First- and second-order gradients of Λ, compared with an exactly unrolled weight step."""
 
 import copy
 
@@ -20,7 +20,7 @@ RATE, MOMENTUM, DECAY = 0.3, 0.9, 0.05
 
 
 class Unrolled:
-    """A tiny supernet in float64 between two steps, and what an optimizer may use of it."""
+    """A tiny supernet in float64 between two steps, with the interface for optimizers."""
 
     def __init__(self, momentum: float = MOMENTUM) -> None:
         self.net = small(SMALL_SPACE, channels=2, cells=1).double().train()
@@ -43,7 +43,7 @@ class Unrolled:
         return SearchStep(self.loss, self.loss_at, weights, tiny_batch(seed=1), tiny_batch(seed=2), self.sgd)
 
     def exact(self, step: SearchStep, mixing: Mixing) -> list[Tensor]:
-        """∂/∂mixing of the validation loss after one step of SGD, PyTorch's formula written out, by autograd alone."""
+        """∂/∂mixing of the validation loss after one SGD step (PyTorch's formula written out), by autograd."""
         weights = {name: weight.detach().requires_grad_() for name, weight in step.weights.items()}
         loss = self.loss_at(weights, mixing, step.weight_batch)
         gradients = torch.autograd.grad(loss, list(weights.values()), create_graph=True, allow_unused=True)
@@ -75,7 +75,7 @@ def size(parts: list[Tensor]) -> float:
 
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS)
-def test_first_order_is_the_gradient_of_the_validation_loss(relaxation):
+def test_first_order_equals_the_gradient_of_the_validation_loss(relaxation):
     unrolled, (mixing, tensors) = Unrolled(), leaves(relaxation)
     step = unrolled.step()
     ours = updates.first_order(step, mixing, tensors)
@@ -86,14 +86,14 @@ def test_first_order_is_the_gradient_of_the_validation_loss(relaxation):
 
 @pytest.mark.parametrize("momentum", [0.0, MOMENTUM])
 @pytest.mark.parametrize("relaxation", RELAXATIONS)
-def test_second_order_is_the_gradient_through_one_exact_step(relaxation, momentum, monkeypatch):
+def test_second_order_equals_the_gradient_through_one_exact_step(relaxation, momentum, monkeypatch):
     unrolled, (mixing, tensors) = Unrolled(momentum), leaves(relaxation)
     step = unrolled.step()
     right = unrolled.exact(step, mixing)
     of_first_order = distance(updates.first_order(step, mixing, tensors), right)
     assert of_first_order > 0.1 * size(right)
     published = distance(updates.second_order(step, mixing, tensors), right)
-    assert published < 0.6 * of_first_order  # the rest is kinks of ReLU between the two passes
+    assert published < 0.6 * of_first_order  # the remaining difference comes from ReLU kinks between the two passes
     errors = []
     for length in (1e-5, 1e-6):
         monkeypatch.setattr(updates, "FINITE_DIFFERENCE", length)
@@ -102,7 +102,7 @@ def test_second_order_is_the_gradient_through_one_exact_step(relaxation, momentu
     assert errors[0] < published
 
 
-def test_the_step_is_the_one_that_the_weights_would_take():
+def test_the_unrolled_step_equals_the_step_of_the_weights():
     unrolled, (mixing, _) = Unrolled(), leaves("single-path")
     step = unrolled.step()
     weights = {name: weight.detach().clone() for name, weight in step.weights.items()}
@@ -118,7 +118,7 @@ def test_the_step_is_the_one_that_the_weights_would_take():
 
 
 @pytest.mark.parametrize("update", updates.UPDATES)
-def test_nothing_of_the_search_moves_and_no_model_is_copied(update, monkeypatch):
+def test_the_search_state_is_unchanged_and_no_model_is_copied(update, monkeypatch):
     state = tiny_state(optimizer="darts-second-order")
     before_step = state.images_of(torch.from_numpy(state.split.weights[:20]), state.augmentation(1), None)
     weight_step(state, before_step)  # so that there is momentum, and gradients that must not be used
@@ -135,7 +135,7 @@ def test_nothing_of_the_search_moves_and_no_model_is_copied(update, monkeypatch)
     running = {name: buffer.clone() for name, buffer in state.net.named_buffers()}
     updates.UPDATES[update](state.step(*batches), mixing.with_tensors(iter(tensors)), tensors)
     kept = [*state.net.named_parameters()]
-    if update == "second-order":  # the first-order pass is a plain one of the supernet, which moves them
+    if update == "second-order":  # the first-order pass is a normal forward pass, which updates them
         assert all(torch.equal(buffer, running[name]) for name, buffer in state.net.named_buffers())
     assert all(torch.equal(weight, frozen[0][name]) for name, weight in kept)
     now = state.weight_optimizer.state_dict()
@@ -150,7 +150,7 @@ def halves(state):
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_the_loss_at_given_weights_is_the_loss_in_float32_whatever_the_precision(precision):
+def test_the_loss_at_given_weights_is_float32_in_every_precision(precision):
     state, exact = tiny_state(precision=precision), tiny_state(precision="float32")
     batch = state.images_of(torch.from_numpy(state.split.weights[:20]), state.augmentation(1), None)
     weights = {name: weight.detach().clone() for name, weight in state.net.named_parameters()}
@@ -168,7 +168,7 @@ def test_the_loss_at_given_weights_is_the_loss_in_float32_whatever_the_precision
     assert not torch.equal(state.loss_at(changed, mixing, batch), found)
 
 
-def test_a_pass_at_other_weights_leaves_the_buffers_of_somebody_elses_layers_alone():
+def test_a_pass_at_other_weights_does_not_change_buffers_of_third_party_layers():
     state = tiny_state()
     state.net.stem.bn = nn.BatchNorm2d(2)
     assert set(other_buffers(state.net)) == {f"stem.bn.{name}" for name, _ in state.net.stem.bn.named_buffers()}
@@ -181,8 +181,8 @@ def test_a_pass_at_other_weights_leaves_the_buffers_of_somebody_elses_layers_alo
     assert not torch.equal(state.net.stem.bn.running_mean, running["stem.bn.running_mean"])
 
 
-def test_bfloat16_leaves_the_second_order_gradient_alone():
-    """The weights between whose losses it takes differences lie closer together than bfloat16 resolves."""
+def test_bfloat16_does_not_affect_the_second_order_gradient():
+    """The finite differences use weights that are closer together than the resolution of bfloat16."""
     gradients = []
     for precision in ("float32", "bfloat16"):
         state = tiny_state(precision=precision)
@@ -195,7 +195,7 @@ def test_bfloat16_leaves_the_second_order_gradient_alone():
 
 @pytest.mark.parametrize("relaxation", RELAXATIONS)
 @pytest.mark.parametrize("update", updates.UPDATES)
-def test_lambda_gets_what_the_chain_rule_gives(relaxation, update, monkeypatch):
+def test_the_gradient_of_lambda_follows_the_chain_rule(relaxation, update, monkeypatch):
     unrolled = Unrolled()
     settings = GradientHyperparameters(relaxation=relaxation, update=update, temperature_min=0.5, temperature_max=0.5)
     made = GradientOptimizer(SMALL_SPACE, settings, generator(0), torch.device("cpu"))
@@ -219,7 +219,7 @@ def test_lambda_gets_what_the_chain_rule_gives(relaxation, update, monkeypatch):
 
 
 @pytest.mark.parametrize(("clip", "norm"), [(0.0, 50.0), (5.0, 5.0), (100.0, 50.0)])
-def test_lambdas_gradient_is_clipped_as_a_whole_and_moves_it_by_adam(clip, norm):
+def test_the_gradient_of_lambda_is_clipped_globally_and_applied_by_adam(clip, norm):
     made = GradientOptimizer(
         SMALL_SPACE, GradientHyperparameters(architecture_grad_clip=clip), generator(0), torch.device("cpu")
     )

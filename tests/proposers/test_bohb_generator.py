@@ -1,4 +1,4 @@
-"""The generator, compared with hpbandster's and with statsmodels, and where those fail."""
+"""The generator compared with hpbandster and statsmodels, and cases in which these fail."""
 
 import warnings
 
@@ -28,7 +28,7 @@ from nasbench1shot1.proposers.random_generator import RandomGenerator
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_proposals_for_continuous_hyperparameters_are_hpbandsters(seed, monkeypatch):
+def test_proposals_for_continuous_hyperparameters_agree_with_hpbandster(seed, monkeypatch):
     space, loss = continuous_space(), np.random.default_rng(seed)
     ours = BohbGenerator(space, 0)
     with warnings.catch_warnings():
@@ -57,7 +57,7 @@ def test_proposals_for_continuous_hyperparameters_are_hpbandsters(seed, monkeypa
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=20)
-def test_densities_are_statsmodels_where_it_sees_all_categories(seed):
+def test_densities_agree_with_statsmodels_if_all_categories_were_seen(seed):
     rng = np.random.default_rng(seed)
     data = np.column_stack([rng.random((30, 2)), rng.permutation(np.arange(30) % 3)])
     ours = Density.fit(data, np.array([0, 0, 3]), 1e-3)
@@ -68,7 +68,7 @@ def test_densities_are_statsmodels_where_it_sees_all_categories(seed):
     np.testing.assert_allclose(np.exp(ours.log_pdf(points)), theirs.pdf(points))
 
 
-def test_the_probabilities_of_categories_add_up_to_one_even_if_few_were_seen():
+def test_the_probabilities_of_categories_sum_to_one_even_if_few_were_seen():
     for seen in ([0] * 9, [0, 3] * 9, [0, 7] * 3 + [1]):
         density = Density.fit(np.array(seen, float)[:, None], np.array([8]), 1e-3)
         assert np.exp(density.log_pdf(np.arange(8.0)[:, None])).sum() == pytest.approx(1)
@@ -77,7 +77,7 @@ def test_the_probabilities_of_categories_add_up_to_one_even_if_few_were_seen():
 @pytest.mark.parametrize("first_is_conditional", [False, True])
 @given(st.data())
 @settings(max_examples=15)
-def test_proposals_are_legal_and_no_acquisition_is_nan(first_is_conditional, data):
+def test_proposals_are_valid_and_acquisitions_are_never_nan(first_is_conditional, data):
     space = mixed_space(first_is_conditional)
     generator = BohbGenerator(space, data.draw(st.integers(0, 99)), num_samples=8)
     generator.random_fraction = 0
@@ -87,7 +87,7 @@ def test_proposals_are_legal_and_no_acquisition_is_nan(first_is_conditional, dat
         generator.new_result(job(configuration, data.draw(losses)))
     for number in range(2):
         proposed, info = generator.get_config(1, (1, 0, number))
-        Configuration(space, values=proposed)  # raises if it is not legal
+        Configuration(space, values=proposed)  # raises if it is not valid
         assert info == {"model_based_pick": True}
         assert (proposed["fixed"], proposed["only"]) == (7, "one")
         assert {type(value) for value in proposed.values()} <= {int, float, str, bool}
@@ -97,7 +97,7 @@ def test_proposals_are_legal_and_no_acquisition_is_nan(first_is_conditional, dat
     assert np.isfinite(log_acquisition(models["good"], models["bad"], points)).all()
 
 
-def test_all_categories_are_proposed_although_only_one_was_good():
+def test_all_categories_are_proposed_even_if_only_one_was_good():
     space = mixed_space()
     generator = BohbGenerator(space, 3, num_samples=8)
     for configuration in space.sample_configuration(60):
@@ -120,7 +120,7 @@ def test_model_based_proposals_find_the_good_region():
     assert np.median(np.abs(np.array(found) - 0.7)) < 0.1
 
 
-def test_seeds_reproduce_proposals_and_leave_global_generators_alone():
+def test_seeds_reproduce_proposals_without_global_generators():
     space = continuous_space()
     configurations = space.sample_configuration(20)
     before = np.random.get_state()[1].copy()  # noqa: NPY002, which hpbandster draws from
@@ -138,13 +138,13 @@ def test_seeds_reproduce_proposals_and_leave_global_generators_alone():
 
 
 @pytest.mark.parametrize("kind", [BohbGenerator, RandomGenerator])
-def test_seed_and_identity_alone_determine_a_random_configuration(kind):
+def test_only_seed_and_identity_determine_a_random_configuration(kind):
     space = mixed_space()
     assert kind(space, 5).get_config(1, (0, 0, 1)) == kind(space, 5).get_config(4, (0, 0, 1))
     assert kind(space, 5).get_config(1, (0, 0, 1)) != kind(space, 6).get_config(1, (0, 0, 1))
 
 
-def test_forbidden_candidates_are_passed_over():
+def test_forbidden_candidates_are_skipped():
     space = mixed_space()
     space.add(ForbiddenEqualsClause(space["kind"], "c"))
     generator = BohbGenerator(space, 0, num_samples=8)
@@ -156,7 +156,7 @@ def test_forbidden_candidates_are_passed_over():
     assert all(configuration["kind"] != "c" for configuration, _ in proposed)
 
 
-def test_a_space_without_choice_has_one_configuration():
+def test_a_constant_space_has_one_configuration():
     space = ConfigurationSpace(seed=0)
     space.add(Constant("fixed", 7))
     generator = BohbGenerator(space, 0)
@@ -173,7 +173,7 @@ def test_an_ordinal_hyperparameter_is_refused():
         BohbGenerator(space, 0)
 
 
-def test_observations_on_a_smaller_budget_are_kept_once_a_larger_one_has_a_model():
+def test_observations_on_a_smaller_budget_are_kept_after_a_larger_budget_has_a_model():
     space = continuous_space()
     generator = BohbGenerator(space, 0)
     for budget in (4, 1):

@@ -1,4 +1,4 @@
-"""Hyperband's plan, compared with hpbandster's own."""
+"""Hyperband's plan compared with hpbandster."""
 
 import warnings
 
@@ -17,7 +17,7 @@ from nasbench1shot1.proposers.brackets import Brackets
 
 
 def hpbandsters(kind, minimum, maximum, eta, iteration):
-    """The plan of one of hpbandster's masters, made without starting its threads."""
+    """The plan of an hpbandster master, computed without starting its threads."""
     master = kind.__new__(kind)
     master.eta, master.max_budget = eta, maximum
     master.max_SH_iter = -int(np.log(minimum / maximum) / np.log(eta)) + 1
@@ -29,7 +29,7 @@ def hpbandsters(kind, minimum, maximum, eta, iteration):
     return list(zip(np.round(made.budgets).astype(int), made.num_configs, strict=True))
 
 
-def test_the_papers_study_has_280_trials():
+def test_the_study_of_the_paper_has_280_trials():
     brackets = Brackets(25, 100, 2, 64)
     assert brackets.budgets == (25, 50, 100)
     assert [brackets.plan(i) for i in range(3)] == [((25, 4), (50, 2), (100, 1)), ((50, 2), (100, 1)), ((100, 3),)]
@@ -38,15 +38,15 @@ def test_the_papers_study_has_280_trials():
 
 
 @given(st.integers(1, 60), st.integers(0, 4), st.integers(2, 4), st.integers(0, 9))
-def test_plans_are_hpbandsters(minimum, powers, eta, iteration):
-    maximum = minimum * eta**powers + 1  # exact powers are where its logarithm can lose a budget
+def test_plans_agree_with_hpbandster(minimum, powers, eta, iteration):
+    maximum = minimum * eta**powers + 1  # for exact powers, its logarithm can lose a budget
     brackets = Brackets(minimum, maximum, eta, 10)
     assert list(brackets.plan(iteration)) == hpbandsters(BOHB, minimum, maximum, eta, iteration)
     at_maximum = Brackets(minimum, maximum, eta, 10, only_maximum=True)
     assert list(at_maximum.plan(iteration)) == hpbandsters(RandomSearch, minimum, maximum, eta, iteration)
 
 
-def test_no_budget_is_lost_where_hpbandster_loses_one():
+def test_no_budget_is_lost_by_rounding_as_in_hpbandster():
     assert Brackets(1, 243, 3, 1).budgets == (1, 3, 9, 27, 81, 243)
     assert len(hpbandsters(BOHB, 1, 243, 3, 0)) == 5
 

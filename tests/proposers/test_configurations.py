@@ -8,12 +8,12 @@ from nasbench1shot1.proposers.configurations import parse_id, to_python_scalars
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, np.float32("nan"), [1], np.zeros(2)])
-def test_what_json_cannot_hold_is_refused_by_name(value):
+def test_values_that_json_cannot_represent_are_refused_by_name(value):
     with pytest.raises(InvalidInputError, match="'rate' is"):
         to_python_scalars({"rate": value})
 
 
 @pytest.mark.parametrize("text", ["", "1-2", "1-2-3-4", "a-b-c"])
-def test_an_impossible_identity_is_no_identity(text):
+def test_an_invalid_identity_is_refused(text):
     with pytest.raises(ValueError):
         parse_id(text)

@@ -1,4 +1,4 @@
-"""hpbandster's densities of categories, compared with statsmodels', and how a candidate is chosen from them."""
+"""hpbandster's densities of categories compared with statsmodels, and the choice of a candidate."""
 
 import warnings
 from math import inf, nan
@@ -17,7 +17,7 @@ with warnings.catch_warnings():
 
 
 @pytest.mark.parametrize("seen", [5, 3, 1])
-def test_densities_are_statsmodels_also_with_missing_categories(seen):
+def test_densities_agree_with_statsmodels_even_with_missing_categories(seen):
     rng = np.random.default_rng(seen)
     data = np.column_stack([rng.permutation(np.arange(12.0) % seen), 4 * rng.permutation(np.arange(12.0) % 2)])
     ours = HpbandsterDensity.fit(data, np.array([5, 5]), 0.3)
@@ -45,21 +45,21 @@ def test_a_bandwidth_above_1_can_make_the_density_negative():
     ("good", "bad", "expected"),
     [
         ([1.0, 2.0, 4.0], [1.0, 1.0, 1.0], 2),
-        ([1.0, 2.0, 2.0], [1.0, 1.0, 1.0], 1),  # the first of equal ones
+        ([1.0, 2.0, 2.0], [1.0, 1.0, 1.0], 1),  # the first of equal candidates
         ([-1.0, 1.0], [1.0, 2.0], 1),  # a negative good density counts as 1e-32
         ([1.0, 2.0], [1.0, -5.0], 1),
-        ([1.0, 1.0, 9.0], [1.0, inf, 1.0], 1),  # an infinite ratio is taken at once
+        ([1.0, 1.0, 9.0], [1.0, inf, 1.0], 1),  # a candidate with infinite ratio is accepted at once
         ([1.0, 1.0], [2.0, nan], 1),
         ([1.0, inf], [1.0, 1.0], 1),
         ([nan, nan], [1.0, 1.0], None),
         ([inf, nan], [inf, inf], None),
     ],
 )
-def test_the_candidate_is_hpbandsters(good, bad, expected):
+def test_the_chosen_candidate_agrees_with_hpbandster(good, bad, expected):
     assert choose_candidate(good, bad) == expected
 
 
-def test_proposals_are_distributed_like_hpbandsters():
+def test_proposals_have_the_distribution_of_hpbandster():
     space = nb.search_space("nb201").configuration_space()
     names, losses = list(space), np.random.default_rng(1).random(40)
     ours = HpbandsterGenerator(space, 0, num_samples=4)

@@ -1,4 +1,4 @@
-"""Trainings of sampled architectures, each alone: what is trained, with which random numbers, and how it is resumed."""
+"""Separate trainings of sampled architectures: trained weights, random numbers and resuming."""
 
 import shutil
 from pathlib import Path
@@ -31,7 +31,7 @@ def state_of(**options) -> ProxyState:
     return begin(proxy_config({**TINY, **SIZE, **options}))
 
 
-def test_the_sample_is_of_distinct_architectures_and_a_larger_one_begins_with_it():
+def test_samples_are_distinct_and_larger_samples_extend_smaller_ones():
     small, large = state_of(seed=3).architectures, state_of(seed=3, architectures=50).architectures
     assert large[:5] == small
     assert len(set(large)) == 50
@@ -40,7 +40,7 @@ def test_the_sample_is_of_distinct_architectures_and_a_larger_one_begins_with_it
 
 
 def test_the_sample_is_uniform_over_all_architectures_with_loose_ends():
-    """The mean of 2,000 uniform numbers between 0 and 1 has the standard deviation 0.29 / √2000."""
+    """The mean of 2,000 uniform numbers in [0, 1] has standard deviation 0.29 / √2000."""
     state = state_of(space="s1", architectures=2000)
     indices = [state.space.index(arch) / len(state.space) for arch in state.architectures]
     assert abs(np.mean(indices) - 0.5) < 5 * 0.29 / 2000**0.5
@@ -57,8 +57,8 @@ def test_every_line_belongs_to_its_architecture(unbroken):
     assert unbroken.summary["best_validation_error"] == unbroken.validation_errors[:, -1].min()
 
 
-def test_an_epoch_is_that_of_a_plain_loop_over_the_same_batches():
-    """SGD with momentum and weight decay, gradient clipping, the cosine and the error, written out once more."""
+def test_an_epoch_equals_a_plain_loop_over_the_same_batches():
+    """SGD with momentum and weight decay, gradient clipping, cosine schedule and error, implemented independently."""
     state, number = state_of(weight_decay=0.01, grad_clip=0.5), 2
     net, arch, config = state.network(number), state.architectures[2], state.config
     velocities, errors, losses = {}, [], []
@@ -89,11 +89,12 @@ def test_an_epoch_is_that_of_a_plain_loop_over_the_same_batches():
     assert config.momentum == 0.9
     epochs = list(loop.train_one(state, number))
     assert [epoch.train_loss for epoch in epochs] == pytest.approx(losses, rel=1e-4)
-    assert [epoch.validation_error for epoch in epochs] == pytest.approx(errors, abs=1.5 / 40)  # an image may tie
+    # logits of an image may tie
+    assert [epoch.validation_error for epoch in epochs] == pytest.approx(errors, abs=1.5 / 40)
     assert losses[1] != losses[0]
 
 
-def test_the_schedule_is_a_searchs():
+def test_the_schedule_equals_the_schedule_of_a_search():
     rates = [cosine(epoch, 50, 0.025, 0.001) for epoch in range(1, 51)]
     assert rates[0] == 0.025
     assert rates == sorted(rates, reverse=True)
@@ -101,8 +102,8 @@ def test_the_schedule_is_a_searchs():
     assert cosine(51, 50, 0.025, 0.001) == pytest.approx(0.001)
 
 
-def test_validation_uses_the_networks_own_running_statistics():
-    """With a learning rate of 0, training moves these statistics and nothing else."""
+def test_validation_uses_the_running_statistics_of_the_network():
+    """With a learning rate of 0, training changes only these statistics."""
     logits = []
     for momentum in (0.0, 1.0):
         state = state_of(batch_norm_momentum=momentum)
@@ -129,7 +130,7 @@ def test_only_the_parts_of_the_architecture_are_trained():
     assert not [name for name in changed for node in dead if name.startswith(f"cells.0.blocks.{node - 1}.")]
 
 
-def test_an_architectures_training_depends_on_its_number_and_the_seed_alone(unbroken):
+def test_the_training_of_an_architecture_depends_only_on_its_index_and_the_seed(unbroken):
     epochs = list(loop.train_one(state_of(architectures=7), 3))
     assert [epoch.validation_error for epoch in epochs] == unbroken.lines[3]["validation_errors"]
     assert [epoch.train_loss for epoch in epochs] == unbroken.lines[3]["train_losses"]
@@ -137,7 +138,7 @@ def test_an_architectures_training_depends_on_its_number_and_the_seed_alone(unbr
     assert [epoch.train_loss for epoch in other] != unbroken.lines[3]["train_losses"]
 
 
-# A real process that kills itself with SIGKILL at a chosen moment: no handler, no clean-up.
+# A real process that sends itself SIGKILL at a chosen point: no handler, no clean-up.
 DRIVER = """
 import os, signal, sys
 from killed_run import assert_killed
@@ -179,7 +180,7 @@ train_proxies(out=out, console=Console(quiet=True), **options)
 @pytest.mark.parametrize(
     ("moment", "kept"), [("first training", 0), ("training", 2), ("half a line", 2), ("line", 2), ("summary", 5)]
 )
-def test_killed_and_resumed_gives_the_same_bits(unbroken, tmp_path, moment, kept):
+def test_a_killed_and_resumed_training_gives_identical_results(unbroken, tmp_path, moment, kept):
     assert_killed(DRIVER, tmp_path / "run", moment, str(tmp_path / "run"), repr({**TINY, **SIZE}))
     seconds = [line["seconds"] for line in ProxyTrainings.open(tmp_path / "run").lines[:kept]]
     resumed = resume(tmp_path / "run")
@@ -189,13 +190,13 @@ def test_killed_and_resumed_gives_the_same_bits(unbroken, tmp_path, moment, kept
     assert resumed.is_finished
 
 
-def test_a_finished_folder_is_only_summarised_again(unbroken, tmp_path, monkeypatch):
+def test_resuming_a_finished_folder_only_rewrites_the_summary(unbroken, tmp_path, monkeypatch):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     monkeypatch.setattr(loop, "train_one", None)
     assert resume(folder).lines == unbroken.lines
 
 
-def test_an_interruption_says_how_to_continue(tmp_path, monkeypatch):
+def test_an_interruption_explains_how_to_continue(tmp_path, monkeypatch):
     real = loop.validation_error
 
     def interrupted(state, number, net):
@@ -263,13 +264,13 @@ def test_resuming_with_other_options_is_refused(unbroken, tmp_path):
         ({"learning_rate": 1e30, "grad_clip": 1e30}, "diverged .* of architecture 0: train with a lower"),
     ],
 )
-def test_bad_input_is_refused_and_leaves_nothing(tmp_path, options, sentence):
+def test_bad_input_is_refused_and_writes_nothing(tmp_path, options, sentence):
     with pytest.raises(nb.UserError, match=sentence):
         train(tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
 
 
 def test_the_estimate_grows_with_the_work():
-    """A thousand times the epochs takes longer, however busy the machine is while steps are timed."""
+    """A thousand times as many epochs take longer, however busy the machine is during timing."""
     short, long = (seconds_per_architecture(proxy_config({**TINY, **SIZE, "epochs": n})) for n in (1, 1000))
     assert 0 < short < long

@@ -1,4 +1,4 @@
-"""The record of a loop of one's own: what is written, read, compared, resumed and refused."""
+"""Records of a user's own loop: writing, reading, comparing, resuming and refusals."""
 
 import json
 import signal
@@ -37,7 +37,7 @@ def recorded(folder: Path, epochs: int = 3, **options: object) -> SearchRecord:
     return run
 
 
-def test_a_record_holds_what_the_loop_gave_and_what_the_table_says(tmp_path):
+def test_a_record_contains_values_of_the_loop_and_of_the_table(tmp_path):
     run, table = recorded(tmp_path / "own", notes={"learning_rate": 0.1}), nb.load_table()
     archs = [S1.discretise(parameters(epoch)) for epoch in range(3)]
     assert run.architectures == archs
@@ -73,7 +73,7 @@ def test_a_record_of_architectures_marks_them_with_ones(tmp_path):
         assert np.array_equal(run.architecture_parameters[key][0], values)
 
 
-def test_report_and_compare_take_a_record(tmp_path):
+def test_report_and_compare_accept_a_record(tmp_path):
     own = recorded(tmp_path / "own")
     assert nb.draw_regret(own).get_lines()[0].get_ydata() == pytest.approx(100 * own.metrics["test_regret"].to_numpy())
     make.search(tmp_path / "darts", (2, 1, 0))
@@ -90,7 +90,7 @@ def test_report_and_compare_take_a_record(tmp_path):
     assert resumed.returncode == 2 and "continue it with nb.Recorder.resume" in resumed.stderr
 
 
-def test_a_table_with_several_data_sets_gives_all_of_them(tmp_path):
+def test_values_of_all_data_sets_are_recorded(tmp_path):
     space = nb.search_space("nb201")
     with nb.Recorder(tmp_path / "own", "nb201", dataset="cifar100") as recorder:
         line = recorder.record(space.sample(np.random.default_rng(0)))
@@ -98,7 +98,7 @@ def test_a_table_with_several_data_sets_gives_all_of_them(tmp_path):
     assert nb.load_run(tmp_path / "own").config["dataset"] == "cifar100"
 
 
-def test_after_an_error_the_record_goes_on_where_it_ended(tmp_path):
+def test_after_an_error_recording_continues_where_it_stopped(tmp_path):
     def interrupted():
         with nb.Recorder(tmp_path / "own", "s1") as recorder:
             recorder.record(parameters(0), seconds=1)
@@ -107,7 +107,7 @@ def test_after_an_error_the_record_goes_on_where_it_ended(tmp_path):
 
     with pytest.raises(KeyboardInterrupt) as stop:
         interrupted()
-    assert type(stop.value) is KeyboardInterrupt  # no command can resume somebody else's loop
+    assert type(stop.value) is KeyboardInterrupt  # no command can resume a user's own loop
     with pytest.raises(nb.UserError, match=r"is not finished: continue with nb\.Recorder\.resume"):
         _ = nb.load_run(tmp_path / "own").summary
     with nb.Recorder.resume(tmp_path / "own", after_epoch=0) as recorder:
@@ -136,7 +136,7 @@ recorder.record(space.sample(rng))
 """
 
 
-def test_a_process_killed_between_line_and_parameters_loses_that_epoch_only(tmp_path):
+def test_a_process_killed_between_line_and_parameters_loses_only_that_epoch(tmp_path):
     killed = warm_process.python(KILLED, str(tmp_path / "own"))
     assert killed.returncode == -signal.SIGKILL
     with nb.Recorder.resume(tmp_path / "own") as recorder:
@@ -201,7 +201,7 @@ def test_a_folder_is_not_overwritten_and_an_unknown_epoch_not_resumed(tmp_path):
     assert nb.load_run(own).is_finished
 
 
-def test_a_finished_record_that_is_resumed_without_a_new_epoch_can_be_resumed_again(tmp_path):
+def test_a_record_resumed_without_a_new_epoch_can_be_resumed_again(tmp_path):
     own = recorded(tmp_path / "own", epochs=4).folder
     nb.Recorder.resume(own, after_epoch=1).close()
     assert not nb.load_run(own).is_finished
@@ -210,7 +210,7 @@ def test_a_finished_record_that_is_resumed_without_a_new_epoch_can_be_resumed_ag
     assert len(nb.load_run(own).lines) == 2
 
 
-def test_names_of_earlier_fields_within_the_numbers_do_not_change(tmp_path):
+def test_user_numbers_named_like_earlier_fields_are_kept(tmp_path):
     with nb.Recorder(tmp_path / "own", "s1", notes={"valid_errors": 1}) as recorder:
         line = recorder.record(parameters(0), myvalid_regret=0.5)
         line["numbers"]["myvalid_regret"] = 2.0  # the caller's own
@@ -227,7 +227,7 @@ def test_numbers_named_like_columns_of_other_data_sets_are_refused(tmp_path):
         recorder.record(arch)
 
 
-def test_a_recorder_without_an_epoch_leaves_neither_folder_nor_lock(tmp_path):
+def test_a_recorder_without_epochs_leaves_neither_folder_nor_lock(tmp_path):
     with pytest.raises(nb.InvalidInputError, match="has no epoch"), nb.Recorder(tmp_path / "own", "s1"):
         pass
     assert not (tmp_path / "own").exists()
@@ -235,7 +235,7 @@ def test_a_recorder_without_an_epoch_leaves_neither_folder_nor_lock(tmp_path):
         recorder.record(parameters(0))
 
 
-def test_a_record_is_only_resumed_with_its_own_table_and_space(tmp_path):
+def test_a_record_is_resumed_only_with_its_table_and_space(tmp_path):
     own = recorded(tmp_path / "own").folder
     config = json.loads((own / "config.json").read_text())
     (own / "config.json").write_text(json.dumps({**config, "table_id": "another-v1-0000000"}))
@@ -243,7 +243,7 @@ def test_a_record_is_only_resumed_with_its_own_table_and_space(tmp_path):
         nb.Recorder.resume(own)
 
 
-def test_damaged_numbers_are_called_damaged(tmp_path):
+def test_damaged_numbers_are_reported_as_damaged(tmp_path):
     own = recorded(tmp_path / "own").folder
     lines = (own / "metrics.jsonl").read_text().replace('"entropy": 0.5', '"entropy": "x"')
     (own / "metrics.jsonl").write_text(lines)
@@ -251,7 +251,7 @@ def test_damaged_numbers_are_called_damaged(tmp_path):
         _ = nb.load_run(own).lines
 
 
-def test_resuming_does_not_import_a_module_that_the_record_names(tmp_path):
+def test_resuming_does_not_import_modules_named_in_the_record(tmp_path):
     own = recorded(tmp_path / "own").folder
     config = json.loads((own / "config.json").read_text())
     config["options"]["space"] = "unimported_module:SPACE"

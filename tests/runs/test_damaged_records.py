@@ -1,4 +1,4 @@
-"""Records that were damaged after they were written: every reader says so in one sentence, and nothing is invented."""
+"""Records damaged after writing: every reader reports this in one sentence and invents nothing."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def without_last_line(text: str) -> str:
 
 
 def changed(**fields):
-    """Another value of some fields in the last line."""
+    """Change the values of some fields in the last line."""
 
     def change(text: str) -> str:
         *lines, last = text.splitlines()
@@ -53,9 +53,9 @@ LINES = {
     "empty architecture": changed(architecture=""),
     "another architecture": changed(architecture="s1:0|0,1|0,1|1,2|0,2:conv1x1,conv1x1,conv1x1,conv1x1"),
     "a changed digit": changed(test_regret=0.0123456789),
-    "a truth value for a number": changed(test_regret=True),
-    "a number that no float holds": changed(search_seconds=10**400),
-    "a field too many": changed(more=1),
+    "a boolean instead of a number": changed(test_regret=True),
+    "a number too large for a float": changed(search_seconds=10**400),
+    "an extra field": changed(more=1),
     "deeply nested": lambda text: text + "[" * 100_000 + "\n",
     "not JSON": lambda text: text + "epoch 5\n",
 }
@@ -92,7 +92,7 @@ def test_a_damaged_summary_is_refused(folder, searched):
         _ = nb.load_run(folder).metrics
 
 
-def test_a_run_that_has_just_begun_has_no_lines_and_no_fault(folder):
+def test_a_newly_started_run_without_lines_is_valid(folder):
     (folder / "summary.json").unlink()
     (folder / "metrics.jsonl").unlink()
     run = nb.load_run(folder)
@@ -110,7 +110,7 @@ def saved(path: Path, change) -> None:
 LAMBDA = {
     "changed digits": lambda values: values + np.float32(1e-3),
     "NaN": lambda values: np.full_like(values, np.nan),
-    "an epoch too few": lambda values: values[:-1],
+    "a missing epoch": lambda values: values[:-1],
     "text": lambda values: np.full(values.shape, "x"),
     "no axis": lambda values: np.float32(0),
 }
@@ -138,13 +138,13 @@ def test_a_changed_digit_before_the_checkpoint_of_a_stopped_run_is_refused(folde
 
 CONFIG = {
     "an option is missing": lambda content: content["options"].pop("seed"),
-    "an own option is missing": lambda content: content["optimizer_options"].pop("relaxation"),
+    "a method option is missing": lambda content: content["optimizer_options"].pop("relaxation"),
     "an option has another type": lambda content: content["options"].update(epochs="4"),
     "an option is out of range": lambda content: content["options"].update(channels=0),
     "a section is a list": lambda content: content.update(options=[]),
     "the kind is a number": lambda content: content.update(kind=3),
-    "an option that no float holds": lambda content: content["options"].update(learning_rate=10**400),
-    "an option that no file holds": lambda content: content["options"].update(images="\ud800"),
+    "an option too large for a float": lambda content: content["options"].update(learning_rate=10**400),
+    "an option that cannot be a path": lambda content: content["options"].update(images="\ud800"),
     "a fact is missing": lambda content: content.pop("weight_images"),
     "a fact is null": lambda content: content.update(table_id=None),
 }
@@ -163,7 +163,7 @@ def test_a_damaged_configuration_is_refused(folder, change):
 
 
 def test_folders_without_sections_kind_and_digests_are_read_and_resumed(folder):
-    """As versions before these wrote them."""
+    """Rewrite the folder like versions without these fields."""
     path = folder / "config.json"
     content = json.loads(path.read_text())
     flat = {**content.pop("options"), **content.pop("optimizer_options"), **content}

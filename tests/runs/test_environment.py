@@ -17,6 +17,6 @@ def test_the_commit_of_the_checkout_is_recorded(tmp_path: Path) -> None:
         assert re.fullmatch("[0-9a-f]{40}", environment.environment("cpu")["git"])
 
 
-def test_no_commit_is_recorded_of_an_installed_package(tmp_path: Path) -> None:
+def test_an_installed_package_records_no_commit(tmp_path: Path) -> None:
     with patch.object(environment, "__file__", str(tmp_path / MODULE)):
         assert environment.environment("cpu")["git"] is None

@@ -1,4 +1,4 @@
-"""The lock of a folder: one process at a time, here or on another machine, and none that a dead process holds."""
+"""Folder locks: one process at a time on any machine, and take-over from dead processes."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ with locked(Path(sys.argv[1])):
 
 
 def holder(folder: Path) -> "subprocess.Popen[str]":
-    """Another process, once it holds the lock."""
+    """Start another process and wait until it holds the lock."""
     command = [sys.executable, "-c", HOLD, str(folder)]
     path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=path)
@@ -36,7 +36,7 @@ def holder(folder: Path) -> "subprocess.Popen[str]":
     return process
 
 
-def test_a_living_holder_is_refused_and_a_killed_one_is_not_waited_for(tmp_path):
+def test_a_lock_of_a_live_process_is_respected_and_of_a_killed_one_taken_over(tmp_path):
     process = holder(tmp_path)
     with pytest.raises(nb.InvalidInputError, match="another process is writing to"), locked(tmp_path):
         pass
@@ -49,13 +49,13 @@ def test_a_living_holder_is_refused_and_a_killed_one_is_not_waited_for(tmp_path)
 
 
 def on_another_machine(folder: Path) -> None:
-    """Rewrite the lock as if its holder ran elsewhere: its process cannot be looked at from here."""
+    """Rewrite the lock as if its holder ran on another machine, where its process cannot be checked."""
     text = (folder / LOCK).read_text()
     [host] = [line for line in text.splitlines() if line.startswith("host=")]
     (folder / LOCK).write_text(text.replace(host, "host=elsewhere"))
 
 
-def test_a_holder_on_another_machine_that_gives_no_sign_of_life_is_replaced(tmp_path, monkeypatch):
+def test_a_stale_lock_from_another_machine_is_taken_over(tmp_path, monkeypatch):
     monkeypatch.setattr(lock, "LEASE", 0.5)
     process = holder_with_lease(tmp_path)
     process.kill()
@@ -66,7 +66,7 @@ def test_a_holder_on_another_machine_that_gives_no_sign_of_life_is_replaced(tmp_
 
 
 def holder_with_lease(folder: Path) -> "subprocess.Popen[str]":
-    """A holder with the shorter lease of this test."""
+    """Hold the lock with the shorter lease of this test."""
     script = HOLD.replace("with locked", "from nasbench1shot1.runs import lock\nlock.LEASE = 0.5\nwith locked")
     command = [sys.executable, "-c", script, str(folder)]
     path = {"PYTHONPATH": ":".join(filter(None, sys.path))}
@@ -76,7 +76,7 @@ def holder_with_lease(folder: Path) -> "subprocess.Popen[str]":
     return process
 
 
-def test_a_missing_folder_is_made_and_one_that_cannot_be_made_is_named(tmp_path):
+def test_a_missing_folder_is_created_or_named_in_the_error(tmp_path):
     with locked(tmp_path / "a" / "b"):
         assert (tmp_path / "a" / "b" / LOCK).exists()
     (tmp_path / "file").touch()
@@ -85,7 +85,8 @@ def test_a_missing_folder_is_made_and_one_that_cannot_be_made_is_named(tmp_path)
         locked(tmp_path / "file"),
     ):
         pass
-    assert not isinstance(caught.value, nb.InvalidInputError)  # which tells that another process holds the lock
+    # InvalidInputError means that another process holds the lock
+    assert not isinstance(caught.value, nb.InvalidInputError)
 
 
 def test_a_full_disk_is_reported(tmp_path, monkeypatch):
@@ -100,28 +101,28 @@ def test_a_full_disk_is_reported(tmp_path, monkeypatch):
         pass
 
 
-def test_an_empty_lock_file_of_long_ago_is_removed(tmp_path):
+def test_an_old_empty_lock_file_is_removed(tmp_path):
     (tmp_path / LOCK).touch()
     os.utime(tmp_path / LOCK, (0, 0))
     with locked(tmp_path):
         assert (tmp_path / LOCK).stat().st_size > 0
 
 
-def test_a_process_that_lost_its_lock_writes_nothing_more(tmp_path, monkeypatch):
+def test_a_process_that_lost_its_lock_stops_writing(tmp_path, monkeypatch):
     monkeypatch.setattr(lock, "LEASE", 0.3)
     held = FolderLock(tmp_path)
     held.acquire()
     held.check()
     (tmp_path / LOCK).unlink()  # as when another machine took it
     with pytest.raises(nb.UserError, match="another process has taken over"):
-        while True:  # until the next refresh notices
+        while True:  # until the next refresh detects it
             held.check()
             time.sleep(0.01)
     held.release()
 
 
 @pytest.mark.parametrize("step", ["break", "restore"])
-def test_what_a_process_killed_during_a_take_over_leaves_is_not_a_run(tmp_path, step):
+def test_leftovers_of_a_killed_take_over_are_not_a_run(tmp_path, step):
     left = tmp_path / f"{LOCK}.{step}.1.{0:032x}"
     left.touch()
     light_run.run(out=tmp_path, seed=0)

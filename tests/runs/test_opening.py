@@ -52,7 +52,7 @@ class Theirs(DARTS):
 
 @pytest.fixture
 def theirs(run, tmp_path, monkeypatch) -> tuple[Path, Path]:
-    """A run whose configuration names somebody's module, and the file that importing the module makes."""
+    """A run whose configuration names a third-party module, and the file that importing it would create."""
     mark = tmp_path / "imported"
     (tmp_path / "their_module.py").write_text(MODULE.format(mark=str(mark)))
     monkeypatch.syspath_prepend(tmp_path)
@@ -77,7 +77,7 @@ def test_no_command_imports_a_module_because_a_configuration_names_it(theirs, co
     assert not mark.exists()
 
 
-def test_nor_does_python(theirs):
+def test_python_does_not_import_a_module_because_a_configuration_names_it(theirs):
     folder, mark = theirs
     with pytest.raises(nb.InvalidInputError, match="importing a module runs its code"):
         nb.search(resume=folder, console=QUIET)
@@ -85,14 +85,14 @@ def test_nor_does_python(theirs):
 
 
 @pytest.mark.parametrize("allowed", [{"allow_module": "their_module"}, {"optimizer": "their_module:Theirs"}])
-def test_a_module_that_the_caller_names_is_imported(theirs, allowed):
+def test_a_module_named_by_the_caller_is_imported(theirs, allowed):
     folder, mark = theirs
     with pytest.raises(nb.InvalidInputError, match="is of another run"):  # the checkpoint was written by DARTS
         nb.search(resume=folder, console=QUIET, **allowed)
     assert mark.exists()
 
 
-def test_the_network_of_a_run_imports_no_space_that_only_its_configuration_names(theirs):
+def test_the_network_of_a_run_does_not_import_a_space_named_only_by_its_configuration(theirs):
     folder, mark = theirs
     content = json.loads((folder / "config.json").read_text())
     content["options"].update(optimizer="darts", space="their_module:SPACE")
@@ -104,7 +104,7 @@ def test_the_network_of_a_run_imports_no_space_that_only_its_configuration_names
     assert not mark.exists()
 
 
-def test_a_space_by_reference_is_not_imported_either(theirs):
+def test_a_space_given_by_reference_is_not_imported(theirs):
     folder, mark = theirs
     content = json.loads((folder / "config.json").read_text())
     content["options"].update(optimizer="darts", space="their_module:SPACE")

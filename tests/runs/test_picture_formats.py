@@ -44,7 +44,7 @@ def test_a_search_records_its_format(run):
     assert not list(run.folder.glob("*.png"))
 
 
-def test_a_search_without_a_recorded_format_opens_and_resumes(tmp_path):
+def test_a_search_without_a_recorded_format_can_be_opened_and_resumed(tmp_path):
     run = nb.search(out=tmp_path / "run", console=Console(quiet=True), **TINY)
     content = read_object(run.folder / "config.json")
     del content["options"]["format"]
@@ -55,7 +55,7 @@ def test_a_search_without_a_recorded_format_opens_and_resumes(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["svg", "pdf"])
-def test_reports_replace_each_other_whatever_their_format(run, tmp_path, suffix):
+def test_reports_of_different_formats_replace_each_other(run, tmp_path, suffix):
     for each in ("png", suffix):
         done = command("report", str(run.folder), "--out", str(tmp_path / "report"), "--format", each)
         assert done.returncode == 0, done.stderr
@@ -64,7 +64,7 @@ def test_reports_replace_each_other_whatever_their_format(run, tmp_path, suffix)
         assert len(list((tmp_path / "report").glob("regret.*"))) == 1
 
 
-def test_a_black_box_study_has_the_given_format(tmp_path):
+def test_a_black_box_study_uses_the_given_format(tmp_path):
     arguments = ("--optimizer", "random", "--evaluations", "3", "--repeats", "2", "--out", str(tmp_path / "study"))
     done = command("blackbox", *arguments, "--format", "pdf")
     assert done.returncode == 0, done.stderr
@@ -72,7 +72,7 @@ def test_a_black_box_study_has_the_given_format(tmp_path):
     assert f"Picture: {tmp_path / 'study' / 'regret.pdf'}" in done.stdout
 
 
-def test_a_drawn_cell_has_the_given_format(tmp_path):
+def test_a_drawn_cell_uses_the_given_format(tmp_path):
     done = command("query", CELL, "--draw", str(tmp_path / "cell"), "--format", "svg")
     assert done.returncode == 0, done.stderr
     assert started_with(tmp_path / "cell.svg", "svg")
@@ -81,7 +81,7 @@ def test_a_drawn_cell_has_the_given_format(tmp_path):
     assert "--format applies only to a drawing: add --draw" in refused.stderr
 
 
-def test_statistics_have_the_given_format(tmp_path):
+def test_statistics_use_the_given_format(tmp_path):
     arguments = ("--table", "nb101-sample", "--out", str(tmp_path / "here"), "--format", "svg")
     done = command("statistics", "cost", *arguments)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Runs that are started in the same folder at the same time: one wins, the others say so, and nothing is mixed."""
+"""Concurrent runs in one folder: one wins, the others are refused, and nothing is mixed."""
 
 import json
 import time
@@ -39,7 +39,7 @@ def started(out: Path, ready: Path, weight_decay: float) -> WarmProcess:
     return WarmProcess(START, str(ready), "search", *words)
 
 
-def test_of_two_searches_with_the_same_new_folder_one_wins(tmp_path):
+def test_only_one_of_two_searches_gets_a_new_folder(tmp_path):
     out, decays = tmp_path / "run", (0.1, 0.2)
     flags = [tmp_path / f"ready-{decay}" for decay in decays]
     with ExitStack() as stack:
@@ -65,7 +65,7 @@ def kept(run: nb.Run) -> dict[str, float]:
     return {"weight_decay": run.config["weight_decay"]}
 
 
-def test_a_search_that_fails_before_its_first_line_leaves_nothing(tmp_path, monkeypatch):
+def test_a_search_that_fails_before_its_first_line_leaves_no_folder(tmp_path, monkeypatch):
     def fails(*_):
         raise nb.UserError("no more")
 
@@ -75,7 +75,7 @@ def test_a_search_that_fails_before_its_first_line_leaves_nothing(tmp_path, monk
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_folder_is_a_new_one(tmp_path):
+def test_an_empty_folder_is_treated_as_new(tmp_path):
     (tmp_path / "run").mkdir()
     run = nb.search(out=tmp_path / "run", console=Console(quiet=True), **{**TINY, "epochs": 1})
     assert json.loads((run.folder / "config.json").read_text())["options"]["epochs"] == 1

@@ -33,11 +33,11 @@ def hexadecimal(hashes: NDArray[np.uint8]) -> list[str]:
     return [bytes(row).hex() for row in hashes]
 
 
-# What they are ---------------------------------------------------------------------------------------------------
+# The enumerated cells --------------------------------------------------------------------------------------------
 
 
 def test_s1_agrees_with_hashing_every_encoding(s1_cells: DistinctCells) -> None:
-    """All 14,580 encodings; of equal cells the first without loose ends stands."""
+    """Hash all 14,580 encodings; the first without loose ends represents equal cells."""
     space = space_named("s1")
     of_every_encoding = [arch.cell.hash for arch in space.architectures("loose_ends")]
     first: dict[str, int] = {}
@@ -54,19 +54,19 @@ def test_small_spaces_agree_with_isomorphism_by_networkx(n_parents: tuple[int, .
     classes: dict[object, list[networkx.DiGraph[int]]] = {}
     for arch in space.architectures("loose_ends"):
         graph = arch.cell.to_networkx()
-        alike = classes.setdefault(coarse(graph), [])
-        if not any(networkx.is_isomorphic(graph, other, node_match=lambda a, b: a == b) for other in alike):
-            alike.append(graph)
+        candidates = classes.setdefault(coarse(graph), [])
+        if not any(networkx.is_isomorphic(graph, other, node_match=lambda a, b: a == b) for other in candidates):
+            candidates.append(graph)
     assert space.count("unique") == sum(map(len, classes.values()))
 
 
 def coarse(graph: "networkx.DiGraph[int]") -> object:
-    """Equal for isomorphic graphs, so that few need to be compared."""
+    """An invariant of isomorphic graphs, so that few pairs need to be compared."""
     return tuple(sorted((graph.nodes[v]["op"], graph.in_degree(v), graph.out_degree(v)) for v in graph))
 
 
 @pytest.mark.parametrize("name", ["s1", "s2", "s3"])
-def test_hashes_belong_to_their_architectures_and_nasbench101(name: str) -> None:
+def test_hashes_match_their_architectures_and_nasbench101(name: str) -> None:
     space = space_named(name)
     cells = space.distinct_cells
     assert cells.hashes.shape == (len(cells.indices), 16)
@@ -85,11 +85,11 @@ def test_every_wiring_prunes_to_a_cell_within_the_limits(name: str) -> None:
         matrix = pruned_matrix(wiring)
         cell = Cell(matrix, ["input", *["maxpool3x3"] * len(live_blocks(wiring)), "output"])
         assert cell.is_valid
-        assert cell.matrix.shape == matrix.shape  # pruned already
+        assert cell.matrix.shape == matrix.shape  # already pruned
 
 
-def test_as_many_hashes_are_in_the_real_sample_as_it_covers(real_cells: Path) -> None:
-    """The sample holds about 6.5 % of each space's cells, its README says; a wrong hash would never be in it."""
+def test_the_real_sample_contains_the_expected_share_of_hashes(real_cells: Path) -> None:
+    """The sample contains about 6.5 % of the cells of each space (see its README), and no wrong hash."""
     with np.load(real_cells, allow_pickle=False) as real:
         known = {bytes(row) for row in real["hash"]}
     for name in ("s1", "s2", "s3"):
@@ -97,7 +97,7 @@ def test_as_many_hashes_are_in_the_real_sample_as_it_covers(real_cells: Path) ->
         assert 0.055 < np.mean([bytes(row) in known for row in hashes]) < 0.075
 
 
-def test_hashes_part_cells_as_canonical_encodings_do() -> None:
+def test_hashes_distinguish_the_same_cells_as_canonical_encodings() -> None:
     space = space_named("s3")
     for wiring in space.wirings[::400]:
         codes = encodings(wiring, labellings(len(live_blocks(wiring))))
@@ -107,14 +107,14 @@ def test_hashes_part_cells_as_canonical_encodings_do() -> None:
         assert len(set(numbered)) == len(set(hashes)) == len(set(zip(numbered, hashes, strict=True)))
 
 
-def test_hashes_of_cells_in_any_order_and_of_any_size() -> None:
+def test_hashes_do_not_depend_on_order_or_mixed_sizes() -> None:
     codes = np.concatenate([space_named(name).enumerate_cells()[1][::150] for name in ("s1", "s2", "s3")])
     np.random.default_rng(0).shuffle(codes)
     assert hexadecimal(module.hashes_of(codes)) == [Cell.from_encoding(int(code)).hash for code in codes]
     assert module.hashes_of(codes[:0]).shape == (0, 16)
 
 
-def test_encodings_of_a_wiring_are_those_of_its_architectures() -> None:
+def test_encodings_of_a_wiring_equal_the_encodings_of_its_architectures() -> None:
     space = space_named("s2")
     for i in space.loose_end_free_wirings[::10]:
         labels = labellings(len(live_blocks(space.wirings[i])))
@@ -133,7 +133,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def enumerations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The spaces that were enumerated, in order."""
+    """The enumerated spaces, in order."""
     done: list[str] = []
     enumerate_space = module._enumerate
 
@@ -152,12 +152,14 @@ def assert_same(found: DistinctCells, expected: DistinctCells) -> None:
     assert found.hashes.dtype == expected.hashes.dtype
 
 
-def test_cells_are_enumerated_once_then_read(cache: Path, enumerations: list[str], s1_cells: DistinctCells) -> None:
+def test_cells_are_enumerated_once_then_read_from_the_cache(
+    cache: Path, enumerations: list[str], s1_cells: DistinctCells
+) -> None:
     for _ in range(3):
         assert_same(distinct_cells(space_named("s1")), s1_cells)
     assert enumerations == ["s1"]
     assert cache.is_file()
-    assert [path.name for path in cache.parent.iterdir()] == [cache.name]  # nothing half-written beside it
+    assert [path.name for path in cache.parent.iterdir()] == [cache.name]  # no partial file next to it
 
 
 @pytest.mark.parametrize("damage", ["empty", "random", "truncated", "one bit", "text", "npy", "folder"])
@@ -201,7 +203,7 @@ def damaged(whole: bytes, damage: str) -> bytes:
         {"hashes": None},
     ],
 )
-def test_a_readable_cache_of_other_content_is_rebuilt(
+def test_a_readable_cache_with_wrong_content_is_rebuilt(
     change: dict[str, object], cache: Path, enumerations: list[str], s1_cells: DistinctCells
 ) -> None:
     distinct_cells(space_named("s1"))
@@ -212,7 +214,7 @@ def test_a_readable_cache_of_other_content_is_rebuilt(
     assert enumerations == ["s1", "s1"]
 
 
-def test_a_space_never_reads_the_cells_of_another_that_has_its_id(
+def test_a_space_does_not_read_the_cache_of_another_space_with_its_id(
     cache: Path, enumerations: list[str], s1_cells: DistinctCells
 ) -> None:
     other = ChoiceBlockSpace("other", "nb101-s1-v1", (1, 2, 2))
@@ -222,7 +224,7 @@ def test_a_space_never_reads_the_cells_of_another_that_has_its_id(
 
 
 @pytest.mark.parametrize("obstacle", ["read-only folder", "file in the folder's place", "full disk"])
-def test_a_cache_that_cannot_be_written_costs_no_results(
+def test_an_unwritable_cache_does_not_change_results(
     obstacle: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s1_cells: DistinctCells
 ) -> None:
     folder = tmp_path / "data"
@@ -231,12 +233,12 @@ def test_a_cache_that_cannot_be_written_costs_no_results(
     else:
         folder.mkdir(mode=0o500)
     if obstacle == "full disk":
-        monkeypatch.setattr(np, "savez", refuse_as_a_full_disk_does)
+        monkeypatch.setattr(np, "savez", raise_disk_full)
     monkeypatch.setenv("NB1SHOT1_DATA", str(folder))
     assert_same(distinct_cells(space_named("s1")), s1_cells)
 
 
-def refuse_as_a_full_disk_does(*_: object, **__: object) -> None:
+def raise_disk_full(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
 
 

@@ -1,4 +1,4 @@
-"""Choices as integers, and mutations without all neighbours, against their plain definitions."""
+"""Choices as integers, and mutation without listing neighbours, compared with plain definitions."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ Draw = Callable[[np.random.Generator], nb.Architecture]
 
 
 class Scripted(np.random.Generator):
-    """A generator of which `random` returns given numbers."""
+    """A generator whose `random` returns given numbers."""
 
     def __init__(self, numbers: Sequence[float]) -> None:
         super().__init__(np.random.PCG64(0))
@@ -51,7 +51,7 @@ def drawn(space: nb.SearchSpace, n: int, seed: int = 0) -> list[nb.Architecture]
 # Integers --------------------------------------------------------------------------------------------------------
 
 
-def test_integers_are_those_of_the_default_through_configspace(space: nb.SearchSpace) -> None:
+def test_integers_agree_with_the_configspace_default(space: nb.SearchSpace) -> None:
     assert space.variables() == Configurable.variables(space) == VARIABLES[space.name]
     for arch in drawn(space, 5):
         values = space.values_of(arch)
@@ -61,7 +61,7 @@ def test_integers_are_those_of_the_default_through_configspace(space: nb.SearchS
         assert hash(space.from_values(np.array(values))) == hash(arch)  # type: ignore[arg-type]
 
 
-def test_integers_tell_all_architectures_apart() -> None:
+def test_integers_identify_every_architecture() -> None:
     for space in (ChoiceBlockSpace("t", "t-v1", (1, 1, 2)), NASBench101Space(n_vertices=4)):
         every = [space[i] for i in range(len(space))]
         values = [space.values_of(arch) for arch in every]
@@ -69,7 +69,7 @@ def test_integers_tell_all_architectures_apart() -> None:
         assert [space.from_values(of_one) for of_one in values] == every
 
 
-def test_integers_of_edges_outside_the_space_are_refused_as_architectures_are() -> None:
+def test_integers_of_edges_outside_the_space_are_refused_like_architectures() -> None:
     space = nb.search_space("nb101-mini")
     for values, message in (((0,) * 19, "no path leads from its input to its output"), ((1,) * 19, "it has 15 edges")):
         with pytest.raises(nb.InvalidInputError, match=message):
@@ -87,7 +87,7 @@ def test_integers_of_edges_outside_the_space_are_refused_as_architectures_are() 
         ((), "but 0 values were given"),
     ],
 )
-def test_unfit_integers_are_refused_in_one_sentence(values: Any, message: str) -> None:
+def test_invalid_integers_are_refused_in_one_sentence(values: Any, message: str) -> None:
     for convert in (nb.search_space("nb201").from_values, lambda of: default_from_values("nb201", of)):
         with pytest.raises(nb.InvalidInputError, match=message) as caught:
             convert(values)
@@ -99,7 +99,7 @@ def default_from_values(name: str, values: Any) -> nb.Architecture:
 
 
 class NumberedSpace(ChoiceBlockSpace):
-    """A space that another package could have, with a hyperparameter of another kind."""
+    """A third-party space with a hyperparameter of another kind."""
 
     variables, values_of, from_values = Configurable.variables, Configurable.values_of, Configurable.from_values
 
@@ -131,8 +131,8 @@ def test_a_space_of_other_hyperparameters_must_override_the_default(kind: Any, k
 # Mutation --------------------------------------------------------------------------------------------------------
 
 
-def test_the_number_of_a_mutation_is_that_of_the_neighbour(space: nb.SearchSpace) -> None:
-    """All neighbours, each from an equally large interval; numbers of invalid encodings are drawn again."""
+def test_a_mutation_is_selected_by_the_index_of_the_neighbour(space: nb.SearchSpace) -> None:
+    """Every neighbour has an equal interval; numbers of invalid encodings are redrawn."""
     for arch in drawn(space, 3):
         neighbours = space.neighbours(arch)
         n_moves = {"nb101": 31, "nb101-mini": 23}.get(space.name, len(neighbours))
@@ -144,7 +144,7 @@ def test_the_number_of_a_mutation_is_that_of_the_neighbour(space: nb.SearchSpace
 
 
 def chi_square_pvalue(draw: Draw, expected: dict[nb.Architecture, float], n: int) -> float:
-    """Of n draws against their probabilities; a draw of anything else fails."""
+    """Chi-squared test of n draws against their probabilities; any other draw fails."""
     rng = np.random.default_rng(11)
     found = Counter(draw(rng) for _ in range(n))
     assert set(found) <= set(expected)
@@ -225,7 +225,7 @@ def test_the_default_published_mutation_is_mutate() -> None:
 
 
 @pytest.mark.parametrize("method", ["mutate", "published_mutate"])
-def test_architectures_of_other_spaces_do_not_mutate(space: nb.SearchSpace, method: str) -> None:
+def test_architectures_of_other_spaces_are_refused_by_mutate(space: nb.SearchSpace, method: str) -> None:
     other = nb.search_space("nb201" if space.name != "nb201" else "s1")
     with pytest.raises(nb.InvalidInputError, match=f"is not in {space.name}"):
         getattr(space, method)(other[0], np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""The whole of NAS-Bench-101: known counts, real hashes, canonical form against MD5, both readings of "valid"."""
+"""The full NAS-Bench-101 space: known counts, real hashes, canonical form and MD5, both readings of "valid"."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def space() -> NASBench101Space:
 
 @pytest.fixture(scope="module")
 def cells(space: NASBench101Space) -> DistinctCells:
-    """Hashed once in a session of tests, which takes half a minute."""
+    """Hash all cells once per test session, which takes half a minute."""
     return space.distinct_cells
 
 
@@ -81,7 +81,7 @@ def test_pruned_graphs_by_vertices() -> None:
         assert nb.Architecture("nb101", edge_masks.parents_of(mask), (0,) * 5).cell.encoding == graph
 
 
-def test_loose_end_free_architectures_are_all_numberings_of_all_cells(
+def test_architectures_without_loose_ends_are_all_numberings_of_all_cells(
     space: NASBench101Space, codes: Encodings
 ) -> None:
     every, positions = numberings(codes)
@@ -92,7 +92,7 @@ def test_loose_end_free_architectures_are_all_numberings_of_all_cells(
 
 
 @pytest.mark.parametrize("kind", ["no_loose_ends", "unique"])
-def test_encodings_are_those_of_the_architectures(space: NASBench101Space, kind: str) -> None:
+def test_encodings_agree_with_the_architectures(space: NASBench101Space, kind: str) -> None:
     numbers, listed = np.asarray(space.numbers(kind)), space.encodings(kind)
     for i in np.random.default_rng(0).integers(len(numbers), size=500):
         arch = space[int(numbers[i])]
@@ -126,14 +126,14 @@ def test_canonical_form_and_md5_agree_on_the_whole_space(
     assert np.array_equal(cells.indices, np.asarray(space.numbers("unique")))
 
 
-def test_equal_encodings_have_equal_hashes_and_no_others(
+def test_hashes_are_equal_if_and_only_if_encodings_are(
     space: NASBench101Space, cells: DistinctCells, codes: Encodings
 ) -> None:
-    """Of some random numberings, and of all numberings of some cells."""
+    """For random numberings, and for all numberings of some cells."""
     rng = np.random.default_rng(0)
     some = rng.choice(space.encodings("no_loose_ends"), 2000)
-    alike, _ = numberings(rng.choice(codes, 500))
-    given_codes = np.concatenate([some, alike])
+    isomorphic, _ = numberings(rng.choice(codes, 500))
+    given_codes = np.concatenate([some, isomorphic])
     hashes = [Cell.from_encoding(int(code)).hash for code in given_codes]
     first_met = canonicalise(given_codes).tolist()
     pairs = set(zip(first_met, hashes, strict=True))
@@ -142,8 +142,8 @@ def test_equal_encodings_have_equal_hashes_and_no_others(
     assert all(listed[code] == hash_ for code, hash_ in pairs)
 
 
-def test_every_real_hash_is_there_at_its_rank(cells: DistinctCells, real_cells: Path) -> None:
-    """Its rank among all hashes of the published table, which only the same 423,624 give."""
+def test_every_real_hash_is_found_at_its_rank(cells: DistinctCells, real_cells: Path) -> None:
+    """The rank among all hashes of the published table, which only the same 423,624 cells give."""
     with np.load(real_cells, allow_pickle=False) as real:
         hashes, ranks = [bytes(row) for row in real["hash"]], real["hash_rank"]
     rank = {hash_: i for i, hash_ in enumerate(sorted(bytes(row) for row in cells.hashes))}
@@ -151,17 +151,17 @@ def test_every_real_hash_is_there_at_its_rank(cells: DistinctCells, real_cells: 
     assert [rank[hash_] for hash_ in hashes] == ranks.tolist()
 
 
-def test_cells_come_back_from_the_cache(cells: DistinctCells, own_data_folder: Path) -> None:
+def test_cells_are_read_back_from_the_cache(cells: DistinctCells, temporary_data_folder: Path) -> None:
     again = NASBench101Space()
-    assert (own_data_folder / "spaces" / "nb101-v1.npz").is_file()
+    assert (temporary_data_folder / "spaces" / "nb101-v1.npz").is_file()
     assert np.array_equal(again.distinct_cells.indices, cells.indices)
     assert np.array_equal(again.distinct_cells.hashes, cells.hashes)
     assert "_masks" not in vars(again)  # nothing was enumerated
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is told in other ways elsewhere")
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured differently on other systems")
 def test_enumeration_takes_less_than_500_megabytes() -> None:
-    """By the process's own high-water mark: `ru_maxrss` starts from that of the process that started it."""
+    """Measured by the high-water mark of the process, because `ru_maxrss` includes the parent process."""
     code = (
         "import nasbench1shot1 as nb; assert nb.search_space('nb101').count('unique') == 423624;"
         "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
@@ -183,7 +183,7 @@ def naive_live(mask: int) -> set[int]:
 
 
 @given(st.lists(masks, min_size=1, max_size=50))
-def test_masks_agree_with_a_plain_search(some: list[int]) -> None:
+def test_masks_agree_with_brute_force(some: list[int]) -> None:
     array = np.array(some, np.int32)
     live = edge_masks.live_vertices(array)
     assert [{v for v in range(7) if bits >> v & 1} for bits in live.tolist()] == [naive_live(mask) for mask in some]
@@ -204,20 +204,20 @@ def test_index_and_getitem_are_inverse(rule: str, number: int) -> None:
     arch = space[number % len(space)]
     assert space.index(arch) == number % len(space)
     assert nb.Architecture(arch.space, arch.parents, arch.operations) == arch == nb.Architecture.parse(str(arch))
-    assert SPACES["pruned"].index(arch) >= number % len(space)  # all that is valid raw is valid pruned
+    assert SPACES["pruned"].index(arch) >= number % len(space)  # raw validity implies pruned validity
 
 
 SPACES = {rule: NASBench101Space(rule) for rule in VALID}
 
 
-def test_the_two_readings_have_ids_of_their_own() -> None:
+def test_the_two_readings_have_distinct_ids() -> None:
     assert {rule: space.id for rule, space in SPACES.items()} == {"pruned": "nb101-v1", "raw": "nb101-raw-v1"}
     assert {len(space) for space in SPACES.values()} == set(VALID.values())
     assert SPACES["raw"].count("unique") == 423_624
     assert np.array_equal(SPACES["raw"].encodings(), SPACES["pruned"].encodings())
 
 
-def test_numbers_ascend_by_mask_then_operations_with_the_last_block_fastest(space: NASBench101Space) -> None:
+def test_indices_ascend_by_mask_then_operations_with_the_last_block_fastest(space: NASBench101Space) -> None:
     assert str(space[0]) == "nb101:|||||0:conv3x3,conv3x3,conv3x3,conv3x3,conv3x3"
     assert str(space[1]) == "nb101:|||||0:conv3x3,conv3x3,conv3x3,conv3x3,conv1x1"
     assert str(space[243]) == "nb101:0|||||0:conv3x3,conv3x3,conv3x3,conv3x3,conv3x3"
@@ -247,20 +247,20 @@ def test_numbers_ascend_by_mask_then_operations_with_the_last_block_fastest(spac
         (lambda s: s.from_configuration(dict(s.to_configuration(s[0])) | {"edge_0_1": 2}), "value of edge_0_1 '2'"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_sentence(space: NASBench101Space, call: Any, message: str) -> None:
+def test_mismatched_arguments_are_reported_in_one_sentence(space: NASBench101Space, call: Any, message: str) -> None:
     with pytest.raises(nb.InvalidInputError) as caught:
         call(space)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_edges_of_dead_vertices_count_under_the_raw_reading_only(space: NASBench101Space) -> None:
+def test_edges_of_dead_vertices_count_only_under_the_raw_reading(space: NASBench101Space) -> None:
     arch = nb.Architecture.parse(TEN_EDGES_ONE_DEAD)
     assert space[space.index(arch)] == arch
     assert arch.cell.is_valid
 
 
-# Sampling and moving ---------------------------------------------------------------------------------------------
+# Sampling and neighbours -----------------------------------------------------------------------------------------
 
 
 def by_edges(space: SearchSpace, rng: np.random.Generator, draws: int) -> list[int]:
@@ -270,7 +270,7 @@ def by_edges(space: SearchSpace, rng: np.random.Generator, draws: int) -> list[i
 
 @pytest.mark.parametrize("rule", list(VALID))
 def test_samples_are_uniform_over_valid_encodings(rule: str) -> None:
-    """By the number of edges, whose distribution over all masks is known."""
+    """Test the number of edges, whose distribution over all masks is known."""
     from scipy.stats import chisquare
 
     every = edge_masks.all_masks()
@@ -282,8 +282,8 @@ def test_samples_are_uniform_over_valid_encodings(rule: str) -> None:
     assert chisquare(grouped[0], grouped[1] * drawn.sum() / expected.sum()).pvalue > 0.001
 
 
-def test_sampling_equals_drawing_again_what_is_not_valid() -> None:
-    """Every operation is as frequent everywhere, and edges as frequent as among drawn and rejected encodings."""
+def test_sampling_equals_rejection_sampling() -> None:
+    """Operations are equally frequent, and edges as frequent as with rejection sampling."""
     from scipy.stats import chi2_contingency, chisquare
 
     rng, space = np.random.default_rng(0), SPACES["pruned"]
@@ -338,7 +338,7 @@ def valid(mask: int, rule: str) -> bool:
     return cell.is_valid and (rule == "pruned" or mask.bit_count() <= 9)
 
 
-def test_configurations_name_every_edge_and_operation(space: NASBench101Space) -> None:
+def test_configurations_contain_every_edge_and_operation(space: NASBench101Space) -> None:
     arch = nb.Architecture.parse("nb101:0||1|0,3||0,4:conv3x3,conv1x1,maxpool3x3,conv1x1,conv3x3")
     configuration = dict(space.to_configuration(arch))
     edges = {key for key, value in configuration.items() if key.startswith("edge_") and value == 1}
@@ -359,7 +359,9 @@ def test_configurations_name_every_edge_and_operation(space: NASBench101Space) -
 # In the rest of the package --------------------------------------------------------------------------------------
 
 
-def test_what_needs_a_relaxation_says_which_spaces_have_one(space: NASBench101Space, tmp_path: Path) -> None:
+def test_errors_about_a_missing_relaxation_name_the_spaces_that_have_one(
+    space: NASBench101Space, tmp_path: Path
+) -> None:
     message = "^nb101 has no mixing weights, which a supernet and a one-shot search need: "
     with pytest.raises(nb.InvalidInputError, match=rf"{message}give an nb\.OneShotSpace$"):
         nb.Supernet(space)
@@ -370,7 +372,7 @@ def test_what_needs_a_relaxation_says_which_spaces_have_one(space: NASBench101Sp
     assert isinstance(nb.search_space("s1"), nb.OneShotSpace)
 
 
-def test_its_architectures_are_looked_up_like_any_other(space: NASBench101Space) -> None:
+def test_architectures_of_nb101_are_looked_up_like_any_other(space: NASBench101Space) -> None:
     table, small = nb.load_table(), nb.search_space("s1")[4321]
     position = np.flatnonzero(space.encodings() == canonicalise(np.array([small.cell.encoding], np.uint64))).item()
     arch = space[int(np.asarray(space.numbers("unique"))[position])]

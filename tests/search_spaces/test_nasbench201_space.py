@@ -41,7 +41,7 @@ def test_golden_counts() -> None:
     assert np.isin(SPACE.numbers("unique"), SPACE.numbers("unique_skip_connect")).sum() == 6_453
 
 
-def test_numbers_are_official_indices(shared: Path) -> None:
+def test_indices_are_the_official_ones(shared: Path) -> None:
     with np.load(shared / "nb201_topology.npz", allow_pickle=False) as data:
         official, classes, accuracy = data["ops"], data["iso_class"], data["c10_test_e200"]
     assert [SPACE[i].operations for i in SPACE.numbers("all")] == [tuple(row) for row in official.tolist()]
@@ -51,7 +51,7 @@ def test_numbers_are_official_indices(shared: Path) -> None:
 
 
 def test_known_architectures_have_their_official_index() -> None:
-    """The first, the best on CIFAR-10, and the last; and the all-skip cell, into which DARTS collapses (papers.md)."""
+    """The first, the best on CIFAR-10, the last, and the all-skip cell to which DARTS collapses (papers.md)."""
     best = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_1x1~2|"
     first = "|avg_pool_3x3~0|+|nor_conv_1x1~0|skip_connect~1|+|nor_conv_1x1~0|skip_connect~1|skip_connect~2|"
     assert SPACE.index(nb.Architecture.parse(best)) == 6111
@@ -72,18 +72,18 @@ def test_index_text_and_configuration_are_inverse(index: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["unique_skip_connect", "unique"])
-def test_numbers_of_a_kind_are_read_only(kind: str) -> None:
+def test_indices_of_a_kind_are_read_only(kind: str) -> None:
     numbers = SPACE.numbers(kind)
     assert isinstance(numbers, np.ndarray)
     with pytest.raises(ValueError, match="read-only"):
         numbers[0] = 0
 
 
-# Sampling and moving ---------------------------------------------------------------------------------------------
+# Sampling and neighbours -----------------------------------------------------------------------------------------
 
 
 @given(indices)
-def test_neighbours_have_another_operation_on_one_edge(index: int) -> None:
+def test_neighbours_differ_in_one_operation(index: int) -> None:
     arch = SPACE[index]
     neighbours = SPACE.neighbours(arch)
     differing = [[edge for edge in range(6) if other.operations[edge] != arch.operations[edge]] for other in neighbours]
@@ -109,14 +109,14 @@ def test_no_architecture_has_loose_ends() -> None:
 # Mixing weights and configurations -------------------------------------------------------------------------------
 
 
-def test_an_edge_chooses_among_five_operations() -> None:
+def test_every_edge_has_five_operations() -> None:
     assert SPACE.mixing_shapes() == {"operations": (6, 5)}
     assert SPACE.choices() == tuple(Choice("operations", edge, 5, 1) for edge in range(6))
 
 
 @pytest.fixture
 def mixing() -> dict[str, NDArray[np.float64]]:
-    """What nb201 prefers here: operations 3, 0, 1, 4, 2, 0."""
+    """Expected: operations 3, 0, 1, 4, 2, 0."""
     rows = [
         [0, 0, 0, 1, 0],
         [0, 0, 0, 0, 0],
@@ -129,7 +129,7 @@ def mixing() -> dict[str, NDArray[np.float64]]:
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_discretise_takes_the_best_operation_and_the_lowest_of_ties(
+def test_discretise_takes_the_best_operation_and_breaks_ties_by_index(
     mixing: dict[str, NDArray[np.float64]], dtype: torch.dtype
 ) -> None:
     tensors = {key: torch.tensor(value, dtype=dtype).requires_grad_() for key, value in mixing.items()}
@@ -139,7 +139,7 @@ def test_discretise_takes_the_best_operation_and_the_lowest_of_ties(
         assert {type(operation) for operation in arch.operations} == {int}
 
 
-def test_configurations_have_the_names_and_choices_of_the_published_bohb() -> None:
+def test_configurations_match_the_published_bohb() -> None:
     """get_topology_config_space in exps/NATS-algos/bohb.py of AutoDL-Projects."""
     operations = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
     configurations = SPACE.configuration_space()
@@ -156,7 +156,7 @@ def test_configurations_have_the_names_and_choices_of_the_published_bohb() -> No
     }
 
 
-# What is refused -------------------------------------------------------------------------------------------------
+# Refused input ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_configurations_have_the_names_and_choices_of_the_published_bohb() -> No
         (lambda: SPACE.discretise({"operations": np.full((6, 5), np.nan)}), "'operations' contain NaN"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_sentence(call: Any, message: str) -> None:
+def test_mismatched_arguments_are_reported_in_one_sentence(call: Any, message: str) -> None:
     with pytest.raises(nb.InvalidInputError) as caught:
         call()
     assert message in str(caught.value)
@@ -189,6 +189,6 @@ def test_what_does_not_fit_is_refused_in_one_sentence(call: Any, message: str) -
 
 
 @pytest.mark.parametrize("outside", [-1, 15_625])
-def test_an_index_outside_is_an_index_error(outside: int) -> None:
+def test_an_index_out_of_range_raises_index_error(outside: int) -> None:
     with pytest.raises(IndexError, match="nb201 has architectures 0 to 15624, not"):
         SPACE[outside]

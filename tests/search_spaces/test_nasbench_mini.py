@@ -1,4 +1,4 @@
-"""NAS-Bench-Mini against an enumeration of its own, and as a reference of tables."""
+"""NAS-Bench-Mini compared with an independent enumeration, and as a reference of tables."""
 
 from collections import defaultdict
 from itertools import permutations, product
@@ -39,7 +39,7 @@ def space() -> NASBench101Space:
 
 
 def pruned(edges: list[tuple[int, int]], output: int) -> Graph | None:
-    """The graph of the vertices on a path, renumbered; None without a path, or with more than nine edges left."""
+    """The renumbered graph of the vertices on a path; None if there is no path or more than nine edges remain."""
     after, before = {0}, {output}
     for _ in range(output):
         after |= {y for x, y in edges if x in after}
@@ -97,20 +97,20 @@ def test_counts_agree_with_an_enumeration_of_all_graphs(space: NASBench101Space)
     assert sum(BY_VERTICES.values()) == space.count("unique") == 64_542
 
 
-def test_raw_edges_count_too() -> None:
+def test_raw_edges_are_counted() -> None:
     raw = NASBench101Space("raw", 6)
     assert (raw.name, raw.id, len(raw)) == ("nb101-mini", "nb101-mini-raw-v1", 1_948_860)
     assert raw.count("unique") == 64_542
 
 
-def test_its_cells_are_those_of_nb101_with_at_most_six_vertices(space: NASBench101Space) -> None:
+def test_cells_are_the_cells_of_nb101_with_at_most_six_vertices(space: NASBench101Space) -> None:
     codes = NB101.encodings()
     assert np.array_equal(np.sort(space.encodings()), np.sort(codes[codes >> np.uint64(31) <= 6]))
     sizes, counts = np.unique(space.encodings() >> np.uint64(31), return_counts=True)
     assert dict(zip(sizes.tolist(), counts.tolist(), strict=True)) == BY_VERTICES
 
 
-def test_every_real_hash_of_six_vertices_is_there(space: NASBench101Space, real_cells: Path) -> None:
+def test_every_real_hash_of_six_vertices_is_included(space: NASBench101Space, real_cells: Path) -> None:
     with np.load(real_cells, allow_pickle=False) as real:
         hashes = {bytes(row) for row in real["hash"]}
     mini = {bytes(row) for row in space.distinct_cells.hashes}
@@ -119,13 +119,13 @@ def test_every_real_hash_of_six_vertices_is_there(space: NASBench101Space, real_
     assert {bytes.fromhex(name) for name in sample.hashes(sample.members("nb101-mini"))} == hashes & mini
 
 
-def test_numbers_ascend_as_in_nb101(space: NASBench101Space) -> None:
+def test_indices_ascend_as_in_nb101(space: NASBench101Space) -> None:
     assert str(space[0]) == "nb101-mini:||||0:conv3x3,conv3x3,conv3x3,conv3x3"
     assert str(space[81]) == "nb101-mini:0||||0:conv3x3,conv3x3,conv3x3,conv3x3"
 
 
 @pytest.mark.parametrize("n_vertices", [3, 4, 5])
-def test_smaller_spaces_have_their_part_of_the_cells(n_vertices: int) -> None:
+def test_smaller_spaces_have_the_smaller_cells(n_vertices: int) -> None:
     smaller = NASBench101Space(n_vertices=n_vertices)
     assert smaller.name == f"nb101-{n_vertices}-vertices"
     assert smaller.count("unique") == sum(count for size, count in BY_VERTICES.items() if size <= n_vertices)
@@ -141,7 +141,7 @@ def test_other_numbers_of_vertices_are_refused(n_vertices: Any) -> None:
 # In tables -------------------------------------------------------------------------------------------------------
 
 
-def test_the_embedded_table_knows_its_part_of_mini(space: NASBench101Space) -> None:
+def test_the_embedded_table_contains_part_of_mini(space: NASBench101Space) -> None:
     table = nb.load_table()
     members = table.members("nb101-mini")
     assert members.tolist() == [row for row in range(len(table)) if len(table.cell(row).ops) <= 6]
@@ -152,7 +152,7 @@ def test_the_embedded_table_knows_its_part_of_mini(space: NASBench101Space) -> N
     assert metrics.test_accuracy == accuracies.max() == accuracies[np.searchsorted(members, table.row_of(cell))]
 
 
-def test_regret_of_its_architectures_refers_to_mini(space: NASBench101Space) -> None:
+def test_regret_of_mini_architectures_is_relative_to_mini(space: NASBench101Space) -> None:
     table, s1 = nb.load_table(), nb.search_space("s1")[4321]
     assert isinstance(s1, CellArchitecture)
     arch = nb.Architecture("nb101-mini", s1.parents, s1.operations)
@@ -163,7 +163,7 @@ def test_regret_of_its_architectures_refers_to_mini(space: NASBench101Space) -> 
     assert table.regret(table.best("nb101-mini", "test")[0], "nb101-mini") == 0
 
 
-def test_a_table_of_larger_cells_has_no_best_of_mini() -> None:
+def test_a_table_of_only_larger_cells_has_no_best_of_mini() -> None:
     codes = NB101.encodings()
     larger = codes[codes >> np.uint64(31) == 7][:5]
     table = synthetic_table(larger, {"test_accuracy": np.linspace(0.9, 0.94, 5)})
@@ -173,7 +173,7 @@ def test_a_table_of_larger_cells_has_no_best_of_mini() -> None:
         table.best("nb101-mini", "test")
 
 
-def test_a_table_of_all_small_cells_knows_the_best_of_them() -> None:
+def test_a_table_of_all_small_cells_has_the_best_of_mini() -> None:
     table = small_table(lambda codes: np.linspace(0, 0.9, len(codes)), vertices=7, split="test")
     assert len(table.members("nb101-mini")) == 64_542
     accuracies = table.values("test_accuracy")[table.members("nb101-mini"), 0]
@@ -181,6 +181,6 @@ def test_a_table_of_all_small_cells_knows_the_best_of_them() -> None:
     assert table.best("nb101", "test")[1].test_accuracy > accuracies.max()
 
 
-def test_tables_of_nasbench201_do_not_know_mini() -> None:
+def test_tables_of_nasbench201_do_not_contain_mini() -> None:
     with pytest.raises(nb.InvalidInputError, match="unknown reference 'nb101-mini'"):
         nb.load_table("nb201").members("nb101-mini")

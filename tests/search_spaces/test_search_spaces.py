@@ -69,29 +69,29 @@ class RefusingSpace(ChoiceBlockSpace):
         return super().from_configuration(configuration)
 
 
-class OneWayNeighbours(ChoiceBlockSpace):
+class AsymmetricNeighbours(ChoiceBlockSpace):
     def neighbours(self, arch: Architecture) -> list[Architecture]:
         return [other for other in super().neighbours(arch) if self.index(other) > self.index(arch)] or [self[1]]
 
 
-class TestTheSuiteFindsFaults:
+class TestTheSuiteDetectsFaults:
     def test_a_biased_sampler(self) -> None:
         space = BiasedSpace("b", "b-v1", (1, 2, 2))
         with pytest.raises(AssertionError):
             SearchSpaceConformance().test_samples_are_uniform(space, loose_ends=True)
 
-    def test_a_sampler_that_favours_cells_of_many_architectures(self) -> None:
+    def test_a_sampler_that_favours_cells_with_many_architectures(self) -> None:
         space = FavouringSpace("b", "b-v1", (1, 2, 2))
         with pytest.raises(AssertionError):
             SearchSpaceConformance().test_distinct_samples_are_uniform_over_distinct_cells(space)
 
-    def test_configurations_that_are_refused_without_need(self) -> None:
+    def test_valid_configurations_that_are_refused(self) -> None:
         space = RefusingSpace("b", "b-v1", (1, 2, 2))
         with pytest.raises(AssertionError):
             SearchSpaceConformance().test_expected_fraction_of_random_configurations_is_valid(space)
 
-    def test_neighbours_that_are_not_symmetric(self) -> None:
-        space = OneWayNeighbours("b", "b-v1", (1, 2, 2))
+    def test_asymmetric_neighbours(self) -> None:
+        space = AsymmetricNeighbours("b", "b-v1", (1, 2, 2))
         with pytest.raises(AssertionError):
             SearchSpaceConformance().test_neighbours_are_distinct_and_symmetric(space, list(space))
 
@@ -121,7 +121,7 @@ def test_golden_counts(column: int, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["s1", "s2"])
-def test_no_loose_ends_is_one_architecture_per_live_part(name: str) -> None:
+def test_without_loose_ends_there_is_one_architecture_per_live_part(name: str) -> None:
     space = choice_block_space(name)
     live_parts = {live_part(arch) for arch in space.architectures("loose_ends")}
     chosen = [live_part(arch) for arch in space.architectures("no_loose_ends")]
@@ -134,7 +134,7 @@ def live_part(arch: Architecture) -> tuple[object, ...]:
     return tuple((node, arch.parents[node - 1], arch.operations[node - 1 : node]) for node in kept)
 
 
-def test_live_blocks_agree_with_paths_found_forward() -> None:
+def test_live_blocks_agree_with_a_forward_search() -> None:
     def reaches_output(wiring: tuple[tuple[int, ...], ...], node: int) -> bool:
         children = [child for child, parents in enumerate(wiring, start=1) if node in parents]
         return node == len(wiring) or any(reaches_output(wiring, child) for child in children)
@@ -143,7 +143,7 @@ def test_live_blocks_agree_with_paths_found_forward() -> None:
         assert live_blocks(wiring) == tuple(b for b in range(1, len(wiring)) if reaches_output(wiring, b))
 
 
-def test_numbers_follow_wirings_then_operations_with_the_last_block_fastest() -> None:
+def test_indices_enumerate_wirings_then_operations_with_the_last_block_fastest() -> None:
     space = nb.search_space("s1")
     assert str(space[0]) == "s1:0|0,1|0,1|0,1|0,1:conv3x3,conv3x3,conv3x3,conv3x3"
     assert str(space[1]) == "s1:0|0,1|0,1|0,1|0,1:conv3x3,conv3x3,conv3x3,conv1x1"
@@ -151,13 +151,13 @@ def test_numbers_follow_wirings_then_operations_with_the_last_block_fastest() ->
     assert str(space[14579]) == "s1:0|0,1|1,2|2,3|3,4:maxpool3x3,maxpool3x3,maxpool3x3,maxpool3x3"
 
 
-def test_the_architecture_that_the_published_enumeration_misses_is_there() -> None:
+def test_the_architecture_missed_by_the_published_enumeration_is_included() -> None:
     """original.md 0.1: 1 <- {0}, 2 <- {0, 1}, 3 <- {0, 1}, output <- {2, 3}."""
     missed = ((0,), (0, 1), (0, 1), (0, 1), (2, 3))
     assert missed in {arch.parents for arch in nb.search_space("s1").architectures("no_loose_ends")}
 
 
-# What is refused -------------------------------------------------------------------------------------------------
+# Refused input ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -177,14 +177,14 @@ def test_architectures_outside_the_space_are_refused(arch: Architecture) -> None
 
 
 @pytest.mark.parametrize("wrong", [1.5, "1", None, slice(2)])
-def test_a_number_that_is_no_integer_is_refused_as_by_a_list(wrong: Any) -> None:
+def test_a_non_integer_index_is_refused_as_by_a_list(wrong: Any) -> None:
     with pytest.raises(TypeError, match="integer"):
         nb.search_space("s1")[wrong]
     assert nb.search_space("s1")[np.int64(1)] == nb.search_space("s1")[1]
 
 
 @pytest.mark.parametrize("wrong", ["s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", 7, None])
-def test_what_is_no_architecture_is_refused(wrong: Any) -> None:
+def test_anything_but_an_architecture_is_refused(wrong: Any) -> None:
     with pytest.raises(InvalidInputError, match="is not an Architecture: convert text with"):
         nb.search_space("s1").index(wrong)
 
@@ -229,7 +229,7 @@ def test_a_space_is_found_by_its_versioned_id() -> None:
 # Mixing weights --------------------------------------------------------------------------------------------------
 
 
-def test_mixing_keys_are_those_of_nodes_with_a_choice() -> None:
+def test_mixing_keys_are_the_nodes_with_a_choice() -> None:
     assert [nb.search_space(name).mixing_shapes() for name in NAMES] == [
         {"input_edges/3": (3,), "input_edges/4": (4,), "operations": (4, 3), "output_edges": (5,)},
         {"input_edges/2": (2,), "input_edges/3": (3,), "input_edges/4": (4,)}
@@ -240,7 +240,7 @@ def test_mixing_keys_are_those_of_nodes_with_a_choice() -> None:
 
 @pytest.fixture
 def s1_mixing() -> dict[str, NDArray[np.float64]]:
-    """What s1 prefers here: 3 <- 1, 2; 4 <- 0, 3; output <- 3, 4; operations 2, 0, 1, 0."""
+    """Expected for s1: 3 <- 1, 2; 4 <- 0, 3; output <- 3, 4; operations 2, 0, 1, 0."""
     return {
         "input_edges/3": np.array([-1.0, 0.5, 0.25]),
         "input_edges/4": np.array([0.4, 0.1, 0.1, 0.4]),
@@ -258,7 +258,7 @@ def test_discretise_takes_the_best_operation_and_the_top_k_parents(s1_mixing: di
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("requires_grad", [False, True])
-def test_discretise_takes_tensors_of_any_kind(
+def test_discretise_accepts_tensors_of_any_kind(
     s1_mixing: dict[str, NDArray[np.float64]], dtype: torch.dtype, requires_grad: bool
 ) -> None:
     tensors = {k: torch.tensor(v, dtype=dtype).requires_grad_(requires_grad) for k, v in s1_mixing.items()}
@@ -267,12 +267,12 @@ def test_discretise_takes_tensors_of_any_kind(
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", [0.0, -0.0, 1 / 3, float("inf"), -float("inf")])
-def test_ties_go_to_the_lowest_index(name: str, value: float) -> None:
+def test_ties_are_broken_by_the_lowest_index(name: str, value: float) -> None:
     space = nb.search_space(name)
     assert space.discretise({key: np.full(shape, value) for key, shape in space.mixing_shapes().items()}) == space[0]
 
 
-def test_a_tie_at_the_last_parent_goes_to_the_lowest_index(s1_mixing: dict[str, NDArray[np.float64]]) -> None:
+def test_a_tie_for_the_last_parent_is_broken_by_the_lowest_index(s1_mixing: dict[str, NDArray[np.float64]]) -> None:
     s1_mixing["output_edges"] = np.array([0.1, 0.3, 0.3, 0.9, 0.3])
     s1_mixing["operations"][1] = [0.2, 0.4, 0.4]
     arch = nb.search_space("s1").discretise(s1_mixing)
@@ -281,7 +281,7 @@ def test_a_tie_at_the_last_parent_goes_to_the_lowest_index(s1_mixing: dict[str, 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_discretise_agrees_with_the_best_sum_over_all_choices(name: str) -> None:
+def test_discretise_maximises_the_sum_over_all_choices(name: str) -> None:
     space = choice_block_space(name)
     rng = np.random.default_rng(0)
     mixing = {key: rng.normal(size=shape) for key, shape in space.mixing_shapes().items()}
@@ -304,7 +304,7 @@ def test_discretise_agrees_with_the_best_sum_over_all_choices(name: str) -> None
         ({"output_edges": [[1], [1, 2]]}, "'output_edges' are not an array of numbers"),
     ],
 )
-def test_unfit_mixing_weights_are_named(
+def test_invalid_mixing_weights_are_named(
     s1_mixing: dict[str, NDArray[np.float64]], change: dict[str, object], message: str
 ) -> None:
     mixing = {key: value for key, value in (s1_mixing | change).items() if value is not None}
@@ -313,7 +313,7 @@ def test_unfit_mixing_weights_are_named(
     assert message in str(caught.value)
 
 
-# Sampling and moving ---------------------------------------------------------------------------------------------
+# Sampling and neighbours -----------------------------------------------------------------------------------------
 
 
 def test_sampling_without_loose_ends_is_uniform_over_every_architecture_of_s1() -> None:
@@ -323,18 +323,18 @@ def test_sampling_without_loose_ends_is_uniform_over_every_architecture_of_s1() 
     rng = np.random.default_rng(0)
     drawn = Counter(space.index(space.sample(rng, loose_ends=False)) for _ in range(37_020))
     observed = [drawn.pop(int(i), 0) for i in space.numbers("no_loose_ends")]
-    assert not drawn  # nothing with a loose end
+    assert not drawn  # no architecture with loose ends
     assert chisquare(observed).pvalue > 0.001
 
 
-def test_uniform_sampling_gives_the_known_shares_of_live_blocks() -> None:
+def test_uniform_sampling_gives_the_known_distribution_of_live_blocks() -> None:
     """original.md B1: the number of active nodes of s1, drawn with loose ends."""
     live = Counter(len(live_blocks(wiring)) for wiring in choice_block_space("s1").wirings)
     assert {n: round(count / 180, 2) for n, count in sorted(live.items())} == {1: 0.10, 2: 0.30, 3: 0.39, 4: 0.21}
 
 
 @pytest.mark.parametrize("name, expected", [("s1", 8), ("s2", 8), ("s3", 10)])
-def test_neighbours_are_the_operation_changes_then_the_parent_exchanges(name: str, expected: int) -> None:
+def test_neighbours_are_operation_changes_then_parent_exchanges(name: str, expected: int) -> None:
     space = choice_block_space(name)
     arch = space.sample(np.random.default_rng(1))
     neighbours = space.neighbours(arch)
@@ -368,12 +368,12 @@ def test_configurations_have_the_documented_keys() -> None:
     }
 
 
-def test_iterating_a_small_space_gives_every_architecture_once() -> None:
+def test_iterating_a_small_space_visits_every_architecture_once() -> None:
     space = ChoiceBlockSpace("tiny", "tiny-v1", (1, 1))
     assert [str(arch) for arch in iterate(space)] == [
         f"tiny:0|{parent}:{op}" for parent in (0, 1) for op in ("conv3x3", "conv1x1", "maxpool3x3")
     ]
-    # The output may read the input alone: one cell without a block, and one for each operation.
+    # The output may have only the input as parent: one cell without a block, and one per operation.
     assert space.count("no_loose_ends") == space.count("unique") == 4
 
 

@@ -1,4 +1,4 @@
-"""The supernet of NAS-Bench-201 against a naive reference and against the stand-alone networks."""
+"""The supernet of NAS-Bench-201, compared with a naive reference and with stand-alone networks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ PATHS = {
     "node 2 does not reach the output": (3, 3, 3, 3, 1, 0),
     "node 1 has no inputs": (0, 3, 3, 1, 2, 4),
     "no node has inputs": (0, 0, 2, 0, 3, 2),
-    "pooling and skips alone": (1, 4, 1, 0, 4, 1),
+    "only pooling and skips": (1, 4, 1, 0, 4, 1),
 }
 """Operations of the edges 1<-0, 2<-0, 2<-1, 3<-0, 3<-1, 3<-2: 0 is none, 1 skip, 2 and 3 are convolutions, 4 pools."""
 
@@ -30,7 +30,7 @@ PATHS = {
 def edges(kind: str = KINDS[0], partial: int = 1, channels: int = 4) -> nb.Supernet:
     net = small(EdgeSpace(kind), channels=channels, partial=partial)
     generator = torch.Generator().manual_seed(1)
-    for layer in net.modules():  # so that a shift of zeros is seen
+    for layer in net.modules():  # so that a missing shift is detected
         if isinstance(layer, nn.BatchNorm2d) and layer.affine:
             layer.weight.data.uniform_(0.5, 1.5, generator=generator)
             layer.bias.data.normal_(0, 0.3, generator=generator)
@@ -46,7 +46,7 @@ def weights_of(net: nb.Supernet, batch: int | None = None, seed: int = 1) -> Ten
 
 
 def masked(weights: Tensor, operations: tuple[int, ...]) -> Tensor:
-    """The weights of one operation for each edge, zeros elsewhere."""
+    """Weights of one operation per edge, zeros elsewhere."""
     return weights * torch.eye(5, dtype=weights.dtype)[list(operations)]
 
 
@@ -58,7 +58,7 @@ def assert_naive(
     partial: int = 1,
     n: int = 4,
 ) -> None:
-    """Equal logits, and gradients with respect to all parameters and the mixing weights."""
+    """Assert equal logits and gradients with respect to all parameters and mixing weights."""
     x = images(n)[..., :16, :16].double().contiguous(memory_format=torch.channels_last)
     state = {name: value.detach().clone() for name, value in net.state_dict().items()}
     names = [name for name, _ in net.named_parameters()]
@@ -78,14 +78,14 @@ def assert_naive(
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("partial", "batch"), [(1, None), (1, 4), (2, None), (2, 4)])
-def test_mixtures_are_those_of_the_naive_supernet(kind: str, training: bool, partial: int, batch: int | None) -> None:
+def test_mixtures_agree_with_the_naive_supernet(kind: str, training: bool, partial: int, batch: int | None) -> None:
     net = edges(kind, partial).train(training)
     assert_naive(net, lambda x: net(x, {"operations": w}), lambda w: w, w := weights_of(net, batch), partial)
 
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("partial", [1, 2])
-def test_cells_take_mixing_weights_in_turns(training: bool, partial: int) -> None:
+def test_cells_take_turns_with_mixing_weights(training: bool, partial: int) -> None:
     net = edges(partial=partial).train(training)
     assert_naive(
         net,
@@ -100,7 +100,7 @@ def test_cells_take_mixing_weights_in_turns(training: bool, partial: int) -> Non
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("operations", PATHS.values(), ids=PATHS)
 @pytest.mark.parametrize("partial", [1, 2])
-def test_sampled_operations_and_paths_are_those_of_the_naive_supernet(
+def test_sampled_operations_and_paths_agree_with_the_naive_supernet(
     operations: tuple[int, ...], partial: int, kind: str, training: bool
 ) -> None:
     net, one = edges(kind, partial).train(training), torch.eye(5, dtype=torch.float64)[list(operations)]
@@ -126,7 +126,7 @@ def test_sampled_operations_with_weights_for_each_image(training: bool) -> None:
 
 @pytest.mark.parametrize("operations", PATHS.values(), ids=PATHS)
 @pytest.mark.parametrize("training", [True, False])
-def test_a_discrete_architecture_is_its_stand_alone_network(operations: tuple[int, ...], training: bool) -> None:
+def test_a_discrete_architecture_computes_its_stand_alone_network(operations: tuple[int, ...], training: bool) -> None:
     net = edges("nasbench201-affine").train(training)
     alone = build_edge_network(arch(operations), channels=4, cells_per_stage=1).double().train(training)
     alone.load_state_dict(stand_alone_state(net, alone))
@@ -137,7 +137,7 @@ def test_a_discrete_architecture_is_its_stand_alone_network(operations: tuple[in
 
 
 def stand_alone_state(net: nb.Supernet, alone: EdgeNetwork) -> dict[str, Tensor]:
-    """The state of a network whose layers are the supernet's."""
+    """The state of a network with the layers of the supernet."""
     places = {"0": "cells.0", "1": "reductions.1", "2": "cells.1", "3": "reductions.2", "4": "cells.2"}
     kernels = {2: "conv1x1", 3: "conv3x3"}
     state, shared = {}, net.state_dict()
@@ -153,7 +153,7 @@ def stand_alone_state(net: nb.Supernet, alone: EdgeNetwork) -> dict[str, Tensor]
     return state
 
 
-def test_a_batch_of_architectures_is_each_alone() -> None:
+def test_a_batch_of_architectures_equals_separate_passes() -> None:
     net, x = edges().eval(), images(len(PATHS)).double()
     architectures = [arch(operations) for operations in PATHS.values()]
     together = net(x, net.discrete_mixing(architectures))
@@ -182,7 +182,7 @@ def test_a_path_computes_only_what_reaches_the_output() -> None:
     assert computed == [0, 3, 4]
 
 
-def test_only_the_cells_of_the_affine_kind_learn_scale_and_shift() -> None:
+def test_only_affine_cells_learn_scale_and_shift() -> None:
     for kind in KINDS:
         net = edges(kind)
         norms = [layer for layer in net.cells.modules() if isinstance(layer, BatchNorm2d)]
@@ -193,7 +193,7 @@ def test_only_the_cells_of_the_affine_kind_learn_scale_and_shift() -> None:
 
 
 @pytest.mark.parametrize(("kind", "count"), [(KINDS[0], 1_686_106), (KINDS[1], 1_699_546)])
-def test_the_published_supernet_has_its_parameters(kind: str, count: int) -> None:
+def test_the_published_supernet_has_the_expected_parameter_count(kind: str, count: int) -> None:
     """73,306 outside the cells, 28,000 + 243,040 for each edge, of which 2,240 are scales and shifts."""
     with torch.device("meta"):
         net = nb.Supernet(EdgeSpace(kind), channels=16, cells=15)
@@ -217,7 +217,7 @@ def test_feature_maps_stay_in_channels_last(partial: int) -> None:
     assert all(seen)
 
 
-def test_running_statistics_move_by_a_tenth() -> None:
+def test_running_statistics_have_momentum_one_tenth() -> None:
     net = edges()
     before, x = net.stem[1].running_mean.clone(), images().double()
     net(x, {"operations": weights_of(net)})
@@ -229,13 +229,13 @@ def test_running_statistics_move_by_a_tenth() -> None:
     ("operations", "sentence"),
     [((1, 2, 3), "give 6 numbers from 0 to 4"), ((5, 0, 0, 0, 0, 0), "from 0 to 4"), (3, "")],
 )
-def test_operations_that_do_not_fit_are_refused(operations: Any, sentence: str) -> None:
+def test_sampled_operations_of_the_wrong_form_are_refused(operations: Any, sentence: str) -> None:
     net = edges()
     with pytest.raises(nb.InvalidInputError, match=f"is not valid.*{sentence}"):
         net(images().double(), {"operations": weights_of(net)}, operations=operations)
 
 
-def test_channels_that_do_not_fit_are_refused() -> None:
+def test_channels_that_cannot_be_divided_are_refused() -> None:
     with pytest.raises(nb.InvalidInputError, match="6 channels cannot be divided by partial_channels=4"):
         nb.Supernet(EdgeSpace(), channels=6, cells=3, partial_channels=4)
 

@@ -1,4 +1,4 @@
-"""`nb.Supernet` on nb201 as a user calls it: discrete mixing weights, weights per image, weights by cell."""
+"""The public `nb.Supernet` on nb201: discrete mixing weights, weights per image and per cell."""
 
 import numpy as np
 import pytest
@@ -29,14 +29,14 @@ def test_discrete_mixing_computes_the_architecture(net, images):
         net.discrete_mixing(nb.search_space("s1")[0])
 
 
-def test_weights_for_each_image_compute_an_architecture_each(net, images):
+def test_weights_per_image_compute_one_architecture_per_image(net, images):
     architectures = [SPACE[int(n)] for n in np.random.default_rng(0).integers(len(SPACE), size=3)]
     together = net(images, net.discrete_mixing(architectures))
     alone = torch.cat([net(image[None], arch) for image, arch in zip(images, architectures, strict=True)])
     torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
 
 
-def test_cells_take_a_list_of_mixings_in_turns(net, images):
+def test_cells_take_turns_in_a_list_of_mixing_weights(net, images):
     mixings = [net.discrete_mixing(SPACE[n]) for n in (100, 9000)]
     assert torch.equal(net(images, mixings), net(images, [*mixings, mixings[0]]))
     assert not torch.equal(net(images, mixings), net(images, mixings[0]))

@@ -1,4 +1,4 @@
-"""The switches that act in the search loop: what each does in both presets. Those of the supernet: test_supernet.py."""
+"""Preset switches of the search loop in both presets; test_supernet.py tests switches of the supernet."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def statistics(of: SearchState) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize(("preset", "augmented"), [("corrected", False), ("original", True)])
-def test_only_the_original_augments_the_architecture_half(preset, augmented):
+def test_only_preset_original_augments_the_architecture_half(preset, augmented):
     searching = state(preset)
     augment = searching.augmentation(1)
     plain, labels = searching.images.batch(torch.from_numpy(searching.split.architecture))
@@ -34,7 +34,7 @@ def test_only_the_original_augments_the_architecture_half(preset, augmented):
 @pytest.mark.parametrize(
     ("preset", "probabilities"), [("corrected", [0, 0.2, 0.4, 0.6]), ("original", [0.6, 0.6, 0.6, 0.6])]
 )
-def test_cutout_grows_or_stays(preset, probabilities):
+def test_cutout_ramps_up_or_is_constant(preset, probabilities):
     searching = state(preset, cutout_probability=0.6)
     found = [searching.augmentation(epoch).cutout_probability for epoch in (1, 2, 3, 4)]
     assert found == pytest.approx(probabilities)
@@ -42,7 +42,7 @@ def test_cutout_grows_or_stays(preset, probabilities):
 
 @pytest.mark.parametrize("preset", ["corrected", "original"])
 @pytest.mark.parametrize(("schedule", "probabilities"), [("linear", [0, 0.2, 0.4, 0.6]), ("constant", [0.6] * 4)])
-def test_a_given_cutout_schedule_wins_over_the_presets(preset, schedule, probabilities):
+def test_a_given_cutout_schedule_overrides_the_preset(preset, schedule, probabilities):
     searching = state(preset, cutout_probability=0.6, cutout_schedule=schedule)
     found = [searching.augmentation(epoch).cutout_probability for epoch in (1, 2, 3, 4)]
     assert found == pytest.approx(probabilities)
@@ -53,7 +53,7 @@ def test_an_unknown_cutout_schedule_is_refused():
         state("corrected", cutout_schedule="constnat")
 
 
-def test_recalibration_forgets_and_running_statistics_stay():
+def test_recalibration_resets_statistics_and_running_statistics_are_kept():
     corrected = state("corrected")
     error = one_shot_error(corrected, epoch=1)
     for buffer in statistics(corrected):

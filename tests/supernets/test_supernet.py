@@ -1,4 +1,4 @@
-"""The supernet against a naive reference, golden parameter counts, and the published faults."""
+"""The supernet compared with a naive reference, golden parameter counts, and published faults."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from nasbench1shot1.supernets.presets import PRESETS
 
 @pytest.mark.parametrize(("space", "count"), [("s1", 1_101_402), ("s2", 1_101_402), ("s3", 1_509_594)])
 @pytest.mark.parametrize("preset", PRESETS)
-def test_parameter_counts_are_the_published_ones(space, count, preset):
+def test_parameter_counts_equal_published_values(space, count, preset):
     net = nb.Supernet(nb.search_space(space), preset=preset)
     assert sum(p.numel() for p in net.parameters()) == count
 
@@ -23,7 +23,7 @@ def test_parameter_counts_are_the_published_ones(space, count, preset):
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_value_and_gradients_are_those_of_the_naive_supernet(space, preset, training):
+def test_values_and_gradients_agree_with_the_naive_supernet(space, preset, training):
     net, x = small(space, preset).train(training).double(), images().double()
     mixing = {key: value.detach().double().requires_grad_() for key, value in random_mixing(net.space, 1).items()}
     naive_state = {key: value.detach().clone() for key, value in net.state_dict().items()}
@@ -41,7 +41,7 @@ def test_value_and_gradients_are_those_of_the_naive_supernet(space, preset, trai
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_mixing_weights_per_sample_are_the_loop_over_samples(space):
+def test_mixing_weights_per_sample_equal_a_loop_over_samples(space):
     net, x = small(space).eval(), images(5)
     mixing = random_mixing(net.space, seed=2, batch=5)
     together = net(x, mixing)
@@ -50,7 +50,7 @@ def test_mixing_weights_per_sample_are_the_loop_over_samples(space):
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_a_batch_of_architectures_is_each_alone_by_its_sampled_operations(space):
+def test_a_batch_of_sampled_architectures_equals_separate_passes(space):
     net, x, rng = small(space).eval(), images(4), np.random.default_rng(0)
     architectures = [net.space.sample(rng) for _ in range(4)]
     together = net(x, net.discrete_mixing(architectures))
@@ -59,7 +59,7 @@ def test_a_batch_of_architectures_is_each_alone_by_its_sampled_operations(space)
         torch.testing.assert_close(together[i : i + 1], alone, rtol=1e-5, atol=1e-6)
 
 
-def test_operations_that_are_not_sampled_get_no_gradient_but_the_sampled_weights_do():
+def test_only_sampled_operations_and_their_weights_get_gradients():
     net, arch = small("s1"), nb.search_space("s1")[4321]
     mixing = {key: value.requires_grad_() for key, value in net.discrete_mixing(arch).items()}
     net(images(), mixing, operations=arch.operations).sum().backward()
@@ -72,7 +72,7 @@ def test_operations_that_are_not_sampled_get_no_gradient_but_the_sampled_weights
 
 
 @pytest.mark.parametrize(("preset", "sides"), [("corrected", [32, 16, 8]), ("original", [32, 17, 9])])
-def test_feature_maps_are_halved_as_the_preset_says(preset, sides):
+def test_feature_maps_are_halved_where_the_preset_specifies(preset, sides):
     net, seen = small("s1", preset), []
     for cell in net.cells:
         cell.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].shape[-1]))
@@ -82,7 +82,7 @@ def test_feature_maps_are_halved_as_the_preset_says(preset, sides):
     assert seen == naive_sides == sides
 
 
-def test_the_original_softmaxes_one_hot_operations_and_averages_edges():
+def test_preset_original_softmaxes_one_hot_operations_and_averages_edges():
     space = nb.search_space("s1")
     arch = nb.Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
     published = small("s1", "original").discrete_mixing(arch)
@@ -94,7 +94,7 @@ def test_the_original_softmaxes_one_hot_operations_and_averages_edges():
 
 
 @pytest.mark.parametrize(("preset", "momentum"), [("corrected", 0.003), ("original", 0.997)])
-def test_running_statistics_move_by_the_presets_momentum(preset, momentum):
+def test_running_statistics_use_the_momentum_of_the_preset(preset, momentum):
     net = nb.Supernet(nb.search_space("s1"), 2, 1, preset, generator=torch.Generator().manual_seed(0))
     x = images(8)
     net(x, random_mixing(net.space, 0))
@@ -110,17 +110,17 @@ def test_any_number_of_channels_and_cells(cells):
 
 
 @pytest.mark.parametrize("sizes", [{"channels": 0}, {"cells": 0}, {"channels": 4.5}, {"cells": "9"}])
-def test_a_supernet_of_nothing_is_refused(sizes):
+def test_an_empty_supernet_is_refused(sizes):
     with pytest.raises(nb.InvalidInputError, match="at least 1 channel and 1 cell"):
         nb.Supernet(nb.search_space("s1"), **sizes)
 
 
-def test_unknown_preset_is_refused_with_the_closest():
+def test_an_unknown_preset_is_refused_with_a_suggestion():
     with pytest.raises(nb.InvalidInputError, match="did you mean 'original'"):
         nb.Supernet(nb.search_space("s1"), preset="orignal")
 
 
-def test_initial_weights_come_from_the_generator_alone_and_are_distributed_as_pytorchs():
+def test_initial_weights_come_only_from_the_generator_with_pytorchs_distribution():
     def build(seed: int) -> nb.Supernet:
         return nb.Supernet(nb.search_space("s1"), generator=torch.Generator().manual_seed(seed))
 
@@ -142,7 +142,7 @@ def test_state_dict_round_trip_gives_the_same_logits():
     assert torch.equal(net.eval()(images(), mixing), other.eval()(images(), mixing))
 
 
-def test_bfloat16_autocast_agrees_roughly_and_keeps_gradients_float32():
+def test_bfloat16_autocast_agrees_approximately_and_keeps_float32_gradients():
     net, x = small("s1", channels=8).train(), images(16)
     mixing = random_mixing(net.space, 0)
     exact = net(x, mixing)
@@ -167,7 +167,7 @@ def test_bfloat16_autocast_agrees_roughly_and_keeps_gradients_float32():
         ({"operations": "abc"}, "'operations' are not an array of numbers"),
     ],
 )
-def test_unfit_mixing_weights_are_named(change, message):
+def test_invalid_mixing_weights_are_named(change, message):
     net = small("s1")
     with pytest.raises(nb.InvalidInputError) as caught:
         net(images(4), random_mixing(net.space, 0) | change)
@@ -184,13 +184,13 @@ def test_missing_mixing_weights_are_named():
 
 
 @pytest.mark.parametrize("operations", [(0,) * 9, (0,) * 3, (0, 0, -1, 0), (0, 0, 3, 0), (0, 0, None, 0)])
-def test_operations_that_the_cell_does_not_have_are_refused(operations):
+def test_operations_missing_from_the_cell_are_refused(operations):
     net = small("s1")
     with pytest.raises(nb.InvalidInputError, match="is not valid: give 4 numbers from 0 to 2"):
         net(images(), random_mixing(net.space, 0), operations=operations)
 
 
-def test_one_hot_arrays_and_parameter_dicts_are_mixing_weights():
+def test_one_hot_arrays_and_parameter_dicts_are_accepted_as_mixing_weights():
     net = small("s2").eval()
     arch = net.space[12345]
     wanted = net(images(), net.discrete_mixing(arch))
@@ -202,19 +202,19 @@ def test_one_hot_arrays_and_parameter_dicts_are_mixing_weights():
     assert torch.equal(net(images(), torch.nn.ParameterDict(net.discrete_mixing(arch))), wanted)
 
 
-def test_torch_compile_takes_the_forward_pass_as_one_graph():
+def test_torch_compile_captures_the_forward_pass_as_one_graph():
     net, mixing = small("s1").eval(), random_mixing(nb.search_space("s1"), 0)
     compiled = torch.compile(net, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(images(), mixing), net(images(), mixing), rtol=1e-4, atol=1e-5)
 
 
-def test_no_architecture_has_no_mixing_weights():
+def test_mixing_weights_of_zero_architectures_are_refused():
     with pytest.raises(nb.InvalidInputError, match="give at least one"):
         small("s1").discrete_mixing([])
 
 
 class Identity(torch.nn.Module):
-    """A third party's cell: it scales, and names its one key so that nothing could be guessed from it."""
+    """A third-party cell that scales its input and has an arbitrary key."""
 
     def __init__(self, space, in_channels, channels, preset, partial_channels):
         super().__init__()
@@ -241,7 +241,7 @@ class Scales(ChoiceBlockSpace):
         return {"scales": np.array([1, 0], np.float32)}
 
 
-def test_a_space_brings_its_own_cell_and_says_how_architectures_are_evaluated():
+def test_a_space_supplies_its_cell_class_and_how_architectures_are_evaluated():
     space = Scales("scales", "scales-v1", (1, 1))
     net = nb.Supernet(space, 2, 3)
     assert [type(cell) for cell in net.cells] == [Identity] * 3
@@ -274,7 +274,7 @@ def test_one_hot_arrays_become_tensors():
     assert space.discretise(tensors) == space[7]
 
 
-def test_mixing_weights_are_vmapped_over():
+def test_mixing_weights_can_be_vmapped():
     net, x = small("s1").eval(), images(2)
     several = {key: value.detach() for key, value in random_mixing(net.space, 1, batch=3).items()}
     state = dict(net.named_parameters()) | dict(net.named_buffers())
@@ -283,7 +283,7 @@ def test_mixing_weights_are_vmapped_over():
     torch.testing.assert_close(together, torch.stack(alone), rtol=1e-5, atol=1e-5)
 
 
-def test_gradients_of_several_seeds_at_once_are_those_of_each():
+def test_gradients_of_several_seeds_at_once_equal_separate_gradients():
     nets = [nb.Supernet(nb.search_space("s1"), 2, 1, generator=torch.Generator().manual_seed(i)) for i in range(2)]
     x, mixing = images(4), random_mixing(nets[0].space, 0)
 

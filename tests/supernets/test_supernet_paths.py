@@ -1,4 +1,4 @@
-"""Single paths, partial channels and mixing weights per cell: each against a plainer way to compute the same."""
+"""Single paths, partial channels and mixing weights per cell, compared with plain implementations."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def one_hot(space, arch) -> dict[str, torch.Tensor]:
 
 
 def on_path(net: nb.Supernet, arch: nb.Architecture) -> set[str]:
-    """The names of the parameters that an architecture computes with."""
+    """Names of the parameters used by an architecture."""
     operations = ("conv3x3", "conv1x1", None)
     parts = ["stem", "head", "classifier"]
     for c in range(len(net.cells)):
@@ -44,7 +44,7 @@ def on_path(net: nb.Supernet, arch: nb.Architecture) -> set[str]:
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("partial", [1, 2])
 @pytest.mark.parametrize("space", spaces(), ids=lambda space: space.name)
-def test_a_path_is_the_whole_supernet_under_one_hot_mixing_and_gives_no_gradient_to_the_rest(space, partial, training):
+def test_a_path_equals_one_hot_mixing_and_other_weights_get_no_gradient(space, partial, training):
     net = small(space, channels=2, partial=partial).double().train(training)
     x, names = images(3).double()[..., :16, :16], [name for name, _ in net.named_parameters()]
     factors = torch.randn(3, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -60,7 +60,7 @@ def test_a_path_is_the_whole_supernet_under_one_hot_mixing_and_gives_no_gradient
 
 
 @pytest.mark.parametrize("space", spaces(), ids=lambda space: space.name)
-def test_running_statistics_move_on_the_path_alone(space):
+def test_running_statistics_change_only_on_the_path(space):
     for arch in architectures(space, 6):
         net = small(space).train()
         before = {name: buffer.clone() for name, buffer in net.named_buffers()}
@@ -73,7 +73,7 @@ def test_running_statistics_move_on_the_path_alone(space):
 
 @pytest.mark.parametrize("per_sample", [False, True])
 @pytest.mark.parametrize("space", spaces(), ids=lambda space: space.name)
-def test_a_path_under_mixing_weights_is_masked_mixing_in_value_and_gradient(space, per_sample):
+def test_a_path_under_mixing_weights_equals_masked_mixing_in_value_and_gradient(space, per_sample):
     net, x = small(space).double().train(), images(3).double()[..., :16, :16]
     for seed, arch in enumerate(architectures(space, 8)):
         drawn = random_mixing(space, seed, batch=3 if per_sample else None)
@@ -97,7 +97,7 @@ def test_partial_channels_have_the_published_parameter_counts(space, count):
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("partial", [1, 2, 3, 6])
 @pytest.mark.parametrize("space", SPACES)
-def test_partial_channels_are_those_of_the_naive_supernet(space, partial, training):
+def test_partial_channels_agree_with_the_naive_supernet(space, partial, training):
     net = small(space, channels=6, partial=partial).train(training).double()
     x, mixing = images(2).double()[..., :16, :16], random_mixing(net.space, 1)
     mixing = {key: value.detach().double().requires_grad_() for key, value in mixing.items()}
@@ -110,7 +110,7 @@ def test_partial_channels_are_those_of_the_naive_supernet(space, partial, traini
     torch.testing.assert_close(ours, right, rtol=1e-7, atol=1e-9)
 
 
-def test_all_channels_is_the_supernet_as_it_was():
+def test_a_channel_fraction_of_one_changes_nothing():
     generators = [torch.Generator().manual_seed(0) for _ in range(2)]
     plain = nb.Supernet(nb.search_space("s1"), 4, 3, generator=generators[0])
     partial = nb.Supernet(nb.search_space("s1"), 4, 3, generator=generators[1], partial_channels=1)
@@ -122,7 +122,7 @@ def test_all_channels_is_the_supernet_as_it_was():
 
 
 @pytest.mark.parametrize(("channels", "partial"), [(6, 4), (2, 4), (16, 3), (4, 0), (4, -2)])
-def test_channels_that_cannot_be_divided_are_refused_in_a_sentence(channels, partial):
+def test_indivisible_channels_are_refused_in_one_sentence(channels, partial):
     with pytest.raises(nb.InvalidInputError) as caught:
         nb.Supernet(nb.search_space("s1"), channels, 1, partial_channels=partial)
     assert f"{channels} channels cannot be divided by partial_channels={partial}: choose" in str(caught.value)
@@ -141,7 +141,7 @@ def test_a_list_of_mixing_weights_gives_each_cell_the_next_in_turn(training):
     assert torch.equal(net(x, drawn[:1]), net(x, drawn[0]))
 
 
-def test_sampled_operations_per_cell_are_computed_alone():
+def test_only_the_sampled_operations_of_each_cell_are_computed():
     net, x = small("s1").double().eval(), images(2).double()
     drawn = [{key: value.double() for key, value in random_mixing(net.space, seed).items()} for seed in range(3)]
     sampled = [(0, 1, 2, 0), (1, 1, 1, 1), (2, 0, 2, 1)]
@@ -164,7 +164,7 @@ def test_sampled_operations_per_cell_are_computed_alone():
         (([None], [(0, 0, 0)]), "give 4 numbers from 0 to 2"),
     ],
 )
-def test_what_does_not_fit_is_refused_in_a_sentence(arguments, message):
+def test_mismatched_arguments_are_refused_in_one_sentence(arguments, message):
     net, mixing = small("s1"), random_mixing(nb.search_space("s1"), 0)
     first = [mixing if one is None else one for one in arguments[0]] if isinstance(arguments[0], list) else arguments[0]
     with pytest.raises(nb.InvalidInputError) as caught:

@@ -1,4 +1,4 @@
-"""Weighted sums and concatenations, computed as on a CPU and, with CPU tensors too, as on other devices."""
+"""Weighted sums and concatenations, by the CPU code and by the code for other devices on CPU tensors."""
 
 import pytest
 import torch
@@ -35,7 +35,7 @@ def gradients(function, weights, tensors):
     return result, torch.autograd.grad(result.square().sum(), leaves)
 
 
-def test_the_weighted_sum_has_right_first_and_second_derivatives(place):
+def test_the_weighted_sum_has_correct_first_and_second_derivatives(place):
     generator = torch.Generator().manual_seed(0)
     tensors = [torch.randn(2, 3, 2, 2, generator=generator, dtype=torch.float64).requires_grad_() for _ in range(3)]
     weights = torch.randn(3, generator=generator, dtype=torch.float64).requires_grad_()
@@ -67,7 +67,7 @@ def _written_out(weights, *tensors):
     ],
 )
 @pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")  # torch's own, in jvp
-def test_the_weighted_sum_under_torch_func(place, transform):
+def test_the_weighted_sum_works_under_torch_func(place, transform):
     generator = torch.Generator().manual_seed(0)
     tensors = [torch.randn(2, 3, 2, 2, generator=generator, dtype=torch.float64) for _ in range(2)]
     weights = torch.randn(2, generator=generator, dtype=torch.float64)
@@ -75,7 +75,7 @@ def test_the_weighted_sum_under_torch_func(place, transform):
 
 
 @pytest.mark.parametrize("shape", [(4,), (2, 4)])
-def test_the_weighted_concatenation_has_right_first_and_second_derivatives(place, shape):
+def test_the_weighted_concatenation_has_correct_first_and_second_derivatives(place, shape):
     generator = torch.Generator().manual_seed(0)
     sizes = [(2, 6, 2, 2), *[(2, 2, 2, 2)] * 3]
     tensors = [torch.randn(size, generator=generator, dtype=torch.float64).requires_grad_() for size in sizes]
@@ -88,7 +88,7 @@ def test_the_weighted_concatenation_has_right_first_and_second_derivatives(place
     assert torch.autograd.gradgradcheck(concatenated, (weights, *tensors))
 
 
-def test_other_devices_sum_what_a_cpu_sums(monkeypatch):
+def test_other_devices_compute_the_same_sums_as_a_cpu(monkeypatch):
     weights, tensors = maps(4)
     on_host = gradients(weighted_sum, weights, tensors)
     monkeypatch.setattr(layers, "_is_on_host", lambda weights: False)
@@ -96,7 +96,7 @@ def test_other_devices_sum_what_a_cpu_sums(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_sums_and_gradients_stay_in_channels_last_and_in_their_dtype(place, dtype):
+def test_sums_and_gradients_keep_channels_last_and_dtype(place, dtype):
     weights, tensors = maps(3, dtype)
     summed, (of_weights, *of_tensors) = gradients(weighted_sum, weights, tensors)
     assert of_weights.dtype == torch.float32
@@ -107,7 +107,7 @@ def test_sums_and_gradients_stay_in_channels_last_and_in_their_dtype(place, dtyp
 
 @pytest.mark.parametrize("space", ["s1", "s3"])
 @pytest.mark.parametrize("per_image", [False, True])
-def test_the_way_of_other_devices_gives_the_naive_supernet(on_device, space, per_image):
+def test_the_code_path_of_other_devices_agrees_with_the_naive_supernet(on_device, space, per_image):
     net, x = small(space).double(), images(4).double()
     mixing = random_mixing(net.space, 1, batch=4) if per_image else random_mixing(net.space, 1)
     mixing = {key: value.detach().double().requires_grad_() for key, value in mixing.items()}

@@ -41,35 +41,35 @@ def _arrays(matrix: list[list[int]], operations: list[int]) -> CellArrays:
     return CellArrays.from_encodings(from_arrays(adjacency, padded, np.array([n])))
 
 
-def test_copies_of_the_sources_are_the_shared_ones(shared: Path) -> None:
+def test_bundled_sources_equal_the_shared_ones(shared: Path) -> None:
     for copy in sorted((PACKAGE_DATA / "sources").glob("*.npz")):
         assert copy.read_bytes() == (shared / copy.name).read_bytes()
 
 
-def test_parameters_of_every_real_row(sample: Sample) -> None:
+def test_parameter_counts_of_every_real_row_agree(sample: Sample) -> None:
     counted = trainable_parameters(CellArrays.from_encodings(sample.encodings))
     assert np.array_equal(counted, sample.parameters)
 
 
-def test_parameter_extremes() -> None:
-    # One narrow vertex reads the input and four pools read it: the fewest; full width everywhere: the most.
+def test_extreme_parameter_counts() -> None:
+    # Fewest: one narrow vertex reads the input, and four poolings read it. Most: full width everywhere.
     narrow = [[0, 1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 1, 1, 0], *[[0] * 6 + [1]] * 4, [0] * 7]
     wide = [[0, 1, 1, 1, 0, 0, 1], *[[int(y == x + 1) for y in range(7)] for x in range(1, 7)]]
     assert trainable_parameters(_arrays(narrow, [2] * 5)).item() == 227_274
     assert trainable_parameters(_arrays(wide, [0] * 5)).item() == 49_979_274
 
 
-def test_channels_are_shared_and_the_first_take_the_remainder() -> None:
+def test_channels_are_divided_and_the_first_vertices_take_the_remainder() -> None:
     three = [[0, 1, 1, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0, 0, 0, 0, 1], [0] * 5]
     assert vertex_channels(_arrays(three, [0, 1, 2]), 128).tolist() == [[0, 43, 43, 42, 0, 0, 128]]
 
 
-def test_sample_is_numbered_canonically(sample: Sample) -> None:
+def test_the_sample_is_numbered_canonically(sample: Sample) -> None:
     assert np.array_equal(canonicalise(sample.encodings), sample.encodings)
 
 
 def _renumbered(codes: Encodings, rng: np.random.Generator) -> Encodings:
-    """The same cells with vertices in a random order that still ascends."""
+    """The cells with vertices in a random topological order."""
     adjacency, operations, n_vertices = to_arrays(codes)
     orders = list(permutations(range(1, 6)))
     for i in range(len(codes)):
@@ -82,7 +82,7 @@ def _renumbered(codes: Encodings, rng: np.random.Generator) -> Encodings:
     return from_arrays(adjacency, operations, n_vertices)
 
 
-def test_canonical_and_features_do_not_depend_on_the_numbering(sample: Sample) -> None:
+def test_canonical_form_and_features_do_not_depend_on_the_numbering(sample: Sample) -> None:
     codes = sample.encodings[:300]
     moved = _renumbered(codes, np.random.default_rng(0))
     assert (moved != codes).sum() > 50
@@ -103,7 +103,7 @@ def test_paths_are_counted_with_multiplicity() -> None:
     assert counts == {(0, 2): 2}
 
 
-def test_folds_follow_the_hash_alone(sample: Sample) -> None:
+def test_folds_depend_only_on_the_hash(sample: Sample) -> None:
     folds = folds_by_hash(sample.hashes, 10)
     expected = [int(bytes(row[:4]).hex(), 16) % 10 for row in sample.hashes.view(np.uint8).reshape(-1, 16)]
     assert folds.tolist() == expected
@@ -114,7 +114,7 @@ def test_noise_of_repeats_is_recovered() -> None:
     assert pooled_noise(repeats) == pytest.approx(0.3, rel=0.05)
 
 
-def test_weight_is_what_trainings_of_a_cell_share() -> None:
+def test_the_weight_is_the_share_of_variance_common_to_trainings_of_a_cell() -> None:
     rng = np.random.default_rng(0)
     own, luck = rng.normal(0, 0.03, (20_000, 1)), rng.normal(0, 0.04, (20_000, 2))
     repeats = rng.normal(0, 0.02, (4000, 3))
@@ -124,7 +124,7 @@ def test_weight_is_what_trainings_of_a_cell_share() -> None:
         assert shrinkage.weight_by_repeats == pytest.approx(21 / 25, abs=0.03)
 
 
-def test_the_better_neighbour_gives_the_weight() -> None:
+def test_the_better_neighbour_determines_the_weight() -> None:
     rng = np.random.default_rng(0)
     independent, own = rng.normal(0, 1, (5000, 1)), rng.normal(0, 1, (5000, 1))
     residuals = np.hstack([independent, own + rng.normal(0, 1, (5000, 1)), own + rng.normal(0, 1, (5000, 1))])
@@ -132,7 +132,7 @@ def test_the_better_neighbour_gives_the_weight() -> None:
     assert [shrinkage.weight for shrinkage in found] == pytest.approx([0, 0.5, 0.5], abs=0.05)
 
 
-def test_a_diverged_repeat_moves_the_estimate_little() -> None:
+def test_a_diverged_repeat_hardly_changes_the_estimate() -> None:
     predicted = np.zeros(2)
     drawn = Shrinkage(weight=0.4, sd=0.05).shrink(predicted, np.array([0.1, 2.0]))
     assert drawn == pytest.approx([0.04, 0.4 * 3 * 0.05])
@@ -149,14 +149,14 @@ def test_test_error_rises_with_validation_error(sample: Sample) -> None:
         fit_error_curve(validation, 0.05 / validation)
 
 
-def test_damaged_source_is_named(tmp_path: Path) -> None:
+def test_a_damaged_source_is_named(tmp_path: Path) -> None:
     (tmp_path / "nb101_partial_val.npz").write_bytes(b"PK\x03\x04 cut short")
     with pytest.raises(DamagedFileError, match="nb101_partial_val"):
         read_sample(tmp_path)
 
 
 @pytest.mark.parametrize("name", [RETRAINED, OFFICIAL_PAIRS])
-def test_a_source_that_lacks_an_array_is_named(name: str, tmp_path: Path) -> None:
+def test_a_source_with_a_missing_array_is_named(name: str, tmp_path: Path) -> None:
     arrays = read_source(name)
     np.savez(tmp_path / name, **{key: values for key, values in arrays.items() if key != "test_acc"})
     with pytest.raises(DamagedFileError, match=rf"{name} .*lacks test_acc.*reinstall the package"):
@@ -183,7 +183,7 @@ def few_sources(tmp_path: Path) -> Path:
     return folder
 
 
-def test_missing_extra_is_named(
+def test_a_missing_extra_is_named(
     few_cells: dict[str, list[Cell]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nasbench1shot1.table_building.assemble.find_spec", lambda name: None)
@@ -193,7 +193,7 @@ def test_missing_extra_is_named(
 
 
 @pytest.mark.parametrize("out", ["file", "file/table", "full", "/proc/nowhere/table"])
-def test_an_impossible_target_is_refused_before_the_work(
+def test_an_impossible_target_is_refused_before_building(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
 ) -> None:
     def work(*_: object) -> None:
@@ -209,7 +209,7 @@ def test_an_impossible_target_is_refused_before_the_work(
             start()
 
 
-def test_build_is_repeatable_and_says_what_it_did(
+def test_building_is_deterministic_and_reports_its_steps(
     few_cells: dict[str, list[Cell]], few_sources: Path, tmp_path: Path
 ) -> None:
     lines: list[str] = []

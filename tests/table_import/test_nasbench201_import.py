@@ -27,7 +27,7 @@ INDICES = (284, 0, 11)
 
 @pytest.fixture(scope="module")
 def content() -> dict[str, Any]:
-    """Three architectures; one lacks the seeds 777 and 999 at 200 epochs, as many do in the official files."""
+    """Three architectures; one has no seeds 777 and 999 at 200 epochs, as in the official files."""
     made = files.pth_content(INDICES, files.ALL_SEEDS)
     full = made["arch2infos"][11]["full"]
     for dataset in DATASETS:
@@ -50,7 +50,7 @@ def single_file(folder: Path, content: dict[str, Any]) -> Path:
 
 
 @pytest.mark.parametrize("write", [pth, archive, single_file])
-def test_every_value_comes_back(
+def test_every_value_is_restored(
     write: Callable[[Path, dict[str, Any]], Path], content: dict[str, Any], tmp_path: Path
 ) -> None:
     lines: list[str] = []
@@ -85,7 +85,7 @@ def check_training(table: Table, index: int, dataset: str, seed: int, fields: di
     assert found.evaluation_time == 2.5 * epochs or dataset == "cifar10"
 
 
-def test_seeds_that_an_architecture_lacks(content: dict[str, Any], tmp_path: Path) -> None:
+def test_missing_seeds_of_an_architecture_are_nan(content: dict[str, Any], tmp_path: Path) -> None:
     import_table(pth(tmp_path, content), tmp_path / "table")
     table = load_table(tmp_path / "table")
     every = table.query([0, 11], run="all", dataset="cifar100").test_accuracy
@@ -96,7 +96,7 @@ def test_seeds_that_an_architecture_lacks(content: dict[str, Any], tmp_path: Pat
     assert set(drawn) == {*every[0, 1:], every[1, 2]}
 
 
-def test_older_files_without_times(tmp_path: Path) -> None:
+def test_older_files_without_times_are_imported(tmp_path: Path) -> None:
     content = files.pth_content([5])
     for fields in content["arch2infos"][5]["full"]["all_results"].values():
         fields["train_times"], fields["eval_times"] = None, {}
@@ -108,7 +108,7 @@ def test_older_files_without_times(tmp_path: Path) -> None:
     assert (new.training_time, new.evaluation_time) == (90, 30)
 
 
-def test_costs_are_those_of_seed_888_where_seeds_disagree(tmp_path: Path) -> None:
+def test_costs_come_from_seed_888_if_seeds_disagree(tmp_path: Path) -> None:
     content = files.pth_content([5], files.ALL_SEEDS)
     for (dataset, seed), fields in content["arch2infos"][5]["full"]["all_results"].items():
         if dataset == "cifar10" and seed != 888:
@@ -125,7 +125,7 @@ def test_costs_are_those_of_seed_888_where_seeds_disagree(tmp_path: Path) -> Non
     assert np.isnan(counted.flops)
 
 
-def test_a_whole_file_knows_the_space(tmp_path: Path) -> None:
+def test_a_complete_file_lists_the_space(tmp_path: Path) -> None:
     content = files.pth_content([0])
     one = content["arch2infos"][0]["less"]["all_results"]
     content["arch2infos"] = {
@@ -135,10 +135,10 @@ def test_a_whole_file_knows_the_space(tmp_path: Path) -> None:
     table = load_table(tmp_path / "table")
     assert (len(table), table.spaces, table.epochs) == (15_625, ("nb201",), (12,))
     assert len(table.members("nb201")) == 15_625
-    assert table.regret(0, reference="nb201", dataset="cifar10") == 0  # all were given equal results
+    assert table.regret(0, reference="nb201", dataset="cifar10") == 0  # all have equal results
 
 
-def test_other_budgets_are_left_out_and_said_so(tmp_path: Path) -> None:
+def test_other_budgets_are_omitted_with_a_notice(tmp_path: Path) -> None:
     content = files.pth_content([3])
     content["arch2infos"][3]["less"] = files.results(3, 1, (777,), np.random.default_rng(0))
     lines: list[str] = []
@@ -147,7 +147,7 @@ def test_other_budgets_are_left_out_and_said_so(tmp_path: Path) -> None:
     assert load_table(tmp_path / "table").epochs == (200,)
 
 
-# What is refused -------------------------------------------------------------------------------------------------
+# Refused input ---------------------------------------------------------------------------------------------------
 
 
 def set_value(content: dict[str, Any], name: str, key: Any, value: Any) -> None:
@@ -186,7 +186,7 @@ def set_cost(content: dict[str, Any], name: str, value: float) -> None:
         (lambda c: c.update(arch2infos=[1]), "is not a NAS-Bench-201 file"),
     ],
 )
-def test_impossible_content_is_one_sentence(
+def test_impossible_content_is_reported_in_one_sentence(
     change: Callable[[dict[str, Any]], Any], message: str, tmp_path: Path
 ) -> None:
     content = files.pth_content([3])
@@ -199,24 +199,24 @@ def test_impossible_content_is_one_sentence(
 
 
 class Harmful:
-    """Something whose unpickling calls a function."""
+    """An object whose unpickling calls a function."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return builtins.exec, ("raise SystemExit('code of the file was run')",)
 
 
 @pytest.mark.parametrize("harmful", [Harmful(), np.float32(1), np.zeros(2)])
-def test_a_pth_file_runs_no_code_and_has_no_other_objects(harmful: Any, tmp_path: Path) -> None:
+def test_pth_files_execute_no_code_and_load_no_other_objects(harmful: Any, tmp_path: Path) -> None:
     file = files.write_pth(tmp_path / "harmful.pth", {"meta_archs": [harmful], "arch2infos": {}})
     with pytest.raises(DamagedFileError) as raised:
         import_table(file, tmp_path / "table")
     assert not [allowed for allowed in torch.serialization.get_safe_globals() if "numpy" in str(allowed)]
     assert "cannot be read as a NAS-Bench-201 file" in str(raised.value)
-    assert "weights_only" not in str(raised.value)  # PyTorch's advice to load the file in an unsafe way
+    assert "weights_only" not in str(raised.value)  # PyTorch's hint to load the file unsafely
 
 
 @pytest.mark.parametrize("size", [0, 10, 1000, -1])
-def test_truncated_pth_files(size: int, tmp_path: Path) -> None:
+def test_truncated_pth_files_are_refused(size: int, tmp_path: Path) -> None:
     file = pth(tmp_path, files.pth_content([3]))
     file.write_bytes(file.read_bytes()[:size])
     with pytest.raises(DamagedFileError, match="cannot be read as a NAS-Bench-201 file") as raised:
@@ -225,7 +225,7 @@ def test_truncated_pth_files(size: int, tmp_path: Path) -> None:
     assert not (tmp_path / "table").exists()
 
 
-def test_the_command_ends_in_one_sentence(tmp_path: Path) -> None:
+def test_the_command_reports_errors_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "thesis.pth").write_bytes(b"not this")
     done = command("table", "import", str(tmp_path / "thesis.pth"))
     assert (done.returncode, done.stdout) == (2, "")
@@ -235,7 +235,7 @@ def test_the_command_ends_in_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["truncated", "foreign", "missing"])
 @pytest.mark.parametrize("which", ["meta", "000003"])
-def test_damaged_archives(damage: str, which: str, tmp_path: Path) -> None:
+def test_damaged_archives_are_refused(damage: str, which: str, tmp_path: Path) -> None:
     folder = archive(tmp_path, files.pth_content([3]))
     file = folder / f"{which}.pickle.pbz2"
     if damage == "missing":
@@ -256,14 +256,16 @@ def test_an_archive_of_the_size_space_is_refused(tmp_path: Path) -> None:
         import_table(archive(tmp_path, content), tmp_path / "table")
 
 
-def test_without_nats_bench_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nats_bench_the_error_explains_how_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = archive(tmp_path, files.pth_content([3]))
     monkeypatch.setitem(sys.modules, "nats_bench", None)
     with pytest.raises(UserError, match=r"needs the package nats_bench: in a checkout, run pip install '.\[nats\]'"):
         import_table(folder, tmp_path / "table")
 
 
-def test_this_package_itself_does_not_unpickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_this_package_does_not_unpickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = pth(tmp_path, files.pth_content([3]))
 
     def refused(*args: Any, **kwargs: Any) -> Any:
@@ -275,7 +277,7 @@ def test_this_package_itself_does_not_unpickle(tmp_path: Path, monkeypatch: pyte
     import_table(file, tmp_path / "table")
 
 
-def test_epochs_are_for_other_files(tmp_path: Path) -> None:
+def test_epochs_apply_only_to_other_files(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="epochs do not apply to NAS-Bench-201-mine"):
         import_table(pth(tmp_path, files.pth_content([3])), tmp_path / "table", epochs=[12])
 
@@ -283,7 +285,7 @@ def test_epochs_are_for_other_files(tmp_path: Path) -> None:
 # Names, and opening without an import -----------------------------------------------------------------------------
 
 
-def test_the_command_imports_under_the_files_name(content: dict[str, Any], tmp_path: Path, home: Path) -> None:
+def test_the_command_imports_under_the_name_of_the_file(content: dict[str, Any], tmp_path: Path, home: Path) -> None:
     file = single_file(tmp_path, content)
     done = command("table", "import", str(file))
     assert (done.returncode, done.stderr) == (0, "")
@@ -296,7 +298,7 @@ def test_the_command_imports_under_the_files_name(content: dict[str, Any], tmp_p
     assert "3 architectures, budgets of 12, 200 epochs" in shown.stdout
 
 
-def test_another_file_of_that_name_does_not_take_its_place(content: dict[str, Any], tmp_path: Path) -> None:
+def test_another_file_with_the_same_name_does_not_replace_the_table(content: dict[str, Any], tmp_path: Path) -> None:
     for write in (pth, archive):
         first, other = tmp_path / f"first-{write.__name__}", tmp_path / f"other-{write.__name__}"
         first.mkdir(), other.mkdir()
@@ -319,7 +321,7 @@ def test_a_file_is_imported_when_first_opened(
     assert lines[0].startswith(f"importing {path} into {home / 'tables'}")
 
 
-def test_an_archive_that_was_not_imported_is_not_a_table(content: dict[str, Any], tmp_path: Path) -> None:
+def test_an_archive_must_be_imported_before_opening(content: dict[str, Any], tmp_path: Path) -> None:
     folder = archive(tmp_path, content)
     with pytest.raises(InvalidInputError, match="is an archive of NATS-Bench: run `nb1shot1 table import"):
         load_table(folder)

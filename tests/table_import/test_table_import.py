@@ -1,4 +1,4 @@
-"""Importing files in NAS-Bench-101's format: what they hold comes back bit for bit, what is wrong is named."""
+"""Importing files in NAS-Bench-101's format: values are restored bit for bit and faults are named."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ CELLS = 40
 
 @pytest.fixture(scope="module")
 def trainings(real_cells: Path) -> list[Training]:
-    """Real cells with made-up values, in the order of the official files' kind: by cell, budget, repeat."""
+    """Real cells with made-up values, in the order of the official files: by cell, budget, repeat."""
     return official.made_up(official.graphs_of(real_cells, slice(0, CELLS)))
 
 
@@ -53,7 +53,7 @@ def assert_holds(table: Table, trainings: list[Training]) -> None:
                 np.testing.assert_array_equal(getattr(metrics, name), column, strict=True)
 
 
-def test_every_double_of_the_file_comes_back(imported: Table, trainings: list[Training]) -> None:
+def test_every_double_of_the_file_is_restored(imported: Table, trainings: list[Training]) -> None:
     assert_holds(imported, trainings)
     assert (len(imported), imported.epochs, imported.repeats) == (CELLS, official.EPOCHS, 3)
     for training in trainings[:: 4 * 3]:
@@ -64,14 +64,14 @@ def test_every_double_of_the_file_comes_back(imported: Table, trainings: list[Tr
         assert imported.cell(int(imported.rows(training.graph.hash))).hash == training.graph.hash
 
 
-def test_values_of_another_numbering_are_the_cells_own(imported: Table, trainings: list[Training]) -> None:
+def test_values_are_found_under_any_numbering_of_the_cell(imported: Table, trainings: list[Training]) -> None:
     found = 0
     for graph in {training.graph.hash: training.graph for training in trainings}.values():
         ops = graph.operations.split(",")
         n = len(ops)
         matrix = np.array([int(digit) for digit in graph.adjacency]).reshape(n, n)
         for v in range(1, n - 2):
-            if not matrix[v, v + 1]:  # then the two can change places
+            if not matrix[v, v + 1]:  # then the two vertices can be swapped
                 order = [*range(v), v + 1, v, *range(v + 2, n)]
                 other = Cell(matrix[order][:, order], [ops[i] for i in order])
                 assert imported.query(other).training_time == imported.query(graph.hash).training_time
@@ -79,7 +79,7 @@ def test_values_of_another_numbering_are_the_cells_own(imported: Table, training
     assert found > 20
 
 
-def test_the_table_says_where_it_is_from(imported: Table, trainings: list[Training]) -> None:
+def test_the_table_records_its_source(imported: Table, trainings: list[Training]) -> None:
     info = imported.info()
     file = Path(info["folder"]).parent / "made_up.tfrecord"
     assert imported.id.startswith("made_up-v1-")
@@ -101,7 +101,7 @@ def test_the_table_says_where_it_is_from(imported: Table, trainings: list[Traini
     assert info["columns"]["hash"]["fidelity"] == "exact"
 
 
-def test_any_order_of_records_gives_the_same_rows(trainings: list[Training], tmp_path: Path) -> None:
+def test_rows_do_not_depend_on_the_order_of_records(trainings: list[Training], tmp_path: Path) -> None:
     shuffled = [trainings[i] for i in np.random.default_rng(1).permutation(len(trainings))]
     import_table(official.write_file(tmp_path / "a.tfrecord", shuffled), tmp_path / "a")
     table = load_table(tmp_path / "a")
@@ -114,7 +114,7 @@ def test_any_order_of_records_gives_the_same_rows(trainings: list[Training], tmp
         load_table(tmp_path / "b").column("order")
 
 
-def test_one_budget_one_repeat_one_cell(trainings: list[Training], tmp_path: Path) -> None:
+def test_a_file_of_one_budget_one_repeat_and_one_cell_is_imported(trainings: list[Training], tmp_path: Path) -> None:
     import_table(official.write_file(tmp_path / "a.tfrecord", trainings[:1]), tmp_path / "a")
     table = load_table(tmp_path / "a")
     assert (len(table), table.epochs, table.repeats) == (1, (4,), 1)
@@ -129,7 +129,7 @@ def test_one_budget_one_repeat_one_cell(trainings: list[Training], tmp_path: Pat
         ("5v", 2532, (4,), 1, False),
     ],
 )
-def test_ec_nas_files_import(
+def test_ec_nas_files_can_be_imported(
     name: str, cells: int, epochs: tuple[int, ...], repeats: int, as_text: bool, shared: Path, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -144,7 +144,7 @@ def test_ec_nas_files_import(
     assert said[1:] == ([not_half] if name == "4v" else [])
 
 
-def test_a_space_is_known_where_all_its_cells_are_there(tmp_path: Path) -> None:
+def test_a_space_is_listed_if_all_its_cells_are_present(tmp_path: Path) -> None:
     embedded = load_table(PACKAGE_DATA / "table")
     rows = np.unique(np.concatenate([embedded.members("s1"), np.arange(200)]))
     graphs = []
@@ -165,7 +165,7 @@ def test_a_space_is_known_where_all_its_cells_are_there(tmp_path: Path) -> None:
 # Known files ----------------------------------------------------------------------------------------------------
 
 
-def test_a_known_file_is_confirmed_without_a_word(
+def test_a_known_file_is_confirmed_without_a_warning(
     trainings: list[Training], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = official.write_file(tmp_path / "renamed.tfrecord", trainings[:12])
@@ -176,7 +176,7 @@ def test_a_known_file_is_confirmed_without_a_word(
     assert (said, meta["name"], meta["source"]["known"]) == ([], "nasbench_full", True)
 
 
-def test_a_file_that_only_has_the_name_is_warned_of(trainings: list[Training], tmp_path: Path) -> None:
+def test_an_unknown_file_with_an_official_name_gives_a_warning(trainings: list[Training], tmp_path: Path) -> None:
     said: list[str] = []
     file = official.write_file(tmp_path / "nasbench_full.tfrecord", trainings[:12])
     meta = import_table(file, tmp_path / "table", report=said.append)
@@ -186,14 +186,14 @@ def test_a_file_that_only_has_the_name_is_warned_of(trainings: list[Training], t
     assert meta["source"]["known"] is False
 
 
-def test_the_published_digests() -> None:
+def test_the_published_digests_are_known() -> None:
     assert {name: digest[:8] for name, digest in importing.OFFICIAL.items()} == {
         "nasbench_only108": "4c39c393",
         "nasbench_full": "3d64db81",
     }
 
 
-# What is wrong with a record --------------------------------------------------------------------------------------
+# Faulty records ---------------------------------------------------------------------------------------------------
 
 
 def other_graph(training: Training, **parts: object) -> Training:
@@ -298,14 +298,14 @@ def test_a_payload_of_another_kind_is_refused(fault: str, trainings: list[Traini
         import_table(file, tmp_path / "table")
 
 
-def test_white_space_around_a_row_is_no_fault(trainings: list[Training], tmp_path: Path) -> None:
+def test_white_space_around_a_row_is_ignored(trainings: list[Training], tmp_path: Path) -> None:
     payloads = [b" " + official.payload(training) + b"\n" for training in trainings[:12]]
     import_table(official.write_payloads(tmp_path / "a.tfrecord", payloads), tmp_path / "table")
     assert_holds(load_table(tmp_path / "table"), trainings[:12])
 
 
 @pytest.mark.parametrize("field", [1, 2, 3, 4, 5])
-def test_a_number_that_is_lacking_is_not_taken_for_zero(
+def test_a_missing_number_is_not_read_as_zero(
     field: int, trainings: list[Training], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = official.double
@@ -318,7 +318,7 @@ def test_a_number_that_is_lacking_is_not_taken_for_zero(
         import_table(file, tmp_path / "table")
 
 
-def test_lacking_parameters_are_named(
+def test_missing_parameters_are_named(
     trainings: list[Training], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = official.metrics(trainings[0])
@@ -329,7 +329,7 @@ def test_lacking_parameters_are_named(
         import_table(official.write_file(tmp_path / "a.tfrecord", trainings[:1]), tmp_path / "table")
 
 
-# What is wrong with the whole -------------------------------------------------------------------------------------
+# Faults of the complete file --------------------------------------------------------------------------------------
 
 
 def refused(trainings: list[Training], tmp_path: Path) -> str:
@@ -348,7 +348,7 @@ def test_a_missing_repeat_is_named(trainings: list[Training], tmp_path: Path) ->
     )
 
 
-def test_a_repeat_too_many_is_named(trainings: list[Training], tmp_path: Path) -> None:
+def test_an_extra_repeat_is_named(trainings: list[Training], tmp_path: Path) -> None:
     message = refused([*trainings, trainings[20].changed(2, seconds=77.0)], tmp_path)
     assert message == (
         f"a.tfrecord: the cell {trainings[20].graph.hash} has 4 trainings with 36 epochs, but others have 3: "
@@ -356,7 +356,7 @@ def test_a_repeat_too_many_is_named(trainings: list[Training], tmp_path: Path) -
     )
 
 
-def test_a_record_that_is_there_twice_is_named(trainings: list[Training], tmp_path: Path) -> None:
+def test_a_duplicate_record_is_named(trainings: list[Training], tmp_path: Path) -> None:
     twice = f"a.tfrecord: the cell {trainings[20].graph.hash} has the same training with 36 epochs twice"
     assert refused([*trainings, trainings[20]], tmp_path) == twice
     assert refused([*trainings[:19], trainings[20], *trainings[20:]], tmp_path) == twice
@@ -372,7 +372,7 @@ def test_a_cell_without_a_budget_is_named(trainings: list[Training], tmp_path: P
     )
 
 
-def test_one_hash_with_two_graphs_or_parameter_counts(trainings: list[Training], tmp_path: Path) -> None:
+def test_one_hash_with_two_graphs_or_parameter_counts_is_refused(trainings: list[Training], tmp_path: Path) -> None:
     graph = trainings[12].graph
     wrong = other_graph(trainings[1], adjacency=graph.adjacency, operations=graph.operations)
     message = refused([trainings[0], wrong], tmp_path)
@@ -381,7 +381,9 @@ def test_one_hash_with_two_graphs_or_parameter_counts(trainings: list[Training],
     assert "has another number of parameters than an earlier record" in refused([trainings[0], wrong], tmp_path)
 
 
-def test_two_hashes_of_one_cell(trainings: list[Training], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_hashes_of_one_cell_are_refused(
+    trainings: list[Training], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = "0" * 31 + "1"
     renamed = [other_graph(training, hash=other) for training in trainings[:12]]
     message = refused([*trainings, *renamed], tmp_path)
@@ -400,7 +402,7 @@ def test_hashes_of_a_large_file_are_sampled(
     assert "does not match its graph" in refused(wrong, tmp_path)
 
 
-def test_named_budgets_are_allowed_and_no_others(trainings: list[Training], tmp_path: Path) -> None:
+def test_only_the_given_budgets_are_allowed(trainings: list[Training], tmp_path: Path) -> None:
     short = [replace(training, epochs=50) for training in trainings if training.epochs == 4]
     file = official.write_file(tmp_path / "a.tfrecord", short)
     assert import_table(file, tmp_path / "table", epochs=[50, 200])["epochs"] == [50]
@@ -411,7 +413,7 @@ def test_named_budgets_are_allowed_and_no_others(trainings: list[Training], tmp_
             import_table(file, tmp_path / "table", epochs=impossible)  # type: ignore[arg-type]
 
 
-def test_targets_and_sources_that_cannot_be(trainings: list[Training], tmp_path: Path) -> None:
+def test_impossible_targets_and_sources_are_refused(trainings: list[Training], tmp_path: Path) -> None:
     file = official.write_file(tmp_path / "a.tfrecord", trainings[:12])
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").touch()
@@ -426,7 +428,7 @@ def test_targets_and_sources_that_cannot_be(trainings: list[Training], tmp_path:
             import_table(path, tmp_path / "table")
 
 
-def test_an_import_replaces_a_table_only_when_whole(trainings: list[Training], tmp_path: Path) -> None:
+def test_an_import_replaces_a_table_only_when_complete(trainings: list[Training], tmp_path: Path) -> None:
     import_table(official.write_file(tmp_path / "a.tfrecord", trainings[:12]), tmp_path / "table")
     before = load_table(tmp_path / "table").id
     cut = official.write_file(tmp_path / "cut.tfrecord", trainings)
@@ -438,7 +440,7 @@ def test_an_import_replaces_a_table_only_when_whole(trainings: list[Training], t
     assert len(load_table(tmp_path / "table")) == CELLS
 
 
-def test_progress_goes_from_nothing_to_all(
+def test_progress_goes_from_zero_to_the_total(
     trainings: list[Training], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nasbench1shot1.table_import.tfrecords._BLOCK", 4096)

@@ -1,4 +1,4 @@
-"""`table import`, `table download` and `table verify --hashes` as a user meets them."""
+"""The commands `table import`, `table download` and `table verify --hashes`."""
 
 import hashlib
 from pathlib import Path
@@ -26,7 +26,7 @@ def file(tmp_path: Path, real_cells: Path) -> Path:
     return official.write_file(tmp_path / "mine.tfrecord", trainings)
 
 
-def test_import_says_where_the_table_is_and_how_to_use_it(file: Path, home: Path) -> None:
+def test_import_reports_where_the_table_is_and_how_to_use_it(file: Path, home: Path) -> None:
     done = new_process("table", "import", str(file))
     assert (done.returncode, done.stderr) == (0, "")
     warning, what, where, how = done.stdout.splitlines()
@@ -40,7 +40,7 @@ def test_import_says_where_the_table_is_and_how_to_use_it(file: Path, home: Path
     assert table.id in queried.stdout
 
 
-def test_import_elsewhere_and_of_other_budgets(
+def test_import_to_another_folder_and_of_other_budgets(
     tmp_path: Path, real_cells: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trainings = official.made_up(official.graphs_of(real_cells, slice(0, 3)), (10, 20))
@@ -54,7 +54,7 @@ def test_import_elsewhere_and_of_other_budgets(
 
 
 @pytest.mark.parametrize("content", [b"", b"not this", b"x" * 1000])
-def test_import_of_a_wrong_file_is_one_sentence(content: bytes, tmp_path: Path, home: Path) -> None:
+def test_import_of_a_wrong_file_is_reported_in_one_sentence(content: bytes, tmp_path: Path, home: Path) -> None:
     file = tmp_path / "thesis.tfrecord"
     file.write_bytes(content)
     done = command("table", "import", str(file))
@@ -88,7 +88,7 @@ def changed(folder: Path, to: Path, **columns: np.ndarray) -> Path:
     return to
 
 
-def test_verify_names_a_hash_that_is_not_its_graphs(file: Path, tmp_path: Path) -> None:
+def test_verify_reports_a_hash_that_does_not_match_its_graph(file: Path, tmp_path: Path) -> None:
     import_table(file, tmp_path / "t")
     table = load_table(tmp_path / "t")
     cells = np.array(table.column("cell"))
@@ -99,7 +99,7 @@ def test_verify_names_a_hash_that_is_not_its_graphs(file: Path, tmp_path: Path) 
         verify_hashes(wrong)
 
 
-def test_verify_reports_how_far_it_is(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_reports_its_progress(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nasbench1shot1.table_import.identity._AT_ONCE", 20)
     import_table(file, tmp_path / "t")
     said: list[tuple[str, float]] = []
@@ -112,7 +112,7 @@ def test_verify_reports_how_far_it_is(file: Path, tmp_path: Path, monkeypatch: p
 
 @pytest.fixture
 def served(file: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of a small file that counts as nasbench_only108.tfrecord."""
+    """The address of a small file accepted as nasbench_only108.tfrecord."""
     content = file.read_bytes()
     (tmp_path / "served" / "nasbench_only108.tfrecord").write_bytes(content)
     monkeypatch.setitem(importing.OFFICIAL, "nasbench_only108", hashlib.sha256(content).hexdigest())
@@ -130,17 +130,17 @@ def test_download_checks_imports_and_removes(suffix: str, served: str, home: Pat
     assert list((home / "downloads").iterdir()) == []
 
 
-def test_what_is_imported_is_not_fetched_again(served: str, home: Path, tmp_path: Path) -> None:
+def test_an_imported_table_is_not_downloaded_again(served: str, home: Path, tmp_path: Path) -> None:
     download_table("only108", served, keep=True)
     assert [path.name for path in (home / "downloads").iterdir()] == ["nasbench_only108.tfrecord"]
     (tmp_path / "served" / "nasbench_only108.tfrecord").unlink()
     assert download_table("only108", served) == home / "tables" / "nasbench_only108"
     (home / "tables" / "nasbench_only108" / "meta.json").write_text("{}")
     assert download_table("only108", served) == home / "tables" / "nasbench_only108"
-    assert len(load_table("nasbench_only108")) == 30, "imported anew from the file that was kept"
+    assert len(load_table("nasbench_only108")) == 30, "imported again from the kept file"
 
 
-def test_a_file_of_another_content_is_refused(served: str, tmp_path: Path, home: Path) -> None:
+def test_a_file_with_wrong_content_is_refused(served: str, tmp_path: Path, home: Path) -> None:
     file = tmp_path / "served" / "nasbench_only108.tfrecord"
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(
@@ -152,12 +152,12 @@ def test_a_file_of_another_content_is_refused(served: str, tmp_path: Path, home:
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "nonsense", "SERVER/missing"])
-def test_what_cannot_be_had_says_what_to_do(address: str, server: str) -> None:
+def test_an_unavailable_download_explains_what_to_do(address: str, server: str) -> None:
     with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 table import FILE`, or give a"):
         download_table("full", address.replace("SERVER", server))
 
 
-def test_the_target_is_checked_before_two_gigabytes_are_fetched(served: str, home: Path) -> None:
+def test_the_target_is_checked_before_two_gigabytes_are_downloaded(served: str, home: Path) -> None:
     (home / "tables" / "nasbench_only108").mkdir(parents=True)
     (home / "tables" / "nasbench_only108" / "notes.txt").touch()
     with pytest.raises(InvalidInputError, match="contains files other than a table"):
@@ -165,7 +165,7 @@ def test_the_target_is_checked_before_two_gigabytes_are_fetched(served: str, hom
     assert not (home / "downloads").exists()
 
 
-def test_other_names_and_the_address() -> None:
+def test_other_names_and_addresses_are_supported() -> None:
     with pytest.raises(InvalidInputError, match="unknown official file '108'; did you mean 'only108'"):
         download_table("108")
     assert download.HOME == "https://storage.googleapis.com/nasbench"

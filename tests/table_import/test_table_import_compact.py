@@ -1,4 +1,4 @@
-"""Storing a column in fewer bytes loses not a bit, as the side that reads it sees."""
+"""Compact storage of a column is lossless for its reader."""
 
 from typing import Any
 
@@ -27,12 +27,12 @@ def read_back(stored: Any, about: dict[str, Any]) -> np.ndarray:
 
 @pytest.mark.parametrize("images", [IMAGES, None])
 @given(values=st.lists(st.one_of(doubles, singles, fractions, rounded), min_size=1))
-def test_anything_comes_back_bit_for_bit(images: int | None, values: list[float]) -> None:
+def test_any_array_is_restored_bit_for_bit(images: int | None, values: list[float]) -> None:
     assert bits(read_back(*compact(np.array(values), images))) == bits(values)
 
 
 @given(st.lists(fractions, min_size=1))
-def test_quotients_are_counts(values: list[float]) -> None:
+def test_quotients_are_stored_as_counts(values: list[float]) -> None:
     stored, about = compact(np.array(values), IMAGES)
     assert stored.dtype == np.uint16
     assert about["images"] == IMAGES
@@ -40,13 +40,13 @@ def test_quotients_are_counts(values: list[float]) -> None:
 
 
 @given(st.lists(rounded, min_size=1))
-def test_quotients_in_float32_are_counts_that_say_so(values: list[float]) -> None:
+def test_float32_quotients_are_stored_as_marked_counts(values: list[float]) -> None:
     stored, about = compact(np.array([*values, float(np.float32(1 / 3))]), IMAGES)
     assert (stored.dtype, about) == (np.uint16, {"images": IMAGES, "rounded": "float32"})
     assert bits(read_back(stored, about)[:-1]) == bits(values)
 
 
-def test_every_count_comes_back() -> None:
+def test_every_count_is_restored() -> None:
     every = np.arange(IMAGES + 1) / IMAGES
     for values in (every, every.astype(np.float32).astype(np.float64)):
         stored, about = compact(values, IMAGES)
@@ -68,11 +68,11 @@ def test_every_count_comes_back() -> None:
         ([1e300], np.float64),
     ],
 )
-def test_the_smallest_storage_is_taken(values: list[float], kind: type) -> None:
+def test_the_smallest_storage_is_chosen(values: list[float], kind: type) -> None:
     stored, _ = compact(np.array(values), IMAGES)
     assert stored.dtype == kind
 
 
-def test_seconds_are_no_images() -> None:
+def test_seconds_are_not_stored_as_counts_of_images() -> None:
     stored, about = compact(np.array([0.0, 0.5, 1.0]))
     assert (stored.dtype, about) == (np.float32, {})

@@ -1,4 +1,4 @@
-"""`check_own_name`: which table a file's import may replace when no folder is given."""
+"""`check_own_name`: the tables that an import without a given folder may replace."""
 
 import json
 import os
@@ -21,14 +21,14 @@ def file(tmp_path: Path, real_cells: Path) -> Path:
 
 @pytest.fixture
 def table(file: Path, tmp_path: Path) -> Path:
-    """The folder of that file's table."""
+    """The folder of the table imported from this file."""
     import_table(file, tmp_path / "a", report=lambda line: None)
     return tmp_path / "a"
 
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that were read from end to end."""
+    """Files read from start to end."""
     read: list[Path] = []
 
     def counted(path: Path, real=source.sha256) -> str:
@@ -39,12 +39,12 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return read
 
 
-def test_a_file_that_has_not_changed_is_not_read(file: Path, table: Path, hashed: list[Path]) -> None:
+def test_an_unchanged_file_is_not_read_again(file: Path, table: Path, hashed: list[Path]) -> None:
     check_own_name(file, table)
     assert hashed == []
 
 
-def test_a_file_that_was_copied_or_touched_is_known_by_its_content(
+def test_a_copied_or_touched_file_is_recognised_by_its_content(
     file: Path, table: Path, hashed: list[Path], tmp_path: Path
 ) -> None:
     os.utime(file, ns=(1, 1))
@@ -55,7 +55,7 @@ def test_a_file_that_was_copied_or_touched_is_known_by_its_content(
     assert hashed == [file, copy]
 
 
-def test_another_content_of_the_same_size_is_refused(file: Path, table: Path, hashed: list[Path]) -> None:
+def test_different_content_of_the_same_size_is_refused(file: Path, table: Path, hashed: list[Path]) -> None:
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     os.utime(file, ns=(1, 1))
@@ -64,7 +64,7 @@ def test_another_content_of_the_same_size_is_refused(file: Path, table: Path, ha
     assert hashed == [file]
 
 
-def test_another_size_is_refused_unread(file: Path, table: Path, hashed: list[Path]) -> None:
+def test_a_file_of_another_size_is_refused_without_reading(file: Path, table: Path, hashed: list[Path]) -> None:
     file.write_bytes(file.read_bytes() + b"more")
     with pytest.raises(InvalidInputError, match=ANOTHER):
         check_own_name(file, table)
@@ -81,24 +81,24 @@ def test_a_table_that_was_not_imported_is_not_replaced(source: dict[str, object]
 
 
 @pytest.mark.parametrize("content", ["[]", "null", '"text"'])
-def test_what_is_no_description_belongs_to_no_file(content: str, file: Path, table: Path) -> None:
+def test_invalid_descriptions_belong_to_no_file(content: str, file: Path, table: Path) -> None:
     (table / "meta.json").write_text(content)
     with pytest.raises(InvalidInputError, match=ANOTHER):
         check_own_name(file, table)
 
 
-def test_a_description_that_cannot_be_read_says_so(file: Path, table: Path) -> None:
+def test_an_unreadable_description_is_reported(file: Path, table: Path) -> None:
     (table / "meta.json").write_text("{")
     with pytest.raises(DamagedFileError, match=r"meta.json cannot be read as JSON .*: restore it"):
         check_own_name(file, table)
 
 
 @pytest.mark.parametrize("name", ["embedded", "nb101-sample", ".locks"])
-def test_names_that_find_another_table_are_taken(name: str, file: Path, tmp_path: Path) -> None:
+def test_names_of_other_tables_are_refused(name: str, file: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=f"the name {name} is taken: give another folder with out="):
         check_own_name(file, tmp_path / name)
 
 
-def test_nothing_stands_against_a_new_name_nor_is_a_missing_file_its_matter(table: Path, tmp_path: Path) -> None:
+def test_new_names_are_free_and_missing_files_are_ignored(table: Path, tmp_path: Path) -> None:
     check_own_name(tmp_path / "a.tfrecord", tmp_path / "new")
     check_own_name(tmp_path / "missing.tfrecord", table)

@@ -1,4 +1,4 @@
-"""Opening an official file: imported once, whole or not at all, whoever else opens it and whatever is killed."""
+"""Opening an official file: imported once and atomically, despite concurrent processes and kills."""
 
 import io
 import os
@@ -33,7 +33,7 @@ def file(tmp_path: Path, real_cells: Path) -> Path:
 
 @pytest.fixture
 def imports(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """The files that were really imported."""
+    """Files that were imported."""
     done: list[Path] = []
 
     def counted(path: Path, *rest: object, **named: object) -> object:
@@ -48,7 +48,7 @@ def tables() -> list[str]:
     return sorted(path.name for path in tables_folder().iterdir() if path.name != ".locks")
 
 
-def test_the_second_time_nothing_is_imported(file: Path, imports: list[Path]) -> None:
+def test_reopening_imports_nothing(file: Path, imports: list[Path]) -> None:
     said: list[str] = []
     first = open_official(file, report=said.append)
     assert said[0].startswith(f"importing {file} into {tables_folder() / 'a-'}")
@@ -57,7 +57,7 @@ def test_the_second_time_nothing_is_imported(file: Path, imports: list[Path]) ->
     assert (len(said), imports, len(tables())) == (2, [file], 1)
 
 
-def test_a_changed_file_is_imported_anew(file: Path, imports: list[Path]) -> None:
+def test_a_changed_file_is_imported_again(file: Path, imports: list[Path]) -> None:
     first = open_official(file)
     content = file.read_bytes()
     short = len(content) // 30  # about the first cell
@@ -76,13 +76,13 @@ def _graph(table: object) -> tuple[str, str, str, int]:
     return cell.hash, bits, ",".join(cell.ops), 1_000_000
 
 
-def test_what_table_import_made_is_opened(file: Path, imports: list[Path]) -> None:
+def test_a_table_made_by_table_import_is_opened(file: Path, imports: list[Path]) -> None:
     import_table(file, tables_folder() / "a")
     assert open_official(file).info()["folder"] == str(tables_folder() / "a")
     assert (imports, tables()) == ([], ["a"])
 
 
-def test_a_damaged_table_is_imported_anew(file: Path, imports: list[Path]) -> None:
+def test_a_damaged_table_is_imported_again(file: Path, imports: list[Path]) -> None:
     first = open_official(file)
     column = Path(first.info()["folder"]) / "test_accuracy.npy"
     column.write_bytes(column.read_bytes()[:-1])
@@ -94,7 +94,7 @@ def test_a_damaged_table_is_imported_anew(file: Path, imports: list[Path]) -> No
     assert len(imports) == 3
 
 
-def test_folders_and_names_are_opened_as_they_are(file: Path, tmp_path: Path) -> None:
+def test_folders_and_names_are_opened_without_import(file: Path, tmp_path: Path) -> None:
     import_table(file, tmp_path / "t")
     import_table(file, tables_folder() / "mine")
     assert open_official(tmp_path / "t").id == open_official("mine").id == open_official(file).id
@@ -104,8 +104,8 @@ def test_folders_and_names_are_opened_as_they_are(file: Path, tmp_path: Path) ->
         open_official(tmp_path / "none.tfrecord")
 
 
-def test_real_records_of_another_project(capsys: pytest.CaptureFixture[str]) -> None:
-    """EC-NAS's own bytes, with its energy where NAS-Bench-101 has a path."""
+def test_real_records_of_another_project_are_imported(capsys: pytest.CaptureFixture[str]) -> None:
+    """Original bytes of EC-NAS, with energy in a field where NAS-Bench-101 has a path."""
     table = open_official(EXCERPT)
     assert (len(table), table.epochs, table.repeats) == (2, (4, 12, 36, 108), 3)
     metrics = table.query("5529e1779433733d1145e20de5d8604e", epochs=36, run=0)
@@ -115,7 +115,7 @@ def test_real_records_of_another_project(capsys: pytest.CaptureFixture[str]) -> 
     assert "half-way values are not from the middle" in capsys.readouterr().err
 
 
-# Several processes, and killed ones ------------------------------------------------------------------------------
+# Concurrent and killed processes ---------------------------------------------------------------------------------
 
 OPEN = """
 import sys
@@ -157,7 +157,7 @@ def process(code: str, *arguments: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(line, text=True, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def test_processes_that_open_a_file_at_once_import_it_once(file: Path) -> None:
+def test_concurrent_processes_import_a_file_once(file: Path) -> None:
     running = [process(OPEN, file) for _ in range(3)]
     said = [one.communicate() for one in running]
     assert [one.returncode for one in running] == [0, 0, 0], said
@@ -168,7 +168,7 @@ def test_processes_that_open_a_file_at_once_import_it_once(file: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 @pytest.mark.parametrize("code", [STOP_WHILE_READING, STOP_WHILE_WRITING], ids=["reading", "writing"])
-def test_a_killed_import_leaves_nothing_half_made(code: str, file: Path, tmp_path: Path) -> None:
+def test_a_killed_import_leaves_no_partial_table(code: str, file: Path, tmp_path: Path) -> None:
     reached = tmp_path / "reached"
     with process(code, file, reached) as running:
         while not reached.exists():
@@ -182,7 +182,7 @@ def test_a_killed_import_leaves_nothing_half_made(code: str, file: Path, tmp_pat
     assert [name for name in tables() if name.startswith(".")] == []
 
 
-def test_a_killed_import_leaves_the_old_table(file: Path, tmp_path: Path) -> None:
+def test_a_killed_import_keeps_the_old_table(file: Path, tmp_path: Path) -> None:
     old = open_official(file)
     folder = Path(old.info()["folder"])
     reached = tmp_path / "reached"
@@ -198,10 +198,10 @@ def test_a_killed_import_leaves_the_old_table(file: Path, tmp_path: Path) -> Non
     assert open_official(file).id == old.id
 
 
-# The bar ---------------------------------------------------------------------------------------------------------
+# The progress bar ------------------------------------------------------------------------------------------------
 
 
-def test_the_bar_counts_what_is_read_and_then_names_what_is_done() -> None:
+def test_the_bar_counts_bytes_read_and_then_names_the_current_step() -> None:
     screen = io.StringIO()
     with ImportBar(Console(file=screen, force_terminal=True, width=100)) as bar:
         assert screen.getvalue() == "", "another bar may have the screen until there is something to show"
@@ -214,7 +214,7 @@ def test_the_bar_counts_what_is_read_and_then_names_what_is_done() -> None:
     assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1, "the cursor is back"
 
 
-def test_no_bar_on_what_is_no_terminal() -> None:
+def test_no_bar_without_a_terminal() -> None:
     screen = io.StringIO()
     with ImportBar(Console(file=screen)) as bar:
         bar.show("reading", 0.5)

@@ -1,4 +1,4 @@
-"""TFRecord files: what is in them, and that no damaged byte goes by unnoticed."""
+"""TFRecord files: contents, and detection of every damaged byte."""
 
 import gzip
 import hashlib
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_crc_32c_is_that_of_rfc_3720_and_masked_as_tensorflow_does() -> None:
+def test_crc_32c_agrees_with_rfc_3720_and_is_masked_like_tensorflows() -> None:
     assert google_crc32c.value(bytes(32)) == 0x8A9136AA  # RFC 3720, B.4
     assert google_crc32c.value(bytes(range(32))) == 0x46DD794E
     assert mask_checksum(0) == 0xA282EAD8
@@ -35,12 +35,12 @@ def test_crc_32c_is_that_of_rfc_3720_and_masked_as_tensorflow_does() -> None:
     assert mask_checksum(0x8A9136AA) == ((0x8A9136AA // 2**15 + (0x8A9136AA % 2**15) * 2**17) + 0xA282EAD8) % 2**32
 
 
-def test_frames_and_where_they_begin(file: Path) -> None:
+def test_frames_are_read_with_their_offsets(file: Path) -> None:
     assert list(frames(file)) == list(zip(OFFSETS, PAYLOADS, strict=True))
 
 
 @pytest.mark.parametrize("block", [1, 7, 16, 21, 100])
-def test_frames_across_blocks(block: int, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_across_blocks_are_read(block: int, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tfrecords, "_BLOCK", block)
     digest = hashlib.sha256()
     sizes: list[int] = []
@@ -55,7 +55,7 @@ def test_frames_across_blocks(block: int, file: Path, monkeypatch: pytest.Monkey
 
 
 @given(place=st.integers(0, len(WHOLE) - 1), bit=st.integers(0, 7))
-def test_every_flipped_bit_is_noticed_and_placed(
+def test_every_flipped_bit_is_detected_and_located(
     place: int, bit: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     flipped = bytearray(WHOLE)
@@ -73,7 +73,7 @@ def test_every_flipped_bit_is_noticed_and_placed(
 
 
 @pytest.mark.parametrize("size", [n for n in range(1, len(WHOLE)) if n not in OFFSETS])
-def test_every_truncation_is_noticed(size: int, tmp_path: Path) -> None:
+def test_every_truncation_is_detected(size: int, tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     path.write_bytes(WHOLE[:size])
     begin = max(offset for offset in OFFSETS if offset <= size)
@@ -85,7 +85,7 @@ def test_every_truncation_is_noticed(size: int, tmp_path: Path) -> None:
         list(frames(path))
 
 
-def test_what_is_whole_before_the_damage_is_read(tmp_path: Path) -> None:
+def test_intact_records_before_the_damage_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     path.write_bytes(WHOLE[:-1])
     reader = frames(path)
@@ -94,7 +94,7 @@ def test_what_is_whole_before_the_damage_is_read(tmp_path: Path) -> None:
         next(reader)
 
 
-def test_files_of_another_kind(tmp_path: Path) -> None:
+def test_files_of_another_kind_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     path.write_bytes(b"")
     with pytest.raises(InvalidInputError, match="is empty"):
@@ -110,7 +110,7 @@ def test_files_of_another_kind(tmp_path: Path) -> None:
             list(frames(unreadable))
 
 
-def test_a_length_that_fits_its_checksum_but_nothing_else(tmp_path: Path) -> None:
+def test_an_impossible_length_with_a_valid_checksum_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     length = struct.pack("<Q", 2**40)
     path.write_bytes(WHOLE + length + struct.pack("<I", mask_checksum(google_crc32c.value(length))) + bytes(100))

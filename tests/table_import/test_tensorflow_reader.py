@@ -1,4 +1,4 @@
-"""With TensorFlow at hand: its reader and this package's yield the same records, and what its writer writes imports."""
+"""With TensorFlow: both readers yield the same records, and files of its writer can be imported."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
     find_spec("tensorflow") is None, reason="tensorflow is not installed: pip install '.[tensorflow]'"
 )
 
-# In a process of its own: TensorFlow brings warnings and threads along.
+# In a separate process, because TensorFlow emits warnings and starts threads.
 READ = """
 import hashlib, json, sys
 import tensorflow as tf
@@ -53,7 +53,7 @@ def test_both_readers_yield_the_same_records(file: Path) -> None:
     assert json.loads(tensorflow(READ, file)) == ours
 
 
-def test_what_tensorflows_writer_writes_imports(file: Path, tmp_path: Path) -> None:
+def test_files_written_by_tensorflow_can_be_imported(file: Path, tmp_path: Path) -> None:
     written = tmp_path / "b.tfrecord"
     tensorflow(WRITE, file, written)
     assert written.read_bytes() == file.read_bytes()

@@ -1,4 +1,4 @@
-"""References of regrets: any space whose networks a table has, and how tables that lack some are treated."""
+"""Regret references: spaces covered by a table, and tables with missing networks."""
 
 import pickle
 import sys
@@ -33,16 +33,16 @@ def some_of_nb201(rows: int) -> nb.Table:
 
 
 @pytest.mark.parametrize("keys", [CellKeys, IndexKeys])
-def test_the_ids_that_tables_know_are_those_of_the_spaces(keys: Any) -> None:
+def test_the_space_ids_in_tables_equal_the_ids_of_the_spaces(keys: Any) -> None:
     assert {name: search_space(name).id for name in keys.SPACES} == dict(keys.SPACES)
 
 
-def test_every_built_in_space_is_known_to_a_table() -> None:
+def test_every_built_in_space_has_keys_in_tables() -> None:
     assert {*CellKeys.SPACES, *IndexKeys.SPACES} == set(BUILT_IN["search_spaces"])
     assert {"nb201": len(search_space("nb201"))} == IndexKeys.SIZES
 
 
-def test_regret_refers_to_the_best_of_the_spaces_own_cells(table: nb.Table) -> None:
+def test_regret_is_relative_to_the_best_cell_of_the_space(table: nb.Table) -> None:
     cells = list(OWN.architectures("unique"))
     accuracies = table.query(cells).test_accuracy
     expected = accuracies.max() - accuracies
@@ -57,7 +57,7 @@ def test_regret_refers_to_the_best_of_the_spaces_own_cells(table: nb.Table) -> N
         table.regret(cells)
 
 
-def test_another_space_with_a_built_in_name_is_not_confused_with_it(table: nb.Table) -> None:
+def test_another_space_with_a_built_in_name_is_kept_apart(table: nb.Table) -> None:
     impostor = ChoiceBlockSpace("s1", "impostor-v1", n_parents=(1, 1, 2))
     assert len(table.members(impostor)) == len(table.covering(impostor).members("s1")) == 27
     assert len(table.members("s1")) == len(table.covering(impostor).covering(search_space("s1")).members("s1")) == 2685
@@ -82,7 +82,7 @@ def in_another_process(table: nb.Table) -> nb.Table:
     return found
 
 
-def test_a_covering_table_survives_the_way_to_another_process(table: nb.Table) -> None:
+def test_a_covering_table_survives_pickling(table: nb.Table) -> None:
     for before in (table.covering(OWN), table.covering(PART, present=True)):
         after = in_another_process(before)
         assert (after.spaces, after.id, after.is_partial) == (before.spaces, before.id, before.is_partial)
@@ -91,7 +91,7 @@ def test_a_covering_table_survives_the_way_to_another_process(table: nb.Table) -
     assert in_another_process(table).spaces == table.spaces
 
 
-def test_a_table_that_lacks_cells_names_them_and_the_option(table: nb.Table) -> None:
+def test_errors_about_missing_cells_name_them_and_the_option(table: nb.Table) -> None:
     sentence = r'lacks 1,296 of the 3,042 cells of part, .*add reference="present" .* best of the 1,746 that it has'
     for question in (lambda: table.covering(PART), lambda: table.regret(PART[0], PART), lambda: table.best(PART)):
         with pytest.raises(nb.OutOfDomainError, match=sentence):
@@ -101,7 +101,7 @@ def test_a_table_that_lacks_cells_names_them_and_the_option(table: nb.Table) -> 
         table.covering(none, present=True)
 
 
-def test_of_a_partial_table_the_best_present_is_the_reference(table: nb.Table) -> None:
+def test_with_a_partial_table_regret_is_relative_to_its_best_cell(table: nb.Table) -> None:
     partial = table.covering(PART, present=True)
     assert partial.is_partial and len(partial.members("part")) == 1746
     architectures = list(PART.architectures("unique"))
@@ -119,7 +119,7 @@ def test_of_a_partial_table_the_best_present_is_the_reference(table: nb.Table) -
         nb.score(missing[0], table)
 
 
-def test_an_incomplete_import_of_nb201_is_treated_likewise() -> None:
+def test_an_incomplete_import_of_nb201_is_handled_as_a_partial_table() -> None:
     some, space = some_of_nb201(100), search_space("nb201")
     with pytest.raises(nb.OutOfDomainError, match=r"lacks 15,525 of the 15,625 architectures of nb201"):
         some.covering(space)
@@ -134,13 +134,13 @@ def test_an_incomplete_import_of_nb201_is_treated_likewise() -> None:
     assert some.regret(space[3], "nb201", dataset="cifar10") == partial.regret(space[3], dataset="cifar10")
 
 
-def test_a_table_that_has_every_row_of_a_benchmark_is_not_enumerated(table: nb.Table) -> None:
+def test_errors_about_large_spaces_count_the_missing_cells(table: nb.Table) -> None:
     for name, missing in (("nb101", "357,513 of the 423,624"), ("nb101-mini", "47,463 of the 64,542")):
         with pytest.raises(nb.OutOfDomainError, match=f"lacks {missing} cells of {name}"):
             table.covering(search_space(name))
 
 
-def test_a_record_names_a_table_by_what_opens_it_again(table: nb.Table, tmp_path: Any) -> None:
+def test_a_record_names_its_table_so_that_it_can_be_reopened(table: nb.Table, tmp_path: Any) -> None:
     for name in ("embedded", "nb101-sample", "nb201"):
         assert recorded_name(nb.load_table(name)) == name
     small = some_of_nb201(10)
@@ -152,7 +152,7 @@ def test_a_record_names_a_table_by_what_opens_it_again(table: nb.Table, tmp_path
     assert table_for(search_space("nb201"), recorded_name(saved), "present").id == saved.id
 
 
-def test_the_module_of_a_space_gives_its_name() -> None:
+def test_the_space_name_comes_from_its_module() -> None:
     from nasbench1shot1.registry import name_of_space
 
     assert name_of_space(search_space("s1")) == "s1"

@@ -1,4 +1,4 @@
-"""Damaged tables: a right answer or one sentence, never another exception and never an endless loop."""
+"""Damaged tables give a correct answer or one sentence, never another exception or an endless loop."""
 
 import json
 import random
@@ -26,7 +26,7 @@ from nasbench1shot1.tables.table import Table, load_table
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A table with counts of images that are wanted back as float32, and with an order."""
+    """A table with counts of images that are read back as float32, and with an order."""
     columns, meta = official_shape()
     counts = np.rint(columns["validation_accuracy"] * 9984).astype(np.uint16)
     about = meta["columns"]["validation_accuracy"] | {"rounded": "float32"}
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, opened without its checksums, as a table of more than 32 MB is."""
+    """The table opened without checksums, like tables of more than 32 MB."""
     monkeypatch.setattr("nasbench1shot1.tables.folder.CHECKED_AT_LOAD", 0)
     return folder
 
@@ -57,7 +57,7 @@ def header_end(content: bytes) -> int:
 
 
 def overwrite(folder: Path, column: str, values: list[int]) -> None:
-    """Put values in the place of a column's first, as a damaged disk would."""
+    """Overwrite the first values of a column, like a damaged disk."""
     file = folder / f"{column}.npy"
     content, stored = file.read_bytes(), np.load(file)
     start = header_end(content)
@@ -97,7 +97,7 @@ def test_the_layout_of_a_description_does_not_matter(folder: Path) -> None:
     load_table(folder).verify()
 
 
-def test_a_table_of_an_older_version_is_read_and_verify_says_so(
+def test_a_table_of_an_older_version_is_read_and_verify_reports_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     meta, table_id = described(folder), load_table(folder).id
@@ -111,13 +111,13 @@ def test_a_table_of_an_older_version_is_read_and_verify_says_so(
     ]
 
 
-def test_the_embedded_table_has_the_checksum_and_its_id() -> None:
+def test_the_embedded_table_has_its_checksum_and_id() -> None:
     embedded = load_table(PACKAGE_DATA / "table")
     assert embedded.id == "nb101-embedded-v1-34d56c0"
     assert embedded.info()[CHECKSUM] == content_sha256(described(PACKAGE_DATA / "table"))
 
 
-def test_a_table_that_is_saved_again_has_a_checksum_of_its_own(folder: Path, tmp_path: Path) -> None:
+def test_a_resaved_table_has_a_new_checksum(folder: Path, tmp_path: Path) -> None:
     load_table(folder).save(tmp_path / "again")
     assert described(tmp_path / "again") == described(folder)
 
@@ -127,7 +127,7 @@ def test_a_table_that_is_saved_again_has_a_checksum_of_its_own(folder: Path, tmp
     [{"images": 10**40}, {"images": 10**9}, {"rounded": "float16"}, {"fidelity": []}, {"images": None}],
     ids=str,
 )
-def test_impossible_descriptions_without_a_checksum(folder: Path, about: dict[str, Any]) -> None:
+def test_impossible_descriptions_without_a_checksum_are_refused(folder: Path, about: dict[str, Any]) -> None:
     meta = described(folder)
     del meta[CHECKSUM]
     meta["columns"]["validation_accuracy"] |= about
@@ -136,16 +136,16 @@ def test_impossible_descriptions_without_a_checksum(folder: Path, about: dict[st
         load_table(folder)
 
 
-def test_a_description_that_is_nested_too_deeply(folder: Path) -> None:
+def test_a_description_nested_too_deeply_is_refused(folder: Path) -> None:
     start = json.dumps(described(folder)).removesuffix("}")
-    for depth in (*range(850, 1_010), 100_000):  # what can be read but not written again is among them
+    for depth in (*range(850, 1_010), 100_000):  # some of these can be read but not written again
         (folder / "meta.json").write_text(f'{start}, "more": {"[" * depth}{"]" * depth}}}')
         with pytest.raises(DamagedFileError, match=r"meta\.json"):
             load_table(folder)
 
 
 @pytest.mark.parametrize("name", ["../meta", "/dev/zero", "a\0b", "x" * 300, ""], ids=repr)
-def test_a_column_is_a_file_of_the_folder(folder: Path, name: str) -> None:
+def test_a_column_must_be_a_file_in_the_folder(folder: Path, name: str) -> None:
     meta = described(folder)
     del meta[CHECKSUM]
     meta["columns"][name] = meta["columns"]["order"]
@@ -154,7 +154,7 @@ def test_a_column_is_a_file_of_the_folder(folder: Path, name: str) -> None:
         load_table(folder)
 
 
-def test_verify_tells_a_replaced_table_from_a_damaged_one(folder: Path) -> None:
+def test_verify_distinguishes_a_replaced_table_from_a_damaged_one(folder: Path) -> None:
     table = load_table(folder)
     write_table(folder, *official_shape())
     with pytest.raises(InvalidInputError, match=r"now contains the table tiny-v2-.*open it again"):
@@ -165,12 +165,12 @@ def test_verify_tells_a_replaced_table_from_a_damaged_one(folder: Path) -> None:
 
 HEADERS = {
     "no closing bracket": (b"(3", b"((("),
-    "a string that does not end": (b"'shape", b"'''shap"),
+    "an unterminated string": (b"'shape", b"'''shap"),
     "another version": (b"\x01\x00", b"\x03\x00"),
     "columns first": (b"False", b"True "),
     "terabytes": (b"(3,", b"(10**13,"),
     "a pickle": (b"'<f4'", b"'|O' "),
-    "bytes that are no text": (b"descr", b"\xff\xff\xff\xff\xff"),
+    "bytes that are not text": (b"descr", b"\xff\xff\xff\xff\xff"),
     "a longer header": (b"\x76\x00", b"\xff\xff"),
     "a shorter header": (b"\x76\x00", b"\x00\x00"),
     "another type": (b"<f4", b"|S4"),
@@ -201,9 +201,7 @@ def no_file(file: Path) -> None:
 
 @pytest.mark.parametrize("damage", [Path.unlink, no_file, lambda file: file.write_bytes(b"")])
 @pytest.mark.parametrize("name", ["training_time", "cell", "encoding_row"])
-def test_verify_survives_what_happens_to_files_after_opening(
-    folder: Path, name: str, damage: Callable[[Path], None]
-) -> None:
+def test_verify_handles_files_changed_after_opening(folder: Path, name: str, damage: Callable[[Path], None]) -> None:
     table = load_table(folder)
     damage(folder / f"{name}.npy")
     with pytest.raises(DamagedFileError, match=f"column {name} of the table"):
@@ -219,7 +217,7 @@ CELLS = {
 
 
 @pytest.mark.parametrize("code", CELLS.values(), ids=CELLS)
-def test_a_cell_that_cannot_be(large: Path, code: int) -> None:
+def test_an_impossible_cell_is_refused(large: Path, code: int) -> None:
     overwrite(large, "cell", [code])
     table = load_table(large)
     uses: list[Callable[[], object]] = [
@@ -235,7 +233,7 @@ def test_a_cell_that_cannot_be(large: Path, code: int) -> None:
     assert table.cell(1).is_valid
 
 
-def test_a_cell_that_cannot_be_where_the_index_is_made_of_it(large: Path) -> None:
+def test_an_impossible_cell_is_refused_when_the_index_is_built(large: Path) -> None:
     meta, cell = described(large), load_table(large).cell(1)
     meta["columns"] = {name: about for name, about in meta["columns"].items() if not name.startswith("encoding")}
     describe(large, meta | {CHECKSUM: content_sha256(meta)})
@@ -246,7 +244,7 @@ def test_a_cell_that_cannot_be_where_the_index_is_made_of_it(large: Path) -> Non
 
 
 @pytest.mark.parametrize("rows", [[-1], [3], [2, 2]], ids=str)
-def test_rows_of_a_space_that_cannot_be(large: Path, rows: list[int]) -> None:
+def test_impossible_rows_of_a_space_are_refused(large: Path, rows: list[int]) -> None:
     overwrite(large, "member_s1", [row % 2**64 for row in rows])
     table = load_table(large)
     for use in (lambda: table.members("s1"), lambda: table.best("s1"), table.info, table.verify):
@@ -254,7 +252,7 @@ def test_rows_of_a_space_that_cannot_be(large: Path, rows: list[int]) -> None:
             use()
 
 
-def test_rows_of_the_index_and_the_order_that_cannot_be(large: Path) -> None:
+def test_impossible_rows_of_index_and_order_are_refused(large: Path) -> None:
     cells = [load_table(large).cell(row) for row in range(3)]
     for name in ("encoding_row", "order"):
         overwrite(large, name, [1_000_000_000, 1_000_000_000, 1_000_000_000])
@@ -267,7 +265,7 @@ def test_rows_of_the_index_and_the_order_that_cannot_be(large: Path) -> None:
         table.column("order")
 
 
-def test_more_right_answers_than_images(large: Path) -> None:
+def test_more_correct_answers_than_images_are_refused(large: Path) -> None:
     overwrite(large, "validation_accuracy", [60_000] * 6)
     table = load_table(large)
     hashes = table.hashes([0, 1])
@@ -283,7 +281,7 @@ def test_more_right_answers_than_images(large: Path) -> None:
             use()
 
 
-def test_every_real_cell_can_be(real_cells: Path) -> None:
+def test_every_real_cell_is_accepted(real_cells: Path) -> None:
     for table in (load_table(PACKAGE_DATA / "table"), load_table("nb101-sample")):
         assert are_possible(table.column("cell")).all()
         assert are_possible(table._folder.index[0]).all()
@@ -297,12 +295,12 @@ def test_every_real_cell_can_be(real_cells: Path) -> None:
             assert Cell(matrix, ops)._given == (matrix, ops)
 
 
-def test_an_encoding_that_cannot_be_is_no_endless_search(folder: Path) -> None:
+def test_an_impossible_encoding_does_not_loop_forever(folder: Path) -> None:
     with pytest.raises(InvalidInputError, match="is not the encoding of a cell"):
         load_table(folder).row_of_encoding(2**63)
 
 
-# Anything ----------------------------------------------------------------------------------------------------------
+# Random damage -----------------------------------------------------------------------------------------------------
 
 
 def whole(metrics: Metrics) -> list[object]:
@@ -311,7 +309,7 @@ def whole(metrics: Metrics) -> list[object]:
 
 
 def use(folder: Path, hashes: list[str], cells: list[Cell]) -> Table:
-    """Ask everything; each question is answered or refused for itself."""
+    """Run every query; each one is answered or refused separately."""
     table = load_table(folder)
     questions: list[Callable[[], object]] = [
         table.info,
@@ -339,7 +337,7 @@ TURNS, SEED = 250, 0
 
 
 def damage(rng: random.Random, content: bytes) -> bytes:
-    """Flip bits, mostly of the header; or cut, lengthen or blank a part."""
+    """Flip bits, mostly in the header, or truncate, extend or zero a part."""
     damaged = bytearray(content)
     end = 128 if rng.random() < 0.6 else len(content)
     match rng.randrange(6):
@@ -358,10 +356,10 @@ def damage(rng: random.Random, content: bytes) -> bytes:
     return bytes(damaged)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of sums of what damage made infinite
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # from sums of values that became infinite by damage
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 @pytest.mark.parametrize("has_checksum", [True, False], ids=["checksum", "older version"])
-def test_any_damage_is_answered_or_refused(large: Path, has_checksum: bool) -> None:
+def test_any_damage_gives_an_answer_or_a_refusal(large: Path, has_checksum: bool) -> None:
     rng, table = random.Random(SEED + int(has_checksum)), load_table(large)
     hashes, cells = table.hashes([0, 1, 2]), [table.cell(row) for row in range(3)]
     if not has_checksum:

@@ -1,4 +1,4 @@
-"""The real sample as a table: every measurement to the last bit, and nothing that was not measured."""
+"""The real sample as a table: every measurement exactly, and no other values."""
 
 import shutil
 
@@ -18,7 +18,7 @@ def table() -> Table:
     return Table.from_columns(*sample_columns())
 
 
-def test_every_value_is_that_of_the_source_bit_for_bit(table):
+def test_every_value_equals_the_source_bit_for_bit(table):
     with np.load(SAMPLE, allow_pickle=False) as source:
         assert [bytes(row).hex() for row in source["hash"]] == table.hashes(np.arange(len(table)))
         for i, epochs in enumerate((4, 12, 36, 108)):
@@ -28,13 +28,13 @@ def test_every_value_is_that_of_the_source_bit_for_bit(table):
         assert np.array_equal(table.column("trainable_parameters"), source["params"])
 
 
-def test_medians_are_the_known_ones(table):
+def test_medians_equal_known_values(table):
     medians = [np.median(table.measured("validation_accuracy", epochs)) for epochs in (4, 12, 36, 108)]
     assert np.round(medians, 3).tolist() == [0.234, 0.553, 0.867, 0.916]
     assert table.measured("validation_accuracy").max() == pytest.approx(0.9491, abs=5e-5)
 
 
-def test_rows_ascend_by_hash_and_cells_have_theirs(table):
+def test_rows_are_sorted_by_the_hashes_of_their_cells(table):
     hashes = table.hashes(np.arange(len(table)))
     assert len(table) == 27_001
     assert hashes == sorted(set(hashes))
@@ -42,7 +42,7 @@ def test_rows_ascend_by_hash_and_cells_have_theirs(table):
         assert table.cell(row).hash == hashes[row]
 
 
-def test_nothing_is_there_that_was_not_measured(table):
+def test_unmeasured_values_are_missing(table):
     assert (table.name, table.repeats, table.spaces) == ("nb101-sample", 1, ())
     for metric in ("test_accuracy", "train_accuracy"):
         assert not table.is_measured(metric)
@@ -59,13 +59,13 @@ def test_nothing_is_there_that_was_not_measured(table):
         table.query("00005c142e6f48ac74fdcf73e3439874", run=1)
 
 
-def test_it_is_opened_by_name_and_always_the_same(table, monkeypatch):
+def test_opening_by_name_always_gives_the_same_table(table, monkeypatch):
     assert nb.load_table("nb101-sample").id == table.id
     monkeypatch.setenv("NB1SHOT1_TABLE", "nb101-sample")
     assert nb.load_table().id == table.id
 
 
-def test_written_and_opened_it_answers_alike(table, tmp_path):
+def test_a_saved_and_reopened_table_gives_equal_answers(table, tmp_path):
     table.save(tmp_path / "sample")
     opened = nb.load_table(tmp_path / "sample")
     assert opened.id == table.id

@@ -1,4 +1,4 @@
-"""How accuracies and times are stored: what comes back is what the source said, bit for bit, one by one or many."""
+"""Storage of accuracies and times: values equal the source bit for bit, for single and batched lookups."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ KINDS = ("counts", "rounded counts", "rounded quotients", "values")
 
 
 def column(kind: str, counts: np.ndarray) -> tuple[MetricColumn, np.ndarray]:
-    """A column that stores these counts in one way, and the values that it stands for."""
+    """A column with these counts in one storage format, and the values that it represents."""
     exact = counts / IMAGES
     return {
         "counts": (MetricColumn(counts.astype(np.uint16), (108,), IMAGES), exact),
@@ -28,7 +28,7 @@ def column(kind: str, counts: np.ndarray) -> tuple[MetricColumn, np.ndarray]:
 
 @given(COUNTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_way_to_store_gives_the_source_back(kind: str, counts: list[list[int]]) -> None:
+def test_every_storage_format_reproduces_the_source(kind: str, counts: list[list[int]]) -> None:
     stored, values = column(kind, np.array(counts)[:, None, :])
     rows = np.arange(len(counts))
     assert stored.values(rows, 108, "all").tolist() == values[:, 0].tolist()
@@ -40,7 +40,7 @@ def test_every_way_to_store_gives_the_source_back(kind: str, counts: list[list[i
 
 @given(COUNTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_value_is_that_of_many(kind: str, counts: list[list[int]]) -> None:
+def test_single_lookups_equal_batched_lookups(kind: str, counts: list[list[int]]) -> None:
     stored, _ = column(kind, np.array(counts)[:, None, :])
     rows = np.arange(len(counts))
     for repeat in ("mean", 0, 1, 2):
@@ -49,7 +49,7 @@ def test_one_value_is_that_of_many(kind: str, counts: list[list[int]]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS[:1] + KINDS[2:3])
-def test_equal_sums_of_exact_quotients_are_equal_means(kind: str) -> None:
+def test_equal_sums_of_counts_give_equal_means(kind: str) -> None:
     rng = np.random.default_rng(0)
     counts = rng.integers(0, IMAGES - 2, (200, 1, 3))
     moved = counts + rng.permuted(np.tile([2, -1, -1], (200, 1)), axis=1)[:, None] * (counts > 0).all(-1, keepdims=True)
@@ -58,7 +58,7 @@ def test_equal_sums_of_exact_quotients_are_equal_means(kind: str) -> None:
     assert means[0] == means[1]
 
 
-def test_the_best_mean_test_accuracy_that_is_known_of_nas_bench_101() -> None:
+def test_the_best_mean_test_accuracy_of_nas_bench_101_is_reproduced() -> None:
     """0.943175752957662 (google-research/nasbench, issue 10): accuracies of its file are quotients in float32."""
     runs = np.array(
         [[[9416, 9416, 9418]]]
@@ -67,7 +67,7 @@ def test_the_best_mean_test_accuracy_that_is_known_of_nas_bench_101() -> None:
     assert abs(column("counts", runs)[0].value(0, 108, "mean") - 28250 / 29952) < 1e-15
 
 
-def test_a_budget_that_the_column_lacks_is_nan() -> None:
+def test_a_budget_missing_from_the_column_is_nan() -> None:
     stored, _ = column("counts", np.array([[[1, 2, 3]]]))
     assert np.isnan(stored.value(0, 12, "mean"))
     assert np.isnan(stored.values(np.array([0]), 12, "all")).all()

@@ -1,4 +1,4 @@
-"""Tables in which some networks lack some repeats: seeds, means and draws."""
+"""Tables with missing repeats: seeds, means and draws."""
 
 from collections import Counter
 
@@ -32,7 +32,7 @@ def table() -> Table:
     return seeded_table(test_accuracy=ACCURACIES)
 
 
-def test_a_seed_names_its_repeat(table: Table) -> None:
+def test_a_seed_selects_its_repeat(table: Table) -> None:
     assert table.query(range(4), run=999).test_accuracy.tolist()[:2] == [0.4, 0.8]
     assert np.isnan(table.query(2, run=999).test_accuracy)
     assert table.query(3, run=111).test_accuracy == table.query(3, run=0).test_accuracy == 0.5
@@ -40,11 +40,11 @@ def test_a_seed_names_its_repeat(table: Table) -> None:
         table.query(0, run=5)
 
 
-def test_means_leave_out_what_is_missing(table: Table) -> None:
+def test_means_skip_missing_repeats(table: Table) -> None:
     np.testing.assert_allclose(table.query(range(4)).test_accuracy, [0.25, 0.7, np.nan, 0.5])
 
 
-def test_a_draw_only_has_repeats_that_exist_each_equally_often(table: Table) -> None:
+def test_draws_are_uniform_over_existing_repeats(table: Table) -> None:
     rng = np.random.default_rng(0)
     together = table.query([0, 1, 2, 3] * 500, run="random", rng=rng).test_accuracy.reshape(500, 4)
     alone = [table.query(1, run="random", rng=rng).test_accuracy for _ in range(500)]
@@ -61,7 +61,7 @@ def test_a_draw_needs_a_generator(table: Table) -> None:
         table.query(0, run="random")
 
 
-def test_all_values_of_a_draw_belong_to_one_training() -> None:
+def test_all_values_of_a_draw_come_from_one_training() -> None:
     table = seeded_table(validation_accuracy=ACCURACIES, validation_loss=1 - ACCURACIES)
     found = table.query([0, 1, 3] * 50, run="random", rng=np.random.default_rng(0))
     np.testing.assert_allclose(found.validation_accuracy + found.validation_loss, 1)

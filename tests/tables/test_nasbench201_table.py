@@ -1,4 +1,4 @@
-"""The bundled table of NAS-Bench-201: published values, the source's values, and what the table does not have."""
+"""The bundled NAS-Bench-201 table: published values, source values and missing values."""
 
 import math
 from pathlib import Path
@@ -27,7 +27,7 @@ def source(shared: Path) -> Any:
         return dict(file)
 
 
-def test_it_says_what_it_has(table: Table) -> None:
+def test_the_table_describes_its_contents(table: Table) -> None:
     assert len(table) == 15_625
     assert table.epochs == (12, 200)
     assert table.full_budget == 200
@@ -45,7 +45,7 @@ def test_it_says_what_it_has(table: Table) -> None:
         ("ImageNet16-120", "test", 47.31),
     ],
 )
-def test_optima_are_the_published_ones(
+def test_optima_equal_published_values(
     table: Table, dataset: str, split: Literal["test", "validation"], percent: float
 ) -> None:
     best, metrics = table.best("nb201", split, dataset=dataset)
@@ -83,7 +83,7 @@ def test_parameters_follow_the_formula_in_every_row(table: Table) -> None:
     assert (hundred - found == 90 * 65).all()
 
 
-def test_an_architecture_is_found_by_index_string_text_and_value(table: Table) -> None:
+def test_architectures_are_found_by_index_string_text_and_value(table: Table) -> None:
     arch = nb.search_space("nb201")[6111]
     assert isinstance(arch, nb.EdgeArchitecture)
     for item in (6111, np.int32(6111), arch, arch.official, str(arch)):
@@ -96,11 +96,11 @@ def test_the_training_must_be_named(table: Table) -> None:
         table.query(0)
     with pytest.raises(InvalidInputError, match="unknown data set 'cifar-10'"):
         table.query(0, dataset="cifar-10")
-    assert math.isnan(table.query(0, dataset="cifar10").validation_accuracy)  # nothing was left for validation
+    assert math.isnan(table.query(0, dataset="cifar10").validation_accuracy)  # no images were left for validation
     assert not table.query(0, dataset="cifar10").is_measured("validation_accuracy")
 
 
-def test_a_column_that_is_known_in_part_has_no_best(table: Table) -> None:
+def test_an_incomplete_column_has_no_best(table: Table) -> None:
     with pytest.raises(OutOfDomainError, match="at 200 epochs of 1,374 of the 15,625 networks of nb201"):
         table.best("nb201", "validation", dataset="cifar100")
     assert table.best("nb201", "validation", epochs=12, dataset="cifar100")[1].validation_accuracy == 0.6132
@@ -115,7 +115,7 @@ def test_a_column_that_is_known_in_part_has_no_best(table: Table) -> None:
         (284, "cifar100", 11.72106, 117.01906490325929, 5.734784364700318),
     ],
 )
-def test_costs_are_those_of_the_official_files(
+def test_costs_agree_with_the_official_files(
     table: Table, index: int, dataset: str, flops: float, seconds: float, seconds_of_validation: float | None
 ) -> None:
     found = table.query(index, 12, dataset=dataset)
@@ -127,7 +127,7 @@ def test_costs_are_those_of_the_official_files(
         assert found.evaluation_time == pytest.approx(seconds_of_validation, rel=1e-7)
 
 
-def test_an_epoch_takes_as_long_in_both_budgets(table: Table) -> None:
+def test_epoch_times_are_equal_in_both_budgets(table: Table) -> None:
     for dataset in table.datasets:
         short, full = (table.query(range(5), epochs, dataset=dataset) for epochs in (12, 200))
         np.testing.assert_allclose(short.training_time, 12 / 200 * full.training_time, rtol=1e-6)
@@ -135,7 +135,7 @@ def test_an_epoch_takes_as_long_in_both_budgets(table: Table) -> None:
 
 
 @pytest.mark.parametrize("item", [15_625, -1, True, 1.5, "|conv~0|", "0" * 32, nb.search_space("s1")[0]])
-def test_what_is_no_architecture_of_the_space_is_refused_in_a_sentence(table: Table, item: Any) -> None:
+def test_anything_but_an_architecture_of_the_space_is_refused_in_one_sentence(table: Table, item: Any) -> None:
     with pytest.raises(InvalidInputError):
         table.query([item], dataset="cifar10")
 
@@ -147,12 +147,12 @@ def test_tables_of_nasbench101_refuse_its_architectures() -> None:
         nb.load_table("nb201").row_of_encoding(0)
 
 
-def test_it_refuses_architectures_of_nasbench101_by_their_text(table: Table) -> None:
+def test_architectures_of_nasbench101_are_refused_by_their_text(table: Table) -> None:
     with pytest.raises(InvalidInputError, match=r"^'s1:0.* is not an architecture of NAS-Bench-201"):
         table.query(nb.search_space("s1")[0], dataset="cifar10")
 
 
-def test_values_are_those_of_the_source(table: Table, source: Any) -> None:
+def test_values_agree_with_the_source(table: Table, source: Any) -> None:
     rows = range(len(table))
     for dataset, images in (("cifar10", 10_000), ("cifar100", 5_000), ("ImageNet16-120", 3_000)):
         for epochs in (12, 200):
@@ -170,7 +170,7 @@ def test_values_are_those_of_the_source(table: Table, source: Any) -> None:
             np.testing.assert_allclose(seconds, source[f"first1000_{short}_e200"][:, 2], rtol=1e-6)
 
 
-def test_the_bundled_table_is_what_the_builder_writes(table: Table, shared: Path, tmp_path: Path) -> None:
+def test_the_builder_reproduces_the_bundled_table(table: Table, shared: Path, tmp_path: Path) -> None:
     build_nasbench201(shared / "nb201_topology.npz", tmp_path / "table")
     assert nb.load_table(tmp_path / "table").id == table.id
     assert sum(path.stat().st_size for path in (tmp_path / "table").iterdir()) < 2_500_000

@@ -87,7 +87,7 @@ def sample(real_cells: Path) -> dict[str, Any]:
 # Queries of a table in the official shape
 
 
-def test_mean_is_over_the_repeats(tiny: Table) -> None:
+def test_the_mean_is_over_the_repeats(tiny: Table) -> None:
     found = tiny.query(CELLS[0])
     assert found.validation_accuracy == 9100 / 9984
     assert found.training_time == 4.0
@@ -102,14 +102,14 @@ def test_single_repeats_are_exact_fractions(tiny: Table) -> None:
         assert found.measured_validation_accuracy.tolist() == found.validation_accuracy.tolist()
 
 
-def test_all_adds_a_last_axis(tiny: Table) -> None:
+def test_run_all_adds_a_last_axis(tiny: Table) -> None:
     assert tiny.query(CELLS[1], run="all").validation_accuracy.tolist() == [9000 / 9984, 9200 / 9984, 9100 / 9984]
     found = tiny.query(CELLS, run="all")
     assert found.test_accuracy.shape == found.is_measured("test_accuracy").shape == (3, 3)
     assert np.isnan(found.train_accuracy).all()
 
 
-def test_random_draws_the_same_repeat_for_every_column(tiny: Table) -> None:
+def test_a_random_draw_takes_the_same_repeat_for_every_column(tiny: Table) -> None:
     found = tiny.query(CELLS * 200, run="random", rng=np.random.default_rng(0))
     rows = np.tile(np.arange(3), 200)
     repeat = found.training_time.astype(int) % 3
@@ -121,13 +121,13 @@ def test_random_draws_the_same_repeat_for_every_column(tiny: Table) -> None:
         tiny.query(CELLS[0], run="random")
 
 
-def test_halfway_values(tiny: Table) -> None:
+def test_rounding_of_halfway_values(tiny: Table) -> None:
     found = tiny.query(CELLS[0], halfway=True, run=0)
     assert found.validation_accuracy == pytest.approx(9000 / 9984 / 2)
     assert np.isnan(found.test_accuracy)
 
 
-def test_what_the_table_lacks_is_refused(tiny: Table, embedded: Table) -> None:
+def test_queries_outside_the_table_are_refused(tiny: Table, embedded: Table) -> None:
     for ask in (lambda: tiny.query(CELLS[0], run=3), lambda: tiny.query(CELLS[0], run=-1)):
         with pytest.raises(OutOfDomainError, match="repeat"):
             ask()
@@ -141,7 +141,7 @@ def test_what_the_table_lacks_is_refused(tiny: Table, embedded: Table) -> None:
         tiny.query(CELLS[0]).is_measured("test_acuracy")
 
 
-def test_unknown_cells_are_named(tiny: Table) -> None:
+def test_unknown_cells_are_named_in_the_error(tiny: Table) -> None:
     for unknown in ("0" * 32, "f" * 32):
         with pytest.raises(OutOfDomainError, match=unknown):
             tiny.query([CELLS[0].hash, unknown])
@@ -150,7 +150,7 @@ def test_unknown_cells_are_named(tiny: Table) -> None:
             tiny.query([nonsense])  # type: ignore[list-item]
 
 
-def test_empty_sequence(tiny: Table, embedded: Table) -> None:
+def test_an_empty_sequence_gives_empty_answers(tiny: Table, embedded: Table) -> None:
     found = tiny.query([])
     assert found.validation_accuracy.shape == found.trainable_parameters.shape == (0,)
     assert found.is_measured("test_accuracy").shape == (0,)
@@ -163,7 +163,7 @@ def test_empty_sequence(tiny: Table, embedded: Table) -> None:
         tiny.regret([], reference="s9")
 
 
-def test_a_generator_is_a_sequence(tiny: Table) -> None:
+def test_a_generator_is_accepted_as_a_sequence(tiny: Table) -> None:
     assert tiny.regret(cell for cell in CELLS).tolist() == tiny.regret(CELLS).tolist()
     found = tiny.query(cell.hash for cell in CELLS)
     assert found.hash == tuple(cell.hash for cell in CELLS)
@@ -171,27 +171,27 @@ def test_a_generator_is_a_sequence(tiny: Table) -> None:
 
 
 @pytest.mark.parametrize("run", [False, True, 0.0, 0.5, None, [0], np.array([0, 1]), b"mean"], ids=repr)
-def test_runs_that_are_none(tiny: Table, run: Any) -> None:
+def test_invalid_repeats_are_refused(tiny: Table, run: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"run cannot be .* give 'mean', 'random', 'all'"):
         tiny.query(CELLS, run=run)
 
 
 @pytest.mark.parametrize("epochs", [True, 108.5, "108", [108], np.array([4, 108])], ids=repr)
-def test_epochs_that_are_none(tiny: Table, epochs: Any) -> None:
+def test_invalid_epochs_are_refused(tiny: Table, epochs: Any) -> None:
     for ask in (tiny.query, tiny.regret):
         with pytest.raises(InvalidInputError, match=r"epochs cannot be .* give one of 4, 108"):
             ask(CELLS, epochs=epochs)
 
 
 @pytest.mark.parametrize("nothing", [None, 3, 2.5, np.array(3)], ids=repr)
-def test_what_is_neither_an_item_nor_a_sequence(tiny: Table, nothing: Any) -> None:
+def test_arguments_that_are_neither_items_nor_sequences_are_refused(tiny: Table, nothing: Any) -> None:
     for ask in (tiny.query, tiny.regret, tiny.rows):
         with pytest.raises(InvalidInputError, match="cannot be looked up"):
             ask(nothing)
 
 
 @pytest.mark.parametrize("odd", [3, ["s1"], np.array(["s1", "s1"])], ids=repr)
-def test_names_that_are_none(tiny: Table, odd: Any) -> None:
+def test_invalid_names_are_refused(tiny: Table, odd: Any) -> None:
     for ask in (
         lambda: tiny.regret(CELLS, reference=odd),
         lambda: tiny.regret(CELLS, split=odd),
@@ -204,19 +204,19 @@ def test_names_that_are_none(tiny: Table, odd: Any) -> None:
             ask()
 
 
-def test_a_seed_is_no_generator(tiny: Table) -> None:
+def test_a_seed_is_refused_in_place_of_a_generator(tiny: Table) -> None:
     with pytest.raises(InvalidInputError, match="rng must be a numpy Generator"):
         tiny.query(CELLS, run="random", rng=3)  # type: ignore[arg-type]
 
 
-def test_numpys_integers_are_integers(tiny: Table) -> None:
+def test_numpy_integers_are_accepted(tiny: Table) -> None:
     found = tiny.query(CELLS, epochs=np.int64(4), run=np.uint8(2))  # type: ignore[arg-type]
     assert found.validation_accuracy.tolist() == [c / 9984 for c in CORRECT[:, 0, 2]]
     assert type(found.epochs) is int
     assert tiny.regret(CELLS, epochs=np.int32(108)).tolist() == tiny.regret(CELLS).tolist()  # type: ignore[arg-type]
 
 
-def test_metrics_cannot_be_written(tiny: Table) -> None:
+def test_metrics_are_read_only(tiny: Table) -> None:
     for run in ("mean", "all"):
         found = tiny.query(CELLS, run=run)  # type: ignore[arg-type]
         for array in (found.validation_accuracy, found.trainable_parameters, found.is_measured("test_accuracy")):
@@ -227,7 +227,7 @@ def test_metrics_cannot_be_written(tiny: Table) -> None:
 # Regret
 
 
-def test_regret_is_against_the_mean_of_the_best(tiny: Table) -> None:
+def test_regret_is_relative_to_the_best_mean(tiny: Table) -> None:
     regret = tiny.regret(CELLS)
     assert regret[:2].tolist() == [0.0, 0.0]
     assert regret[2] == pytest.approx((9100 - 8200) / 9984)
@@ -241,7 +241,7 @@ def test_best_ties_go_to_the_lowest_hash(tiny: Table) -> None:
     assert metrics.hash == CELLS[1].hash
 
 
-def test_reference_is_an_architectures_own_space(embedded: Table) -> None:
+def test_the_reference_is_the_space_of_the_architecture(embedded: Table) -> None:
     first = Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
     second = Architecture.parse("s3:0|1|1|0,1|0,1|0,5:conv3x3,conv1x1,maxpool3x3,conv3x3,conv3x3")
     assert embedded.regret([first, second]).tolist() == [
@@ -251,7 +251,7 @@ def test_reference_is_an_architectures_own_space(embedded: Table) -> None:
     assert embedded.regret(first.cell) == embedded.regret(first, reference="nb101") >= embedded.regret(first)
 
 
-def test_regret_never_is_nan(tiny: Table, embedded: Table) -> None:
+def test_regret_is_never_nan(tiny: Table, embedded: Table) -> None:
     with pytest.raises(OutOfDomainError, match="no test accuracy at 36 epochs"):
         embedded.regret(embedded.hashes(5)[0], epochs=36)
     with pytest.raises(OutOfDomainError, match="no test accuracy at 4 epochs"):
@@ -265,7 +265,7 @@ def test_regret_never_is_nan(tiny: Table, embedded: Table) -> None:
 # The embedded table
 
 
-def test_embedded_rows(embedded: Table) -> None:
+def test_the_embedded_table_has_its_rows(embedded: Table) -> None:
     assert len(embedded) == 66_111
     rows = {space: set(embedded.members(space).tolist()) for space in embedded.spaces}
     assert {space: len(of_space) for space, of_space in rows.items()} == {"s1": 2685, "s2": 7773, "s3": 55854}
@@ -282,7 +282,7 @@ def test_embedded_cells_have_their_hash(embedded: Table) -> None:
     assert np.array_equal(embedded.rows(everywhere), np.arange(len(embedded)))
 
 
-def test_embedded_parameters(embedded: Table, sample: dict[str, Any]) -> None:
+def test_parameter_counts_of_the_embedded_table(embedded: Table, sample: dict[str, Any]) -> None:
     own = set(embedded.hashes(np.arange(len(embedded))))
     inside = [i for i, text in enumerate(sample["text"]) if text in own]
     found = embedded.query([sample["text"][i] for i in inside])
@@ -306,7 +306,7 @@ def test_every_measurement_is_kept_exactly(embedded: Table, sample: dict[str, An
         assert (~np.isnan(embedded.column("measured_validation_accuracy")[:, e])).sum() == 4270
 
 
-def test_nan_is_exactly_where_no_source_speaks(embedded: Table) -> None:
+def test_values_are_nan_exactly_where_no_source_has_them(embedded: Table) -> None:
     every = embedded.hashes(np.arange(len(embedded)))
     for epochs in embedded.epochs:
         found = embedded.query(every, epochs)
@@ -361,14 +361,14 @@ def test_one_and_many_agree(embedded: Table) -> None:
         assert embedded.regret(text) == embedded.regret(texts)[i]
 
 
-def test_fidelity_is_as_promised(embedded: Table) -> None:
+def test_fidelity_meets_the_documented_values(embedded: Table) -> None:
     scores = embedded.info()["fidelity"]["validation_accuracy"]["108"]
     assert scores["cells"] == 4270
     assert scores["spearman"] >= 0.965
     assert scores["spearman_above_0.9"] >= 0.94
 
 
-def test_every_answer_says_how_good_it_is(tiny: Table, embedded: Table) -> None:
+def test_every_answer_states_its_fidelity(tiny: Table, embedded: Table) -> None:
     both = "validation accuracy predicted, held-out Spearman 0.985; test accuracy predicted from it"
     some = embedded.hashes([0, 1])
     assert embedded.query(some).fidelity == embedded.fidelity() == embedded.best("s1")[1].fidelity == both
@@ -379,9 +379,9 @@ def test_every_answer_says_how_good_it_is(tiny: Table, embedded: Table) -> None:
 
 
 @pytest.mark.parametrize("scores", [{}, {"validation_accuracy": 1}, {"validation_accuracy": {"108": {"spearman": ""}}}])
-def test_an_estimate_without_a_score(folder: Path, scores: dict[str, Any]) -> None:
+def test_estimates_without_scores_are_described_as_predicted(folder: Path, scores: dict[str, Any]) -> None:
     described = json.loads((folder / "meta.json").read_text()) | {"fidelity": scores}
-    del described["meta_sha256"]  # as of an older version, so that it may be changed
+    del described["meta_sha256"]  # like an older version without a checksum, so that it can be edited
     for fidelity_of_validation, said in (("measured", "test accuracy predicted"), ("predicted", "from it")):
         described["columns"]["validation_accuracy"]["fidelity"] = fidelity_of_validation
         described["columns"]["test_accuracy"]["fidelity"] = "predicted"
@@ -389,7 +389,7 @@ def test_an_estimate_without_a_score(folder: Path, scores: dict[str, Any]) -> No
         assert load_table(folder).fidelity().endswith(said)
 
 
-def test_query_tells_measured_predicted_and_drawn_in_apart(
+def test_query_distinguishes_measured_predicted_and_shrunk_values(
     embedded: Table, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def sources(what: str, table: Path | None = None) -> tuple[dict[str, str], str]:
@@ -410,19 +410,19 @@ def test_query_tells_measured_predicted_and_drawn_in_apart(
     assert "predicted" not in last
 
 
-def test_a_caption_carries_the_fidelity(embedded: Table) -> None:
+def test_a_caption_states_the_fidelity(embedded: Table) -> None:
     frame = pandas.DataFrame({"test_measured": [False]})
     assert table_text([frame], embedded.id, embedded.fidelity()).endswith(embedded.fidelity())
     assert table_text([frame], embedded.id) == table_text([frame], embedded.id, "")
 
 
-def test_files_are_small_and_whole(embedded: Table) -> None:
+def test_files_are_small_and_complete(embedded: Table) -> None:
     embedded.verify()
     assert all(file.stat().st_size < 2_000_000 for file in (PACKAGE_DATA / "table").iterdir())
     json.dumps(embedded.info())
 
 
-def test_columns_cannot_be_written(embedded: Table) -> None:
+def test_columns_are_read_only(embedded: Table) -> None:
     with pytest.raises(ValueError, match="read-only"):
         embedded.column("validation_accuracy")[0] = 1
     with pytest.raises(InvalidInputError, match="did you mean 'test_accuracy'"):
@@ -432,7 +432,7 @@ def test_columns_cannot_be_written(embedded: Table) -> None:
 # Files
 
 
-def test_environment_variable_names_the_table(folder: Path, tiny: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_variable_selects_the_table(folder: Path, tiny: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NB1SHOT1_TABLE", str(folder))
     assert load_table().id == tiny.id
     assert load_table(PACKAGE_DATA / "table").name == "nb101-embedded"
@@ -440,7 +440,7 @@ def test_environment_variable_names_the_table(folder: Path, tiny: Table, monkeyp
     assert load_table().name == "nb101-embedded"
 
 
-def test_id_follows_the_content(tmp_path: Path, tiny: Table) -> None:
+def test_the_id_depends_on_the_content(tmp_path: Path, tiny: Table) -> None:
     columns, meta = official_shape()
     columns["trainable_parameters"] = columns["trainable_parameters"] + 1
     write_table(tmp_path / "other", columns, meta)
@@ -460,13 +460,13 @@ def _flip(file: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [_cut, _flip, Path.unlink], ids=["truncated", "changed", "missing"])
-def test_damaged_columns(folder: Path, damage: Callable[[Path], None]) -> None:
+def test_damaged_columns_are_refused(folder: Path, damage: Callable[[Path], None]) -> None:
     damage(folder / "test_accuracy.npy")
     with pytest.raises(DamagedFileError, match=r"test_accuracy.*again"):
         load_table(folder)
 
 
-def test_truncated_column_of_a_large_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_truncated_column_of_a_large_table_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nasbench1shot1.tables.folder.CHECKED_AT_LOAD", 0)
     _flip(folder / "hash.npy")
     with pytest.raises(DamagedFileError, match="hash"):
@@ -476,7 +476,7 @@ def test_truncated_column_of_a_large_table(folder: Path, monkeypatch: pytest.Mon
         load_table(folder)
 
 
-def test_wrong_descriptions(folder: Path) -> None:
+def test_wrong_descriptions_are_refused(folder: Path) -> None:
     described = json.loads((folder / "meta.json").read_text())
     for content, error in (
         ("{", DamagedFileError),
@@ -511,7 +511,7 @@ def test_wrong_descriptions(folder: Path) -> None:
         ("fidelity", 3),
     ],
 )
-def test_impossible_descriptions(folder: Path, field: str, value: object) -> None:
+def test_impossible_descriptions_are_refused(folder: Path, field: str, value: object) -> None:
     described = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(described | {field: value}))
     with pytest.raises(DamagedFileError, match=rf"meta\.json .*{field}.*again"):
@@ -521,7 +521,7 @@ def test_impossible_descriptions(folder: Path, field: str, value: object) -> Non
 @pytest.mark.parametrize(
     "about", [{"epochs": 108}, {"epochs": ["a"]}, {"epochs": [36]}, {"images": "x"}, {"sha256": 1}]
 )
-def test_impossible_descriptions_of_a_column(folder: Path, about: dict[str, object]) -> None:
+def test_impossible_descriptions_of_a_column_are_refused(folder: Path, about: dict[str, object]) -> None:
     described = json.loads((folder / "meta.json").read_text())
     described["columns"]["training_time"] |= about
     (folder / "meta.json").write_text(json.dumps(described))
@@ -529,14 +529,14 @@ def test_impossible_descriptions_of_a_column(folder: Path, about: dict[str, obje
         load_table(folder)
 
 
-def test_a_space_without_its_rows(folder: Path) -> None:
+def test_a_space_without_rows_is_refused(folder: Path) -> None:
     described = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(described | {"spaces": ["s1", "s2"]}))
     with pytest.raises(DamagedFileError, match=r"lacks member_s2.*again"):
         load_table(folder)
 
 
-def test_no_table_there(tmp_path: Path) -> None:
+def test_a_missing_table_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="no table"):
         load_table(tmp_path)
 
@@ -551,7 +551,7 @@ def test_writing_replaces_tables_and_nothing_else(folder: Path) -> None:
     assert [path.name for path in folder.parent.iterdir()] == ["tiny"]
 
 
-def test_failed_writing_leaves_the_old_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_keeps_the_old_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -579,7 +579,7 @@ write_table(Path(sys.argv[1]), *official_shape())
 """
 
 
-def test_killed_writing_leaves_nothing_half_made(tmp_path: Path) -> None:
+def test_a_killed_write_leaves_no_partial_table(tmp_path: Path) -> None:
     arguments = [sys.executable, "-c", KILLED, str(tmp_path / "killed"), str(Path(__file__).parent)]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(arguments, env=environment, check=False)
@@ -600,7 +600,7 @@ for _ in range(15):
 """
 
 
-def test_two_builders_at_once(tmp_path: Path) -> None:
+def test_two_concurrent_builders_both_succeed(tmp_path: Path) -> None:
     arguments = [sys.executable, "-c", TWO_BUILDERS, str(tmp_path / "both"), str(Path(__file__).parent)]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     builders = [subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
@@ -609,7 +609,7 @@ def test_two_builders_at_once(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["both"]
 
 
-def test_a_builder_leaves_what_another_is_writing(folder: Path) -> None:
+def test_a_builder_does_not_delete_another_builders_files(folder: Path) -> None:
     with atomic_folder(folder) as beside:
         (beside / "column").write_text("of the first")
         write_table(folder, official_shape()[0], official_shape()[1] | {"version": "3"})
@@ -619,7 +619,7 @@ def test_a_builder_leaves_what_another_is_writing(folder: Path) -> None:
     assert [path.name for path in folder.parent.iterdir()] == ["tiny"]
 
 
-def test_an_interrupted_swap_leaves_the_old_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_swap_keeps_the_old_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rename = Path.rename
 
     def interrupted(self: Path, target: Path) -> Path:
@@ -628,9 +628,7 @@ def test_an_interrupted_swap_leaves_the_old_table(folder: Path, monkeypatch: pyt
         return rename(self, target)
 
     before = load_table(folder).id
-    monkeypatch.setattr(
-        "nasbench1shot1.ground.folder_swap._try_exchange", lambda new, folder: False
-    )  # in one step, no half
+    monkeypatch.setattr("nasbench1shot1.ground.folder_swap._try_exchange", lambda new, folder: False)  # atomically
     monkeypatch.setattr(Path, "rename", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_table(folder, *official_shape())
@@ -644,12 +642,12 @@ def test_a_table_in_the_working_directory_is_replaced(folder: Path, monkeypatch:
     assert load_table(folder).version == "3"
 
 
-def test_a_copied_table_is_the_same_table(tmp_path: Path, embedded: Table) -> None:
+def test_a_copied_table_is_equal(tmp_path: Path, embedded: Table) -> None:
     shutil.copytree(PACKAGE_DATA / "table", tmp_path / "copy")
     assert load_table(tmp_path / "copy").id == embedded.id
 
 
-def test_a_table_goes_to_another_process_by_its_path(
+def test_a_table_is_pickled_as_its_path(
     tmp_path: Path, tiny: Table, embedded: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

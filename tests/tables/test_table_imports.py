@@ -1,4 +1,4 @@
-"""Tables lie below the registry and below what makes tables: lazy and type-only imports count."""
+"""Tables are below the registry and table building in the layers; lazy and type-only imports count."""
 
 import ast
 from pathlib import Path
@@ -21,7 +21,7 @@ ABOVE = {
 
 
 def imported(file: Path) -> set[str]:
-    """The parts of this package that a file imports anywhere in it."""
+    """Parts of this package that a file imports anywhere."""
     nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
     names = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
     names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
@@ -34,13 +34,13 @@ def test_imports_follow_the_data_flow(part: str) -> None:
     assert {name: found for name, found in against.items() if found} == {}
 
 
-def test_a_space_that_the_table_does_not_hold_whole_is_no_reference() -> None:
+def test_a_space_that_is_not_complete_in_the_table_is_not_a_reference() -> None:
     sample = nb.load_table("nb101-sample")
     with pytest.raises(nb.InvalidInputError, match=r"unknown reference 's1' .*known: nb101.*'nb101' for all"):
         sample.best("s1")
 
 
-def test_a_sample_that_lacks_an_array_is_refused(tmp_path: Path, real_cells: Path) -> None:
+def test_a_sample_with_a_missing_array_is_refused(tmp_path: Path, real_cells: Path) -> None:
     arrays = read_npz(real_cells)
     np.savez(tmp_path / real_cells.name, **{name: array for name, array in arrays.items() if name != "params"})
     with pytest.raises(nb.DamagedFileError, match=r"it lacks params.*reinstall the package"):

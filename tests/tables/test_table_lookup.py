@@ -1,4 +1,4 @@
-"""Finding rows: by hash, by encoding however a cell is numbered, one at a time or many, and tables by name."""
+"""Row lookup by hash and by encoding in any numbering, single and batched; tables by name."""
 
 import pickle
 from pathlib import Path
@@ -27,7 +27,7 @@ def drawn(space: str, n: int = 300) -> list[nb.Architecture]:
 
 
 @pytest.mark.parametrize("space", ["s1", "s2", "s3"])
-def test_encodings_of_architectures_are_those_of_their_cells(space: str) -> None:
+def test_encodings_of_architectures_equal_the_encodings_of_their_cells(space: str) -> None:
     archs = drawn(space)
     codes = [arch.cell.encoding for arch in archs]
     assert [encode_architecture(arch) for arch in archs] == codes
@@ -35,7 +35,7 @@ def test_encodings_of_architectures_are_those_of_their_cells(space: str) -> None
 
 
 @pytest.mark.parametrize("space", ["s1", "s2", "s3"])
-def test_every_way_to_ask_finds_the_row_of_the_hash(embedded: Table, space: str) -> None:
+def test_every_query_form_finds_the_row_of_the_hash(embedded: Table, space: str) -> None:
     archs = drawn(space)
     expected = embedded.rows([arch.cell.hash for arch in archs]).tolist()
     assert embedded.hashes(expected) == [arch.cell.hash for arch in archs]
@@ -67,7 +67,8 @@ def test_an_unknown_cell_is_named_by_its_hash(embedded: Table) -> None:
     for ask in (unknown, unknown.hash, [unknown], [unknown.hash]):
         with pytest.raises(OutOfDomainError, match=unknown.hash):
             embedded.query(ask)
-    arch = nb.Architecture("s1", ((0,), (0, 1), (0, 1), (0, 1), (0,)), (0, 0, 0, 0))  # input to output: in no space
+    # input to output: in none of the spaces
+    arch = nb.Architecture("s1", ((0,), (0, 1), (0, 1), (0, 1), (0,)), (0, 0, 0, 0))
     for ask in (arch, [arch, arch]):
         with pytest.raises(OutOfDomainError, match=chain.hash):
             embedded.query(ask)
@@ -81,19 +82,19 @@ def test_an_unknown_cell_is_named_by_its_hash(embedded: Table) -> None:
         (np.eye(3, k=1, dtype=int).tolist(), ["input", "conv5x5", "output"]),
     ],
 )
-def test_graphs_without_an_encoding(embedded: Table, matrix: list[list[int]], ops: list[str]) -> None:
+def test_graphs_without_an_encoding_are_refused(embedded: Table, matrix: list[list[int]], ops: list[str]) -> None:
     with pytest.raises(InvalidInputError):
         encode_graph(matrix, ops)
     with pytest.raises((InvalidInputError, OutOfDomainError)):
         embedded.query(nb.Cell(matrix, ops))
 
 
-def test_first_and_last_label_must_be_what_they_are() -> None:
+def test_first_and_last_label_must_be_input_and_output() -> None:
     with pytest.raises(InvalidInputError, match="first label"):
         _ = nb.Cell(np.eye(3, k=1, dtype=int), ["conv3x3-bn-relu"] * 3).encoding
 
 
-def test_a_cell_keeps_what_it_was_given() -> None:
+def test_a_cell_keeps_its_given_matrix_and_labels() -> None:
     rows = np.eye(3, k=1, dtype=int).tolist()
     cell = nb.Cell(rows, ["input", "maxpool3x3", "output"])
     rows[0][1] = 0
@@ -102,7 +103,7 @@ def test_a_cell_keeps_what_it_was_given() -> None:
     assert pickle.loads(pickle.dumps(cell)) == cell  # noqa: S301  our own
 
 
-def test_single_values_are_those_of_a_query(embedded: Table) -> None:
+def test_single_values_agree_with_query(embedded: Table) -> None:
     for row in (0, 777, len(embedded) - 1):
         for epochs in embedded.epochs:
             found = embedded.query(embedded.hashes(row)[0], epochs)
@@ -110,7 +111,7 @@ def test_single_values_are_those_of_a_query(embedded: Table) -> None:
                 np.testing.assert_equal(embedded.value(metric, row, epochs), getattr(found, metric))
 
 
-def test_measurements_leave_estimates_out(embedded: Table) -> None:
+def test_measurements_exclude_estimates(embedded: Table) -> None:
     for epochs in embedded.epochs:
         measured = embedded.measured("validation_accuracy", epochs)
         assert measured.shape == (len(embedded), 1)
@@ -122,12 +123,12 @@ def test_measurements_leave_estimates_out(embedded: Table) -> None:
         embedded.measured("validation_accuracy", 107)
 
 
-def test_all_measurements_of_an_official_table(measured_table: Table) -> None:
+def test_an_official_table_returns_all_its_measurements(measured_table: Table) -> None:
     every = measured_table.query(measured_table.hashes(np.arange(len(measured_table))), run="all")
     assert measured_table.measured("test_accuracy").tolist() == every.test_accuracy.tolist()
 
 
-def test_a_table_in_memory_is_the_one_in_its_folder(tmp_path: Path, measured_table: Table) -> None:
+def test_a_table_in_memory_equals_the_table_in_its_folder(tmp_path: Path, measured_table: Table) -> None:
     folder = open_folder(measured_table._place)  # type: ignore[arg-type]
     there = Table.from_columns({n: np.array(c) for n, c in folder.columns.items()}, folder.meta)
     assert there.id == measured_table.id
@@ -162,13 +163,13 @@ def test_an_answer_is_shown_in_one_line_with_its_sources(embedded: Table) -> Non
     assert f"training_time {times[0]:,.0f} to {times[1]:,.0f} s (predicted)" in repr(embedded.query([good, other]))
 
 
-def test_an_answer_is_shown_as_measured_where_it_is(measured_table: Table) -> None:
+def test_a_measured_answer_is_shown_as_measured(measured_table: Table) -> None:
     shown = repr(measured_table.query(measured_table.hashes(np.arange(3)), run="all"))
     assert shown.startswith("Metrics(3 networks, 108 epochs on cifar10: ") and "(measured)" in shown
     assert "predicted" not in shown
 
 
-def test_an_answer_goes_to_another_process_whole(measured_table: Table) -> None:
+def test_an_answer_survives_pickling(measured_table: Table) -> None:
     for ask in (drawn("s1", 1)[0], drawn("s1", 3)):
         metrics = measured_table.query(ask, run="all")
         again = pickle.loads(pickle.dumps(metrics))  # noqa: S301  our own
@@ -178,7 +179,7 @@ def test_an_answer_goes_to_another_process_whole(measured_table: Table) -> None:
             np.testing.assert_array_equal(again.is_measured(name), metrics.is_measured(name))
 
 
-def test_tables_by_name(tmp_path: Path, measured_table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_are_opened_by_name(tmp_path: Path, measured_table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     assert load_table("embedded").id == load_table(PACKAGE_DATA / "table").id
@@ -190,13 +191,13 @@ def test_tables_by_name(tmp_path: Path, measured_table: Table, monkeypatch: pyte
     assert load_table().id == measured_table.id
 
 
-def test_rows_of_encodings_that_may_be_missing(embedded: Table) -> None:
+def test_missing_encodings_have_row_minus_one(embedded: Table) -> None:
     codes, rows = numberings(np.asarray(embedded.column("cell"))[:50])
     wanted = np.concatenate([codes, np.array([0, 2**34], np.uint64)])
     assert embedded.rows_of_encodings(wanted).tolist() == [*rows.tolist(), -1, -1]
 
 
-def test_values_are_the_tables_own_and_measurements_are_real(embedded: Table, measured_table: Table) -> None:
+def test_values_come_from_the_table_and_measurements_are_real(embedded: Table, measured_table: Table) -> None:
     values = embedded.values("validation_accuracy", 36)
     assert values[:, 0].tolist() == [embedded.value("validation_accuracy", row, 36) for row in range(len(embedded))]
     assert np.isnan(embedded.values("test_accuracy", 36)).all()
@@ -207,7 +208,7 @@ def test_values_are_the_tables_own_and_measurements_are_real(embedded: Table, me
         embedded.values("accuracy")
 
 
-def test_a_path_is_a_folder_whatever_it_is_called(
+def test_a_path_is_opened_as_a_folder_whatever_its_name(
     tmp_path: Path, measured_table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured_table.save(tmp_path / "embedded")
@@ -217,7 +218,7 @@ def test_a_path_is_a_folder_whatever_it_is_called(
 
 
 @pytest.mark.parametrize("named", ["folder", "name"])
-def test_the_variable_is_only_mentioned_where_it_is_set(
+def test_errors_mention_the_variable_only_if_it_is_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
 ) -> None:
     table = tmp_path if named == "folder" else "nowhere"

@@ -1,4 +1,4 @@
-"""A table that is imported again and again while other processes open it; and the lock of an import."""
+"""A table repeatedly imported while other processes open it; the import lock."""
 
 import os
 import signal
@@ -51,7 +51,7 @@ def process(code: str, *arguments: object) -> "subprocess.Popen[str]":
 
 @pytest.mark.parametrize("in_one_step", [ONE_STEP, TWO_RENAMES])
 @pytest.mark.parametrize("is_large", [False, True], ids=["small", "large"])
-def test_a_table_is_opened_whole_while_it_is_imported_again(
+def test_a_table_is_opened_complete_during_a_reimport(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_one_step: bool, is_large: bool
 ) -> None:
     if is_large:
@@ -66,13 +66,13 @@ def test_a_table_is_opened_whole_while_it_is_imported_again(
             seen.add(table.version)
             times = np.unique(table.values("training_time"))
             assert table.row_of(CELLS[1]) == 1
-            assert times.tolist() == [int(table.version)], "columns and description are of one table"
+            assert times.tolist() == [int(table.version)], "columns and description belong to one table"
         assert writer.communicate() == ("", "")
     assert load_table(tmp_path / "t").version == "19"
     assert seen
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_the_lock_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
     lock = tmp_path / "locks" / "t.lock"
     with process(HOLDER, lock) as holder:
@@ -85,7 +85,7 @@ def test_the_lock_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
     assert not lock.exists()
 
 
-def test_a_lock_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_written_is_reported_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="cannot write"), file_lock(tmp_path / "file" / "t.lock"):
         pass

@@ -1,4 +1,4 @@
-"""Configuration spaces: the bundled ones, and a user's files, good and bad."""
+"""Bundled configuration spaces, and valid and invalid user files."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def write(path: Path, *hyperparameters: Any) -> str:
 
 
 @pytest.mark.parametrize(("optimizer", "batch_size"), [("darts", 64), ("gdas", 64)])
-def test_defaults_are_those_of_the_optimizer(optimizer, batch_size):
+def test_defaults_equal_the_defaults_of_the_optimizer(optimizer, batch_size):
     space = config_space("cs3", fixed(optimizer=optimizer))
     assert dict(space.get_default_configuration()) == {
         "weight_decay": 3e-4,
@@ -54,7 +54,7 @@ def test_defaults_are_those_of_the_optimizer(optimizer, batch_size):
 
 
 @pytest.mark.parametrize("suffix", [".json", ".yaml"])
-def test_a_users_file_may_have_any_option_of_a_search(tmp_path, suffix):
+def test_a_user_file_may_tune_any_option_of_a_search(tmp_path, suffix):
     file = write(
         tmp_path / f"own{suffix}",
         Float("temperature_min", (0.2, 5), default=1),
@@ -66,8 +66,9 @@ def test_a_users_file_may_have_any_option_of_a_search(tmp_path, suffix):
     )
     space = config_space(file, fixed(optimizer="gdas"))
     default = dict(space.get_default_configuration())
-    assert default["cells"] == 3 and not default["evaluation_noise"]  # gdas's, at the quick scale
-    assert default["temperature_min"] == 1 and default["relaxation"] == "gumbel"  # gdas's are outside the ranges
+    assert default["cells"] == 3 and not default["evaluation_noise"]  # defaults of gdas at the quick scale
+    # the defaults of gdas are outside the ranges
+    assert default["temperature_min"] == 1 and default["relaxation"] == "gumbel"
 
 
 def test_conditions_and_forbidden_combinations_are_kept(tmp_path):
@@ -80,7 +81,7 @@ def test_conditions_and_forbidden_combinations_are_kept(tmp_path):
     space.to_json(tmp_path / "own.json")
     found = config_space(str(tmp_path / "own.json"), fixed())
     assert found.conditions and found.forbidden_clauses
-    # The optimizer's defaults are forbidden together, so the file's own stay.
+    # The combination of the optimizer's defaults is forbidden, so the defaults of the file are kept.
     assert found.get_default_configuration() == Configuration(found, {"cutout_probability": 0.0, "cells": 1})
 
 
@@ -96,7 +97,7 @@ def test_conditions_and_forbidden_combinations_are_kept(tmp_path):
         (Integer("warm_start_epochs", (0, 2)), "warm_start_epochs 2: .*leaves no epoch for Λ out of 2"),
     ],
 )
-def test_a_bad_hyperparameter_is_refused_in_a_sentence(tmp_path, hyperparameter, sentence):
+def test_a_bad_hyperparameter_is_refused_in_one_sentence(tmp_path, hyperparameter, sentence):
     with pytest.raises(nb.InvalidInputError, match=sentence):
         config_space(write(tmp_path / "own.json", hyperparameter), fixed())
 
@@ -116,7 +117,7 @@ def test_hyperparameters_of_other_optimizers_are_refused():
         ("own.yaml", "hyperparameters: 3", "does not describe a ConfigSpace space"),
     ],
 )
-def test_a_file_that_is_not_a_space_is_refused_in_a_sentence(tmp_path, name, content, sentence):
+def test_a_file_that_is_not_a_space_is_refused_in_one_sentence(tmp_path, name, content, sentence):
     (tmp_path / name).write_text(content)
     with pytest.raises(nb.UserError, match=sentence):
         config_space(str(tmp_path / name), fixed())

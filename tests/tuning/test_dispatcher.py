@@ -1,4 +1,4 @@
-"""The dispatcher's races, each played step by step, without threads and connections."""
+"""Race conditions of the dispatcher, simulated step by step without threads and connections."""
 
 import threading
 
@@ -24,7 +24,7 @@ IDENTITY = (0, 0, 3)
 
 
 class Scripted(RemoteWorker):
-    """A worker whose answers a test chooses: `answers` maps methods to values, exceptions or functions."""
+    """A worker with scripted answers: `answers` maps methods to values, exceptions or functions."""
 
     def __init__(self, name, uri="uri"):
         super().__init__(PREFIX + name, uri, 1)
@@ -70,7 +70,7 @@ def submit(dispatcher, trial=TRIAL):
 
 
 def give(dispatcher):
-    """One turn of the thread that gives jobs to workers."""
+    """One iteration of the thread that assigns jobs to workers."""
     turns = iter([dispatcher._next_pair()])
     dispatcher._next_pair = lambda: next(turns, None)
     dispatcher.job_runner()
@@ -93,7 +93,7 @@ def gone():
     return UnansweredError("refused", is_gone=True)
 
 
-def test_a_result_that_is_faster_than_the_answer_to_its_start_is_registered(dispatcher):
+def test_a_result_that_arrives_before_its_start_is_acknowledged_is_registered(dispatcher):
     worker = joined(dispatcher)
     worker.answers["start_computation"] = lambda: dispatcher.register_result(list(IDENTITY), result())
     submit(dispatcher)
@@ -104,7 +104,7 @@ def test_a_result_that_is_faster_than_the_answer_to_its_start_is_registered(disp
     assert dispatcher.idle_workers == {worker.name}
 
 
-def test_a_worker_that_dies_before_its_start_gives_its_trial_back(dispatcher):
+def test_the_trial_of_a_worker_that_dies_before_starting_is_requeued(dispatcher):
     joined(dispatcher).answers["start_computation"] = gone()
     submit(dispatcher)
     give(dispatcher)
@@ -115,11 +115,11 @@ def test_a_worker_that_dies_before_its_start_gives_its_trial_back(dispatcher):
     assert [job.trial for job in dispatcher.waiting_jobs] == [again]
     assert not dispatcher.worker_pool
     assert not dispatcher.names.entries
-    assert dispatcher.register_result(list(IDENTITY), result()) is False  # it had begun after all
+    assert dispatcher.register_result(list(IDENTITY), result()) is False  # it had started after all
     assert events(dispatcher) == []
 
 
-def test_late_and_repeated_results_are_ignored(dispatcher):
+def test_late_and_duplicate_results_are_ignored(dispatcher):
     first = joined(dispatcher)
     submit(dispatcher)
     give(dispatcher)
@@ -149,7 +149,7 @@ def test_returned_trials_come_before_waiting_ones(dispatcher):
     assert [job.trial for job in dispatcher.waiting_jobs] == [TRIAL.next_attempt(), other]
 
 
-def test_a_busy_worker_may_refuse_a_trial_and_is_idle_only_once_it_says_so(dispatcher):
+def test_a_worker_that_refuses_a_trial_counts_as_busy_until_it_reports_idle(dispatcher):
     worker = joined(dispatcher)
     worker.answers.update(start_computation=False, current=["9-9-9", 1, 1])
     submit(dispatcher)
@@ -163,7 +163,7 @@ def test_a_busy_worker_may_refuse_a_trial_and_is_idle_only_once_it_says_so(dispa
     assert dispatcher.idle_workers == {worker.name}
 
 
-def test_a_worker_that_takes_anothers_place_proves_its_death(dispatcher, monkeypatch):
+def test_a_worker_that_takes_the_slot_of_another_proves_its_death(dispatcher, monkeypatch):
     monkeypatch.setattr("nasbench1shot1.tuning.engine.dispatcher.RemoteWorker", lambda name, uri, _: Scripted("a", uri))
     joined(dispatcher)
     submit(dispatcher)
@@ -191,7 +191,7 @@ def test_a_silent_worker_is_lost_after_three_pings_in_a_row(dispatcher):
     assert [job.trial.attempt for job in dispatcher.waiting_jobs] == [2]
 
 
-def test_a_trial_that_its_worker_does_not_know_is_given_out_again(dispatcher):
+def test_a_trial_unknown_to_its_worker_is_assigned_again(dispatcher):
     worker = joined(dispatcher)
     submit(dispatcher)
     give(dispatcher)
@@ -201,7 +201,7 @@ def test_a_trial_that_its_worker_does_not_know_is_given_out_again(dispatcher):
     assert dispatcher.idle_workers == {worker.name}
 
 
-def test_an_answer_that_was_overtaken_by_an_assignment_changes_nothing(dispatcher):
+def test_a_stale_answer_after_an_assignment_is_ignored(dispatcher):
     worker = joined(dispatcher)
 
     def idle_until_now():
@@ -218,11 +218,11 @@ def test_an_answer_that_was_overtaken_by_an_assignment_changes_nothing(dispatche
 def test_an_unaccepted_start_is_not_mistaken_for_a_lost_trial(dispatcher):
     worker = joined(dispatcher)
 
-    def look_before_the_answer():
+    def poll_before_the_answer():
         dispatcher._look()
         return True
 
-    worker.answers["start_computation"] = look_before_the_answer
+    worker.answers["start_computation"] = poll_before_the_answer
     submit(dispatcher)
     give(dispatcher)
     assert list(dispatcher.running_jobs) == [IDENTITY]
@@ -232,17 +232,17 @@ def test_an_unaccepted_start_is_not_mistaken_for_a_lost_trial(dispatcher):
 def test_a_worker_that_does_not_answer_does_not_delay_the_others(dispatcher):
     is_other_asked = threading.Event()
 
-    def answer_after_the_other():
+    def answer_after_other_worker():
         if not is_other_asked.wait(10):
             raise UnansweredError("no answer", is_gone=False)
 
-    joined(dispatcher, "a").answers["current"] = answer_after_the_other
+    joined(dispatcher, "a").answers["current"] = answer_after_other_worker
     joined(dispatcher, "b").answers["current"] = is_other_asked.set
     dispatcher._look()
     assert {worker.missed for worker in dispatcher.worker_pool.values()} == {0}
 
 
-def test_a_registered_worker_that_cannot_be_reached_is_named(dispatcher, monkeypatch):
+def test_an_unreachable_registered_worker_is_named(dispatcher, monkeypatch):
     found = Scripted("far")
     found.answers["current"] = UnansweredError("timed out", is_gone=False)
     monkeypatch.setattr("nasbench1shot1.tuning.engine.dispatcher.RemoteWorker", lambda name, uri, _: found)
@@ -256,7 +256,7 @@ def test_a_registered_worker_that_cannot_be_reached_is_named(dispatcher, monkeyp
     assert list(dispatcher.worker_pool) == [found.name]
 
 
-def test_an_interrupted_trial_counts_as_a_death_but_its_worker_stays(dispatcher):
+def test_an_interrupted_trial_counts_as_a_failed_attempt_and_its_worker_remains(dispatcher):
     worker = joined(dispatcher)
     submit(dispatcher)
     for attempt in (1, 2):
@@ -274,7 +274,7 @@ def test_an_exception_in_a_thread_reaches_the_master(dispatcher):
     assert [type(event) for event in events(dispatcher)] == [ThreadFailed]
 
 
-def test_a_name_server_that_is_silent_for_a_moment_is_no_reason_to_end(dispatcher):
+def test_a_briefly_unresponsive_name_server_does_not_end_the_study(dispatcher):
     answers = iter([UnansweredError("suspended", is_gone=False), None, *[UnansweredError("dead", is_gone=True)] * 3])
 
     def look():

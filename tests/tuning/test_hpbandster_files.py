@@ -1,4 +1,4 @@
-"""hpbandster's files of a study, read by hpbandster itself, and in the steps in which DeepCAVE reads them."""
+"""Study files in hpbandster's format, read by hpbandster and by the steps of DeepCAVE."""
 
 import json
 import math
@@ -44,7 +44,7 @@ def test_hpbandster_reads_every_configuration_and_every_run(study):
     assert sum(line["loss"] is None for line in study.lines) >= 2  # diverged runs are among them
 
 
-def test_hpbandsters_analyses_find_the_best_and_the_trajectory(study):
+def test_the_analyses_of_hpbandster_find_the_best_and_the_trajectory(study):
     read = result.logged_results_to_HBS_result(str(study.folder))
     largest = [line for line in study.lines if line["budget"] == 100 and line["loss"] is not None]
     best = min(largest, key=lambda line: line["loss"])
@@ -63,7 +63,7 @@ def test_hpbandsters_analyses_find_the_best_and_the_trajectory(study):
 
 
 def deepcave_trials(folder: Path) -> list[dict[str, Any]]:
-    """What DeepCAVE's converter for BOHB takes from a folder: the space, then every run that hpbandster reads.
+    """Imitate DeepCAVE's converter for BOHB: read the space, then every run that hpbandster reads.
 
     Written from a description of its steps: `configspace.json` marks a folder as a run, times are relative to the
     first run, `info["state"]` tells a run's status, and a configuration must lie in the space.
@@ -80,7 +80,7 @@ def deepcave_trials(folder: Path) -> list[dict[str, Any]]:
     return trials
 
 
-def test_deepcave_finds_space_costs_budgets_and_states(study):
+def test_deepcave_reads_space_costs_budgets_and_states(study):
     trials = deepcave_trials(study.folder)
     assert len(trials) == len(study.lines)
     assert {trial["state"] for trial in trials} == {"SUCCESS"}
@@ -91,7 +91,7 @@ def test_deepcave_finds_space_costs_budgets_and_states(study):
         assert (trial["cost"] is None) == diverges(trial["config"])
 
 
-def test_nothing_in_the_files_tells_test_values(study):
+def test_the_files_contain_no_test_values(study):
     lines = [json.loads(line) for line in (study.folder / "results.json").read_text().splitlines()]
     values = {value for line in lines if line[3] for value in line[3]["info"].values()}
     for line in study.lines:
@@ -100,7 +100,7 @@ def test_nothing_in_the_files_tells_test_values(study):
     assert {line[3]["info"]["folder"] for line in lines if line[3]} <= {line["folder"] for line in study.lines}
 
 
-def test_writing_again_follows_the_record(tmp_path):
+def test_rewriting_the_files_follows_the_record(tmp_path):
     study = write_study(tmp_path / "study", quality=by_weight_decay, finished=False)
     metrics = study.folder / "metrics.jsonl"
     whole = metrics.read_text().splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""Each hyperparameter of the bundled configuration spaces reaches the training."""
+"""Each hyperparameter of the bundled configuration spaces affects the training."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -77,11 +77,11 @@ def test_all_hyperparameters_of_cs3_are_tested(study: Study):
 @pytest.mark.parametrize("name", OTHER)
 def test_a_hyperparameter_changes_the_training(study, base, name):
     weights, parameters = trained(study, {**BASE, name: OTHER[name]})
-    assert differ(weights, base[0])  # those of Λ through the mixing weights of the second step
+    assert differ(weights, base[0])  # hyperparameters of Λ act through the mixing weights of the second step
     assert differ(parameters, base[1]) or not name.startswith("architecture_")
 
 
-def test_equal_hyperparameters_give_equal_bits(study, base):
+def test_equal_hyperparameters_give_identical_results(study, base):
     weights, parameters = trained(study, dict(BASE))
     assert not differ(weights, base[0])
     assert not differ(parameters, base[1])
@@ -93,7 +93,7 @@ def ranges(name: str) -> Iterator[tuple[Any, ...]]:
         yield hyperparameter.name, hyperparameter.lower, hyperparameter.upper, hyperparameter.log
 
 
-def test_the_ranges_are_the_published_ones():
+def test_ranges_equal_the_published_ones():
     cs1 = {("weight_decay", 1e-5, 1e-3, True), ("cutout_probability", 0, 1, False)}
     cs2 = cs1 | {("learning_rate", 1e-3, 1, True)}
     cs3 = cs2 | {

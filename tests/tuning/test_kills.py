@@ -1,4 +1,4 @@
-"""Studies whose master and workers are processes that are killed at random moments."""
+"""Studies whose master and worker processes are killed at random times."""
 
 import os
 import random
@@ -44,20 +44,20 @@ def kill(pid, how=signal.SIGKILL):
 
 
 def steps(folder):
-    """How often each step of each trial was made."""
+    """Number of executions of each step of each trial."""
     return Counter((folder / "steps").read_text().splitlines())
 
 
-def assert_nothing_is_lost_or_done_twice(folder, brackets):
+def assert_no_step_is_lost_or_repeated(folder, brackets):
     lines = ToyRecorder(folder).lines
     keys = [(line["configuration_id"], line["budget"]) for line in lines]
     assert len(keys) == len(set(keys)) == brackets.planned
-    assert set(steps(folder).values()) == {1}  # each trial continued where it was, and none ran twice at a time
+    assert set(steps(folder).values()) == {1}  # each trial continued where it stopped, and none ran twice concurrently
     assert len(steps(folder)) >= 0.9 * STEPS * len(lines)  # a kill can come between a step and its line
 
 
 def run_with_kills(folder, workers, kills, chance_of_master, rng):
-    """Run a study to its end, and kill it on the way; returns how often master and workers were killed."""
+    """Run a study to its end despite kills; return how often master and workers were killed."""
     killed, victims = Counter(), set()
     master = in_fork(run_toy, folder, workers=workers)
     while killed.total() < kills and master.is_alive():
@@ -81,7 +81,7 @@ def run_with_kills(folder, workers, kills, chance_of_master, rng):
     return killed
 
 
-def test_twenty_kills_change_no_observation(tmp_path):
+def test_twenty_kills_do_not_change_any_observation(tmp_path):
     rng = random.Random(0)
     whole, broken = make_study(tmp_path / "whole", seconds=0), make_study(tmp_path / "broken", seconds=0.04)
     in_fork(run_toy, whole).join()
@@ -92,19 +92,19 @@ def test_twenty_kills_change_no_observation(tmp_path):
     assert len(observed(whole)) == BRACKETS.planned
     assert observed(broken) == observed(whole)
     assert (broken / "submissions.jsonl").read_text().count("\n") == BRACKETS.planned
-    assert_nothing_is_lost_or_done_twice(broken, BRACKETS)
+    assert_no_step_is_lost_or_repeated(broken, BRACKETS)
 
 
-def test_kills_of_several_workers_lose_nothing_and_repeat_nothing(tmp_path):
+def test_killing_several_workers_neither_loses_nor_repeats_trials(tmp_path):
     folder = make_study(tmp_path / "study", seconds=0.05)
     killed = run_with_kills(folder, 3, 8, 0.2, random.Random(1))
     assert killed.total() >= 8
-    assert_nothing_is_lost_or_done_twice(folder, BRACKETS)
+    assert_no_step_is_lost_or_repeated(folder, BRACKETS)
     assert len({line["worker"] for line in ToyRecorder(folder).lines}) == 3
 
 
-def test_the_late_result_of_a_worker_that_was_presumed_dead_is_ignored(tmp_path):
-    """One of two workers is suspended within a trial, and wakes up after the other one has finished it."""
+def test_the_late_result_of_a_worker_presumed_dead_is_ignored(tmp_path):
+    """One of two workers is suspended within a trial and resumes after the other has finished it."""
     name = "0-0-1 at 1 epoch"
     folder = make_study(tmp_path / "study", **{name: "hang once", "seconds": 0.05})
     timing = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=1.5, missed_pings=2)
@@ -155,7 +155,7 @@ def test_a_worker_that_cannot_start_ends_the_study(tmp_path):
         run_toy(folder, brackets=ONE, timing=FAST)
 
 
-def test_local_workers_end_with_their_master(tmp_path):
+def test_local_workers_exit_with_their_master(tmp_path):
     folder = make_study(tmp_path / "study", seconds=60)
     master = in_fork(run_toy, folder, workers=2, brackets=FEW)
     wait_until(lambda: len(pids(folder)) == 2)
@@ -165,13 +165,13 @@ def test_local_workers_end_with_their_master(tmp_path):
 
 
 def is_running(pid):
-    """Whether a process runs; one whose parent was killed may remain as a zombie where nobody collects it."""
+    """Whether a process runs; an orphan may remain as a zombie if no process reaps it."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
 
 
-def test_leaving_the_context_ends_local_workers(tmp_path):
+def test_leaving_the_context_stops_local_workers(tmp_path):
     folder = make_study(tmp_path / "study", seconds=60)
     with local_workers(folder, "toy_objective:evaluator", [{}, {}], 1):
         wait_until(lambda: len(pids(folder)) == 2)

@@ -30,19 +30,19 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return tiny_study(tmp_path_factory.mktemp("studies") / "study", optimizer="gdas")
 
 
-def test_the_mean_is_over_the_tables_repeats_at_108_epochs(measured_table):
+def test_the_objective_is_the_mean_over_repeats_at_108_epochs(measured_table):
     repeats = measured_table.query(ARCH, epochs=108, run="all").validation_accuracy
     assert len(set(repeats)) == 3
     assert objective(ARCH, measured_table, "mean", 0, trial({})) == pytest.approx(1 - np.mean(repeats))
 
 
-def test_on_nasbench201_it_is_that_of_the_data_set_of_the_images():
+def test_on_nasbench201_the_objective_is_for_the_data_set_of_the_images():
     table, arch = nb.load_table("nb201"), nb.search_space("nb201")[1234]
     expected = 1 - table.query(arch, dataset="cifar10-valid").validation_accuracy
     assert objective(arch, table, "mean", 0, trial({}), "cifar10") == pytest.approx(expected)
     check_has_objective(table, "nb201", "cifar10")
     with pytest.raises(nb.InvalidInputError, match="has no validation accuracy after 200 epochs"):
-        check_has_objective(table, "nb201", "cifar100")  # the table only has test accuracies there
+        check_has_objective(table, "nb201", "cifar100")  # the table has only test accuracies for this data set
     with pytest.raises(nb.OutOfDomainError, match="has no values for searches on svhn: choose cifar10"):
         check_has_objective(table, "nb201", "svhn")
 
@@ -60,7 +60,7 @@ def test_a_study_on_nasbench201_records_the_errors_of_its_data_set(tmp_path):
         assert line["table_test_error"] == 1 - table.query(arch, dataset=of.test).test_accuracy
 
 
-def test_a_random_repeat_follows_from_seed_configuration_and_budget(measured_table):
+def test_a_random_repeat_is_determined_by_seed_configuration_and_budget(measured_table):
     repeats = 1 - measured_table.query(ARCH, epochs=108, run="all").validation_accuracy
     asked = [(seed, trial({}, epochs, number)) for seed in (0, 1) for epochs in (25, 50) for number in range(10)]
     found = [objective(ARCH, measured_table, "random", *of) for of in asked]
@@ -82,7 +82,7 @@ def test_a_table_without_validation_accuracy_has_no_objective(measured_table):
         check_has_objective(nothing, "s1")  # type: ignore[arg-type]
 
 
-def test_an_outcome_has_no_test_values_and_the_record_takes_them_from_the_table(study):
+def test_outcomes_have_no_test_values_and_the_record_reads_them_from_the_table(study):
     outcome = Outcome(0.06, None, {"architecture": str(ARCH), "search_seconds": 3.0})
     observation = Observation(0, trial({"momentum": 0.5}, 25), outcome, False, 0.0, 1.0, 5.0, "here.local-0")
     line, metrics = observation_line(observation, nb.load_table()), nb.load_table().query(ARCH)
@@ -92,7 +92,7 @@ def test_an_outcome_has_no_test_values_and_the_record_takes_them_from_the_table(
     assert line["folder"] == "runs/0-0-0/epochs-025"
 
 
-def test_a_search_gets_configuration_budget_and_the_studys_options(study):
+def test_a_search_gets_configuration_budget_and_options_of_the_study(study):
     job = trial_job(study, trial({"learning_rate": 0.1, "weight_decay": 1e-4}, 50, 3))
     assert job.folder == study.folder / "runs" / "0-0-3" / "epochs-050"
     expected = {"optimizer": "gdas", "space": "s1", "seed": 0, "epochs": 50, "learning_rate": 0.1, "channels": 2}
@@ -102,12 +102,12 @@ def test_a_search_gets_configuration_budget_and_the_studys_options(study):
 
 
 @pytest.mark.parametrize("is_recorded", [True, False])
-def test_the_searches_of_a_resumed_study_keep_its_recorded_options(tmp_path, monkeypatch, is_recorded):
-    """The study began when images were not shrunk, or when there was no such option."""
+def test_searches_of_a_resumed_study_use_its_recorded_options(tmp_path, monkeypatch, is_recorded):
+    """The study was started when images were not shrunk or the option did not exist."""
     study = tiny_study(tmp_path / "study", optimizer="gdas", config_space="cs2")
     config = read_object(study.folder / CONFIG)
-    begun = {**config["search_options"], "image_side": None}
-    recorded = begun if is_recorded else {name: begun[name] for name in begun if name != "image_side"}
+    original = {**config["search_options"], "image_side": None}
+    recorded = original if is_recorded else {name: original[name] for name in original if name != "image_side"}
     write_json(study.folder / CONFIG, {**config, "search_options": recorded})
     changed = {"channels": 3, "cells": 2, "batch_size": 7, "image_side": 4, "threads": 2, "momentum": 0.1}
     monkeypatch.setitem(SCALES, "quick", {**SCALES["quick"], **changed, "reference": "present"})
@@ -117,7 +117,7 @@ def test_the_searches_of_a_resumed_study_keep_its_recorded_options(tmp_path, mon
     job = trial_job(Study.open(study.folder), trial(hyperparameters, 2))
     evaluation.search_trial(out=job.folder, **job.options)
     tuned = {name: value for name, value in found[0].items() if name in study.config_space}
-    assert {name: found[0][name] for name in begun} == begun
+    assert {name: found[0][name] for name in original} == original
     assert {**tuned, **hyperparameters} == tuned and found[0]["epochs"] == 2
 
 
@@ -135,7 +135,7 @@ def finish(folder: Path, failure: str | None = None) -> None:
         (JobStoppedError("x"), TrialStoppedError, "0-0-4 at 1 epoch"),
     ],
 )
-def test_how_a_search_can_end(study, monkeypatch, ending, expected, sentence):
+def test_every_way_a_search_can_end_gives_an_outcome(study, monkeypatch, ending, expected, sentence):
     def run(job: Any, *arguments: Any) -> str:
         if isinstance(ending, Exception):
             raise ending
@@ -163,7 +163,7 @@ def test_a_diverged_search_is_not_repeated(study, monkeypatch):
 
 
 def test_the_tuner_cannot_see_test_values(study, monkeypatch):
-    """Every test value raises here, and the outcome still has all that the tuner gets."""
+    """Access to test values raises, and the outcome is still complete for the tuner."""
     summary = {"architecture": str(ARCH), "table_validation_error": 0.5, "one_shot_validation_error": 0.4}
     run = SimpleNamespace(summary=summary, lines=[{"search_seconds": 2.0}], config={"grown": []})
     answers = SimpleNamespace(validation_accuracy=0.9)  # any other attribute raises
@@ -180,7 +180,7 @@ def test_the_tuner_cannot_see_test_values(study, monkeypatch):
     assert outcome == Outcome(1 - 0.9, None, {"architecture": str(ARCH), "search_seconds": 2.0})
 
 
-def test_another_table_under_the_recorded_name_is_refused(study, monkeypatch):
+def test_a_different_table_under_the_recorded_name_is_refused(study, monkeypatch):
     monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
     run = SimpleNamespace(summary={"architecture": str(ARCH)}, lines=[], config={"grown": []})
     monkeypatch.setattr(evaluation, "open_search", lambda folder: run)

@@ -66,7 +66,7 @@ def test_the_best_trial_is_the_best_observation(study, exported):
     assert exported.best_value == min(line["loss"] for line in study.lines if line["loss"] is not None)
 
 
-def test_learning_curves_are_those_of_the_searches(study, exported):
+def test_learning_curves_equal_the_records_of_the_searches(study, exported):
     for trial, line in zip(exported.trials, study.lines, strict=True):
         metrics = study.run(line["number"]).metrics
         assert trial.intermediate_values == dict(zip(metrics["epoch"], metrics["table_validation_error"], strict=True))
@@ -80,7 +80,7 @@ def test_a_study_without_its_searches_has_no_curves(tmp_path):
     assert all(not trial.intermediate_values for trial in load(tmp_path / "file").trials)
 
 
-def test_distributions_are_those_of_the_config_space():
+def test_distributions_match_the_config_space():
     space = CS.ConfigurationSpace()
     space.add(
         [

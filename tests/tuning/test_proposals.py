@@ -1,6 +1,6 @@
-"""Every tuner's promise: the default comes first, and a stopped study proposes what an uninterrupted one does.
+"""Guarantees of every tuner: the default comes first, and a resumed study proposes the same as an uninterrupted one.
 
-Each session proposes in a process of its own, because Python's hashes of strings differ between processes. The sessions
+Each session proposes in a separate process, because Python's string hashes differ between processes. The sessions
 of all tuners share a process.
 """
 
@@ -42,7 +42,7 @@ Sessions = dict[str, list[Any]]
 
 
 def proposals(recorded: Sessions, seed_of_hashes: int) -> Sessions:
-    """The studies of all tuners, each continued after the proposals that were recorded."""
+    """Studies of all tuners, each continued after the recorded proposals."""
     environment = {**os.environ, "PYTHONHASHSEED": str(seed_of_hashes), "PYTHONPATH": os.pathsep.join(sys.path)}
     arguments = [sys.executable, "-c", CODE, json.dumps(recorded)]
     done = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=300, check=False)
@@ -63,6 +63,6 @@ def test_the_first_configuration_is_the_default(whole: Sessions, tuner: Tuner) -
     assert all(configuration != default for identity, configuration, *_ in whole[tuner] if identity != [0, 0, 0])
 
 
-def test_a_stopped_study_proposes_what_an_uninterrupted_one_does(whole: Sessions) -> None:
+def test_a_resumed_study_proposes_the_same_as_an_uninterrupted_one(whole: Sessions) -> None:
     assert [tuner for tuner in whole if any(model_based for *_, model_based in whole[tuner])] == ["bohb", "smac"]
     assert proposals({tuner: lines[:12] for tuner, lines in whole.items()}, seed_of_hashes=2) == whole

@@ -1,4 +1,4 @@
-"""Studies whose worker is a thread of this process: results, replay, errors and their time limits."""
+"""Studies whose worker is a thread of this process: results, replay, errors and time limits."""
 
 import json
 import socket
@@ -32,7 +32,7 @@ def plain_loss(trial, is_stopped):
 
 @contextmanager
 def worker_thread(folder, evaluate, name="thread"):
-    """A worker in this process, which ends when the study has a summary."""
+    """A worker in this process that ends when the study has a summary."""
 
     def work():
         with suppress(UserError):
@@ -58,7 +58,7 @@ def run_here(folder, evaluate=plain_loss, recorder=None, brackets=BRACKETS, **op
 
 
 def generator_of(folder, seed=0, brackets=BRACKETS):
-    """The generator of a study as a resumed session has it."""
+    """The configuration generator of a resumed session."""
     proposer = make_proposer("bohb", toy_space(), brackets, seed)
     StudyMaster(folder, proposer, ToyRecorder(folder), brackets.planned, FAST)
     return proposer.config_generator
@@ -71,7 +71,7 @@ def unbroken(tmp_path_factory):
     return folder
 
 
-def test_a_study_runs_its_plan_and_its_model_proposes(unbroken):
+def test_a_study_completes_its_plan_with_model_based_proposals(unbroken):
     lines = ToyRecorder(unbroken).lines
     assert len(lines) == BRACKETS.planned == 36
     assert lines[0]["configuration"] == dict(toy_space().get_default_configuration())
@@ -90,7 +90,7 @@ def test_a_study_runs_its_plan_and_its_model_proposes(unbroken):
     assert all(a <= b <= c for a, b, c in times)
 
 
-def test_the_best_of_each_stage_are_promoted(unbroken):
+def test_the_best_trials_of_each_stage_are_promoted(unbroken):
     lines = ToyRecorder(unbroken).lines
     first = {line["configuration_id"]: line["loss"] for line in lines[:4]}
     assert {line["configuration_id"] for line in lines[4:6]} == set(sorted(first, key=first.get)[:2])
@@ -118,7 +118,7 @@ def test_a_resumed_study_has_the_models_of_all_budgets(unbroken, tmp_path):
         recorder.stopped = False
         with pytest.raises(RunStoppedError, match=f"nb1shot1 tune --resume {folder}"):
             run_here(folder, recorder=recorder)
-        recorder.path.write_text(recorder.path.read_text() + '{"number": 3')  # as if killed while it wrote a line
+        recorder.path.write_text(recorder.path.read_text() + '{"number": 3')  # as if killed while writing a line
     run_here(folder)
     assert observed(folder) == observed(unbroken)
     resumed, whole = generator_of(folder).kde_models, generator_of(unbroken).kde_models
@@ -138,7 +138,7 @@ def test_a_finished_study_needs_no_worker(unbroken):
     run_here(unbroken, None, timing=Timing(wait_for_workers=0.0))
 
 
-def test_a_submission_that_was_never_dispatched_is_dispatched_by_the_next_session(unbroken, tmp_path):
+def test_an_undispatched_submission_is_dispatched_by_the_next_session(unbroken, tmp_path):
     folder = tmp_path / "study"
     folder.mkdir()
     (folder / SUBMISSIONS).write_text((unbroken / SUBMISSIONS).read_text().partition("\n")[0] + "\n")
@@ -160,7 +160,7 @@ def test_submissions_that_contradict_the_study_are_refused(unbroken, tmp_path, c
         run_here(folder, None)
 
 
-def test_nothing_but_the_loss_reaches_the_tuner(unbroken, tmp_path, monkeypatch):
+def test_only_the_loss_reaches_the_tuner(unbroken, tmp_path, monkeypatch):
     seen = []
     observe = BracketProposer.observe
 
@@ -202,7 +202,7 @@ def test_diverged_trials_are_recorded_and_replaced(tmp_path):
     assert [line["configuration_id"] for line in recorder.lines[4:6]] == ["0-0-3", "0-1-1"]
 
 
-def test_a_live_view_is_told_what_happens(unbroken, tmp_path):
+def test_a_live_view_receives_all_events(unbroken, tmp_path):
     recorder = run_here(tmp_path / "study", brackets=Brackets(1, 4, 2, 1))
     last = recorder.states[-1]
     assert (last.observed, last.planned) == (7, 7)
@@ -244,7 +244,7 @@ def test_an_impossible_address_is_an_error(tmp_path, options, named):
     assert "host must be" in error_of(tmp_path / "study", kind=InvalidInputError, host="0.0.0.0")
 
 
-def test_a_study_without_workers_ends(tmp_path):
+def test_a_study_without_workers_times_out(tmp_path):
     found = error_of(tmp_path / "study", None, timing=Timing(wait_for_workers=0.5))
     assert found.startswith("no worker has connected for 0.5 s: start workers with nb1shot1 tune-worker")
 
@@ -283,7 +283,7 @@ def test_a_study_whose_trials_all_diverge_ends(tmp_path):
     assert found.startswith("all 10 trials diverged (the last: NaN in epoch 1)")
 
 
-def test_a_trial_that_is_interrupted_three_times_ends_the_study(tmp_path):
+def test_three_interruptions_of_a_trial_end_the_study(tmp_path):
     def interrupted(trial, is_stopped):
         raise TrialInterruptedError("out of memory")
 
@@ -292,7 +292,7 @@ def test_a_trial_that_is_interrupted_three_times_ends_the_study(tmp_path):
     assert "out of memory" in found
 
 
-def test_a_trial_may_be_interrupted_any_number_of_times_while_it_makes_progress(tmp_path):
+def test_interruptions_of_a_trial_that_makes_progress_are_unlimited(tmp_path):
     def interrupted(trial, is_stopped):
         if trial.attempt < 9:
             with (tmp_path / "study" / "steps").open("a") as steps:
@@ -304,7 +304,7 @@ def test_a_trial_may_be_interrupted_any_number_of_times_while_it_makes_progress(
     assert [line["attempts"] for line in lines] == [9] * ONE.planned
 
 
-def test_a_trial_that_is_interrupted_once_is_tried_again(tmp_path):
+def test_an_interrupted_trial_is_retried(tmp_path):
     def interrupted(trial, is_stopped):
         if trial.attempt == 1:
             raise TrialInterruptedError("out of memory")
@@ -321,13 +321,13 @@ def test_a_worker_waits_for_a_master_and_then_gives_up(tmp_path):
         run_worker(tmp_path, plain_loss, patience=0.2, pace=QUICK)
     with name_server(tmp_path, "localhost", 0):
         stale = (tmp_path / NAME_SERVER).read_text()
-    (tmp_path / NAME_SERVER).write_text(stale)  # of a master that was killed
+    (tmp_path / NAME_SERVER).write_text(stale)  # from a killed master
     with pytest.raises(UserError, match="nb1shot1 tune has not answered"):
         run_worker(tmp_path, plain_loss, patience=0.2, pace=QUICK)
 
 
-def test_a_worker_whose_master_is_gone_stops_its_evaluation_and_joins_the_next_one(tmp_path):
-    """Two sessions of a study share one worker, which is in the middle of a trial when the first session ends."""
+def test_a_worker_whose_master_died_stops_its_evaluation_and_joins_the_next_master(tmp_path):
+    """Two sessions of a study share one worker, which is within a trial when the first session ends."""
     folder, begun, stopped = make_study(tmp_path / "study"), threading.Event(), []
 
     def evaluate(trial, is_stopped):

@@ -26,7 +26,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return write_study(folder, diverges=lambda configuration: configuration["weight_decay"] < 2e-5, iterations=3)
 
 
-def test_a_report_scores_a_study_anew_and_leaves_it_alone(study, capsys):
+def test_a_report_rescores_a_study_without_changing_it(study, capsys):
     table = load_table()
     before = {path: path.read_bytes() for path in study.folder.rglob("*") if path.is_file()}
     cli.main(["report", str(study.folder)])
@@ -47,7 +47,7 @@ def test_a_report_scores_a_study_anew_and_leaves_it_alone(study, capsys):
     cli.main(["report", str(study.folder)])  # a report may be written again
 
 
-def test_an_unfinished_study_is_reported_as_far_as_it_is_recorded(tmp_path: Path, capsys):
+def test_an_unfinished_study_is_reported_up_to_its_last_record(tmp_path: Path, capsys):
     unfinished = write_study(tmp_path / "study", iterations=1, finished=False)
     cli.main(["report", str(unfinished.folder)])
     (out,) = unfinished.folder.glob("report-*")
@@ -57,7 +57,7 @@ def test_an_unfinished_study_is_reported_as_far_as_it_is_recorded(tmp_path: Path
     assert (out / "trajectory.png").is_file()
 
 
-def test_a_study_without_a_search_is_not_reported(tmp_path: Path, capsys):
+def test_a_study_without_searches_is_refused_by_report(tmp_path: Path, capsys):
     unfinished = write_study(tmp_path / "study", iterations=1, finished=False)
     (unfinished.folder / "metrics.jsonl").write_text("")
     with pytest.raises(SystemExit):

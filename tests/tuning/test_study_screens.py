@@ -25,7 +25,7 @@ def line(number: int, budget: int, loss: float | None, seconds: float) -> dict[s
     }
 
 
-def test_time_left_follows_from_the_plan_and_the_searches_so_far():
+def test_the_remaining_time_is_estimated_from_the_plan_and_finished_searches():
     lines = [line(0, 25, 0.06, 100), line(1, 25, None, 50), line(0, 50, 0.05, 200)]
     expectation = Expectation(BRACKETS)
     planned = [stage for iteration in range(3) for stage in BRACKETS.plan(iteration)]

@@ -1,4 +1,4 @@
-"""A worker's look at its master, played step by step, without connections."""
+"""How a worker checks its master, simulated step by step without connections."""
 
 import socket
 from dataclasses import asdict
@@ -36,7 +36,7 @@ def worker(monkeypatch):
     return made
 
 
-def test_it_registers_and_tells_the_dispatcher(worker):
+def test_a_worker_registers_and_notifies_the_dispatcher(worker):
     worker.names.entries[DISPATCHER.format("ours")] = "dispatcher"
     worker._look("uri")
     worker._look("uri")
@@ -44,7 +44,7 @@ def test_it_registers_and_tells_the_dispatcher(worker):
     assert worker.called == [("dispatcher", "trigger_discover_worker")]
 
 
-def test_it_does_not_join_another_session_on_the_same_port(worker):
+def test_a_worker_does_not_join_another_session_on_the_same_port(worker):
     worker.names.entries[DISPATCHER.format("another")] = "dispatcher"
     with pytest.raises(UnansweredError) as before:  # its own dispatcher may register in a moment
         worker._look("uri")
@@ -59,7 +59,7 @@ def test_it_does_not_join_another_session_on_the_same_port(worker):
     assert after.value.is_gone
 
 
-def test_a_worker_elsewhere_says_at_once_that_the_study_is_only_reachable_on_its_own_machine(tmp_path):
+def test_a_remote_worker_reports_at_once_that_the_study_is_only_reachable_locally(tmp_path):
     address = Address("localhost", 1, "another-machine", "ours")
     write_json(tmp_path / NAME_SERVER, asdict(address))
     with pytest.raises(UserError, match=r'runs on another-machine with host="localhost", which other machines cannot'):

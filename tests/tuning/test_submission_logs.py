@@ -1,4 +1,4 @@
-"""The logs of a study, damaged in every way that a kill or an editor can damage them."""
+"""Logs of a study, damaged by kills or by editing."""
 
 import json
 
@@ -31,14 +31,14 @@ def written(folder, *afters):
     return folder / SUBMISSIONS
 
 
-def test_submissions_are_read_back_and_a_torn_last_line_is_removed(tmp_path):
+def test_submissions_are_read_back_and_a_truncated_last_line_is_removed(tmp_path):
     path = written(tmp_path, 0, 0, 1)
     whole = path.read_text()
     for cut in (1, 20, len(whole.splitlines()[-1])):
         path.write_text(whole + whole.splitlines()[-1][:cut])
         assert Submissions(tmp_path).recorded == [submission(0, 0), submission(1, 0), submission(2, 1)]
         assert path.read_text() == whole
-    path.write_text(whole[:-1])  # a line counts with its end
+    path.write_text(whole[:-1])  # a line is complete only with its newline
     log = Submissions(tmp_path)
     assert log.recorded == [submission(0, 0), submission(1, 0)]
     log.append(submission(2, 1))
@@ -67,7 +67,7 @@ def test_a_trial_that_is_submitted_twice_is_refused(tmp_path):
         Submissions(tmp_path)
 
 
-def test_events_are_replayed_in_the_order_in_which_they_happened(tmp_path):
+def test_events_are_replayed_in_their_original_order(tmp_path):
     submissions = [submission(0, 0), submission(1, 0), submission(2, 1), submission(3, 2), submission(4, 2)]
     observations = [recorded(1), recorded(0)]
     found = list(iterate_chronologically(tmp_path, submissions, observations))
@@ -89,7 +89,7 @@ def test_contradictory_records_are_refused(tmp_path, submissions, observations):
         list(iterate_chronologically(tmp_path, submissions, observations))
 
 
-def test_attempts_are_counted_over_sessions(tmp_path):
+def test_attempts_are_counted_across_sessions(tmp_path):
     trial = Trial((0, 0, 1), {}, 4)
     Attempts(tmp_path).append(trial, "a", 0.5)
     Attempts(tmp_path).append(trial, "b", 0.6)

@@ -1,4 +1,4 @@
-"""What goes between processes: trials and outcomes as JSON."""
+"""Trials and outcomes as JSON, as sent between processes."""
 
 import json
 
@@ -10,7 +10,7 @@ from nasbench1shot1.proposers.configurations import to_python_scalars
 from nasbench1shot1.tuning.engine.trial import Outcome, Trial
 
 
-def test_numpy_scalars_become_pythons_and_survive_json():
+def test_numpy_scalars_become_python_numbers_and_survive_json():
     values = {"rate": np.float64(0.1), "width": np.int64(3), "flag": np.bool_(True), "kind": np.str_("a"), "none": None}
     found = to_python_scalars(values)
     assert found == {"rate": 0.1, "width": 3, "flag": True, "kind": "a", "none": None}

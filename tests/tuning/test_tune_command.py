@@ -34,7 +34,7 @@ def wait_for(path: Path, process: WarmProcess) -> None:
 
 @pytest.fixture(scope="module")
 def space_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Rates of which the first is the optimizer's default, and the second is drawn and diverges."""
+    """Learning rates: the first is the optimizer's default; the second is sampled and diverges."""
     space = ConfigurationSpace()
     space.add(Categorical("learning_rate", LEARNING_RATES, default=1e30, weights=[0.001, 0.999]))
     path = tmp_path_factory.mktemp("spaces") / "rates.json"
@@ -44,7 +44,7 @@ def space_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def output(space_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Study]:
-    """What the resumed command printed, and its study; it was killed during the first searches."""
+    """Output and study of a resumed command that was killed during the first searches."""
     folder = tmp_path_factory.mktemp("studies") / "study"
     options = ["--optimizer", "gdas", "--config-space", str(space_file), "--workers", "2", "--out", str(folder)]
     with WarmProcess(FORK_JOBS + CODE, "tune", *options, *TINY, *BUDGETS) as process:
@@ -56,7 +56,7 @@ def output(space_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[
     return resumed.stdout, nb.open_run(folder)
 
 
-def test_the_default_comes_first_and_every_planned_search_is_observed_once(output):
+def test_the_default_is_first_and_every_planned_search_is_observed_once(output):
     study = output[1]
     trials = {(line["configuration_id"], line["budget"]) for line in study.lines}
     assert trials == {("0-0-0", 1), ("0-0-1", 1), ("0-0-0", 2)} and len(study.lines) == 3
@@ -68,7 +68,7 @@ def test_the_default_comes_first_and_every_planned_search_is_observed_once(outpu
     assert study.is_finished and study.summary["observations"] == 3
 
 
-def test_hpbandsters_own_reader_opens_the_folder(output):
+def test_the_reader_of_hpbandster_opens_the_folder(output):
     study = output[1]
     result = logged_results_to_HBS_result(str(study.folder))
     runs = {(run.config_id, run.budget): run.loss for run in result.get_all_runs()}
@@ -86,7 +86,7 @@ def test_a_diverged_search_is_a_failed_observation(output):
     assert study.summary["best"]["configuration"] == {"learning_rate": 0.025}
 
 
-def test_the_objective_is_the_tables_validation_error_of_the_last_epochs_architecture(output):
+def test_the_objective_is_the_validation_error_of_the_final_architecture(output):
     study, table = output[1], nb.load_table()
     for line in study.lines:
         if line["loss"] is not None:
@@ -131,7 +131,7 @@ def test_plain_lines_report_every_observation_and_the_result(output):
     assert (study.folder / "trajectory.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_a_finished_study_is_told_again_and_keeps_its_options(output):
+def test_a_finished_study_is_reported_again_and_keeps_its_options(output):
     folder = str(output[1].folder)
     for arguments, sentence in (
         (["--seed", "1"], "was started with seed=0, not 1"),

@@ -1,4 +1,4 @@
-"""The options of a study: defaults, ranges, what a search gets, and what may change when a study is resumed."""
+"""Options of a study: defaults, ranges, options of its searches, and changes on resuming."""
 
 import importlib.util
 import json
@@ -27,13 +27,13 @@ QUICK: dict[str, Any] = {"scale": "quick", "device": "cpu"}
 
 @pytest.fixture
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The calls of `nb.tune` by the command line."""
+    """Calls of `nb.tune` made by the command line."""
     calls: list[dict[str, Any]] = []
     monkeypatch.setattr("nasbench1shot1.tuning.tuning.tune", lambda **given: calls.append(given))
     return calls
 
 
-def test_the_papers_study_plans_280_searches():
+def test_the_study_of_the_paper_plans_280_searches():
     tuning = TuningOptions()
     assert (tuning.min_budget, tuning.max_budget, tuning.eta, tuning.iterations) == (25, 100, 2, 64)
     assert tuning.brackets.budgets == (25, 50, 100) and tuning.brackets.planned == 280
@@ -54,7 +54,7 @@ def test_the_papers_study_plans_280_searches():
         ({"port": 70_000}, "port must be between 0 and 65,535"),
     ],
 )
-def test_bad_options_are_refused_in_a_sentence(options, sentence):
+def test_bad_options_are_refused_in_one_sentence(options, sentence):
     with pytest.raises(nb.InvalidInputError, match=sentence):
         study_options({**QUICK, **options})
 
@@ -71,7 +71,7 @@ def test_searches_at_the_quick_scale_have_one_thread_unless_given(workers):
     assert study_options({**QUICK, "workers": workers, "threads": 3}).search.common.threads == 3
 
 
-def test_what_a_search_gets_leaves_out_what_is_tuned_or_set_by_the_study():
+def test_options_tuned_or_set_by_the_study_are_not_passed_to_searches():
     shared = study_options({**QUICK, "optimizer": "gdas"}).shared({"learning_rate", "temperature_max"})
     assert not {"learning_rate", "temperature_max", "optimizer", "space", "seed", "epochs"} & set(shared)
     assert shared["batch_size"] == 64 and shared["temperature_min"] == 0.1 and shared["table"] == "embedded"
@@ -87,7 +87,7 @@ def test_the_command_passes_only_given_options(parsed):
     ]
 
 
-def test_help_shows_every_option_but_those_that_the_study_sets(capsys):
+def test_help_shows_every_option_except_those_set_by_the_study(capsys):
     cli.main(["tune", "--optimizer", "gdas", "--help"])
     text = capsys.readouterr().out
     assert all(option in text for option in ("--min-budget", "--config-space", "--cells", "--temperature-max"))
@@ -95,7 +95,7 @@ def test_help_shows_every_option_but_those_that_the_study_sets(capsys):
     assert text.count("--seed INT") == text.count("--optimizer NAME") == 1
 
 
-def test_bad_flags_end_with_a_sentence(capsys):
+def test_bad_flags_are_reported_in_one_sentence(capsys):
     for arguments, sentence in ((["--epochs", "3"], "remove --epochs: "), (["--tuner", "x"], "unknown tuner 'x'")):
         with pytest.raises(SystemExit):
             cli.main(["tune", *arguments])
@@ -110,7 +110,7 @@ def test_bad_flags_end_with_a_sentence(capsys):
         ("smac", ["tune", "--scale", "quick", "--tuner", "smac"]),
     ],
 )
-def test_without_the_extra_one_sentence_names_it(package, arguments, tmp_path, monkeypatch, capsys):
+def test_without_the_extra_the_error_names_it(package, arguments, tmp_path, monkeypatch, capsys):
     find = importlib.util.find_spec
     hidden = lambda name, *rest: None if name == package else find(name, *rest)  # noqa: E731
     monkeypatch.setattr("nasbench1shot1.proposers.extra.find_spec", hidden)
@@ -127,7 +127,7 @@ def test_batches_must_fit_the_images_before_anything_is_written(tmp_path):
     assert not (tmp_path / "study").exists()
 
 
-def test_what_the_tuner_does_not_support_is_refused_before_anything_is_written(tmp_path):
+def test_options_that_the_tuner_does_not_support_are_refused_before_writing(tmp_path):
     space = ConfigurationSpace()
     space.add(OrdinalHyperparameter("momentum", [0.5, 0.9]))
     space.to_json(tmp_path / "orders.json")
@@ -136,13 +136,13 @@ def test_what_the_tuner_does_not_support_is_refused_before_anything_is_written(t
     assert not (tmp_path / "study").exists()
 
 
-def test_what_a_killed_process_left_before_the_configuration_is_not_in_the_way(tmp_path):
+def test_leftovers_of_a_process_killed_before_its_configuration_do_not_block_a_study(tmp_path):
     (tmp_path / "study").mkdir()
     (tmp_path / "study" / CONFIG_SPACE).write_text("{}")
     assert tiny_study(tmp_path / "study", optimizer="gdas").config_space.name == "cs2"
 
 
-def test_unfinished_files_of_searches_belong_to_their_workers(study, tmp_path):
+def test_partial_files_of_running_searches_are_left_to_their_workers(study, tmp_path):
     theirs = study.folder / "runs" / "0-0-0" / "epochs-001" / ".checkpoint.part"
     theirs.parent.mkdir(parents=True)
     ours = study.folder / ".summary.part"
@@ -163,7 +163,7 @@ def study(written: Path, tmp_path: Path) -> Study:
     return Study.open(shutil.copytree(written, tmp_path / "study"))
 
 
-def test_a_studys_folder_is_described_and_refused_for_another(study):
+def test_a_study_folder_is_described_and_refused_for_another_study(study):
     assert isinstance(nb.open_run(study.folder), Study) and not study.is_finished
     content = json.loads((study.folder / "config.json").read_text())
     assert content["kind"] == "tuning" and content["options"]["iterations"] == 3
@@ -206,7 +206,7 @@ def test_an_optimizer_must_be_importable_by_the_workers(tmp_path):
         tiny_study(tmp_path / "other", optimizer=own)
 
 
-def test_a_module_that_only_the_record_names_is_not_imported(study):
+def test_a_module_named_only_by_the_record_is_not_imported(study):
     folder = study.folder
     content = json.loads((folder / "config.json").read_text())
     content["options"]["optimizer"] = "unheard_of:Method"
@@ -217,6 +217,6 @@ def test_a_module_that_only_the_record_names_is_not_imported(study):
     assert "unheard_of" not in sys.modules
 
 
-def test_workers_of_this_machine_get_places_and_threads(study):
+def test_local_workers_get_slots_and_threads(study):
     assert running._workers(study).args == (study.folder, running.EVALUATION, [{}, {}], 1)
     assert running._workers(resumed(study.folder, workers=0)) is running.no_workers

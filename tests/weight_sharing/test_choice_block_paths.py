@@ -1,4 +1,4 @@
-"""Paths whose common work is computed once, against one architecture at a time by `Supernet.forward`."""
+"""Paths with shared computation, compared with one architecture at a time by `Supernet.forward`."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def supernet(space: str, preset: str = "corrected", partial: int = 1, cells: int
 
 
 def small_images(count: int, seed: int) -> torch.Tensor:
-    """A quarter of the area of CIFAR-10's; cells of the last stack see 4 × 4 pixels."""
+    """Images with a quarter of CIFAR-10's area; cells of the last stack work on 4 × 4 pixels."""
     return images(count, seed)[..., :16, :16].contiguous(memory_format=torch.channels_last)
 
 
@@ -47,11 +47,11 @@ def sampled(net: nb.Supernet, count: int = ARCHITECTURES) -> list[Architecture]:
 
 
 def together(net, paths, batch_norm: str, precision: str = "float32") -> torch.Tensor:
-    """Class scores of all paths, (A, N, classes), by what is tested."""
+    """Class scores of all paths, (A, N, classes), by the tested engine."""
     of_paths = ChoiceBlockPaths(net, paths, batch_norm, lambda: REFERENCE, precision)
     logits = torch.full((len(paths), len(scored()), 10), torch.nan)
     for positions, found in of_paths.logits(scored()):
-        assert torch.isnan(logits[positions]).all(), "a path was given out twice"
+        assert torch.isnan(logits[positions]).all(), "a path was returned twice"
         logits[positions] = found
     return logits
 
@@ -78,7 +78,7 @@ def alone(net, paths, batch_norm: str) -> torch.Tensor:
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 @pytest.mark.parametrize(("preset", "partial"), [("corrected", 1), ("original", 1), ("corrected", 4)])
 @pytest.mark.parametrize("space", SPACES)
-def test_every_architecture_is_computed_as_it_is_alone(space, preset, partial, batch_norm):
+def test_every_architecture_is_computed_as_in_a_separate_pass(space, preset, partial, batch_norm):
     net = supernet(space, preset, partial)
     paths = sampled(net, ARCHITECTURES if (preset, partial) == ("corrected", 1) else FEWER)
     before = {name: value.clone() for name, value in net.state_dict().items()}
@@ -89,7 +89,7 @@ def test_every_architecture_is_computed_as_it_is_alone(space, preset, partial, b
 
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
-def test_lower_precision_agrees_as_closely_as_it_rounds(batch_norm):
+def test_lower_precision_agrees_within_rounding(batch_norm):
     net = supernet("s3").float()
     paths = sampled(net, FEWER)
     wanted = alone(net, paths, batch_norm)
@@ -101,7 +101,7 @@ def test_lower_precision_agrees_as_closely_as_it_rounds(batch_norm):
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 @pytest.mark.parametrize("cells", [1, 2, 4])
-def test_the_depth_is_free(cells, batch_norm):
+def test_any_depth_is_supported(cells, batch_norm):
     net = supernet("s1", cells=cells)
     paths = sampled(net, 20)
     torch.testing.assert_close(
@@ -112,7 +112,7 @@ def test_the_depth_is_free(cells, batch_norm):
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("cache_bytes", [2**29, 10_000])
-def test_no_bit_depends_on_order_company_or_memory(batch_norm, precision, cache_bytes, monkeypatch):
+def test_results_do_not_depend_on_order_batch_or_memory(batch_norm, precision, cache_bytes, monkeypatch):
     net = supernet("s1").float()
     paths = sampled(net, 20)
     wanted = together(net, paths, batch_norm, precision)
@@ -125,7 +125,7 @@ def test_no_bit_depends_on_order_company_or_memory(batch_norm, precision, cache_
     assert torch.equal(together(net, paths[5:6], batch_norm, precision)[0], wanted[5])
 
 
-def test_what_paths_share_is_computed_once(monkeypatch):
+def test_shared_prefixes_are_computed_once(monkeypatch):
     net, convolved = supernet("s1"), []
     real = path_layers.F.conv2d
     monkeypatch.setattr(path_layers.F, "conv2d", lambda x, *of, **named: convolved.append(x) or real(x, *of, **named))
@@ -135,10 +135,11 @@ def test_what_paths_share_is_computed_once(monkeypatch):
     of_one = len(convolved)
     together(net, [first, other], "running")
     assert of_one == 1 + 3 * (3 + 4)  # stem; three projections and four blocks in each of three cells
-    assert len(convolved) - of_one == of_one + 1 + 2 * (3 + 4)  # only the last block of the other's first cell is new
+    # only the last block of the second path's first cell is new
+    assert len(convolved) - of_one == of_one + 1 + 2 * (3 + 4)
 
 
-def test_loose_ends_are_not_computed_twice():
+def test_loose_ends_are_computed_only_once():
     first = Architecture.parse("s1:0|0,1|0,1|0,1|0,1:conv3x3,conv1x1,conv1x1,conv3x3")
     other = Architecture.parse("s1:0|0,1|0,2|1,2|0,1:conv3x3,conv3x3,conv1x1,maxpool3x3")
     assert path_key(first) == path_key(other)
@@ -147,7 +148,7 @@ def test_loose_ends_are_not_computed_twice():
     assert positions == [0, 1]
 
 
-def test_neighbours_in_the_order_share_their_first_blocks():
+def test_consecutive_architectures_share_their_first_blocks():
     net = supernet("s3")
     paths = [path for _, path in sort_paths(sampled(net))]
     first_blocks = [path.operations[0] for path in paths if 1 in path.live_blocks]
@@ -158,7 +159,7 @@ def test_neighbours_in_the_order_share_their_first_blocks():
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 @pytest.mark.parametrize("space", ["s1", "s2"])
 def test_an_edge_to_the_output_can_be_dropped(space, batch_norm):
-    """The engine, and mixing weights without that edge in `Supernet.forward`, agree."""
+    """The engine agrees with `Supernet.forward` on mixing weights without this edge."""
     net = supernet(space)
     last = net.space.n_blocks
     whole = [arch for arch in sampled(net) if last in arch.parents[-1]][:20]
@@ -170,7 +171,7 @@ def test_an_edge_to_the_output_can_be_dropped(space, batch_norm):
     assert (found - together(net, whole, batch_norm)).abs().amax(dim=(1, 2)).min() > 1e-4
 
 
-def test_a_subnetwork_keeps_a_part_of_the_parents_of_the_output():
+def test_a_subnetwork_keeps_some_parents_of_the_output():
     arch = Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
     assert without_last_edge(arch) == Subnetwork(arch, (2,))
     assert Subnetwork(arch, (2,)).path.live_blocks == (1, 2)
@@ -181,7 +182,7 @@ def test_a_subnetwork_keeps_a_part_of_the_parents_of_the_output():
             Subnetwork(arch, parents)
 
 
-def test_only_the_cells_of_this_package_are_known():
+def test_only_cells_of_this_package_are_supported():
     net = supernet("s1")
     assert is_supported(net)
     net.cells[1].__class__ = type("Own", (type(net.cells[1]),), {})
@@ -190,12 +191,12 @@ def test_only_the_cells_of_this_package_are_known():
 
 @pytest.mark.parametrize("shape", [(2, 3, 8, 8), (1, 4, 17, 9), (2, 1, 3, 1), (1, 2, 2, 2), (1, 1, 1, 1)])
 @pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
-def test_max_pooling_without_a_gradient_is_pytorchs(shape, memory_format):
+def test_max_pooling_without_gradients_agrees_with_pytorch(shape, memory_format):
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).contiguous(memory_format=memory_format)
     assert torch.equal(path_layers.max_pool_3x3(x), max_pool_3x3(x))
 
 
-def test_the_cache_keeps_what_was_used_last():
+def test_the_cache_keeps_the_most_recently_used_entries():
     cache, computed = first_cell.TensorCache(3 * 4), []
 
     def ask(key: str) -> float:

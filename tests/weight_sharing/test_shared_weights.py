@@ -1,4 +1,4 @@
-"""Scoring architectures by shared weights: each option of batch-norm, against each architecture on its own."""
+"""Scoring by shared weights: every batch-norm mode, compared with separate evaluations."""
 
 from unittest.mock import patch
 
@@ -36,7 +36,7 @@ def few_images(monkeypatch):
 
 
 def state_of(batch_norm: str | None = None, optimizer: str = "random-ws", **options) -> SearchState:
-    """One whose answers depend on the images, on the architecture and on every batch-norm."""
+    """A supernet whose predictions depend on images, architecture and every batch-norm layer."""
     options = {"images_per_half": IMAGES, "cells": CELLS, "channels": 2, "evaluation_batch_norm": batch_norm, **options}
     state, drawn = tiny_state(optimizer=optimizer, **options), generator(1)
     nn.init.zeros_(state.net.classifier.bias)
@@ -49,7 +49,7 @@ def state_of(batch_norm: str | None = None, optimizer: str = "random-ws", **opti
     mixing = {key: torch.full(shape, 0.5) for key, shape in state.net.space.mixing_shapes().items()}
     batch = state.images_of(torch.from_numpy(state.split.weights), state.augmentation(1), None)
     with torch.no_grad():
-        state.net.train()(batch.images, mixing)  # leaves statistics that are near those of any path
+        state.net.train()(batch.images, mixing)  # gives statistics that are close to any path's
     for layer in norms:
         layer.momentum = state.preset.batch_norm_momentum
     return state
@@ -60,8 +60,8 @@ def sampled(state, n: int = 4):
     return [state.net.space.sample(rng) for _ in range(n)]
 
 
-def naive_answers(state, mixing, images, batch_norm: str, reference) -> torch.Tensor:
-    """Classes that the naive supernet gives in float64, (N,)."""
+def naive_predictions(state, mixing, images, batch_norm: str, reference) -> torch.Tensor:
+    """Classes predicted by the naive supernet in float64, (N,)."""
     tensors = {key: torch.as_tensor(value).double() for key, value in mixing.items()}
     values = {key: value.double() for key, value in state.net.state_dict().items()}
     of = torch.cat([reference, images]) if batch_norm == "recalibrated" else images
@@ -82,14 +82,14 @@ def naive_errors(state, architectures, batch_norm: str, rows) -> np.ndarray:
         for part in rows.split(AT_ONCE):
             batch = state.images_of(part, state.augmentation(2), None)
             one_hot = state.net.space.one_hot(arch)
-            answers = naive_answers(state, one_hot, batch.images, batch_norm, reference)
+            answers = naive_predictions(state, one_hot, batch.images, batch_norm, reference)
             wrong += (answers != batch.labels).sum().item()
         errors.append(wrong / len(rows))
     return np.array(errors)
 
 
 @pytest.mark.parametrize(("space", "batch_norm"), [*zip(["s1"] * 3, BATCH_NORMS, strict=True), ("s3", "recalibrated")])
-def test_errors_are_those_of_each_architecture_alone(space, batch_norm):
+def test_errors_equal_separate_evaluations(space, batch_norm):
     state = state_of(batch_norm, space=space)
     architectures, rows = sampled(state), torch.from_numpy(state.split.architecture)
     before = {name: value.clone() for name, value in state.net.state_dict().items()}
@@ -112,8 +112,8 @@ def test_errors_are_those_of_each_architecture_alone(space, batch_norm):
 
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
-def test_several_architectures_in_one_pass_are_each_alone(batch_norm, monkeypatch):
-    """As on a GPU: there the groups of a batch are normalised by the same kernels."""
+def test_several_architectures_in_one_pass_equal_separate_passes(batch_norm, monkeypatch):
+    """Imitate a GPU, where the same kernels normalise all groups of a batch."""
     state = state_of(batch_norm)
     state.net.double()
     architectures, shared = sampled(state, 5), shared_weights(state, 2)
@@ -132,8 +132,8 @@ def test_several_architectures_in_one_pass_are_each_alone(batch_norm, monkeypatc
 
 
 @pytest.mark.parametrize("preset", ["corrected", "original"])
-def test_all_architectures_of_a_call_see_the_same_images(preset):
-    """Also where the architecture half is augmented, as published; then other calls see other images."""
+def test_all_architectures_of_a_call_use_the_same_images(preset):
+    """Also with augmentation of the architecture half, as published; other calls then use other images."""
     errors = []
     for order in (1, -1):
         state = state_of(preset=preset)
@@ -144,7 +144,7 @@ def test_all_architectures_of_a_call_see_the_same_images(preset):
     assert np.array_equal(again, errors[0]) == (preset == "corrected")
 
 
-def test_a_failure_leaves_the_supernet_as_it_was(monkeypatch):
+def test_a_failure_leaves_the_supernet_unchanged(monkeypatch):
     state = state_of("batch")
     state.net.train()
 
@@ -160,7 +160,7 @@ def test_a_failure_leaves_the_supernet_as_it_was(monkeypatch):
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 @pytest.mark.parametrize("images", [3, AT_ONCE, AT_ONCE + 1])
-def test_the_images_that_it_says_pass_through_the_network_do(batch_norm, images, monkeypatch):
+def test_the_announced_number_of_images_passes_through_the_network(batch_norm, images, monkeypatch):
     state, passed = state_of(batch_norm), []
     real = engine.cell_output
 
@@ -168,14 +168,14 @@ def test_the_images_that_it_says_pass_through_the_network_do(batch_norm, images,
         passed.append(len(maps.x))
         return real(cell, path, key, maps, layers)
 
-    monkeypatch.setattr(engine, "cell_output", counted)  # of the second cell, the last one
+    monkeypatch.setattr(engine, "cell_output", counted)  # last block of the second cell
     shared = shared_weights(state, 2)
     shared.errors(sampled(state, 3), shared.rows(images, generator(0)))
     assert sum(passed) == shared.images_passed(3, images)
 
 
 @pytest.mark.parametrize(("space", "blocks"), [("s1", 4), ("s3", 5)])
-def test_what_passes_together_on_a_gpu_is_bounded_by_the_widest_map(space, blocks):
+def test_the_gpu_batch_is_bounded_by_the_widest_feature_map(space, blocks):
     shared = shared_weights(state_of(space=space, channels=16, image_side=32), 2)
     widest = blocks * 16 * 32 * 32 * 4 * 512
     together = shared._at_once_on_gpu(512)
@@ -205,7 +205,7 @@ def test_scores_are_means_over_images(batch_norm):
 
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
-def test_the_answers_to_images_depend_on_no_other_pass_of_the_call(batch_norm):
+def test_predictions_do_not_depend_on_other_passes_of_the_call(batch_norm):
     state = state_of(batch_norm)
     shared, passes = shared_weights(state, 2), asked(state)
     together, backwards = shared.by_image(passes), shared.by_image(passes[::-1])
@@ -218,7 +218,7 @@ def test_the_answers_to_images_depend_on_no_other_pass_of_the_call(batch_norm):
 
 
 @pytest.mark.parametrize("batch_norm", ["running", "recalibrated"])
-def test_the_answer_to_an_image_is_in_the_order_of_the_rows(batch_norm):
+def test_predictions_have_the_order_of_the_rows(batch_norm):
     state = state_of(batch_norm)
     shared, passes = shared_weights(state, 2), asked(state)
     order = np.random.default_rng(0).permutation(IMAGES)
@@ -229,8 +229,8 @@ def test_the_answer_to_an_image_is_in_the_order_of_the_rows(batch_norm):
 
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
-def test_cells_of_others_give_the_same_scores(batch_norm):
-    """A cell class of somebody's own has `forward` only."""
+def test_third_party_cells_give_the_same_scores(batch_norm):
+    """A third-party cell class has only `forward`."""
     state = state_of(batch_norm)
     passes = asked(state)
     wanted = shared_weights(state, 2).by_image(passes)
@@ -248,7 +248,7 @@ def test_an_architecture_of_another_space_is_refused():
             shared.by_image([given])
 
 
-def test_rows_are_drawn_from_the_architecture_half_without_repetition():
+def test_rows_are_drawn_from_the_architecture_half_without_replacement():
     state = state_of()
     shared, half = shared_weights(state, 0), set(state.split.architecture.tolist())
     assert shared.batch_size == 20
@@ -276,7 +276,7 @@ def norm_of(affine: bool, channels: int = 3) -> BatchNorm2d:
 @pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
 @pytest.mark.parametrize("affine", [True, False])
-def test_each_group_is_normalised_as_pytorch_does_alone(affine, memory_format, together, monkeypatch):
+def test_each_group_is_normalised_like_a_separate_pytorch_batch(affine, memory_format, together, monkeypatch):
     monkeypatch.setattr(group_statistics, "_all_at_once", lambda x: together)
     layer = norm_of(affine)
     x = (3 + 2 * torch.randn(12, 3, 4, 5, generator=generator(0), dtype=torch.float64)).to(memory_format=memory_format)
@@ -291,8 +291,8 @@ def test_each_group_is_normalised_as_pytorch_does_alone(affine, memory_format, t
 
 @pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("affine", [True, False])
-def test_later_passes_take_the_biased_statistics_of_the_measured_one(affine, together, monkeypatch):
-    """Group by group, and call by call where a layer is called twice in a pass."""
+def test_later_passes_use_the_biased_statistics_of_the_measured_pass(affine, together, monkeypatch):
+    """Per group, and per call if a layer is called twice in a pass."""
     monkeypatch.setattr(group_statistics, "_all_at_once", lambda x: together)
     layer = norm_of(affine)
     references = [3 + 2 * torch.randn(4, 3, 4, 5, generator=generator(i), dtype=torch.float64) for i in (0, 1)]
@@ -314,7 +314,7 @@ def test_later_passes_take_the_biased_statistics_of_the_measured_one(affine, tog
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("together", [False, True])
-def test_groups_keep_the_dtype_and_a_channel_without_variance(dtype, together, monkeypatch):
+def test_grouped_normalisation_keeps_dtype_and_constant_channels(dtype, together, monkeypatch):
     monkeypatch.setattr(group_statistics, "_all_at_once", lambda x: together)
     layer = BatchNorm2d(2)
     x = torch.full((4, 2, 3, 3), 1.5, dtype=dtype)
@@ -330,7 +330,7 @@ def test_groups_keep_the_dtype_and_a_channel_without_variance(dtype, together, m
 
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
-def test_the_one_shot_error_is_that_of_the_supernet_under_its_mixing_weights(batch_norm):
+def test_the_one_shot_error_uses_the_current_mixing_weights(batch_norm):
     state = state_of(batch_norm, optimizer="darts")
     before = {name: value.clone() for name, value in state.net.state_dict().items()}
     mixing = {key: value.detach() for key, value in state.method.evaluation_mixing().weights.items()}
@@ -338,7 +338,7 @@ def test_the_one_shot_error_is_that_of_the_supernet_under_its_mixing_weights(bat
     for rows in torch.from_numpy(state.split.architecture).split(AT_ONCE):
         batch = state.images_of(rows, state.augmentation(2), None)
         wrong += (
-            (naive_answers(state, mixing, batch.images, batch_norm, reference_images(state, 2)) != batch.labels)
+            (naive_predictions(state, mixing, batch.images, batch_norm, reference_images(state, 2)) != batch.labels)
             .sum()
             .item()
         )
@@ -348,8 +348,8 @@ def test_the_one_shot_error_is_that_of_the_supernet_under_its_mixing_weights(bat
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 @pytest.mark.parametrize("space", ["s1", "s3"])
-def test_the_curve_the_selection_and_the_shared_weights_agree_about_an_architecture(space, batch_norm):
-    """Whichever way the architecture is asked about: alone, as one of several, or by its mixing weights."""
+def test_curve_selection_and_shared_weights_agree_on_the_error_of_an_architecture(space, batch_norm):
+    """For every way to evaluate an architecture: alone, in a batch, or by mixing weights."""
     state = state_of(batch_norm, space=space)
     first, *others = sampled(state)
     one_hot = Mixing({key: torch.as_tensor(of) for key, of in state.net.space.one_hot(first).items()})
@@ -363,7 +363,7 @@ def test_the_curve_the_selection_and_the_shared_weights_agree_about_an_architect
     assert scores.losses[-1] == pytest.approx(scores.losses[-2], rel=1e-5)
 
 
-def test_recalibrated_scores_of_an_image_depend_on_no_other_image(monkeypatch):
+def test_recalibrated_scores_of_an_image_do_not_depend_on_other_images(monkeypatch):
     state = state_of("recalibrated")
     architectures, rows = sampled(state), torch.from_numpy(state.split.architecture)
     whole = shared_weights(state, 2).scores(architectures, rows)
@@ -374,21 +374,21 @@ def test_recalibrated_scores_of_an_image_depend_on_no_other_image(monkeypatch):
 
 
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
-def test_that_of_a_sampling_method_is_its_chosen_architectures(batch_norm):
+def test_the_one_shot_error_of_a_sampling_method_uses_its_chosen_architecture(batch_norm):
     state = state_of(batch_norm)
     chosen = state.method.architecture()
     assert state.method.evaluation_mixing() == Mixing(path=chosen)
     assert one_shot.one_shot_error(state, 2) == shared_weights(state, 2).errors([chosen])[0]
 
 
-def test_the_presets_choose_the_statistics_unless_the_user_does():
+def test_the_preset_selects_the_statistics_unless_the_user_does():
     assert state_of().config.evaluation_batch_norm == "recalibrated"
     assert state_of(preset="original").config.evaluation_batch_norm == "running"
     assert state_of("batch", preset="original").config.evaluation_batch_norm == "batch"
 
 
 @pytest.mark.parametrize(("precision", "dtype"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
-def test_scoring_takes_the_precision_of_the_search(precision, dtype, monkeypatch):
+def test_scoring_uses_the_precision_of_the_search(precision, dtype, monkeypatch):
     state, seen = state_of("batch", precision=precision), set()
     real = engine.cell_output
     monkeypatch.setattr(engine, "cell_output", lambda *of: seen.add(of[3].x.dtype) or real(*of))

@@ -1,6 +1,6 @@
-"""A one-shot method outside the package: the weights train a population of architectures, which evolves meanwhile.
+"""A one-shot method outside the package: the weights are trained on a population of architectures, which evolves.
 
-After Yang et al.: CARS: Continuous Evolution for Efficient Neural Architecture Search, CVPR 2020, much simplified.
+Simplified from Yang et al.: CARS: Continuous Evolution for Efficient Neural Architecture Search, CVPR 2020.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class PopulationHyperparameters(Hyperparameters):
 
 
 class Population(nb.OneShotOptimizer):
-    """Every weight step trains one member; after every epoch the worst give way to mutants of the others."""
+    """Each weight step trains one member; after each epoch, mutants of the others replace the worst."""
 
     Hyperparameters = PopulationHyperparameters
     defaults: ClassVar = {"batch_size": 64}
@@ -49,11 +49,11 @@ class Population(nb.OneShotOptimizer):
         self._prefer(self.members[0])
 
     def mixing(self) -> Mixing:
-        """The member that the next weight step trains; only what it takes is computed, and moves."""
+        """Return the member for the next weight step; only its operations are computed and trained."""
         return Mixing(path=self.members[int(torch.randint(len(self.members), (), generator=self.generator))])
 
     def end_epoch(self, shared: SharedWeights) -> None:
-        """Evolve, by errors on one batch of the architecture half."""
+        """Evolve by the errors on one batch of the architecture half."""
         rng, rows = self._numpy_generator(), shared.rows(shared.batch_size, self.generator)
         best_first = np.argsort(shared.errors(self.members, rows), kind="stable")
         kept = [self.members[i] for i in best_first[: -self.hyperparameters.replaced]]
@@ -61,7 +61,7 @@ class Population(nb.OneShotOptimizer):
         self.members = kept + [self.space.mutate(kept[i], rng) for i in parents]
 
     def choose(self, shared: SharedWeights) -> None:
-        """Prefer the member with the smallest error on the whole architecture half."""
+        """Prefer the member with the lowest error on the full architecture half."""
         self._prefer(self.members[int(shared.errors(self.members).argmin())])
 
     def evaluation_mixing(self) -> Mixing:
@@ -73,11 +73,11 @@ class Population(nb.OneShotOptimizer):
         return self.preferred
 
     def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
-        """All members on a batch, and on the whole architecture half."""
+        """All members on one batch, and on the full architecture half."""
         return [(len(self.members), min(batch_size, architecture_images)), (len(self.members), architecture_images)]
 
     def state_dict(self) -> dict[str, Any]:
-        """The members and the one preferred."""
+        """Return the members and the preferred one."""
         return {"members": [str(arch) for arch in self.members], "preferred": str(self.preferred)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -86,10 +86,10 @@ class Population(nb.OneShotOptimizer):
         self._prefer(nb.Architecture.parse(state["preferred"]))
 
     def _prefer(self, arch: nb.Architecture) -> None:
-        """Λ has no say here; as it is recorded, it marks the architecture."""
+        """This method does not use Λ; the recorded Λ encodes the architecture."""
         self.preferred = arch
         self.parameters = to_tensors(self.space.one_hot(arch), self.device)
 
     def _numpy_generator(self) -> np.random.Generator:
-        """For what the space draws; it follows from the search's own generator."""
+        """Return a NumPy generator for the space, seeded by the generator of the search."""
         return np.random.default_rng(int(torch.randint(2**62, (), generator=self.generator)))

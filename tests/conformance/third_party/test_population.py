@@ -1,4 +1,4 @@
-"""The method runs through the suite that nasbench1shot1 ships."""
+"""Run the conformance suite of nasbench1shot1 on the method."""
 
 import pytest
 from population import Population

@@ -1,4 +1,4 @@
-"""Search spaces outside the package: cells whose first three blocks read one node each, and tiny cells for tests."""
+"""Search spaces outside the package: cells whose first three blocks have one parent each, and tiny cells for tests."""
 
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 

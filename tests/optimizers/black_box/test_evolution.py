@@ -1,4 +1,4 @@
-"""Evolution on tables with known answers: who is removed, who becomes a parent, and how children differ."""
+"""Evolution on tables with known answers: removal, parents and mutation."""
 
 from collections import Counter
 from typing import Any
@@ -32,7 +32,7 @@ def errors(made: Evolution) -> list[float]:
     [(RegularizedEvolution, [0.1, 0.5, 0.4]), (NonRegularizedEvolution, [0.3, 0.1, 0.4])],
     ids=["oldest", "worst"],
 )
-def test_who_is_removed(method: type[Evolution], left: list[float]) -> None:
+def test_the_oldest_or_worst_individual_is_removed(method: type[Evolution], left: list[float]) -> None:
     made = evolution(method, population=3)
     for number, error in enumerate([0.3, 0.1, 0.5]):
         made.tell(Query(S1[number], 108), error, 1.0)
@@ -41,7 +41,7 @@ def test_who_is_removed(method: type[Evolution], left: list[float]) -> None:
     assert errors(made) == left
 
 
-def test_of_equally_bad_individuals_the_oldest_is_removed() -> None:
+def test_among_equally_bad_individuals_the_oldest_is_removed() -> None:
     made = evolution(NonRegularizedEvolution, population=2)
     for number in range(3):
         made.tell(Query(S1[number], 108), 0.5, 1.0)
@@ -55,10 +55,11 @@ def test_the_first_population_is_random_and_children_are_mutants_of_a_tournament
         assert query.epochs == 108
         made.tell(query, 0.5 - 0.01 * number, 1.0)
     best = made.population[-1].architecture
-    assert all(made.ask().architecture in S1.neighbours(best) for _ in range(20))  # 50 of 5: the best is among them
+    # 50 draws from 5: the best is among them
+    assert all(made.ask().architecture in S1.neighbours(best) for _ in range(20))
 
 
-def test_a_tournament_of_one_is_a_uniform_draw() -> None:
+def test_a_tournament_of_one_draws_uniformly() -> None:
     made = evolution(RegularizedEvolution, population=4, tournament=1)
     for number in range(4):
         made.tell(Query(S1[number], 108), 0.1 * number, 1.0)
@@ -68,7 +69,7 @@ def test_a_tournament_of_one_is_a_uniform_draw() -> None:
 
 
 @pytest.mark.parametrize("space", ["s2", "nb101", "nb201"])
-def test_a_rate_changes_that_many_choices_on_average(space: str) -> None:
+def test_the_mutation_rate_is_the_expected_number_of_changed_choices(space: str) -> None:
     of = nb.search_space(space)
     made = evolution(RegularizedEvolution, of, mutation="rate", mutation_rate=1.0)
     parent = of.sample(np.random.default_rng(3))
@@ -76,7 +77,7 @@ def test_a_rate_changes_that_many_choices_on_average(space: str) -> None:
     children = [made.mutate(parent) for _ in range(400)]
     changes = [int((np.array(of.values_of(child)) != before).sum()) for child in children]
     assert {0, 1, 2} <= set(changes)
-    if space != "nb101":  # there, invalid children are drawn again
+    if space != "nb101":  # in that space, invalid children are redrawn
         assert 0.8 < np.mean(changes) < 1.2
 
 
@@ -94,7 +95,7 @@ def test_evolution_finds_the_known_optimum_more_often_than_random_search() -> No
     assert all(number >= 8 for number in hits.values())
 
 
-def test_the_defaults_are_the_benchmarks() -> None:
+def test_the_defaults_match_the_published_benchmarks() -> None:
     spaces = {name: own_defaults(RegularizedEvolution, nb.search_space(name)) for name in ("s1", "nb101", "nb201")}
     assert spaces == {"s1": {}, "nb101": {}, "nb201": {"population": 10, "tournament": 10}}
     usual = EvolutionHyperparameters()

@@ -15,11 +15,11 @@ from nasbench1shot1.proposers.hpbandster_generator import HpbandsterGenerator
 
 
 def error_of(query):
-    """A hand-made table: the error depends on the architecture's number only."""
+    """A synthetic table whose error depends only on the index of the architecture."""
     return (nb.search_space("s1").index(query.architecture) % 997) / 1000
 
 
-def test_brackets_are_hpbandsters_on_the_tables_budgets():
+def test_brackets_agree_with_hpbandster_on_the_budgets_of_the_table():
     plan = EndlessBrackets(BUDGETS).plan
     assert plan(0) == plan(4) == ((4, 27), (12, 9), (36, 3), (108, 1))
     assert plan(1) == ((12, 9), (36, 3), (108, 1))
@@ -29,7 +29,7 @@ def test_brackets_are_hpbandsters_on_the_tables_budgets():
     assert EndlessBrackets((108,)).plan(5) == ((108, 1),)
 
 
-def test_the_best_third_is_promoted_and_brackets_never_end():
+def test_the_best_third_is_promoted_and_brackets_repeat_forever():
     queries = [query for query, _ in asked(make("hyperband"), error_of, 130)]
     assert Counter(query.epochs for query in queries[:65]) == {4: 27, 12: 18, 36: 12, 108: 8}
     stages = [queries[:27], queries[27:36], queries[36:39], queries[39:40]]
@@ -40,7 +40,7 @@ def test_the_best_third_is_promoted_and_brackets_never_end():
     assert [query.epochs for query in queries[65:92]] == [4] * 27
 
 
-def test_with_several_workers_the_next_bracket_begins_while_a_stage_is_trained():
+def test_with_several_workers_the_next_bracket_starts_during_a_stage():
     found = simulate(
         make("hyperband"), lambda query, now: TrainingResult(error_of(query), query.epochs), Limits(300, 200, 9)
     )
@@ -51,7 +51,7 @@ def test_with_several_workers_the_next_bracket_begins_while_a_stage_is_trained()
 
 
 @pytest.mark.parametrize("method", ["hyperband", "bohb"])
-def test_equal_queries_are_told_in_the_order_in_which_they_were_asked(method):
+def test_results_of_equal_queries_are_matched_in_the_order_of_asking(method):
     found = make(method)
     queries = [found.ask() for _ in range(27)]
     for query in reversed(queries):
@@ -70,7 +70,7 @@ def test_bohb_uses_its_model_after_enough_observations():
     assert not any(kinds[:14]) and all(kinds[needed:])
 
 
-def test_bohbs_model_prefers_what_was_good():
+def test_the_model_of_bohb_prefers_good_configurations():
     space = nb.search_space("s1")
 
     def error(query):
@@ -84,7 +84,7 @@ def test_bohbs_model_prefers_what_was_good():
     assert last < 0.7 * first
 
 
-def test_ignored_budgets_train_at_one_length_and_pay_again_at_promotions():
+def test_with_ignored_budgets_trainings_have_one_length_and_promotions_pay_again():
     found = make("bohb", "nb201", budgets="ignored")
     queries = [query for query, _ in asked(found, lambda query: 0.1, 13 + 4 + 3)]
     assert {query.epochs for query in queries} == {12}
@@ -97,14 +97,14 @@ def test_ignored_budgets_train_at_one_length_and_pay_again_at_promotions():
     assert right == [12, 12, 12, 200, 200, 200]
 
 
-def test_published_settings_of_nb201_are_its_defaults():
+def test_defaults_equal_the_published_settings_of_nb201():
     own = make("bohb", "nb201").hyperparameters
     assert (own.num_samples, own.random_fraction, own.min_bandwidth, own.eta) == (4, 0.0, 0.3, 3)
     own = make("bohb").hyperparameters
     assert (own.num_samples, own.random_fraction, own.min_bandwidth, own.budgets) == (64, 0.33, 0.3, "table")
 
 
-def test_hpbandsters_densities_are_an_option_and_refuse_other_spaces(monkeypatch):
+def test_hpbandsters_densities_are_optional_and_refuse_other_spaces(monkeypatch):
     found = make("bohb", "nb201", budgets="ignored", densities="hpbandster")
     assert isinstance(found._proposer.config_generator, HpbandsterGenerator)
     queries = [query for query, _ in asked(found, lambda query: 0.1, 60)]
@@ -115,7 +115,7 @@ def test_hpbandsters_densities_are_an_option_and_refuse_other_spaces(monkeypatch
         make("bohb", "nb201", densities="hpbandster")
 
 
-def test_without_the_extra_a_sentence_says_what_to_install(monkeypatch):
+def test_without_the_extra_the_error_explains_what_to_install(monkeypatch):
     monkeypatch.setattr("nasbench1shot1.proposers.extra.find_spec", lambda name: None)
     for method, package in (("hyperband", "hpbandster"), ("bohb", "hpbandster"), ("smac", "smac"), ("tpe", "optuna")):
         with pytest.raises(UserError, match=rf"(?i)^{method} needs {package}: .*pip install '\.\[tune\]'"):

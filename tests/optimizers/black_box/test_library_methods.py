@@ -1,4 +1,4 @@
-"""What Hyperband, BOHB, SMAC and TPE share: determinism, legal proposals, and invalid configurations without cost."""
+"""Common properties of Hyperband, BOHB, SMAC and TPE: determinism, valid proposals, free invalid configurations."""
 
 import json
 import os
@@ -25,7 +25,7 @@ print(json.dumps(proposals()))
 
 
 def error_of(query):
-    """Noise that depends on the architecture only."""
+    """Noise that depends only on the architecture."""
     return crc32(str(query.architecture).encode()) / 2**32
 
 
@@ -37,7 +37,7 @@ def proposals() -> dict[str, list[list[object]]]:
     }
 
 
-def test_a_process_with_other_hashes_proposes_the_same():
+def test_proposals_do_not_depend_on_the_hash_seed_of_the_process():
     folders = [str(Path(__file__).parent), *sys.path]
     environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": os.pathsep.join(folders)}
     done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, timeout=300)
@@ -60,19 +60,19 @@ def _in_space(query, space):
 
 
 @pytest.mark.parametrize("method", ["bohb", "smac", "tpe"])
-def test_invalid_configurations_never_reach_the_clock_and_count_as_the_worst(method, monkeypatch):
+def test_invalid_configurations_cost_nothing_and_count_as_the_worst(method, monkeypatch):
     told = []
     found = make(method, "nb101")
     listen(found, method, told, monkeypatch)
     assert len(list(asked(found, lambda query: 0.25, 20))) == 20
     counted = Counter(told)
     assert counted[0.25] == 20
-    assert counted[1.0] >= 1  # a quarter of nb101's configurations is not valid
+    assert counted[1.0] >= 1  # a quarter of the configurations of nb101 is invalid
     assert set(counted) == {0.25, 1.0}
 
 
 def listen(found, method, told, monkeypatch):
-    """Note what the library learns."""
+    """Record what is reported to the library."""
     if method == "bohb":
         observe = BracketProposer.observe
         monkeypatch.setattr(
@@ -84,7 +84,7 @@ def listen(found, method, told, monkeypatch):
     monkeypatch.setattr(library, "tell", lambda trial, value: (told.append(value), tell(trial, value)))
 
 
-def test_smac_trains_its_incumbent_again_but_at_most_four_times():
+def test_smac_retrains_its_incumbent_at_most_four_times():
     found = make("smac")
     space = nb.search_space("s1")
     queries = [query for query, _ in asked(found, lambda query: space.index(query.architecture) / len(space), 24)]
@@ -96,7 +96,7 @@ def test_smac_trains_its_incumbent_again_but_at_most_four_times():
 
 
 @pytest.mark.parametrize("method", ["smac", "tpe"])
-def test_a_model_finds_better_architectures_than_random_ones(method):
+def test_model_based_methods_find_better_architectures_than_random_search(method):
     def error(query):
         return 0.1 * sum(operation != 1 for operation in query.architecture.operations)
 

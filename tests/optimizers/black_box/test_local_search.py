@@ -1,4 +1,4 @@
-"""Local search on a landscape that was made by hand."""
+"""Local search on a synthetic landscape."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def height(arch: Architecture) -> float:
 
 
 @pytest.mark.parametrize("first_improvement", [False, True])
-def test_it_descends_to_the_optimum_then_starts_anew(first_improvement: bool) -> None:
+def test_local_search_descends_to_the_optimum_then_restarts(first_improvement: bool) -> None:
     options = LocalSearchHyperparameters(first_improvement=first_improvement)
     made = LocalSearch(S1, options, 108, BUDGETS, np.random.default_rng(1))
     start, seen, restarts, current = None, set(), 0, []
@@ -31,13 +31,13 @@ def test_it_descends_to_the_optimum_then_starts_anew(first_improvement: bool) ->
     assert min(current) == pytest.approx(0.1)  # all values 0
 
 
-def test_all_neighbours_are_trained_before_it_moves() -> None:
+def test_all_neighbours_are_trained_before_a_move() -> None:
     made = LocalSearch(S1, LocalSearchHyperparameters(), 108, BUDGETS, np.random.default_rng(1))
     start = made.ask()
     made.tell(start, height(start.architecture), 1.0)
     neighbours = S1.neighbours(start.architecture)
     asked = [made.ask() for _ in neighbours]
-    assert made.ask() is None  # until they are known
+    assert made.ask() is None  # until their errors are known
     assert {query.architecture for query in asked} == set(neighbours)
     for query in asked:
         assert made.current == (height(start.architecture), start.architecture)
@@ -45,7 +45,7 @@ def test_all_neighbours_are_trained_before_it_moves() -> None:
     assert made.current[1] == min((query.architecture for query in asked), key=height)
 
 
-def test_no_improvement_among_the_neighbours_starts_anew() -> None:
+def test_local_search_restarts_if_no_neighbour_improves() -> None:
     made = LocalSearch(S1, LocalSearchHyperparameters(), 108, BUDGETS, np.random.default_rng(1))
     start = made.ask()
     made.tell(start, 0.1, 1.0)

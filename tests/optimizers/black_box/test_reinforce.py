@@ -1,4 +1,4 @@
-"""REINFORCE against its formulas: gradient, baseline, Adam, and policies that learn."""
+"""REINFORCE compared with its formulas: gradient, baseline, Adam and learned policies."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def reinforce(space: nb.SearchSpace = NB201, **options: Any) -> REINFORCE:
 
 
 @pytest.mark.parametrize("update", ["sgd", "adam"])
-def test_steps_equal_those_of_pytorch(update: str) -> None:
+def test_steps_agree_with_pytorch(update: str) -> None:
     made = reinforce(update=update, learning_rate=0.05, baseline_momentum=0.9)
     logits = torch.zeros(6, 5, dtype=torch.float64, requires_grad=True)
     steps = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[update]([logits], lr=0.05)
@@ -38,7 +38,7 @@ def test_steps_equal_those_of_pytorch(update: str) -> None:
         np.testing.assert_allclose(made.logits, logits.detach().numpy(), rtol=1e-9, atol=1e-12)
 
 
-def test_choices_of_different_sizes_never_take_a_value_that_does_not_exist() -> None:
+def test_choices_of_different_sizes_never_take_invalid_values() -> None:
     made = reinforce(S1, learning_rate=5.0)
     levels = np.array(S1.variables())
     assert len(set(levels)) > 1
@@ -60,7 +60,7 @@ def test_draws_follow_the_policy() -> None:
     np.testing.assert_allclose(np.bincount(drawn[:, 5], minlength=5) / 4_000, [0.2] * 5, atol=0.03)
 
 
-def test_the_policy_learns_where_the_optimum_is() -> None:
+def test_the_policy_learns_the_optimum() -> None:
     repeats = Repeats(black_box_options({"optimizer": "reinforce", "space": "s1", "evaluations": 400}), smooth_table())
     errors: list[float] = []
     method = REINFORCE(S1, REINFORCEHyperparameters(), 108, BUDGETS, np.random.default_rng(0))
@@ -72,7 +72,7 @@ def test_the_policy_learns_where_the_optimum_is() -> None:
     assert np.mean(errors[-50:]) < np.mean(errors[:50]) - 0.05
 
 
-def test_invalid_samples_of_nb101_are_drawn_again() -> None:
+def test_invalid_samples_of_nb101_are_redrawn() -> None:
     made = reinforce(nb.search_space("nb101"))
     space = nb.search_space("nb101")
     for _ in range(30):
