@@ -9,10 +9,10 @@ SOURCES := setup.py pyproject.toml constraints.txt \
 
 .PHONY: demo test lint pytest bench clean
 
-demo: $(VENV)/.core  ## search on the bundled images and table for a few minutes; draws the regret curve
+demo: $(VENV)/.core  ## search on the bundled images and table for two minutes; draws the regret curve
 	$(BIN)/nb1shot1 search --scale quick --out runs/demo-$$(date +%Y%m%d-%H%M%S)
 
-test: $(VENV)/.dev  ## lint, type check and tests; one single-threaded test process per core, so that threads do not compete
+test: $(VENV)/.dev  ## lint, type check and tests
 	$(MAKE) --no-print-directory --jobs 2 lint pytest  # mypy is single-threaded
 
 # Longest modules first (tests/conftest.py). Bytecode is cached, also for processes started by tests.

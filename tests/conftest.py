@@ -21,6 +21,7 @@ from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.images import image_set, sample
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
+from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.one_shot_search import memory, pictures
 from nasbench1shot1.runs import environment
 from nasbench1shot1.tables.folder import write_table
@@ -57,6 +58,11 @@ LONGEST_FIRST = (
 )
 """Modules of 15 s and more. The processes of xdist take one after another; a long one at the end would keep one of them
 busy alone."""
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Use one process more than there are cores: tests of processes and clusters wait most of their time."""
+    return usable_cores() + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
