@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nasbench1shot1.ground.terminal_lines import print_line, wrap_for
+from nasbench1shot1.ground.terminal_lines import print_line, terminal_width, wrap_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +34,8 @@ def line_printer(console: "Console") -> Callable[[str], None]:
     """Return a function that prints lines literally, without rich's markup; on a terminal, they are wrapped."""
 
     def print_literally(text: str) -> None:
-        console.print(wrap_for(text, console.file), highlight=False, soft_wrap=True, markup=False, emoji=False)
+        shown = text if terminal_width(console.file) is None else wrap_text(text, console.width)
+        console.print(shown, highlight=False, soft_wrap=True, markup=False, emoji=False)
 
     return print_literally
 

@@ -20,18 +20,18 @@ WIDE = 110
 
 def show(comparison: Comparison, files: Sequence[Path], console: Console) -> None:
     """Print the table, the rank tests and the paths of the written files."""
-    say = line_printer(console)
+    print_line = line_printer(console)
     console.print(_results(comparison, is_wide=console.width >= WIDE))
     if comparison.over == SIMULATED_TIME and comparison.results["common_mean"].isna().any():
-        say(f"–: some searches do not have a result after {comparison.common_time:,.0f} s.")
+        print_line(f"–: some searches do not have a result after {comparison.common_time:,.0f} s.")
     for text in filter(None, (missing_text(comparison), unfinished_text(comparison))):
-        say(text)
+        print_line(text)
     if len(comparison.rank_tests):
         console.print(_tests(comparison.rank_tests))
     if text := _left_out(comparison):
-        say(text)
+        print_line(text)
     for file in files:
-        say(f"Written: {file}")
+        print_line(f"Written: {file}")
 
 
 def _results(comparison: Comparison, is_wide: bool) -> Screen:

@@ -76,7 +76,7 @@ class SearchEntry(Entry):
         seeds = [f"seed {run.config['seed']} at {_epochs(run)}" for run in running]
         missing = self.planned - len(self.runs)
         return (
-            ", ".join([*seeds, *([f"{missing} of {counted(self.planned, 'seed')} not begun"] if missing else [])])
+            ", ".join([*seeds, *([f"{missing} of {counted(self.planned, 'seed')} not started"] if missing else [])])
             or None
         )
 

@@ -26,21 +26,21 @@ UNDEFINED = "undefined"
 
 def announce(state: "RankingState", table: "Table", out: Any, expected: "Expectation", console: Console) -> None:
     """Print what will be evaluated and the estimated duration."""
-    say, options, config = line_printer(console), state.options, state.run.config
-    say(f"{config['optimizer']} on {config['space']}, seed {config['seed']}: {state.run.folder}, into {out}")
+    print_line, options, config = line_printer(console), state.options, state.run.config
+    print_line(f"{config['optimizer']} on {config['space']}, seed {config['seed']}: {state.run.folder}, into {out}")
     epochs = ", ".join(map(str, state.epochs))
-    say(f"Epochs {epochs}; architectures: {options.architectures}; {counted(len(state.rows), 'image')}")
+    print_line(f"Epochs {epochs}; architectures: {options.architectures}; {counted(len(state.rows), 'image')}")
     newer = [epoch for epoch in kept_epochs(state.run) if epoch > max(state.epochs)]
     if newer and options.epochs == ALL:
         newer_epochs = counted(len(newer), "newer epoch")
-        say(f"Not ranked here: {newer_epochs} with saved weights; to rank all epochs, choose another --out.")
+        print_line(f"Not ranked here: {newer_epochs} with saved weights; to rank all epochs, choose another --out.")
     if state.auto_images:
-        say(_auto_text(options.images, state.auto_images))
-    say(f"Batch-norm {options.batch_norm}, preset {options.preset}, on {options.device}")
-    say(f"Table {table.id}")
+        print_line(_auto_text(options.images, state.auto_images))
+    print_line(f"Batch-norm {options.batch_norm}, preset {options.preset}, on {options.device}")
+    print_line(f"Table {table.id}")
     if table.partial_note:
-        say(table.partial_note)
-    say(_duration_text(expected))
+        print_line(table.partial_note)
+    print_line(_duration_text(expected))
 
 
 def _duration_text(expected: "Expectation") -> str:
@@ -70,7 +70,7 @@ class RankingProgress(ProgressDisplay):
     """Context manager of a progress bar over the architectures of all epochs, with a line per finished epoch."""
 
     def __init__(self, total: int, done: int, console: Console) -> None:
-        self._say = line_printer(console)
+        self._print_line = line_printer(console)
         super().__init__(console)
         self._task = self._bar.add_task("evaluating", total=total, completed=done)
         self._started = time.monotonic()
@@ -81,14 +81,14 @@ class RankingProgress(ProgressDisplay):
 
     def epoch_done(self, line: dict[str, object]) -> None:
         """Print the line of a finished epoch."""
-        self._say(
+        self._print_line(
             f"epoch {line['epoch']}: {line['architectures']:,} architectures, mean one-shot error "
             f"{percent(float(str(line['mean_error'])), 1)}, {float(str(line['seconds'])):.0f} s"
         )
 
     def statistics(self, epochs: int) -> None:
         """Reset the bar for the statistics of all epochs, which follow the evaluation."""
-        self._say("Computing correlations and their confidence intervals …")
+        self._print_line("Computing correlations and their confidence intervals …")
         self._bar.reset(self._task, total=epochs, description="statistics")
 
     def step(self, share: float) -> None:
@@ -98,7 +98,7 @@ class RankingProgress(ProgressDisplay):
 
 def show(summary: Mapping[str, Any], folder: Path, console: Console, format: PictureFormat | None = None) -> None:
     """Print the correlations of every epoch in a ranking's summary, and the paths of the files."""
-    say = line_printer(console)
+    print_line = line_printer(console)
     source = source_text(summary["measured"])
     title = f"True {summary['split']} errors after {summary['budget']} epochs: {source}"
     screen = Screen(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -107,16 +107,16 @@ def show(summary: Mapping[str, Any], folder: Path, console: Console, format: Pic
     for epoch, of in summary["epochs"].items():
         screen.add_row(epoch, *_cells(of))
     console.print(screen)
-    say("Kendall, P@10 % (a share) and regret: of the one-shot error; regret: within the ranked architectures.")
+    print_line("Kendall, P@10 % (a share) and regret: of the one-shot error; regret: within the ranked architectures.")
     for name, of in summary["reliability"].items():
         images = counted(of["images_per_half"], "image")
         what = f"{name}, epoch {of['epoch']}, {images} per half"
-        say(f"Split-half Spearman correlation ({what}): {of['spearman']:.3f}")
+        print_line(f"Split-half Spearman correlation ({what}): {of['spearman']:.3f}")
     for line in _undefined(summary["undefined"]):
-        say(line)
-    say(f"Correlations: {folder / CORRELATIONS}")
+        print_line(line)
+    print_line(f"Correlations: {folder / CORRELATIONS}")
     for label, name in (("Correlation by epoch", BY_EPOCH), ("Scatter plot", SCATTER)):
-        say(f"{label}: {folder / picture_name(name, format)}")
+        print_line(f"{label}: {folder / picture_name(name, format)}")
 
 
 def _cells(of: dict[str, dict[str, float]]) -> list[str]:

@@ -69,10 +69,10 @@ class ProxyStudy(FigureResults):
         console.print(screen)
         frame = self.as_table()
         sources = [f"{split} {provenance(frame.loc[frame['split'] == split, 'measured'])}" for split in SPLITS]
-        say = line_printer(console)
-        say("proxy: cells × channels; mean error: mean validation error of n architectures")
-        say("ρ: Spearman's ρ with the table's errors [95 % bootstrap interval]")
-        say(f"table errors: {', '.join(sources)}")
+        print_line = line_printer(console)
+        print_line("proxy: cells × channels; mean error: mean validation error of n architectures")
+        print_line("ρ: Spearman's ρ with the table's errors [95 % bootstrap interval]")
+        print_line(f"table errors: {', '.join(sources)}")
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def reproduce(
     picture = folder / f"{stem(name, only)}.{format}"
     _draw(picture, figure, jobs, table, console)
     if failures:
-        told = "; ".join(f"{job}: {sentence}" for job, sentence in failures.items())
+        told = "; ".join(f"{job}: {message}" for job, message in failures.items())
         failed = f"{len(failures)} of {counted_jobs(jobs)}"
         raise UserError(f"{failed} failed; run the same command to retry: {told}")
     return picture
@@ -153,20 +153,20 @@ def _announce(
     jobs: Sequence[FigureJob], workers: Workers, console: "Console", list_them: bool = False
 ) -> dict[Kind, float]:
     """Print the amount of work and the estimated time; return the seconds per unit."""
-    say, todo = line_printer(console), [job for job in jobs if not job.is_finished]
+    print_line, todo = line_printer(console), [job for job in jobs if not job.is_finished]
     finished = len(jobs) - len(todo)
     done = f"; {finished} {'is' if finished == 1 else 'are'} finished" if finished else ""
-    say(f"{describe_work(jobs)}{done}")
+    print_line(f"{describe_work(jobs)}{done}")
     if todo:
         units = sum(job.units - job.units_done() for job in todo)
         at_once = counted_jobs(todo, min(workers.count, len(todo)))
-        say(f"{counted(units, jobs[0].UNIT)} to go, {at_once} at once; timing a step of each kind …")
+        print_line(f"{counted(units, jobs[0].UNIT)} to go, {at_once} at once; timing a step of each kind …")
     per_unit = workers.call(measure, todo)
     if list_them:
         list_jobs(jobs, per_unit, console)
     if todo:
         lengths = ([seconds_left(job, per_unit, job.units_done()) for job in stage] for stage in _stages(todo))
-        say(f"This will take {duration(sum(makespan(seconds, workers.count) for seconds in lengths))}.")
+        print_line(f"This will take {duration(sum(makespan(seconds, workers.count) for seconds in lengths))}.")
     return per_unit
 
 
@@ -183,7 +183,7 @@ def _draw(
             file.write(frame.to_csv(index=False).encode())
     save_figure(results.draw(), picture)
     results.show(console)
-    say = line_printer(console)
-    say(f"Table {table.id}")
-    say(f"Values: {', '.join(map(str, [values, *further]))}")
-    say(f"Picture: {picture}")
+    print_line = line_printer(console)
+    print_line(f"Table {table.id}")
+    print_line(f"Values: {', '.join(map(str, [values, *further]))}")
+    print_line(f"Picture: {picture}")

@@ -23,7 +23,7 @@ class FigureProgress(ProgressDisplay, Watcher[FigureJob]):
         self, jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], workers: int, console: Console
     ) -> None:
         self._jobs, self._per_unit, self._workers = list(jobs), per_unit, workers
-        self._say = line_printer(console)
+        self._print_line = line_printer(console)
         self._done = {job.name: job.units_done() for job in jobs}
         self._expected = self._work_left(jobs)
         self._ended: set[str] = set()
@@ -66,7 +66,7 @@ class FigureProgress(ProgressDisplay, Watcher[FigureJob]):
         return sum(seconds_left(job, self._per_unit, self._done[job.name]) for job in jobs)
 
     def _line(self, job: FigureJob, text: str) -> None:
-        self._say(f"{len(self._ended):>3}/{len(self._jobs)}  {job.name}: {text}")
+        self._print_line(f"{len(self._ended):>3}/{len(self._jobs)}  {job.name}: {text}")
 
 
 def describe_work(jobs: Sequence[FigureJob]) -> str:
@@ -79,11 +79,11 @@ def describe_work(jobs: Sequence[FigureJob]) -> str:
 
 def list_jobs(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], console: Console) -> None:
     """Print every curve with the state of its jobs and the estimated time per job."""
-    say, curves = line_printer(console), dict[tuple[str, str], list[FigureJob]]()
+    print_line, curves = line_printer(console), dict[tuple[str, str], list[FigureJob]]()
     for job in jobs:
         curves.setdefault((job.panel, job.curve), []).append(job)
     for (panel, curve), own in curves.items():
-        say(f"{panel}/{curve} × {counted(len(own), 'seed')}: {_state(own, per_unit)}")
+        print_line(f"{panel}/{curve} × {counted(len(own), 'seed')}: {_state(own, per_unit)}")
 
 
 def _state(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float]) -> str:

@@ -28,26 +28,26 @@ class StudyProgress(ProgressDisplay):
 def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Console | None) -> Console:
     """Print the settings of the study and return the console."""
     console = console_or_new(console)
-    say, config = line_printer(console), repeats.options.common
-    say(f"{config.optimizer} on {config.space}, seed {config.seed}; folder: {writer.folder}")
+    print_line, config = line_printer(console), repeats.options.common
+    print_line(f"{config.optimizer} on {config.space}, seed {config.seed}; folder: {writer.folder}")
     ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []
     ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
-    say(f"{counted(config.repeats, 'search')} of {' or '.join(ends)} each")
-    say(f"Table {repeats.table.id}, data set {config.dataset}, {counted(repeats.epochs, 'epoch')} per training")
+    print_line(f"{counted(config.repeats, 'search')} of {' or '.join(ends)} each")
+    print_line(f"Table {repeats.table.id}, data set {config.dataset}, {counted(repeats.epochs, 'epoch')} per training")
     for note in repeats.table.notes():
-        say(note)
+        print_line(note)
     if writer.recorded:
-        say(f"{counted(writer.recorded, 'search')} already recorded")
+        print_line(f"{counted(writer.recorded, 'search')} already recorded")
     return console
 
 
 def show_result(study: BlackBoxStudy, console: Console) -> None:
     """Print the test regret over all searches and the path of the picture."""
-    say, regrets = line_printer(console), statistics_of([line["test_regret"] for line in study.lines])
+    print_line, regrets = line_printer(console), statistics_of([line["test_regret"] for line in study.lines])
     if regrets is None:
-        say("The table lacks test regrets of final incumbents, so no picture was drawn.")
+        print_line("The table lacks test regrets of final incumbents, so no picture was drawn.")
         return
     predicted = "" if all(line["test_measured"] for line in study.lines) else " (predicted)"
     spread = f"{percent(regrets['mean'])} ± {percent(regrets['std'])}, median {percent(regrets['median'])}"
-    say(f"Test regret of the final incumbents: {spread}{predicted}")
-    say(f"Picture: {study.folder / picture_name(FIGURE, study.config.get('format'))}")
+    print_line(f"Test regret of the final incumbents: {spread}{predicted}")
+    print_line(f"Picture: {study.folder / picture_name(FIGURE, study.config.get('format'))}")

@@ -11,7 +11,8 @@ from matplotlib.transforms import Bbox
 class ScaledText(Text):
     """A centred text in a size of `fontsize` points, or smaller, so that it is at most `height` data units high.
 
-    The size is set whenever the text is drawn, because layouts and savefig change the size of the axes.
+    The size is set whenever the text is drawn, because layouts and savefig change the size of the axes. The width is
+    only limited on axes with an equal aspect.
     """
 
     def __init__(self, x: float, y: float, text: str, *, fontsize: float, height: float, **properties: Any) -> None:
@@ -33,6 +34,6 @@ class ScaledText(Text):
         if not isinstance(self.axes, Axes) or figure is None:
             return
         (_, bottom), (_, top) = self.axes.transData.transform([(0, 0), (0, self._height)])
-        size = min(self._largest, max(72 * (top - bottom) / figure.dpi, 0.1))
+        size = min(self._largest, max(72 * abs(top - bottom) / figure.dpi, 0.1))
         if size != self.get_fontsize():
             self.set_fontsize(size)

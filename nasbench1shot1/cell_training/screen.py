@@ -23,21 +23,21 @@ STEP_WORK = 3  # work of a step in evaluated batches: 1 for the forward pass, 2 
 def announce(state: TrainingState, folder: Path, console: Console | None) -> Console:
     """Print what is trained, on which device and images, and an estimate of the time; return the console."""
     console, config = console_or_new(console), state.config
-    say = line_printer(console)
+    print_line = line_printer(console)
     if state.recorded == len(state.stops):
-        say(f"{folder} is already finished; its summary is written again.")
+        print_line(f"{folder} is already finished; its summary is written again.")
         return console
     if state.recorded:
-        say(f"Resuming {folder} after epoch {state.stops[state.recorded - 1].epochs:g} of {config.epochs}.")
-    say(f"{state.recipe.title}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {folder}")
+        print_line(f"Resuming {folder} after epoch {state.stops[state.recorded - 1].epochs:g} of {config.epochs}.")
+    print_line(f"{state.recipe.title}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {folder}")
     where = config.device
     if where == "cpu":
         where += f" with {counted(required(config.threads), 'thread')}"
     parameters = sum(parameter.numel() for parameter in state.net.parameters())
-    say(f"{config.scale} scale: {state.recipe.size}, {parameters:,} parameters, on {where}")
-    say(f"Images: {state.parts.description}")
+    print_line(f"{config.scale} scale: {state.recipe.size}, {parameters:,} parameters, on {where}")
+    print_line(f"Images: {state.parts.description}")
     if config.device == "cpu":
-        say(f"On this CPU it takes {duration(_remaining_work(state) * _seconds_per_batch(state))}.")
+        print_line(f"On this CPU it takes {duration(_remaining_work(state) * _seconds_per_batch(state))}.")
     return console
 
 
@@ -45,7 +45,7 @@ class TrainingProgress(ProgressDisplay):
     """A context manager that shows the progress of a training; without a terminal, it prints only the rows."""
 
     def __init__(self, total: int, done: int, steps: int, console: Console) -> None:
-        self._say, self._steps = row_printer(console, HEADING), steps
+        self._print_line, self._steps = row_printer(console, HEADING), steps
         super().__init__(console)
         self._task = self._bar.add_task(f"step {done // STEP_WORK:,} of {steps:,}", total=total, completed=done)
 
@@ -70,7 +70,7 @@ class TrainingProgress(ProgressDisplay):
             test=percent(line["test_accuracy"], 1),
             seconds=f"{line['training_time']:.0f}",
         )
-        self._say(row)
+        self._print_line(row)
 
 
 def progress(state: TrainingState, console: Console) -> TrainingProgress:
@@ -83,11 +83,11 @@ def progress(state: TrainingState, console: Console) -> TrainingProgress:
 
 def show_result(training: Training, console: Console) -> None:
     """Print the final accuracies and the folder of the record."""
-    final, say = training.final, line_printer(console)
+    final, print_line = training.final, line_printer(console)
     accuracies = f"validation {percent(final.validation_accuracy)}, test {percent(final.test_accuracy)}"
     after = counted(training.config["epochs"], "epoch")
-    say(f"Accuracy after {after}: train {percent(final.train_accuracy)}, {accuracies}")
-    say(f"Record: {training.folder}")
+    print_line(f"Accuracy after {after}: train {percent(final.train_accuracy)}, {accuracies}")
+    print_line(f"Record: {training.folder}")
 
 
 def _evaluation_work(state: TrainingState) -> int:

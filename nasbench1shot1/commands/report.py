@@ -93,14 +93,14 @@ class Report:
         if isinstance(run, Ranking):
             table = table_of_ranking(run.run, run.space, self.table or run.space.table)
             out = self.out or self.folder / f"report-{table.id}"
-            summary, tell = write_ranking_report(run, table, out, self.format), show
+            summary, show_summary = write_ranking_report(run, table, out, self.format), show
         else:
             recorded = {"space": run.config["space"], "reference": run.shared_options.get("reference")}
             table = table_of_run(recorded, self.folder / CONFIG, self.table, self.reference)
             out = self.out or self.folder / f"report-{table.id}"
-            summary, tell = write_study_report(run, table, out, self.format), show_result
+            summary, show_summary = write_study_report(run, table, out, self.format), show_result
         print_to_stdout(f"Table {table.id}")
-        tell(summary, out, literal_console(), self.format)
+        show_summary(summary, out, literal_console(), self.format)
         if "unfinished" in summary:
             print_to_stdout(summary["unfinished"])
 
@@ -113,9 +113,9 @@ def _started_runs(group: "SearchGroup") -> "list[Run]":
 
 
 def _missing_text(group: "SearchGroup", started: int) -> str:
-    """Return how many seeds of a group have not begun; empty if all have."""
+    """Return how many seeds of a group have not started; empty if all have."""
     missing = len(group.seeds) - started
-    return f"{missing} of {len(group.seeds)} seeds {'has' if missing == 1 else 'have'} not begun" if missing else ""
+    return f"{missing} of {len(group.seeds)} seeds {'has' if missing == 1 else 'have'} not started" if missing else ""
 
 
 def _show(summary: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from nasbench1shot1.ground.terminal_lines import terminal_width
 from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.wording import print_to_stdout
 
@@ -229,13 +230,13 @@ def _show(info: dict[str, Any]) -> None:
         print_to_stdout("; ".join(f"{space}: {counted(n, network)}" for space, n in info["spaces"].items()))
     print_to_stdout(f"In {info['folder']}")
     screen = Screen("column", "epochs", "what it is")
-    screen.columns[0].no_wrap = True  # names are copied
+    screen.columns[0].no_wrap = console.width >= 80  # names are copied; narrower, other columns would disappear
     for name, about in info["columns"].items():
         if "fidelity" in about:
             fidelity = _IN_WORDS.get(about["fidelity"], about["fidelity"])
             partly = [f"; only {n:,} rows at {e} epochs" for e, n in about.get("known", {}).items() if n < info["rows"]]
             screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), fidelity + "".join(partly))
-    console.print(screen, soft_wrap=not console.is_terminal)  # a script reads whole rows
+    console.print(screen, soft_wrap=terminal_width(console.file) is None)  # a script reads whole rows
     for column, about in info.get("fidelity", {}).items():
         figures = about.get("108", about) if isinstance(about, dict) else {}
         if isinstance(figures, dict) and isinstance(figures.get("spearman"), float):

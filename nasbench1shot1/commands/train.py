@@ -119,7 +119,7 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     from nasbench1shot1.tables.description import column_name
     from nasbench1shot1.wording import counted, line_printer
 
-    say, epochs = line_printer(console), training.config["epochs"]
+    print_line, epochs = line_printer(console), training.config["epochs"]
     rows = [[name, _text(name, training.summary[name])] for name in COLUMNS]
     title = f"{training.network_id} after {counted(epochs, 'epoch')}\ntable {table.id}"
     screen = Screen(title=title, title_justify="left")
@@ -140,10 +140,10 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     for row in rows:
         screen.add_row(*row)
     console.print(screen)
-    say(_describe_run(training))
+    print_line(_describe_run(training))
     for text in (fidelity, why_not and f"Nothing to compare with: {why_not}"):
         if text:
-            say(text)
+            print_line(text)
 
 
 def _describe_run(training: "Training") -> str:

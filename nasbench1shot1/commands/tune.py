@@ -131,12 +131,14 @@ class TuneWorker:
 
         require_extra("hpbandster")
         check_range("patience", self.patience, 0)
-        say = line_printer(literal_console())
+        print_line = line_printer(literal_console())
         if not (self.folder / CONFIG).is_file():
-            say(f"waiting for a study in {self.folder}")
+            print_line(f"waiting for a study in {self.folder}")
         wait_for_study(self.folder, self.patience).check_trusted(self.allow_module)
         evaluate = evaluation(self.folder)
         try:
-            run_worker(self.folder, evaluate, name=self.name, host=self.host, patience=self.patience, say=say)
+            run_worker(
+                self.folder, evaluate, name=self.name, host=self.host, patience=self.patience, print_line=print_line
+            )
         except KeyboardInterrupt as stop:
             raise KeyboardInterrupt("worker stopped; if it was running a search, another worker continues it") from stop

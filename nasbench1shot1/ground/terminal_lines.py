@@ -1,11 +1,13 @@
 """Lines of text that fit the width of a terminal. In a pipe or a file, every line stays whole, so scripts can parse it.
 
-Text that is meant to be copied is never broken: words (so architectures and paths without spaces), text in quotes, and
-commands with their options.
+Text that is meant to be copied is never broken, even if it is wider than the terminal: words (so architectures and
+paths without spaces), text in quotes without apostrophes, and commands with their options.
+
+Commands and screens print through `nasbench1shot1.wording`, which builds on this module.
 """
 
+import os
 import re
-import shutil
 import textwrap
 from typing import IO, Final
 
@@ -16,24 +18,41 @@ _UNBROKEN: Final = re.compile(rf"(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`|{_COMMAND}|{_O
 _HELD: Final = "\0"
 """Stands for a space at which a line must not be broken."""
 NARROWEST: Final = 10
+FALLBACK: Final = 80
 
 
-def print_line(text: str, stream: IO[str]) -> None:
-    """Print text to a stream, wrapped if the stream is a terminal."""
-    print(wrap_for(text, stream), file=stream, flush=True)
+def print_line(text: str, stream: IO[str] | None) -> None:
+    """Print text to a stream (None: standard output), wrapped if the stream is a terminal."""
+    width = terminal_width(stream)
+    print(text if width is None else wrap_text(text, width), file=stream, flush=True)
 
 
-def wrap_for(text: str, stream: IO[str]) -> str:
-    """Return text whose lines fit the terminal that `stream` writes to; the unchanged text if it is not a terminal."""
-    return wrap_text(text, shutil.get_terminal_size().columns) if stream.isatty() else text
+def terminal_width(stream: IO[str] | None) -> int | None:
+    """Return the width in columns of the terminal that `stream` writes to; None if it is not a terminal.
+
+    A positive `COLUMNS` in the environment overrides the terminal's own width.
+    """
+    is_terminal = getattr(stream, "isatty", None)
+    if stream is None or is_terminal is None or not is_terminal():
+        return None
+    if os.environ.get("COLUMNS", "").isdecimal() and int(os.environ["COLUMNS"]) > 0:
+        return int(os.environ["COLUMNS"])
+    try:
+        own = os.get_terminal_size(stream.fileno()).columns
+    except (AttributeError, OSError, ValueError):  # it has no file descriptor, or cannot tell its size
+        own = 0
+    return own or FALLBACK
 
 
 def wrap_text(text: str, width: int) -> str:
-    """Return text with its lines broken at words, where they are wider than `width` columns; the rest is indented."""
-    return "\n".join(line if len(line) <= width else _wrapped_line(line, width) for line in text.split("\n"))
+    """Return plain text whose lines are broken at words, where they are wider than `width` characters (at least 10).
+
+    The rest of a broken line is indented by two spaces.
+    """
+    return "\n".join(line if len(line) <= width else _wrap_line(line, width) for line in text.split("\n"))
 
 
-def _wrapped_line(line: str, width: int) -> str:
+def _wrap_line(line: str, width: int) -> str:
     held = _UNBROKEN.sub(lambda found: found[0].replace(" ", _HELD), line)
     wrapper = textwrap.TextWrapper(
         width=max(width, NARROWEST), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False

@@ -82,10 +82,10 @@ def search_in_workers(
     ):
         failures = run_jobs(jobs, places, progress)
     if failures:
-        name, sentence = next(iter(failures.items()))
+        name, message = next(iter(failures.items()))
         is_kept = has_recorded_epoch(folder) if overwrite else any(is_started(job.folder) for job in jobs)
         advice = f"continue with --resume {shlex.quote(str(folder))}" if is_kept else "start again"
-        raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
+        raise UserError(f"{name} failed ({message}): fix the cause, then {advice}")
 
 
 def _job(group: Path, options: SearchOptions, tensorboard: bool) -> Job:
@@ -116,13 +116,13 @@ def announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, consol
     from nasbench1shot1.one_shot_search.screen import announce_table
     from nasbench1shot1.tables.table import load_table
 
-    say, common = line_printer(console), wanted[0].common
+    print_line, common = line_printer(console), wanted[0].common
     epochs, searches = counted(common.epochs, "epoch"), counted(len(wanted), "search")
-    say(f"{common.optimizer} on {common.space}: {searches} of {epochs}, into {folder}")
+    print_line(f"{common.optimizer} on {common.space}: {searches} of {epochs}, into {folder}")
     threads = counted(required(common.threads), "thread")
     where = f", each with {threads}" if common.device == "cpu" else f" on {common.device}"
-    say(f"{min(workers, len(wanted))} at the same time{where}; their output: {folder}/seed-*.log")
-    announce_table(load_table(common.table), say)
+    print_line(f"{min(workers, len(wanted))} at the same time{where}; their output: {folder}/seed-*.log")
+    announce_table(load_table(common.table), print_line)
 
 
 class SeedsProgress(ProgressDisplay, Watcher[Job]):
@@ -131,7 +131,7 @@ class SeedsProgress(ProgressDisplay, Watcher[Job]):
     def __init__(
         self, jobs: Sequence[Job], epochs: int, console: "Console", discards: Sequence[Callable[[], None]]
     ) -> None:
-        self._jobs, self._epochs, self._say, self._discards = jobs, epochs, line_printer(console), discards
+        self._jobs, self._epochs, self._print_line, self._discards = jobs, epochs, line_printer(console), discards
         self._ended = sum(job.is_finished for job in jobs)
         self._before = self._done()
         super().__init__(console)
@@ -162,7 +162,7 @@ class SeedsProgress(ProgressDisplay, Watcher[Job]):
 
     def _end(self, job: Job, text: str) -> None:
         self._ended += 1
-        self._say(f"{self._ended:>3}/{len(self._jobs)}  {job.name}: {text}")
+        self._print_line(f"{self._ended:>3}/{len(self._jobs)}  {job.name}: {text}")
         self.tick([])
 
     def _done(self) -> int:

@@ -16,7 +16,7 @@ class SearchProgress(ProgressDisplay):
     """Reports a search on a console; a context manager. Without a terminal, it only prints a row per epoch."""
 
     def __init__(self, epochs: int, steps_per_epoch: int, first_epoch: int, console: Console) -> None:
-        self._say = row_printer(console, HEADING)
+        self._print_line = row_printer(console, HEADING)
         super().__init__(console)
         done = max(first_epoch - 1, 0) * steps_per_epoch
         first = f"epoch {min(first_epoch, epochs)}/{epochs}" + (
@@ -46,7 +46,7 @@ class SearchProgress(ProgressDisplay):
         self._bar.update(self._task, completed=line["epoch"] * self._steps)
         self._regret = percent(line["test_regret"])
         loss = line["train_loss"]
-        self._say(
+        self._print_line(
             ROW.format(
                 epoch=line["epoch"],
                 loss="–" if loss is None else f"{loss:.3f}",

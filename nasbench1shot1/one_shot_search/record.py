@@ -129,7 +129,7 @@ def open_search(folder: str | Path) -> Run:
     """
     path = as_path(folder, "folder")
     if (path / SEEDS).is_file():
-        one = min(path.glob("seed-*"), default=path / "seed-0")
+        one = min(path.glob("seed-*"), key=lambda run: (len(run.name), run.name), default=path / "seed-0")
         raise InvalidInputError(
             f"'{path}' holds the searches of several seeds: choose one of them, such as {one} (in Python, group[0])"
         )

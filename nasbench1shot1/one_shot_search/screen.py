@@ -30,48 +30,48 @@ from nasbench1shot1.wording import counted, duration, line_printer, percent
 def announce(state: SearchState, table: Table, folder: Path, console: Console | None) -> Console:
     """Print the settings of the search, and return the console."""
     console = console_or_new(console)
-    say, config, halves = line_printer(console), state.config, state.split
+    print_line, config, halves = line_printer(console), state.config, state.split
     stopped = config.early_stopping and returned_epoch(state.eigenvalues) is not None
     left = 0 if stopped else config.epochs - max(state.epoch, 0)
     if not left:
-        say(f"{folder} is already finished; its summary and pictures are written again.")
+        print_line(f"{folder} is already finished; its summary and pictures are written again.")
         return console
     if state.recorded:
-        say(f"Resuming {folder} after epoch {state.epoch} of {config.epochs}.")
+        print_line(f"Resuming {folder} after epoch {state.epoch} of {config.epochs}.")
     epochs = counted(config.epochs, "epoch")
-    say(f"{config.optimizer} on {config.space}, seed {config.seed}, {epochs}, into {folder}")
+    print_line(f"{config.optimizer} on {config.space}, seed {config.seed}, {epochs}, into {folder}")
     if changed := non_default_options(state.options.as_dict()):
         options = ", ".join(f"{flag(name)} {value}" for name, value in changed.items())
-        say(f"With {options}")
+        print_line(f"With {options}")
     if config.optimizer.startswith("__main__:"):
-        say("Its optimizer is a class of this script or notebook: only from there can the search be resumed.")
+        print_line("Its optimizer is a class of this script or notebook: only from there can the search be resumed.")
     if config.hessian_eigenvalue:
-        say("The Hessian's eigenvalue is recorded in metrics.jsonl, field hessian_eigenvalue.")
+        print_line("The Hessian's eigenvalue is recorded in metrics.jsonl, field hessian_eigenvalue.")
     threads = counted(required(config.threads), "thread")
     where = f"{config.device} with {threads}" if config.device == "cpu" else config.device
     size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
-    say(f"{config.scale} scale: {size}, on {where}; preset {config.preset}")
+    print_line(f"{config.scale} scale: {size}, on {where}; preset {config.preset}")
     note = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if config.images == "cifar10-sample" else ""
     note += f", at {side} × {side} pixels" if (side := config.image_side) else ""
-    say(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{note}")
+    print_line(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{note}")
     is_nasbench101 = state.net.space.family == "nasbench101"
     if (seen := halves.nasbench101_validation_images) and is_nasbench101:
-        say(f"Preset {config.preset} searches on {seen:,} images that NAS-Bench-101 validates on.")
+        print_line(f"Preset {config.preset} searches on {seen:,} images that NAS-Bench-101 validates on.")
     if halves.unknown_images and is_nasbench101:
-        say(f"For {halves.unknown_images:,} images, it is unknown whether NAS-Bench-101 validates on them.")
+        print_line(f"For {halves.unknown_images:,} images, it is unknown whether NAS-Bench-101 validates on them.")
     if config.space.startswith(SCRIPT):
-        say("Its space is an object of this script or notebook: only from there can the search be resumed.")
-    announce_table(table, say)
+        print_line("Its space is an object of this script or notebook: only from there can the search be resumed.")
+    announce_table(table, print_line)
     if config.scale == "full" and config.device == "cpu":
-        say(f"Without a GPU this takes {duration(expected_seconds(state, left))}.")
+        print_line(f"Without a GPU this takes {duration(expected_seconds(state, left))}.")
     return console
 
 
-def announce_table(table: Table, say: Callable[[str], None]) -> None:
+def announce_table(table: Table, print_line: Callable[[str], None]) -> None:
     """Print which table gives the regrets, and what its values are."""
-    say(f"Table {table.id}")
+    print_line(f"Table {table.id}")
     for note in table.notes():
-        say(note)
+        print_line(note)
 
 
 def progress(state: SearchState, console: Console) -> SearchProgress:
@@ -83,36 +83,36 @@ def progress(state: SearchState, console: Console) -> SearchProgress:
 
 def show_result(run: Run, table: Table, console: Console) -> None:
     """Print the result, the mean regret of the space for comparison, and the paths of the files."""
-    summary, say = run.summary, line_printer(console)
+    summary, print_line = run.summary, line_printer(console)
     if summary["final_epoch"] < summary["searched_epochs"]:
-        say(
+        print_line(
             f"Stopped after epoch {summary['searched_epochs']}, because the Hessian's eigenvalue grew; back to the "
             f"architecture of epoch {summary['final_epoch']}."
         )
-    say(f"Final architecture: '{summary['architecture']}'")
+    print_line(f"Final architecture: '{summary['architecture']}'")
     space = Architecture.parse(summary["architecture"]).space
-    say(f"Test regret: {format_regret(summary, 'test')}{_mean_regret(table, space, run.config.get('dataset'))}")
+    print_line(f"Test regret: {format_regret(summary, 'test')}{_mean_regret(table, space, run.config.get('dataset'))}")
     for dataset, found in summary.get("other_datasets", {}).items():
         if found["test_regret"] is not None:
-            say(f"Test regret on {dataset}: {percent(found['test_regret'])}")
+            print_line(f"Test regret on {dataset}: {percent(found['test_regret'])}")
     cells, regret = (run.folder / picture_name(name, run.config.get("format")) for name in (CELLS, FIGURE))
     if cells.is_file():
-        say(f"Cells by epoch: {cells}")
-    say(f"Picture: {regret}")
+        print_line(f"Cells by epoch: {cells}")
+    print_line(f"Picture: {regret}")
     if kept := kept_epochs(run):
-        say(f"Supernet weights of {counted(len(kept), 'epoch')}: {run.folder / WEIGHTS}")
-        say(f"To rank architectures by these weights: nb1shot1 correlate {run.folder}")
+        print_line(f"Supernet weights of {counted(len(kept), 'epoch')}: {run.folder / WEIGHTS}")
+        print_line(f"To rank architectures by these weights: nb1shot1 correlate {run.folder}")
 
 
 def show_group_result(group: SearchGroup, console: Console) -> None:
     """Print the mean and standard deviation of the test regret over several seeds."""
-    say = line_printer(console)
+    print_line = line_printer(console)
     regrets = [run.summary["test_regret"] for run in group]
     if len(group) > 1 and None not in regrets:
         predicted = "" if all(run.summary["test_measured"] for run in group) else " (predicted)"
         mean, spread = statistics.mean(regrets), statistics.stdev(regrets)
-        say(f"Test regret of {len(group)} seeds: {percent(mean)} ± {percent(spread)}{predicted}")
-    say(f"Picture of all: {group.folder / picture_name(FIGURE, group[0].config.get('format'))}")
+        print_line(f"Test regret of {len(group)} seeds: {percent(mean)} ± {percent(spread)}{predicted}")
+    print_line(f"Picture of all: {group.folder / picture_name(FIGURE, group[0].config.get('format'))}")
 
 
 def format_regret(result: Mapping[str, Any], split: Literal["test", "validation"]) -> str:

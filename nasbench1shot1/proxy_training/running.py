@@ -93,12 +93,12 @@ class _Lines:
     """Prints a line for every architecture."""
 
     def __init__(self, architectures: int, console: "Console") -> None:
-        self._architectures, self._say = architectures, line_printer(console)
+        self._architectures, self._print_line = architectures, line_printer(console)
 
     def recorded(self, line: dict[str, Any]) -> None:
         """Print the number, the architecture, the final error and the seconds."""
         error = f"validation error {percent(line['validation_errors'][-1], 1)}, {line['seconds']:.0f} s"
-        self._say(f"{line['number'] + 1:>4}/{self._architectures}  {line['architecture']}: {error}")
+        self._print_line(f"{line['number'] + 1:>4}/{self._architectures}  {line['architecture']}: {error}")
 
 
 def _finish(state: "ProxyState", writer: RunWriter[ProxyTrainings], console: "Console | None") -> ProxyTrainings:

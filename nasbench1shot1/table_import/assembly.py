@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.table_import.column_descriptions import budgets_off_halfway, describe_columns
+from nasbench1shot1.table_import.column_descriptions import budgets_off_halfway, describe_imported_columns
 from nasbench1shot1.table_import.compact import IMAGES, compact
 from nasbench1shot1.table_import.graphs import GraphEncoder
 from nasbench1shot1.table_import.identity import check_identities, complete_spaces, hash_text
@@ -128,7 +128,7 @@ class Assembly:
             "epochs": sorted(self._budgets),
             "repeats": columns[METRICS[0]].shape[2],
             "spaces": list(spaces),
-            "columns": describe_columns(columns, about, self._halfway_epoch),
+            "columns": describe_imported_columns(columns, about, self._halfway_epoch),
         }
         return columns, meta
 

@@ -14,7 +14,7 @@ _METHODS = {
 }
 
 
-def describe_columns(
+def describe_imported_columns(
     columns: Columns, stored: Mapping[str, dict[str, Any]], halfway_epochs: Mapping[int, float]
 ) -> dict[str, dict[str, Any]]:
     """Return fidelity, sources, method, budgets and storage of every column.

@@ -87,7 +87,7 @@ class References:
         is_benchmark = space in self._keys.SIZES and space not in self._chosen
         return self._keys.SIZES[space] - len(self.members(space)) if is_benchmark else 0
 
-    def knows_space(self, space: SearchSpace) -> bool:
+    def has_whole_space(self, space: SearchSpace) -> bool:
         """Return whether this table already knows all networks of a space by its name."""
         name, is_known = space.name, self._keys.SPACES.get(space.name) == space.id
         return is_known and name not in self._chosen and name in self._names and not self.coverage(space).missing

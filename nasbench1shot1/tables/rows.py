@@ -133,7 +133,7 @@ class TableRows:
             OutOfDomainError: the table lacks networks of the space and `present` is false, or it has none of them.
             InvalidInputError: the table belongs to another benchmark.
         """
-        if self._references.knows_space(space):
+        if self._references.has_whole_space(space):
             return self
         found = self._references.coverage(space)
         return self.with_coverage(found if present and len(found.rows) else self._references.complete_coverage(space))

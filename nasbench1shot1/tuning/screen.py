@@ -32,13 +32,13 @@ class StudyScreen:
     """Reports a study on a console; a context manager. Without a terminal, only the observations' rows appear."""
 
     def __init__(self, brackets: Brackets, lines: Sequence[Mapping[str, Any]], console: Console) -> None:
-        self._say, self._lines, self._planned = line_printer(console), list(lines), brackets.planned
+        self._print_line, self._lines, self._planned = line_printer(console), list(lines), brackets.planned
         self._expectation = Expectation(brackets)
         self._live = Live(console=console, transient=True, auto_refresh=False) if console.is_terminal else None
 
     def __enter__(self) -> Self:
         if len(self._lines) < self._planned:
-            self._say(HEADING)
+            self._print_line(HEADING)
         if self._live:
             self._live.start()
         return self
@@ -53,7 +53,7 @@ class StudyScreen:
         """Print an observation's row; for a diverged search, also how it diverged."""
         self._lines.append(line)
         incumbent = best(self._lines)
-        self._say(
+        self._print_line(
             ROW.format(
                 done=f"{len(self._lines)}/{self._planned}",
                 configuration=line["configuration_id"],
@@ -146,43 +146,45 @@ def _where(line: Mapping[str, Any]) -> str:
 
 def announce(study: Study, table: "Table", brackets: Brackets, done: int, console: Console) -> None:
     """Print the plan and the settings of the study."""
-    say, config, shared = line_printer(console), study.config, study.shared_options
+    print_line, config, shared = line_printer(console), study.config, study.shared_options
     tuner = TUNERS[config["tuner"]]
-    say(f"Tuning {config['optimizer']} with {tuner} on {config['space']}, seed {config['seed']}, into {study.folder}")
-    say(f"Hyperparameters: {'; '.join(_ranges(study))}")
-    say(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
+    print_line(
+        f"Tuning {config['optimizer']} with {tuner} on {config['space']}, seed {config['seed']}, into {study.folder}"
+    )
+    print_line(f"Hyperparameters: {'; '.join(_ranges(study))}")
+    print_line(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
     if done == brackets.planned:
-        say("All searches are done; a larger --iterations extends the study.")
+        print_line("All searches are done; a larger --iterations extends the study.")
     where = f"{shared['device']} with {counted(shared['threads'], 'thread')}"
-    say(f"{counted(config['workers'], 'worker')} on this machine; each search on {where}")
+    print_line(f"{counted(config['workers'], 'worker')} on this machine; each search on {where}")
     if done < brackets.planned:
         who = "More workers" if config["workers"] else "Workers"
         only_here = " (from other machines only if --host is set)" if config["host"].startswith(LOOPBACK) else ""
-        say(f"{who} can join{only_here}: nb1shot1 tune-worker {study.folder}")
+        print_line(f"{who} can join{only_here}: nb1shot1 tune-worker {study.folder}")
     size = f"{counted(shared['channels'], 'channel')} × {counted(shared['cells'], 'cell')}"
     halves = f"{config['weight_images']:,} + {config['architecture_images']:,} of {shared['images']}"
     bundled = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if shared["images"] == "cifar10-sample" else ""
-    say(f"{shared['scale']} scale: {size}; preset {shared['preset']}; images: {halves}{bundled}")
-    say(f"Objective: validation error in the table {table.id}, {_repeat(config['repeat'])}")
+    print_line(f"{shared['scale']} scale: {size}; preset {shared['preset']}; images: {halves}{bundled}")
+    print_line(f"Objective: validation error in the table {table.id}, {_repeat(config['repeat'])}")
     for note in table.notes():
-        say(note)
+        print_line(note)
 
 
 def show_result(
     summary: Mapping[str, Any], folder: Path, console: Console, format: PictureFormat | None = None
 ) -> None:
     """Print the summary of a study, and the folder that holds it."""
-    say = line_printer(console)
+    print_line = line_printer(console)
     ended, by_model = _searches(summary["observations"]), summary["model_based"]
-    say(f"{ended} ended; {summary['diverged']} diverged, and {by_model} had a model-based configuration.")
+    print_line(f"{ended} ended; {summary['diverged']} diverged, and {by_model} had a model-based configuration.")
     if best_found := summary["best"]:
         values = ", ".join(f"{name} {_shorten(value)}" for name, value in best_found["configuration"].items())
         ties = f" (the first of {summary['equally_good']} searches)" if summary["equally_good"] > 1 else ""
-        say(f"Best configuration{ties}: {values}")
-        say(f"Its architecture after {counted(best_found['budget'], 'epoch')}: '{best_found['architecture']}'")
+        print_line(f"Best configuration{ties}: {values}")
+        print_line(f"Its architecture after {counted(best_found['budget'], 'epoch')}: '{best_found['architecture']}'")
         error, regret = percent(best_found["table_validation_error"]), percent(best_found["test_regret"])
-        say(f"Validation error {error}, test regret {regret}")
-    say(f"Record: {folder}; picture: {folder / picture_name(TRAJECTORY, format)}")
+        print_line(f"Validation error {error}, test regret {regret}")
+    print_line(f"Record: {folder}; picture: {folder / picture_name(TRAJECTORY, format)}")
 
 
 def _shorten(value: Any) -> str:

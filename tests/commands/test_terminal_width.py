@@ -1,18 +1,23 @@
 """Screens in a terminal of 80 columns, and lines that stay whole in a pipe."""
 
 import io
+import os
+import pty
 import sys
+import termios
 from pathlib import Path
+from types import SimpleNamespace
 
 import compared_runs as make
 import pytest
 from rich.console import Console
 
 from nasbench1shot1.cli import main
-from nasbench1shot1.ground.terminal_lines import wrap_for, wrap_text
+from nasbench1shot1.ground.terminal_lines import print_line, terminal_width, wrap_text
 from nasbench1shot1.tuning.screen import HEADING, ROW
-from nasbench1shot1.wording import line_printer
+from nasbench1shot1.wording import line_printer, print_to_stderr
 
+TEXT = "a sentence that is wider than the terminal"
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 TOPOLOGY = "nb201:|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
 TINY = "--scale quick --channels 2 --cells 1 --images-per-half 40 --batch-size 20 --epochs 1 --keep-weights-every 1"
@@ -97,7 +102,36 @@ def test_text_to_copy_is_not_broken(text: str, shown: list[str]) -> None:
 
 def test_a_pipe_gets_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
-    text, pipe = "a sentence that is wider than the terminal", io.StringIO()
-    line_printer(Console(file=pipe))(text)
-    assert (pipe.getvalue(), wrap_for(text, pipe)) == (f"{text}\n", text)
-    assert max(map(len, wrap_for(text, Terminal()).splitlines())) <= 20
+    pipe, other_pipe, terminal = io.StringIO(), io.StringIO(), Terminal()
+    line_printer(Console(file=pipe))(TEXT)
+    print_line(TEXT, other_pipe)
+    print_line(TEXT, terminal)
+    assert pipe.getvalue() == other_pipe.getvalue() == f"{TEXT}\n"
+    assert max(map(len, terminal.getvalue().splitlines())) <= 20
+
+
+def test_errors_fit_their_own_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the terminal of standard output, which may be a file."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb"), os.fdopen(theirs, "w") as terminal:
+        termios.tcsetwinsize(theirs, (24, 30))
+        assert terminal_width(terminal) == 30
+        termios.tcsetwinsize(theirs, (24, 0))
+        assert terminal_width(terminal) == 80
+        monkeypatch.setenv("COLUMNS", "50")
+        assert terminal_width(terminal) == 50
+
+
+def test_lines_fit_the_width_of_a_given_console(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    terminal = Terminal()
+    line_printer(Console(file=terminal, width=20))(TEXT)
+    assert max(map(len, terminal.getvalue().splitlines())) <= 20
+
+
+@pytest.mark.parametrize("stream", [None, SimpleNamespace(write=lambda text: None, flush=lambda: None)])
+def test_a_stream_that_is_not_a_file_is_written_to(stream: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard error is None in programs without a console, and a logger's stream elsewhere."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    print_to_stderr(TEXT)

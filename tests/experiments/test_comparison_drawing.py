@@ -105,7 +105,7 @@ def test_progress_of_groups_and_studies_is_described_in_words(folder, tmp_path):
     tuned = make.tuning(tmp_path / "tuned", finished=False)
     found = compare_runs([group.folder, study.folder, tuned.folder])
     assert [contender.entry.progress for contender in found.contenders] == [
-        "seed 1 at 2 of 2 epochs, 1 of 3 seeds not begun",
+        "seed 1 at 2 of 2 epochs, 1 of 3 seeds not started",
         "3 of 8 searches",
         f"{len(tuned.lines)} observations",
     ]

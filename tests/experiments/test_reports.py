@@ -116,9 +116,11 @@ def test_a_figure_of_early_stopped_searches_states_where_they_end(runs):
 
 def test_a_figure_of_unfinished_searches_does_not_report_an_early_stop(runs, tmp_path):
     some = [runs[0], nb.load_run(unfinished_copy(runs[1], tmp_path / "run", 2))]
-    captions = texts(regret_figure(some, [run.metrics for run in some], nb.load_table(), "4 of 6 seeds have not begun"))
+    captions = texts(
+        regret_figure(some, [run.metrics for run in some], nb.load_table(), "4 of 6 seeds have not started")
+    )
     assert "only up to epoch 1, as some are unfinished" in captions
-    assert "deviation; 4 of 6 seeds have not begun" in captions
+    assert "deviation; 4 of 6 seeds have not started" in captions
 
 
 def test_a_search_that_finishes_during_a_report_is_reported_as_unfinished(runs, tmp_path):
@@ -201,7 +203,7 @@ def test_an_unfinished_group_is_reported_without_unstarted_seeds(runs, tmp_path,
     output = capsys.readouterr().out
     assert output.count("final architecture") == 2
     assert output.count("Not finished: epoch 1 of 2.") == 1
-    assert "Not finished: 1 of 3 seeds has not begun." in output
+    assert "Not finished: 1 of 3 seeds has not started." in output
     assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png"}
 
 

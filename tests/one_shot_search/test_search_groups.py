@@ -55,3 +55,11 @@ def test_a_group_where_one_search_is_needed_is_refused(tmp_path):
     for call, group in ((open_search, made.folder), (nb.correlate, made.folder), (nb.correlate, made)):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             call(group)
+
+
+def test_the_suggested_search_of_a_group_has_the_lowest_seed(tmp_path):
+    (tmp_path / "seeds.json").touch()
+    for seed in (10, 2):
+        (tmp_path / f"seed-{seed}").mkdir()
+    with pytest.raises(nb.InvalidInputError, match=r"such as .*/seed-2 \("):
+        open_search(tmp_path)

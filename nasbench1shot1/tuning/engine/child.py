@@ -21,7 +21,9 @@ def main(arguments: list[str]) -> None:
     module, _, function = worker["evaluation"].partition(":")
     try:
         evaluate = getattr(import_module(module), function)(folder)
-        run_worker(folder, evaluate, name=worker["name"], pace=Pace(**worker["pace"]), say=partial(print, flush=True))
+        run_worker(
+            folder, evaluate, name=worker["name"], pace=Pace(**worker["pace"]), print_line=partial(print, flush=True)
+        )
     except UserError as error:
         print(f"nb1shot1: {error.for_command_line}", file=sys.stderr)
         sys.exit(2)

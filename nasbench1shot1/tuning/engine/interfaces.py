@@ -102,7 +102,7 @@ class Timing:
 USUAL_TIMING = Timing()
 
 
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 """Prints a line for the user."""
 
 

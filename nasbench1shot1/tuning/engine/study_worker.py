@@ -21,7 +21,7 @@ from hpbandster.core.worker import Worker
 
 from nasbench1shot1.errors import UserError
 from nasbench1shot1.jobs.process import one_line_error
-from nasbench1shot1.tuning.engine.interfaces import Evaluate, Pace, Say, print_nothing
+from nasbench1shot1.tuning.engine.interfaces import Evaluate, Pace, PrintLine, print_nothing
 from nasbench1shot1.tuning.engine.name_server import Address
 from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, call, expose
 from nasbench1shot1.tuning.engine.trial import Outcome, Trial, TrialInterruptedError
@@ -36,18 +36,24 @@ class StudyWorker(Worker):  # type: ignore[misc]
         name: the worker's name, unique among the workers of the study.
         host: name or address under which the master reaches this machine.
         pace: intervals and time limits.
-        say: prints a line about each event.
+        print_line: prints a line about each event.
     """
 
     busy: bool
 
     def __init__(
-        self, address: Address, evaluate: Evaluate, name: str, host: str, pace: Pace, say: Say = print_nothing
+        self,
+        address: Address,
+        evaluate: Evaluate,
+        name: str,
+        host: str,
+        pace: Pace,
+        print_line: PrintLine = print_nothing,
     ) -> None:
         super().__init__(address.run_id, address.host, address.port, logging.getLogger(__name__), host)
         self.worker_id = f"hpbandster.run_{self.run_id}.worker.{name}"
         self.names = NameServerClient(address.host, address.port, pace.answers_within)
-        self._evaluate, self._pace, self._say = evaluate, pace, say
+        self._evaluate, self._pace, self._print_line = evaluate, pace, print_line
         self._where = f"{address.host}:{address.port}"
         self._trial: Trial | None = None
         self._unwanted, self._leaving = threading.Event(), threading.Event()
@@ -95,7 +101,7 @@ class StudyWorker(Worker):  # type: ignore[misc]
         if self.names.list(self.worker_id).get(self.worker_id) == uri:
             return
         self.names.register(self.worker_id, uri)
-        self._say(f"joined the study at {self._where}")
+        self._print_line(f"joined the study at {self._where}")
         for found in dispatchers.values():
             call(found, self._pace.answers_within, "trigger_discover_worker")
 
@@ -159,9 +165,9 @@ class StudyWorker(Worker):  # type: ignore[misc]
         """Evaluate a trial and return the result as the dispatcher wants it."""
         result = {"worker": self.worker_id, "epochs": trial.epochs, "attempt": trial.attempt}
         try:
-            self._say(f"{trial.name}: started")
+            self._print_line(f"{trial.name}: started")
             outcome: Outcome = self._evaluate(trial, unwanted.is_set)
-            self._say(f"{trial.name}: {'diverged' if outcome.loss is None else f'loss {outcome.loss:.4f}'}")
+            self._print_line(f"{trial.name}: {'diverged' if outcome.loss is None else f'loss {outcome.loss:.4f}'}")
             return {**result, "outcome": outcome.as_json()}
         except TrialInterruptedError as error:
             return {**result, "interrupted": one_line_error(error)}

@@ -10,7 +10,7 @@ from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import reason
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.runs.folder import SUMMARY
-from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Evaluate, Pace, Say, print_nothing
+from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Evaluate, Pace, PrintLine, print_nothing
 
 PATIENCE = 600.0  # seconds
 
@@ -23,7 +23,7 @@ def run_worker(
     host: str | None = None,
     patience: float = PATIENCE,
     pace: Pace = USUAL_PACE,
-    say: Say = print_nothing,
+    print_line: PrintLine = print_nothing,
 ) -> None:
     """Evaluate trials of a study until the study has a summary.json.
 
@@ -38,7 +38,7 @@ def run_worker(
             interface that leads to the master.
         patience: seconds to wait for a master.
         pace: intervals and time limits.
-        say: prints a line about each event.
+        print_line: prints a line about each event.
 
     Raises:
         InvalidInputError: the folder does not exist, or `host` is not this machine.
@@ -50,21 +50,21 @@ def run_worker(
         raise InvalidInputError(f"'{folder}' is not a study: give a study's folder")
     full_name = f"{socket.gethostname()}.{name or f'{os.getpid()}-{secrets.token_hex(2)}'}"
     deadline = time.monotonic() + patience
-    say(f"waiting for nb1shot1 tune to run the study {folder}")
+    print_line(f"waiting for nb1shot1 tune to run the study {folder}")
     while not (folder / SUMMARY).exists():
-        if _serve(folder, evaluate, full_name, host, pace, say):
+        if _serve(folder, evaluate, full_name, host, pace, print_line):
             deadline = time.monotonic() + patience
-            say("nb1shot1 tune has ended or cannot be reached")
+            print_line("nb1shot1 tune has ended or cannot be reached")
         elif time.monotonic() > deadline:
             raise UserError(
                 f"nb1shot1 tune has not answered for {patience:g} s: continue the study with nb1shot1 tune --resume "
                 f"{folder}"
             )
         time.sleep(min(pace.look_every, 0.5))
-    say("the study is finished")
+    print_line("the study is finished")
 
 
-def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: Pace, say: Say) -> bool:
+def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: Pace, print_line: PrintLine) -> bool:
     """Work for the study's present master, if there is one, to its end; return whether there was one.
 
     Raises as `run_worker` does.
@@ -83,7 +83,7 @@ def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: 
     if (own_host := host or local_address(address.host, address.port)) is None:
         return False
     try:
-        StudyWorker(address, evaluate, name, own_host, pace, say).serve()
+        StudyWorker(address, evaluate, name, own_host, pace, print_line).serve()
     except UnansweredError:  # the file of a master that was killed
         return False
     except OSError as error:
