@@ -213,8 +213,10 @@ def _without_option(value: str, options: Any, default: Any) -> str:
 
 
 def _sentence(box: str) -> str:
-    """Return tyro's boxed message about a bad value as one sentence."""
-    text = " ".join(re.sub(r"[^\x20-\x7e]", " ", box).split())
+    """Return tyro's boxed message about a bad value, coloured if standard output is a terminal, as one sentence."""
+    from rich.text import Text
+
+    text = " ".join(re.sub(r"[^\x20-\x7e]", " ", Text.from_ansi(box).plain).split())
     if bad := re.search(r"Error parsing (--[\w-]+): .*?\['(.*?)'\]", text):
         return f"{bad[1]} cannot be '{shorten(bad[2])}'"
     if bad := re.search(r"Error parsing (--[\w-]+): .*?'(.*?)' ", text):

@@ -19,20 +19,12 @@ class Info:
     """Read every image and verify the recorded SHA-256."""
 
     def run(self) -> None:
-        """Print a table with a section for each image set."""
-        from rich.table import Table
-
+        """Print the facts of each image set, one per line."""
         from nasbench1shot1.images.image_set import describe_images
-        from nasbench1shot1.wording import literal_console
 
-        screen = Table(show_header=False)
-        screen.add_column(no_wrap=True)
-        screen.add_column(overflow="fold")
-        for row in describe_images(self.verify):
-            for label, text in _facts(row).items():
-                screen.add_row(label, text)
-            screen.add_section()
-        literal_console().print(screen)
+        for number, row in enumerate(describe_images(self.verify)):
+            facts = [f"{label + ':':<10}{text}" for label, text in _facts(row).items()]
+            print_to_stdout("\n".join(facts if number == 0 else ["", *facts]))
 
 
 def _facts(row: Mapping[str, Any]) -> dict[str, str]:

@@ -228,7 +228,7 @@ def _show(info: dict[str, Any]) -> None:
     print_to_stdout(f"Table {info['id']}: {rows}, budgets of {epochs} epochs, {repeats} of each")
     if info["spaces"]:
         print_to_stdout("; ".join(f"{space}: {counted(n, network)}" for space, n in info["spaces"].items()))
-    print_to_stdout(f"In {info['folder']}")
+    print_to_stdout(f"Folder: {info['folder']}")
     screen = Screen("column", "epochs", "what it is")
     screen.columns[0].no_wrap = console.width >= 80  # names are copied; narrower, other columns would disappear
     for name, about in info["columns"].items():

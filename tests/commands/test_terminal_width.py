@@ -92,6 +92,7 @@ def test_rows_of_a_study_fit_80_columns_and_their_heading() -> None:
         ("To rank: nb1shot1 correlate runs/a", ["To rank:", "  nb1shot1 correlate runs/a"]),
         ("as nb1shot1 table import a.npz does it", ["as", "  nb1shot1 table import a.npz", "  does it"]),
         ("write --optimizer gdas, --out runs/a", ["write", "  --optimizer gdas,", "  --out runs/a"]),
+        ("images at 16 × 16 pixels", ["images at", "  16 × 16 pixels"]),
         ("  a        b        c", ["  a        b", "  c"]),
         ("short\nline by line by line", ["short", "line by line by", "  line"]),
     ],
@@ -135,3 +136,24 @@ def test_a_stream_that_is_not_a_file_is_written_to(stream: object, monkeypatch: 
     """Standard error is None in programs without a console, and a logger's stream elsewhere."""
     monkeypatch.setattr(sys, "stderr", stream)
     print_to_stderr(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("search --epochs two", "--epochs cannot be 'two' (see nb1shot1 search --help)"),
+        ("search --scale fast", "unknown scale 'fast' (known: full, quick) (see nb1shot1 search --help)"),
+        ("blackbox --seed", "--seed needs a value (see nb1shot1 blackbox --help)"),
+        ("query", "missing: An architecture, or the hash of a cell (see nb1shot1 query --help)"),
+    ],
+)
+def test_errors_are_plain_text_on_a_colour_terminal(
+    line: str, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The parser of options colours its messages if standard output is a terminal."""
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    with pytest.raises(SystemExit):
+        main(line.split())
+    assert capsys.readouterr().err == f"nb1shot1: {shown}\n"
