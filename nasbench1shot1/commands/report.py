@@ -119,10 +119,12 @@ def _missing_text(group: "SearchGroup", started: int) -> str:
 
 
 def _show(summary: dict[str, Any]) -> None:
-    from nasbench1shot1.one_shot_search.screen import format_regret
+    from nasbench1shot1.one_shot_search.screen import format_regret, other_regrets
 
     print_to_stdout(f"Seed {summary['seed']}, final architecture: '{summary['architecture']}'")
     splits: tuple[tuple[str, Literal["test", "validation"]], ...] = (("Test", "test"), ("Validation", "validation"))
     for name, split in splits:
         is_measured = summary[f"{split}_measured"]
         print_to_stdout(f"{name} regret: {format_regret(summary, split)}{' (measured)' if is_measured else ''}")
+    for line in other_regrets(summary):
+        print_to_stdout(line)

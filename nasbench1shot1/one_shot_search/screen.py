@@ -92,9 +92,8 @@ def show_result(run: Run, table: Table, console: Console) -> None:
     print_line(f"Final architecture: '{summary['architecture']}'")
     space = Architecture.parse(summary["architecture"]).space
     print_line(f"Test regret: {format_regret(summary, 'test')}{_mean_regret(table, space, run.config.get('dataset'))}")
-    for dataset, found in summary.get("other_datasets", {}).items():
-        if found["test_regret"] is not None:
-            print_line(f"Test regret on {dataset}: {percent(found['test_regret'])}")
+    for line in other_regrets(summary):
+        print_line(line)
     cells, regret = (run.folder / picture_name(name, run.config.get("format")) for name in (CELLS, FIGURE))
     if cells.is_file():
         print_line(f"Cells by epoch: {cells}")
@@ -113,6 +112,13 @@ def show_group_result(group: SearchGroup, console: Console) -> None:
         mean, spread = statistics.mean(regrets), statistics.stdev(regrets)
         print_line(f"Test regret of {len(group)} seeds: {percent(mean)} ± {percent(spread)}{predicted}")
     print_line(f"Picture of all: {group.folder / picture_name(FIGURE, group[0].config.get('format'))}")
+
+
+def other_regrets(summary: Mapping[str, Any]) -> list[str]:
+    """Return a line for each other data set of the table on which the test regret is known."""
+    others = summary.get("other_datasets", {}).items()
+    known = ((dataset, found["test_regret"]) for dataset, found in others if found["test_regret"] is not None)
+    return [f"Test regret on {dataset}: {percent(regret)}" for dataset, regret in known]
 
 
 def format_regret(result: Mapping[str, Any], split: Literal["test", "validation"]) -> str:

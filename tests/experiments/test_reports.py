@@ -245,3 +245,16 @@ def test_an_architecture_missing_from_the_table_is_refused(runs, measured_table,
     other = nb.search(out=tmp_path / "s2", console=Console(quiet=True), **{**TINY, "space": "s2", "epochs": 1})
     with pytest.raises(nb.OutOfDomainError, match="has no cell"):
         rescore(other, measured_table)
+
+
+def test_a_report_gives_the_regret_on_all_data_sets(tmp_path, capsys):
+    arch = nb.search_space("nb201")[6111]
+    with nb.Recorder(tmp_path / "run", "nb201") as recorder:
+        recorder.record(arch)
+        recorder.finish()
+    capsys.readouterr()
+    cli.main(["report", str(tmp_path / "run"), "--out", str(tmp_path / "report")])
+    output = capsys.readouterr().out
+    for dataset in ("cifar100", "ImageNet16-120"):
+        regret = nb.load_table("nb201").regret(arch, split="test", dataset=dataset)
+        assert f"Test regret on {dataset}: {100 * regret:.2f} %" in output
