@@ -64,7 +64,8 @@ class RunStoppedError(KeyboardInterrupt):
     """The user pressed Ctrl-C during a run; the record is kept in `folder`, from which `resume` continues."""
 
     def __init__(self, folder: Path, command: str) -> None:
-        super().__init__(f"stopped; continue with: nb1shot1 {command} --resume {folder}")
+        """`command` is the whole command line that resumes the run (`runs.next_command`)."""
+        super().__init__(f"stopped; continue with: {command}")
         self.folder = folder
 
 

@@ -1,6 +1,5 @@
 """One search for each of several seeds: a group of runs in one folder, with a picture of mean and spread."""
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from numbers import Integral
@@ -29,6 +28,7 @@ from nasbench1shot1.one_shot_search.tensorboard import check_tensorboard, tensor
 from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder
+from nasbench1shot1.runs.next_command import resume_command, resume_options
 from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.wording import counted
 
@@ -107,7 +107,7 @@ def _resumable(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        raise RunStoppedError(folder, Run.COMMAND) from stop
+        raise RunStoppedError(folder, resume_command(Run.COMMAND, folder)) from stop
     except UserError:
         _remove_if_not_started(folder)
         raise
@@ -176,9 +176,8 @@ def _check_is_free(folder: Path) -> None:
     """Refuse a folder that holds anything: a group to resume, or what is not a group."""
     names = list_names(folder)
     if names or (folder.exists() and not folder.is_dir()):
-        resume = (
-            f"continue with --resume {shlex.quote(str(folder))}, {REPLACE}" if SEEDS in names or CONFIG in names else ""
-        )
+        holds_runs = SEEDS in names or CONFIG in names
+        resume = f"continue with {resume_options(folder)}, {REPLACE}" if holds_runs else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
