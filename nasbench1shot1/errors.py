@@ -96,7 +96,8 @@ def _as_argument(found: re.Match[str]) -> str:
         return found["kept"]
     name, value = found["name"].replace("-", "_"), found["value"]
     if value is not None:
-        return f"{name}={value if _is_literal(value) else _quote(value)}"
+        separator = "," if found.string.startswith(" --", found.end()) else ""  # of the next argument
+        return f"{name}={value if _is_literal(value) else _quote(value)}{separator}"
     if found.string.startswith((" must ", " may "), found.end()):  # a sentence about the argument's value
         return name
     return f"{name}=True" if name in _SWITCHES else f"{name}="

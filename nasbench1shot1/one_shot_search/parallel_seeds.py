@@ -84,8 +84,13 @@ def search_in_workers(
     if failures:
         name, message = next(iter(failures.items()))
         is_kept = has_recorded_epoch(folder) if overwrite else any(is_started(job.folder) for job in jobs)
-        advice = f"continue with {resume_options(folder)}" if is_kept else "start again"
+        advice = f"continue with {resume_options(folder, workers_option(workers))}" if is_kept else "start again"
         raise UserError(f"{name} failed ({message}): fix the cause, then {advice}")
+
+
+def workers_option(workers: int) -> str:
+    """Return the option that resumes a group with as many workers; empty for one, the default."""
+    return f"--workers {workers}" if workers > 1 else ""
 
 
 def _job(group: Path, options: SearchOptions, tensorboard: bool) -> Job:

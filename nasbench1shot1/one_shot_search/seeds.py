@@ -15,7 +15,12 @@ from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, update_search_options
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, restore_moved_aside
-from nasbench1shot1.one_shot_search.parallel_seeds import check_parallel, search_in_workers, with_threads
+from nasbench1shot1.one_shot_search.parallel_seeds import (
+    check_parallel,
+    search_in_workers,
+    with_threads,
+    workers_option,
+)
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
 from nasbench1shot1.one_shot_search.searching import (
     check_data,
@@ -89,7 +94,7 @@ def search_seeds(
         check_parallel(wanted[0], callbacks)
     if workers > 1 or overwrite:
         check_data(wanted[0])
-    with moved_aside(folder, overwrite) as discards, locked_folder(folder), _resumable(folder):
+    with moved_aside(folder, overwrite) as discards, locked_folder(folder), _resumable(folder, workers):
         if resume is None:
             _check_is_free(folder)  # again, now that no other process writes there
         _write_group(folder, wanted)
@@ -102,12 +107,12 @@ def search_seeds(
 
 
 @contextmanager
-def _resumable(folder: Path) -> Iterator[None]:
+def _resumable(folder: Path, workers: int) -> Iterator[None]:
     """Let Ctrl-C name the command to resume a group, and an error remove a group without runs."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        raise RunStoppedError(folder, resume_command(Run.COMMAND, folder)) from stop
+        raise RunStoppedError(folder, resume_command(Run.COMMAND, folder, workers_option(workers))) from stop
     except UserError:
         _remove_if_not_started(folder)
         raise
