@@ -137,8 +137,8 @@ def _unfinished(brackets: Sequence[BracketState]) -> list[BracketState]:
 
 
 def _bracket(bracket: BracketState) -> str:
-    stages = ", ".join(f"{finished}/{planned} at {epochs} epochs" for epochs, planned, finished in bracket.stages)
-    return f"bracket {bracket.number}: {stages}"
+    stages = [f"{finished}/{planned} at {counted(epochs, 'epoch')}" for epochs, planned, finished in bracket.stages]
+    return f"bracket {bracket.number}: {', '.join(stages)}"
 
 
 def _where(line: Mapping[str, Any]) -> str:
@@ -177,7 +177,9 @@ def show_result(
     """Print the summary of a study, and the folder that holds it."""
     print_line = line_printer(console)
     ended, by_model = _searches(summary["observations"]), summary["model_based"]
-    print_line(f"{ended} ended; {summary['diverged']} diverged, and {by_model} had a model-based configuration.")
+    none = "no configuration was proposed by the model"
+    proposed = f"{by_model} had a model-based configuration" if by_model else none
+    print_line(f"{ended} ended; {summary['diverged']} diverged, and {proposed}.")
     if best_found := summary["best"]:
         values = ", ".join(f"{name} {_shorten(value)}" for name, value in best_found["configuration"].items())
         ties = f" (the first of {summary['equally_good']} searches)" if summary["equally_good"] > 1 else ""
