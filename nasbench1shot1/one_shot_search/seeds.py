@@ -24,6 +24,7 @@ from nasbench1shot1.one_shot_search.parallel_seeds import (
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
 from nasbench1shot1.one_shot_search.searching import (
     check_data,
+    check_equal_options,
     check_resumed,
     default_folder,
     resume_search,
@@ -89,14 +90,14 @@ def search_seeds(
     else:
         folder, wanted = _new_group(seeds, out, options, workers)
         if not overwrite:
-            _check_is_free(folder)
+            _check_is_free(folder, wanted)
     if workers > 1:
         check_parallel(wanted[0], callbacks)
     if workers > 1 or overwrite:
         check_data(wanted[0])
     with moved_aside(folder, overwrite) as discards, locked_folder(folder), _resumable(folder, workers):
         if resume is None:
-            _check_is_free(folder)  # again, now that no other process writes there
+            _check_is_free(folder, wanted)  # again, now that no other process writes there
         _write_group(folder, wanted)
         if workers > 1:
             search_in_workers(folder, wanted, workers, console, discards, tensorboard, overwrite)
@@ -177,9 +178,13 @@ def _check_is_list(seeds: object) -> None:
         raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
 
 
-def _check_is_free(folder: Path) -> None:
-    """Refuse a folder that holds anything: a group to resume, or what is not a group."""
+def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
+    """Refuse a folder that holds anything: a group to resume, a group with other options, or what is not a group."""
     names = list_names(folder)
+    if SEEDS in names:
+        shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
+        with suppress(DamagedFileError):  # a damaged group is not replaced either
+            check_equal_options(folder, SearchGroup.open(folder).options, shared)
     if names or (folder.exists() and not folder.is_dir()):
         holds_runs = SEEDS in names or CONFIG in names
         resume = f"continue with {resume_options(folder)}, {REPLACE}" if holds_runs else ""
