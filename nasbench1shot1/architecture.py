@@ -69,7 +69,13 @@ class Architecture:
         for form in forms:
             if (found := form.from_text(str(text).strip())) is not None:
                 return found
-        raise InvalidInputError(f"'{text}' is not an architecture: write {' or '.join(form.SYNTAX for form in forms)}")
+        likely = [form for form in forms if form.resembles(str(text).strip())] or forms
+        raise InvalidInputError(f"'{text}' is not an architecture: write {' or '.join(form.SYNTAX for form in likely)}")
+
+    @classmethod
+    def resembles(cls, text: str) -> bool:
+        """Return whether invalid text was probably meant in this form, so that an error describes only this form."""
+        return False
 
     @classmethod
     def from_text(cls, text: str) -> Self | None:

@@ -130,7 +130,7 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
     group = _group(one)
     if group and len(arguments) == 1:
         raise InvalidInputError(f"'{one}' needs one of: {', '.join(name.split()[1] for name in group)}")
-    raise unknown_name("command", two if group else one, COMMANDS)
+    raise unknown_name("command", two if group else one, group or COMMANDS)
 
 
 def _group(word: str) -> list[str]:

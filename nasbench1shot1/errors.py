@@ -64,7 +64,8 @@ class RunStoppedError(KeyboardInterrupt):
     """The user pressed Ctrl-C during a run; the record is kept in `folder`, from which `resume` continues."""
 
     def __init__(self, folder: Path, command: str) -> None:
-        super().__init__(f"stopped; continue with: nb1shot1 {command} --resume {folder}")
+        """`command` is the whole command line that resumes the run (`runs.next_command`)."""
+        super().__init__(f"stopped; continue with: {command}")
         self.folder = folder
 
 
@@ -95,7 +96,8 @@ def _as_argument(found: re.Match[str]) -> str:
         return found["kept"]
     name, value = found["name"].replace("-", "_"), found["value"]
     if value is not None:
-        return f"{name}={value if _is_literal(value) else _quote(value)}"
+        separator = "," if found.string.startswith(" --", found.end()) else ""  # of the next argument
+        return f"{name}={value if _is_literal(value) else _quote(value)}{separator}"
     if found.string.startswith((" must ", " may "), found.end()):  # a sentence about the argument's value
         return name
     return f"{name}=True" if name in _SWITCHES else f"{name}="

@@ -250,13 +250,14 @@ def _load(group: str, kind: str, name: str) -> Any:
         advice = "; write your own space as module:object" if group == "search_spaces" else ""
         raise InvalidInputError(f"{unknown_name(kind, name, known)}{advice}")
     module, _, attribute = (name if is_reference else known[name]).partition(":")
+    advice = "install it, set PYTHONPATH, or correct its name"
     try:
-        return getattr(import_module(module), attribute)
+        imported = import_module(module)
+        advice = "correct its name"
+        return getattr(imported, attribute)
     except (ImportError, AttributeError, ValueError, TypeError) as error:
         if module == "__main__":
             raise InvalidInputError(
                 f"the {kind} '{name}' belongs to the script or notebook that started this run: resume it from there"
             ) from error
-        raise InvalidInputError(
-            f"the {kind} '{name}' cannot be imported ({error}): install it, set PYTHONPATH, or correct its name"
-        ) from error
+        raise InvalidInputError(f"the {kind} '{name}' cannot be imported ({error}): {advice}") from error

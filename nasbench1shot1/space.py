@@ -230,22 +230,24 @@ class OneShotSpace(SearchSpace):
             vector[list(taken)] = 1
         return self.discretise(indicators)
 
-    def checked_mixing(self, mixing: Weights) -> dict[str, NDArray[np.float64]]:
-        """Return mixing weights as arrays with the expected keys and shapes.
+    def checked_mixing(self, mixing: Weights, what: str = "mixing weights") -> dict[str, NDArray[np.float64]]:
+        """Return mixing weights, or raw architecture parameters, as arrays with the expected keys and shapes.
+
+        Args:
+            mixing: the values by key.
+            what: noun for the values in errors.
 
         Raises:
             InvalidInputError: a key is missing or unknown, a shape is wrong, or a value is not a number.
         """
         shapes = self.mixing_shapes()
-        check_keys(self.name, mixing, shapes)
-        arrays = {key: _numbers(key, mixing[key]) for key in shapes}
+        check_keys(f"{what} of {self.name}", mixing, shapes)
+        arrays = {key: _numbers(f"{what} '{key}'", mixing[key]) for key in shapes}
         for key, array in arrays.items():
             if array.shape != shapes[key]:
-                raise InvalidInputError(
-                    f"mixing weights '{key}' have shape {array.shape}, but {self.name} needs {shapes[key]}"
-                )
+                raise InvalidInputError(f"{what} '{key}' have shape {array.shape}, but {self.name} needs {shapes[key]}")
             if np.isnan(array).any():
-                raise InvalidInputError(f"mixing weights '{key}' contain NaN: the search that produced them diverged")
+                raise InvalidInputError(f"{what} '{key}' contain NaN: the search that produced them diverged")
         return arrays
 
 
@@ -267,12 +269,12 @@ def no_relaxation_error(space: SearchSpace, advice: str) -> InvalidInputError:
     return InvalidInputError(f"{name} has no mixing weights, which a supernet and a one-shot search need: {advice}")
 
 
-def check_keys(of: str, mixing: Weights, shapes: Mapping[str, tuple[int, ...]]) -> None:
+def check_keys(what: str, mixing: Weights, shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Raise InvalidInputError unless mixing weights (a mapping or an nn.ParameterDict) have the keys of `shapes`."""
     given = set(mixing.keys()) if hasattr(mixing, "keys") else {f"a {type(mixing).__name__}"}
     if given != set(shapes):
         listed = ", ".join(sorted(map(str, given))) or "none"
-        raise InvalidInputError(f"mixing weights of {of} have the keys {', '.join(shapes)}, not {listed}")
+        raise InvalidInputError(f"{what} have the keys {', '.join(shapes)}, not {listed}")
 
 
 def as_array(values: Any) -> NDArray[np.float64]:
@@ -285,8 +287,8 @@ def as_array(values: Any) -> NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64)
 
 
-def _numbers(key: str, values: Any) -> NDArray[np.float64]:
+def _numbers(what: str, values: Any) -> NDArray[np.float64]:
     try:
         return as_array(values)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"mixing weights '{key}' are not an array of numbers ({error})") from error
+        raise InvalidInputError(f"{what} are not an array of numbers ({error})") from error

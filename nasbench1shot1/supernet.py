@@ -196,7 +196,7 @@ class Supernet(nn.Module):
     def _checked_mixing(self, mixing: Weights, images: Tensor) -> dict[str, Tensor]:
         """Return mixing weights as tensors; only keys and shapes are checked, which does not synchronise a device."""
         shapes = self._mixing_shapes
-        check_keys("the supernet", mixing, shapes)
+        check_keys("mixing weights of the supernet", mixing, shapes)
         tensors = {key: _as_tensor(key, mixing[key], images) for key in shapes}
         for key, shape in shapes.items():
             if tensors[key].shape not in (shape, (len(images), *shape)):

@@ -67,6 +67,13 @@ def test_malformed_text_is_refused_in_one_sentence(text: Any, message: str) -> N
     assert "\n" not in str(caught.value)
 
 
+def test_an_error_describes_only_the_form_that_was_meant() -> None:
+    for text, both in (("s1:0|0,1", False), ("s1:", False), ("nb201:|x", True), ("s1", True)):
+        with pytest.raises(InvalidInputError, match="write space:parents:operations") as caught:
+            Architecture.parse(text)
+        assert ("nor_conv_3x3~0" in str(caught.value)) == both
+
+
 PARENTS = ((0,), (0, 1), (0, 2), (1, 3), (2, 4))
 
 

@@ -83,6 +83,10 @@ def test_errors_can_be_pickled(kind: type[UserError]) -> None:
             "run `nb1shot1 data import FILE --name x`, or give a mirror=",
         ),
         (
+            "continue with --resume a/b --workers 2",
+            'continue with resume="a/b", workers=2',
+        ),
+        (
             "start nb1shot1 tune-worker x --host y, then use --scale quick",
             'start nb1shot1 tune-worker x --host y, then use scale="quick"',
         ),

@@ -84,4 +84,4 @@ def _left_out(comparison: Comparison) -> str:
         for contender in comparison.contenders
         if len(contender.repetitions) < FEWEST
     ]
-    return f"Too few runs for a rank test (fewer than {FEWEST}): {', '.join(few)}." if few else ""
+    return f"Too few runs for a rank test (fewer than {FEWEST}): {'; '.join(few)}." if few else ""

@@ -92,8 +92,9 @@ class Ranking(RunRecord):
     PICTURE = SCATTER
 
     def _subject(self) -> str:
-        epochs = ", ".join(map(str, self.config["evaluated_epochs"]))
-        return f"{self.config['optimizer']} on {self.config['space']}, epochs {epochs}"
+        epochs = self.config["evaluated_epochs"]
+        word = "epoch" if len(epochs) == 1 else "epochs"
+        return f"{self.config['optimizer']} on {self.config['space']}, {word} {', '.join(map(str, epochs))}"
 
     def _result(self, summary: Mapping[str, Any]) -> str:
         last = self.config["evaluated_epochs"][-1]
@@ -155,7 +156,7 @@ class Ranking(RunRecord):
         by_epoch = {line["epoch"]: line for line in self.lines}
         if epoch not in by_epoch:
             known = ", ".join(map(str, by_epoch)) or "none so far"
-            raise InvalidInputError(f"'{self.folder}' has no scores of epoch '{epoch}': choose among {known}")
+            raise InvalidInputError(f"'{self.folder}' has no scores of epoch {epoch}; it has {known}")
         recorded = by_epoch[epoch].get(digest)
         if recorded is not None and path.is_file() and sha256(path) != recorded:
             raise damaged_file_error(path, "it is not what was recorded")

@@ -29,7 +29,8 @@ def announce(state: "RankingState", table: "Table", out: Any, expected: "Expecta
     print_line, options, config = line_printer(console), state.options, state.run.config
     print_line(f"{config['optimizer']} on {config['space']}, seed {config['seed']}: {state.run.folder}, into {out}")
     epochs = ", ".join(map(str, state.epochs))
-    print_line(f"Epochs {epochs}; architectures: {options.architectures}; {counted(len(state.rows), 'image')}")
+    word = "Epoch" if len(state.epochs) == 1 else "Epochs"
+    print_line(f"{word} {epochs}; architectures: {options.architectures}; {counted(len(state.rows), 'image')}")
     newer = [epoch for epoch in kept_epochs(state.run) if epoch > max(state.epochs)]
     if newer and options.epochs == ALL:
         newer_epochs = counted(len(newer), "newer epoch")

@@ -7,7 +7,6 @@ searches from number 50.
 
 import math
 import re
-import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -26,6 +25,7 @@ from nasbench1shot1.jobs.workers import open_workers, this_machine
 from nasbench1shot1.runs.description import description
 from nasbench1shot1.runs.folder import CONFIG, METRICS, PARTS, check_facts, read_lines
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
+from nasbench1shot1.runs.next_command import resume_options
 from nasbench1shot1.runs.writer import RunWriter
 
 SEARCHES = 125
@@ -73,7 +73,7 @@ def run_parts(
     if failures:
         name, sentence = next(iter(failures.items()))
         started = writer.recorded or any(read_lines(job.folder / METRICS) for job in jobs)
-        advice = f"continue with --resume {shlex.quote(str(writer.folder))}" if started else "start the study again"
+        advice = f"continue with {resume_options(writer.folder)}" if started else "start the study again"
         raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
     shutil.rmtree(writer.folder / PARTS, ignore_errors=True)
 

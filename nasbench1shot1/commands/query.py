@@ -47,6 +47,7 @@ class Query:
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
+        from nasbench1shot1.commands.shell_text import check_not_truncated
         from nasbench1shot1.files import check_picture
         from nasbench1shot1.registry import BUILT_IN
         from nasbench1shot1.tables.table import load_table
@@ -54,7 +55,8 @@ class Query:
 
         picture = self._picture()
         check_picture(picture)
-        item: Any = _architecture(self.what) if {":", "|"} & set(self.what) else self.what
+        check_not_truncated(self.what)
+        item: Any = Architecture.parse(self.what) if {":", "|"} & set(self.what) else self.what
         space = self._space(item)
         if space is not None and isinstance(item, Architecture):
             space.index(item)
@@ -119,20 +121,6 @@ def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str
         return (table if space is None else table.covering(space)), ""
     except OutOfDomainError as error:
         return table, f"No regret in {space.name if space else ''}: {error.for_command_line.partition(':')[0]}."
-
-
-def _architecture(text: str) -> "Architecture":
-    """Parse an architecture. Raises InvalidInputError, also if the shell has cut the text at its first bar."""
-    import re
-
-    from nasbench1shot1.architecture import Architecture
-    from nasbench1shot1.errors import InvalidInputError
-
-    if re.fullmatch(r"[\w-]+:[0-9,]*", text):
-        raise InvalidInputError(
-            f"'{text}' is an incomplete architecture: write it in quotes, because the shell interprets |"
-        )
-    return Architecture.parse(text)
 
 
 def _draw(network: "Architecture | Cell", path: Path) -> None:

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """Score a search, the searches of several seeds, a ranking or a study on a table, without searching again.
+    """Score a search, the searches of several seeds, a ranking or a tuning study on a table, without
+    searching again.
 
     The recorded results are not changed. Of an unfinished run, the report shows what is recorded so far.
     """
 
     folder: Annotated[tyro.conf.Positional[Path], Form("RUN")]
-    """Folder of a search, of the searches of several seeds, of a ranking, or of a study."""
+    """Folder of a search, of the searches of several seeds, of a ranking, or of a tuning study."""
     table: TableName | None = None
     """Folder or name of the table to score the run on. Default: the table in use."""
     reference: Reference | None = None
@@ -75,7 +76,7 @@ class Report:
         print_to_stdout(f"Picture: {out / picture_name(FIGURE, self.format)}")
 
     def _report_other(self, run: Any) -> None:
-        """Write and print the report of a ranking or a study."""
+        """Write and print the report of a ranking or a tuning study."""
         from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
         from nasbench1shot1.experiments.correlation.truth import table_of_ranking

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 
 from nasbench1shot1.files import write_error
 from nasbench1shot1.jobs.folders import is_finished, is_started
+from nasbench1shot1.runs.next_command import named_modules
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -90,13 +91,7 @@ def run_until_finished(
     module, _, name = command.partition(":")
     function = getattr(import_module(module), name)
     if is_started(folder):
-        function(resume=folder, **(resume_options or {}), **_permission(options))
+        modules = named_modules(options)
+        function(resume=folder, **(resume_options or {}), **({"allow_module": modules} if modules else {}))
     else:
         function(out=folder, **options)
-
-
-def _permission(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return `allow_module` with the modules that the options name; empty if all names are registered."""
-    references = [str(options.get(name) or "").partition(":") for name in ("optimizer", "space")]
-    modules = dict.fromkeys(module for module, colon, _ in references if colon)
-    return {"allow_module": ",".join(modules)} if modules else {}

@@ -19,6 +19,8 @@ SHORT_NAMES = ("conv3x3", "conv1x1", "maxpool3x3")
 """Names of NAS-Bench-101's operations in the text form of architectures, in the order of `cell.OPERATIONS`."""
 
 _TEXT = re.compile(r"(?P<space>[\w-]+):(?P<parents>[0-9,|]*):(?P<operations>[\w,]*)")
+_BEGINNING = re.compile(r"(?!nb201:)[\w-]+:(?:[^|~][^~]*)?")
+"""What only an architecture in this form can begin with: the sources in NAS-Bench-201's strings follow a tilde."""
 _NODE = r"(?:0|[1-9][0-9]{0,2})"  # one way to write a number, so that equal architectures have equal texts
 
 
@@ -81,6 +83,11 @@ class CellArchitecture(Architecture):
         if edges is not None:
             of_arch["edges"] = edges
         return arch
+
+    @classmethod
+    def resembles(cls, text: str) -> bool:
+        """Return whether invalid text names a space other than nb201 and has no parts of NAS-Bench-201's strings."""
+        return _BEGINNING.fullmatch(text) is not None
 
     @classmethod
     def from_text(cls, text: str) -> "CellArchitecture | None":

@@ -48,7 +48,7 @@ def check_callbacks(callbacks: Sequence[Callback]) -> None:
     """Raise InvalidInputError unless the callbacks are a sequence of functions."""
     is_sequence = isinstance(callbacks, Iterable) and not callable(callbacks)
     if not is_sequence or not all(map(callable, callbacks)):
-        raise InvalidInputError("callbacks must be a list of functions of one epoch: give callbacks=[function]")
+        raise InvalidInputError("callbacks must be a list of functions: give callbacks=[function]")
 
 
 class CallbackReporter:

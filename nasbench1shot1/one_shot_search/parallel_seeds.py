@@ -1,6 +1,5 @@
 """The searches of several seeds in parallel worker processes on this machine."""
 
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,6 +16,7 @@ from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.progress_bar import ProgressDisplay
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, read_lines
 from nasbench1shot1.runs.lock import locked
+from nasbench1shot1.runs.next_command import resume_options
 from nasbench1shot1.runs.options import check_unchanged, required
 from nasbench1shot1.wording import counted, line_printer
 
@@ -84,8 +84,13 @@ def search_in_workers(
     if failures:
         name, message = next(iter(failures.items()))
         is_kept = has_recorded_epoch(folder) if overwrite else any(is_started(job.folder) for job in jobs)
-        advice = f"continue with --resume {shlex.quote(str(folder))}" if is_kept else "start again"
+        advice = f"continue with {resume_options(folder, workers_option(workers))}" if is_kept else "start again"
         raise UserError(f"{name} failed ({message}): fix the cause, then {advice}")
+
+
+def workers_option(workers: int) -> str:
+    """Return the option that resumes a group with as many workers; empty for one, the default."""
+    return f"--workers {workers}" if workers > 1 else ""
 
 
 def _job(group: Path, options: SearchOptions, tensorboard: bool) -> Job:

@@ -22,6 +22,7 @@ from nasbench1shot1.one_shot_search.progress import SearchProgress
 from nasbench1shot1.one_shot_search.record import FIGURE, Run
 from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of
 from nasbench1shot1.one_shot_search.state import SearchState
+from nasbench1shot1.runs.next_command import command_for
 from nasbench1shot1.runs.options import flag, required
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted, duration, line_printer, percent
@@ -100,7 +101,8 @@ def show_result(run: Run, table: Table, console: Console) -> None:
     print_line(f"Picture: {regret}")
     if kept := kept_epochs(run):
         print_line(f"Supernet weights of {counted(len(kept), 'epoch')}: {run.folder / WEIGHTS}")
-        print_line(f"To rank architectures by these weights: nb1shot1 correlate {run.folder}")
+        command = command_for("correlate", run.folder, ["space"])  # a ranking does not import the optimizer
+        print_line(f"To rank architectures by these weights: {command}")
 
 
 def show_group_result(group: SearchGroup, console: Console) -> None:

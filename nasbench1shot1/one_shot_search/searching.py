@@ -167,8 +167,12 @@ def _check_is_no_other(folder: Path, options: SearchOptions) -> None:
     """Raise InvalidInputError if a folder holds a search with other options, and name one of these options."""
     if not (folder / CONFIG).is_file():
         return
-    recorded = open_search(folder).config
-    for name, ours in options.as_dict().items():
+    check_equal_options(folder, open_search(folder).config, options.as_dict())
+
+
+def check_equal_options(folder: Path, recorded: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Raise InvalidInputError if the search, or the group, in a folder has another value of an option."""
+    for name, ours in options.items():
         if name in recorded and recorded[name] != ours:
             raise InvalidInputError(
                 f"'{folder}' holds another search ({flag(name)} {recorded[name]}, not {ours}): {REPLACE}choose another "

@@ -1,6 +1,5 @@
 """One search for each of several seeds: a group of runs in one folder, with a picture of mean and spread."""
 
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from numbers import Integral
@@ -16,10 +15,16 @@ from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, update_search_options
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, restore_moved_aside
-from nasbench1shot1.one_shot_search.parallel_seeds import check_parallel, search_in_workers, with_threads
+from nasbench1shot1.one_shot_search.parallel_seeds import (
+    check_parallel,
+    search_in_workers,
+    with_threads,
+    workers_option,
+)
 from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
 from nasbench1shot1.one_shot_search.searching import (
     check_data,
+    check_equal_options,
     check_resumed,
     default_folder,
     resume_search,
@@ -29,6 +34,7 @@ from nasbench1shot1.one_shot_search.tensorboard import check_tensorboard, tensor
 from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder
+from nasbench1shot1.runs.next_command import resume_command, resume_options
 from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.wording import counted
 
@@ -84,14 +90,14 @@ def search_seeds(
     else:
         folder, wanted = _new_group(seeds, out, options, workers)
         if not overwrite:
-            _check_is_free(folder)
+            _check_is_free(folder, wanted)
     if workers > 1:
         check_parallel(wanted[0], callbacks)
     if workers > 1 or overwrite:
         check_data(wanted[0])
-    with moved_aside(folder, overwrite) as discards, locked_folder(folder), _resumable(folder):
+    with moved_aside(folder, overwrite) as discards, locked_folder(folder), _resumable(folder, workers):
         if resume is None:
-            _check_is_free(folder)  # again, now that no other process writes there
+            _check_is_free(folder, wanted)  # again, now that no other process writes there
         _write_group(folder, wanted)
         if workers > 1:
             search_in_workers(folder, wanted, workers, console, discards, tensorboard, overwrite)
@@ -102,12 +108,12 @@ def search_seeds(
 
 
 @contextmanager
-def _resumable(folder: Path) -> Iterator[None]:
+def _resumable(folder: Path, workers: int) -> Iterator[None]:
     """Let Ctrl-C name the command to resume a group, and an error remove a group without runs."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        raise RunStoppedError(folder, Run.COMMAND) from stop
+        raise RunStoppedError(folder, resume_command(Run.COMMAND, folder, workers_option(workers))) from stop
     except UserError:
         _remove_if_not_started(folder)
         raise
@@ -172,13 +178,16 @@ def _check_is_list(seeds: object) -> None:
         raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
 
 
-def _check_is_free(folder: Path) -> None:
-    """Refuse a folder that holds anything: a group to resume, or what is not a group."""
+def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
+    """Refuse a folder that holds anything: a group to resume, a group with other options, or what is not a group."""
     names = list_names(folder)
+    if SEEDS in names:
+        shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
+        with suppress(DamagedFileError):  # a damaged group is not replaced either
+            check_equal_options(folder, SearchGroup.open(folder).options, shared)
     if names or (folder.exists() and not folder.is_dir()):
-        resume = (
-            f"continue with --resume {shlex.quote(str(folder))}, {REPLACE}" if SEEDS in names or CONFIG in names else ""
-        )
+        holds_runs = SEEDS in names or CONFIG in names
+        resume = f"continue with {resume_options(folder)}, {REPLACE}" if holds_runs else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 

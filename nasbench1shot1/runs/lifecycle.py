@@ -1,6 +1,5 @@
 """Contexts in which a run is executed, in a new folder or in an existing one that is resumed."""
 
-import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +10,7 @@ from nasbench1shot1.errors import InvalidInputError, RunStoppedError
 from nasbench1shot1.files import write_error
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, CONFIG_SPACE, ENVIRONMENT, METRICS, PARTS, read_lines
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
+from nasbench1shot1.runs.next_command import resume_command, resume_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
@@ -79,7 +79,7 @@ def check_is_new(folder: Path, replace: str = "") -> None:
         raise InvalidInputError(f"'{folder}' is a file: choose another --out")
     if not is_aborted_start(folder):
         names = list_names(folder)
-        resume = f"continue with --resume {shlex.quote(str(folder))}, {replace or 'or '}" if CONFIG in names else ""
+        resume = f"continue with {resume_options(folder)}, {replace or 'or '}" if CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
@@ -141,5 +141,5 @@ def _stoppable(folder: Path, kind: type[RunRecord]) -> Iterator[None]:
         yield
     except KeyboardInterrupt as stop:
         if kind.COMMAND and (folder / CONFIG).exists():
-            raise RunStoppedError(folder, kind.COMMAND) from stop
+            raise RunStoppedError(folder, resume_command(kind.COMMAND, folder)) from stop
         raise

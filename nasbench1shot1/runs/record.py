@@ -25,6 +25,7 @@ from nasbench1shot1.runs.folder import (
     read_lines,
     read_object,
 )
+from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.options import LARGEST, recorded_options
 
 if TYPE_CHECKING:
@@ -199,9 +200,7 @@ class RunRecord:
 
     def unfinished(self) -> UserError:
         """Return the error for reading results of a run that is not finished."""
-        return UserError(
-            f"'{self.folder}' is not finished: continue with nb1shot1 {self.COMMAND} --resume {self.folder}"
-        )
+        return UserError(f"'{self.folder}' is not finished: continue with {resume_command(self.COMMAND, self.folder)}")
 
 
 def no_result_error(folder: Path) -> InvalidInputError:

@@ -14,6 +14,7 @@ from rich.text import Text
 from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
+from nasbench1shot1.runs.next_command import command_for
 from nasbench1shot1.tuning.config_spaces import to_json
 from nasbench1shot1.tuning.engine.interfaces import LOOPBACK, TUNERS, Progress, WorkerState
 from nasbench1shot1.tuning.record import TRAJECTORY, Study, best
@@ -136,8 +137,8 @@ def _unfinished(brackets: Sequence[BracketState]) -> list[BracketState]:
 
 
 def _bracket(bracket: BracketState) -> str:
-    stages = ", ".join(f"{finished}/{planned} at {epochs} epochs" for epochs, planned, finished in bracket.stages)
-    return f"bracket {bracket.number}: {stages}"
+    stages = [f"{finished}/{planned} at {counted(epochs, 'epoch')}" for epochs, planned, finished in bracket.stages]
+    return f"bracket {bracket.number}: {', '.join(stages)}"
 
 
 def _where(line: Mapping[str, Any]) -> str:
@@ -160,7 +161,7 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
     if done < brackets.planned:
         who = "More workers" if config["workers"] else "Workers"
         only_here = " (from other machines only if --host is set)" if config["host"].startswith(LOOPBACK) else ""
-        print_line(f"{who} can join{only_here}: nb1shot1 tune-worker {study.folder}")
+        print_line(f"{who} can join{only_here}: {command_for('tune-worker', study.folder)}")
     size = f"{counted(shared['channels'], 'channel')} × {counted(shared['cells'], 'cell')}"
     halves = f"{config['weight_images']:,} + {config['architecture_images']:,} of {shared['images']}"
     bundled = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if shared["images"] == "cifar10-sample" else ""
@@ -176,7 +177,9 @@ def show_result(
     """Print the summary of a study, and the folder that holds it."""
     print_line = line_printer(console)
     ended, by_model = _searches(summary["observations"]), summary["model_based"]
-    print_line(f"{ended} ended; {summary['diverged']} diverged, and {by_model} had a model-based configuration.")
+    none = "no configuration was proposed by the model"
+    proposed = f"{by_model} had a model-based configuration" if by_model else none
+    print_line(f"{ended} ended; {summary['diverged']} diverged, and {proposed}.")
     if best_found := summary["best"]:
         values = ", ".join(f"{name} {_shorten(value)}" for name, value in best_found["configuration"].items())
         ties = f" (the first of {summary['equally_good']} searches)" if summary["equally_good"] > 1 else ""

@@ -116,6 +116,7 @@ def test_ctrl_c_exits_cleanly_and_the_run_can_be_resumed(tmp_path):
         (["serch"], "unknown command 'serch'; did you mean 'search'?"),
         (["table", "inf"], "did you mean 'table info'?"),
         (["data"], "'data' needs one of: info, download, import"),
+        (["table", "foo"], "(known: table build, table download, table import, table info, table list, table verify)"),
         (["search", "--spce", "s1"], "did you mean '--space'?"),
         (["search", "darts"], "unexpected argument 'darts'; did you mean --optimizer darts? (see nb1shot1"),
         (["search", "--scale", "quick", "s2", "x"], "unexpected argument 's2'; did you mean --space s2?"),

@@ -171,9 +171,10 @@ def test_help_of_a_group_lists_its_commands(word: str, commands: str, capsys: py
     assert all(f"  {word} {name} " in shown for name in commands.split())
 
 
-def test_an_architecture_truncated_by_the_shell_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", ["query", "train"])
+def test_an_architecture_truncated_by_the_shell_is_explained(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["query", "s1:0"])
+        main([command, "s1:0"])
     assert "write it in quotes, because the shell interprets |" in capsys.readouterr().err
 
 

@@ -469,7 +469,7 @@ def test_changed_scores_are_refused(ranking, tmp_path):
     np.savez(path, **{**arrays, "errors": arrays["errors"][::-1]})
     with pytest.raises(nb.DamagedFileError, match="it is not what was recorded"):
         copy.scores(3)
-    with pytest.raises(nb.InvalidInputError, match="no scores of epoch '2': choose among 1, 3"):
+    with pytest.raises(nb.InvalidInputError, match="no scores of epoch 2; it has 1, 3"):
         copy.scores(2)
 
 

@@ -68,7 +68,7 @@ def test_an_unfinished_ranking_is_reported_and_drawn_up_to_its_last_record(run, 
     axes, given = nb.draw_ranking(tmp_path / "ranking"), Figure().add_subplot()
     assert [line.get_xdata()[0] for line in axes.get_lines()[:-1]] == [1]  # one budget; the last line is at ρ = 0
     assert nb.draw_ranking(tmp_path / "ranking", given, epoch=1) is given
-    with pytest.raises(nb.InvalidInputError, match="no scores of epoch '2': choose among 1"):
+    with pytest.raises(nb.InvalidInputError, match="no scores of epoch 2; it has 1"):
         nb.draw_ranking(tmp_path / "ranking", epoch=2)
     whole = correlate(run, tmp_path / "ranking", epochs=(1, 2))
     assert [len(line.get_xdata()) for line in nb.draw_ranking(whole).get_lines()[:-1]] == [2]

@@ -81,7 +81,7 @@ def test_a_killed_worker_does_not_affect_others_and_its_seed_can_be_resumed(seri
     ):
         patch.setattr(process, "start", kill_the_first)
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
-    assert f'continue with resume="{folder}"' in str(stop.value)
+    assert f'continue with resume="{folder}", workers=2' in str(stop.value)
     assert [run.is_finished for run in nb.load_run(folder).runs] == [False, True]
     assert_same_runs(nb.search_seeds(resume=folder, console=QUIET), serial)
 
@@ -93,11 +93,12 @@ def test_ctrl_c_stops_all_workers_and_the_group_can_be_resumed(serial, forked, t
         if any(len(read_lines(job.folder / METRICS)) > 1 for job in waiting):
             raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match=f"search --resume {folder}"):
+    command = f"search --resume {folder} --workers 2"
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match=command):
         patch.setattr(parallel_seeds.SeedsProgress, "tick", interrupt)
         patch.setattr(parallel_seeds, "SEARCH", stalling_search.COMMAND)
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
-    cli.main(["search", "--resume", str(folder), "--workers", "2"])
+    cli.main(command.split())
     assert_same_runs(nb.load_run(folder).runs, serial)
 
 
@@ -130,7 +131,7 @@ def test_the_error_about_a_dead_worker_names_the_group(serial, forked, tmp_path,
         nb.search_seeds([7, 8], out=folder, workers=2, overwrite=True, console=QUIET, **SMALL)
     is_new = moment == "checkpoint.pt"
     assert nb.load_run(folder).seeds == ((7, 8) if is_new else (0, 1))
-    assert str(stop.value).endswith(f'continue with resume="{folder}"' if is_new else "start again")
+    assert str(stop.value).endswith(f'continue with resume="{folder}", workers=2' if is_new else "start again")
 
 
 def test_a_group_that_cannot_start_is_refused(forked, tmp_path):

@@ -82,6 +82,14 @@ def test_a_damaged_record_of_a_group_is_refused(group, damage):
         path.write_text(whole)
 
 
+def test_a_new_group_names_an_option_in_which_an_existing_group_differs(group):
+    shared = nb.load_run(group).options
+    with pytest.raises(nb.InvalidInputError, match="already exists: continue with resume="):
+        nb.search_seeds([0, 1], out=group, console=QUIET, **shared)
+    with pytest.raises(nb.InvalidInputError, match=r"holds another search \(weight_decay=.*, not 0.5\)"):
+        nb.search_seeds([0, 1], out=group, console=QUIET, **{**shared, "weight_decay": 0.5})
+
+
 def test_a_group_whose_seeds_have_other_options_is_refused(group):
     path = group / "seeds.json"
     whole = path.read_text()

@@ -127,7 +127,7 @@ def test_plain_lines_report_every_observation_and_the_result(output):
     assert len(rows) == 3 and sum("diverged" in row for row in rows) == 1
     assert "3 searches of 1 or 2 epochs; continuation: continue" in text
     assert "Hyperparameters: learning_rate\n" in text
-    assert "3 searches ended; 1 diverged, and 0 had a model-based configuration." in text
+    assert "3 searches ended; 1 diverged, and no configuration was proposed by the model." in text
     assert (study.folder / "trajectory.png").read_bytes()[:4] == b"\x89PNG"
 
 

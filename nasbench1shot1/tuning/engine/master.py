@@ -16,6 +16,7 @@ from nasbench1shot1.errors import UserError
 from nasbench1shot1.proposers.bracket_proposer import Proposal
 from nasbench1shot1.proposers.configurations import ConfigurationId
 from nasbench1shot1.runs.folder import damaged_file_error
+from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
 from nasbench1shot1.tuning.engine.dispatcher_events import (
     Event,
@@ -189,7 +190,7 @@ class StudyMaster:
         if event.outcome is None:
             raise UserError(
                 f"{event.trial.name} failed on {event.worker} ({event.error}): fix the cause, then continue with "
-                f"nb1shot1 tune --resume {self.folder}"
+                f"{self._resume_command}"
             )
         opened, outcome = self._open[event.trial.key], Outcome.from_json(event.outcome)
         submission = opened.submission
@@ -212,14 +213,16 @@ class StudyMaster:
                 "configuration space, and start a new study"
             )
 
+    @property
+    def _resume_command(self) -> str:
+        return resume_command("tune", self.folder)
+
     def _broken(self, error: Exception) -> Exception:
         """Return the error to raise when a thread of the dispatcher has ended; a bug of this package keeps its
         traceback."""
         if not isinstance(error, UnansweredError):
             return error
-        return UserError(
-            f"the study's name server failed ({error}): continue with nb1shot1 tune --resume {self.folder}"
-        )
+        return UserError(f"the study's name server failed ({error}): continue with {self._resume_command}")
 
     def _count_death(self, event: TrialRequeued) -> None:
         """Count the death of a trial's worker; raise UserError after too many deaths without progress in between."""
@@ -235,7 +238,7 @@ class StudyMaster:
         where = f"see {log}" if log else f"see what {event.worker} printed"
         return (
             f"the worker of {event.trial.name} died {deaths} times without progress (last: {event.worker}, "
-            f"{event.why}): {where}, then continue with nb1shot1 tune --resume {self.folder}"
+            f"{event.why}): {where}, then continue with {self._resume_command}"
         )
 
     def _check_workers(self, dispatcher: StudyDispatcher) -> None:
@@ -248,12 +251,12 @@ class StudyMaster:
             raise UserError(
                 f"no worker can be reached from this machine, although {', '.join(sorted(dispatcher.unreachable))} "
                 f"registered: check firewalls and the address of nb1shot1 tune-worker --host, then continue "
-                f"with nb1shot1 tune --resume {self.folder}"
+                f"with {self._resume_command}"
             )
         what = "all workers were lost, and none" if self._ever_connected else "no worker"
         raise UserError(
             f"{what} has connected for {self._timing.wait_for_workers:g} s: start workers with nb1shot1 tune-worker "
-            f"{self.folder} while nb1shot1 tune --resume {self.folder} runs"
+            f"{self.folder} while {self._resume_command} runs"
         )
 
     def _progress(self, dispatcher: StudyDispatcher) -> Progress:

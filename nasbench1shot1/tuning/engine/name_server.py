@@ -19,6 +19,7 @@ from hpbandster.core.nameserver import NameServer
 
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.files import reason, write_json
+from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.options import flag
 from nasbench1shot1.tuning.engine.interfaces import LOOPBACK
 from nasbench1shot1.tuning.engine.remote import answer
@@ -105,7 +106,7 @@ def _start(server: StudyNameServer, folder: Path) -> None:
         server.start()
     except InvalidInputError as error:
         raise InvalidInputError(
-            f"{error.for_command_line}; then continue with nb1shot1 tune --resume {folder}"
+            f"{error.for_command_line}; then continue with {resume_command('tune', folder)}"
         ) from error
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nasbench1shot1.errors import RunStoppedError
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.proposers.extra import require_extra
+from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.tuning.engine.interfaces import USUAL_TIMING, Recorder, Timing, Tuner, WorkerProcesses
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def run_study(
         ):
             master.run(dispatcher, workers)
     except KeyboardInterrupt as stop:
-        raise RunStoppedError(folder, "tune") from stop
+        raise RunStoppedError(folder, resume_command("tune", folder)) from stop
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import reason
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.runs.folder import SUMMARY
+from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Evaluate, Pace, PrintLine, print_nothing
 
 PATIENCE = 600.0  # seconds
@@ -57,8 +58,8 @@ def run_worker(
             print_line("nb1shot1 tune has ended or cannot be reached")
         elif time.monotonic() > deadline:
             raise UserError(
-                f"nb1shot1 tune has not answered for {patience:g} s: continue the study with nb1shot1 tune --resume "
-                f"{folder}"
+                f"nb1shot1 tune has not answered for {patience:g} s: continue the study with "
+                f"{resume_command('tune', folder)}"
             )
         time.sleep(min(pace.look_every, 0.5))
     print_line("the study is finished")
@@ -78,7 +79,7 @@ def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: 
     if address.is_out_of_reach:
         raise UserError(
             f"the study runs on {address.machine} with --host {address.host}, which other machines cannot reach: stop "
-            f"it there, and continue it with nb1shot1 tune --resume {folder} --host ADDRESS"
+            f"it there, and continue it with {resume_command('tune', folder, '--host ADDRESS')}"
         )
     if (own_host := host or local_address(address.host, address.port)) is None:
         return False

@@ -1,0 +1,50 @@
+"""The commands that messages and screens advise to run next."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.errors import UserError
+from nasbench1shot1.runs.description import read_description
+from nasbench1shot1.runs.folder import SEEDS, read_object
+
+_IMPORTED = ("optimizer", "space")
+"""The options that can name an object of a module."""
+
+
+def named_modules(options: Mapping[str, Any], names: Sequence[str] = _IMPORTED) -> str | None:
+    """Return the modules of the options given as "module:object", separated by commas; None if there are none.
+
+    The value is one for `allow_module`, with which another process may import the modules. The script or notebook
+    (`__main__`) is left out, because another process cannot import it.
+    """
+    references = [str(options.get(name) or "").partition(":") for name in names]
+    modules = dict.fromkeys(module for module, colon, _ in references if colon and module != "__main__")
+    return ",".join(modules) or None
+
+
+def resume_options(folder: Path, options: str = "") -> str:
+    """Return `--resume FOLDER` with the `--allow-module` that it needs; `options` come between them."""
+    return " ".join(filter(None, ("--resume", shlex.quote(str(folder)), options, _permission(folder))))
+
+
+def resume_command(command: str, folder: Path, options: str = "") -> str:
+    """Return the command that resumes a run; `options` as in `resume_options`."""
+    return f"nb1shot1 {command} {resume_options(folder, options)}"
+
+
+def command_for(command: str, folder: Path, names: Sequence[str] = _IMPORTED) -> str:
+    """Return the command that reads a run, with the `--allow-module` that it needs to import the options `names`."""
+    return " ".join(filter(None, ("nb1shot1", command, shlex.quote(str(folder)), _permission(folder, names))))
+
+
+def _permission(folder: Path, names: Sequence[str] = _IMPORTED) -> str:
+    """Return `--allow-module` with the modules that a run, or a group of runs, names; empty if it names none."""
+    with suppress(UserError, OSError, AttributeError, KeyError):  # a command that lacks it explains what to add
+        is_group = (folder / SEEDS).is_file()
+        recorded = read_object(folder / SEEDS)["options"] if is_group else read_description(folder)[1]
+        if modules := named_modules(recorded, names):
+            return f"--allow-module {shlex.quote(modules)}"
+    return ""
