@@ -19,9 +19,11 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search import studying
+from nasbench1shot1.black_box_search.drawing import caption
 from nasbench1shot1.black_box_search.parts import SEARCHES, divide, run_part, started_parts
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.files import save_figure
+from nasbench1shot1.log_ticks import ZERO_NOTE
 
 QUIET = Console(quiet=True)
 SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
@@ -161,11 +163,15 @@ def test_an_architecture_under_the_name_of_another_space_is_refused(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("rendered")
-def test_a_free_incumbent_can_be_drawn(tmp_path: Path) -> None:
+def test_a_free_incumbent_without_regret_is_drawn_at_the_lower_edge(tmp_path: Path) -> None:
     s1_table(np.full((2685, 4, 1), 0.5), np.zeros((2685, 4, 1))).save(tmp_path / "table")
     made = study(tmp_path / "made", table=str(tmp_path / "table"), evaluations=3)
     assert (made.trajectory["simulated_seconds"] == 0).all()
     assert (made.folder / "regret.png").stat().st_size > 10_000
+    axes = nb.draw_regret(made)
+    assert set(axes.get_lines()[0].get_ydata()) == {axes.get_ylim()[0]}
+    assert axes.get_legend().get_title().get_text() == ZERO_NOTE
+    assert caption([made]).endswith(f"\n{ZERO_NOTE}")
 
 
 def test_without_test_values_a_study_has_no_picture(tmp_path: Path) -> None:
