@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.comparison.entry import EPOCHS, SEARCH_TIME, SIM
 from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.method_colours import MOST_BANDS, styles
 from nasbench1shot1.notebooks.axes_list import AxesList
-from nasbench1shot1.one_shot_search.regret_curve import start_at_zero
+from nasbench1shot1.one_shot_search.regret_curve import start_at_zero, use_whole_epochs
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
@@ -149,7 +149,9 @@ def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
         axes.set_ylim(bottom=100 * floor, auto=None)  # the top still follows the curves of axes that share it
     else:
         start_at_zero(axes)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=comparison.over == EPOCHS))
+        axes.xaxis.set_major_locator(MaxNLocator())
+        if comparison.over == EPOCHS:
+            use_whole_epochs(axes)
 
 
 def _legend_text(label: str, runs: int, is_unfinished: bool) -> str:
