@@ -20,7 +20,8 @@ import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.drawing import caption
-from nasbench1shot1.black_box_search.parts import SEARCHES, divide, run_part, started_parts
+from nasbench1shot1.black_box_search.parts import SEARCHES, divide, run_part
+from nasbench1shot1.black_box_search.record import started_parts
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.files import save_figure
 from nasbench1shot1.log_ticks import ZERO_NOTE
@@ -229,6 +230,7 @@ def test_finished_parts_of_a_killed_study_are_not_recomputed(
     part = (stopped / "metrics.jsonl").read_text().splitlines(keepends=True)
     (stopped / "metrics.jsonl").write_text("".join(part[:10]))
     assert divide(started_parts(killed.folder), 3, 30, 2) == [(0, 25), (25, 5)]
+    assert repr(killed).endswith("15 of 30 searches, unfinished)")
     monkeypatch.setattr(Repeats, "line", None)  # this process evaluates nothing
     resumed = nb.black_box(resume=killed.folder, workers=workers, console=QUIET)
     assert not (killed.folder / "parts").exists()
@@ -287,6 +289,11 @@ def test_finished_parts_are_kept_if_another_part_fails(tmp_path: Path) -> None:
         study(tmp_path / "made", FailsFirst, repeats=27, evaluations=3, workers=2)
     parts = {path.parent.name for path in (tmp_path / "made").glob("parts/*/summary.json")}
     assert parts == {"00014-13"}
+    stopped = nb.open_run(tmp_path / "made")
+    assert repr(stopped).endswith("13 of 27 searches, unfinished)")
+    for draw in (nb.draw_regret, nb.compare):
+        with pytest.raises(nb.InvalidInputError, match=r"13 of 27 searches so far, .* parts: resume it with nb1shot1"):
+            draw(stopped)
 
 
 def test_a_study_that_fails_before_its_first_record_leaves_no_folder(tmp_path: Path) -> None:
