@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from nasbench1shot1.black_box_search.drawing import draw_anytime
+from nasbench1shot1.black_box_search.drawing import draw_anytime, zero_note
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.method_colours import colours
@@ -55,6 +55,8 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" =
         raise InvalidInputError(
             f"{found!r} has no regret to draw: give a search, a group of seeds, a black-box study or a tuning study"
         )
+    if isinstance(found, BlackBoxStudy):
+        found.check_merged()
     runs = found.runs if isinstance(found, SearchGroup) else [found]
     started = [each for each in runs if each.lines]
     if not started:
@@ -68,7 +70,7 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" =
         return draw_trajectory(found.lines, axes)
     name = found.config["optimizer"]
     draw_anytime(axes, found, label=name.rpartition(":")[2], color=colours([name])[0])
-    return _with_legend(axes)
+    return _with_legend(axes, title=zero_note([found]))
 
 
 def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes]":
@@ -90,6 +92,6 @@ def _is_pair(ax: Any) -> bool:
     return hasattr(ax, "__len__") and not isinstance(ax, str)
 
 
-def _with_legend(axes: "Axes") -> "Axes":
-    axes.legend(frameon=False, fontsize=8)
+def _with_legend(axes: "Axes", title: str = "") -> "Axes":
+    axes.legend(frameon=False, fontsize=8, title=title or None, title_fontsize=8)
     return axes

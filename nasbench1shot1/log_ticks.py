@@ -1,8 +1,9 @@
-"""Ticks of logarithmic axes that are readable over less than a decade, and over many."""
+"""Logarithmic axes: ticks that are readable over less than a decade and over many, and where zero is drawn."""
 
 import math
 from typing import Any, Final
 
+import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter
 
@@ -10,6 +11,8 @@ DENSE: Final = (1, 2, 5)
 """Factors of the ticks in every decade."""
 PLAIN: Final = 1e5
 """Axes that end below this value have plain numbers; others have powers of ten."""
+ZERO_NOTE: Final = "Regrets of zero are drawn at the lower edge."
+"""Sentence for the caption of a logarithmic plot whose lower edge is `zero_floor`."""
 
 
 class LogTicks(LogLocator):
@@ -48,3 +51,13 @@ def label_log_axis(axis: Axis) -> None:
     axis.set_major_locator(LogTicks())
     axis.set_major_formatter(PlainOrPower())
     axis.set_minor_formatter(NullFormatter())
+
+
+def zero_floor(values: Any) -> float:
+    """Return the lower edge of a logarithmic axis, where zero is drawn: half of the smallest positive value.
+
+    Args:
+        values: fractions, an array of any shape. If none is positive, the result is half a percent.
+    """
+    found = np.asarray(values, np.float64)
+    return 0.5 * float(found[found > 0].min(initial=0.01))

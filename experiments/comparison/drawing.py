@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.comparison.entry import EPOCHS, SEARCH_TIME, SIM
 from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.method_colours import MOST_BANDS, styles
 from nasbench1shot1.notebooks.axes_list import AxesList
-from nasbench1shot1.one_shot_search.regret_curve import start_at_zero
+from nasbench1shot1.one_shot_search.regret_curve import start_at_zero, use_whole_epochs
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
@@ -127,8 +127,9 @@ def _draw_end(end: "pandas.Series[Any]", axes: "Axes", last: float, color: str, 
 
 def _floor(frames: list[pandas.DataFrame]) -> float:
     """Return the value drawn instead of zero on a logarithmic axis: half of the smallest positive mean."""
-    means = np.concatenate([frame["mean"].to_numpy(np.float64) for frame in frames])
-    return 0.5 * float(means[means > 0].min(initial=0.01))
+    from nasbench1shot1.log_ticks import zero_floor
+
+    return zero_floor(np.concatenate([frame["mean"].to_numpy(np.float64) for frame in frames]))
 
 
 def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
@@ -148,7 +149,9 @@ def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
         axes.set_ylim(bottom=100 * floor, auto=None)  # the top still follows the curves of axes that share it
     else:
         start_at_zero(axes)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=comparison.over == EPOCHS))
+        axes.xaxis.set_major_locator(MaxNLocator())
+        if comparison.over == EPOCHS:
+            use_whole_epochs(axes)
 
 
 def _legend_text(label: str, runs: int, is_unfinished: bool) -> str:
@@ -162,6 +165,8 @@ def _title(comparison: Comparison) -> str:
 
 def caption(comparison: Comparison) -> str:
     """Return the text below a figure: table, meaning of bands and clocks, and unfinished runs."""
+    from nasbench1shot1.log_ticks import ZERO_NOTE
+
     is_simulated = comparison.over == SIMULATED_TIME
     sentences = [
         f"Test regret of the preferred architecture, {comparison.source}; table {comparison.facts.table}.",
@@ -172,7 +177,7 @@ def caption(comparison: Comparison) -> str:
         "Dots: ends of finished runs; dotted lines: their results afterwards."
         if is_simulated and early_ends(comparison)
         else "",
-        "Regrets of zero are drawn at the lower edge." if is_simulated and _has_zero(comparison) else "",
+        ZERO_NOTE if is_simulated and _has_zero(comparison) else "",
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated
         else "",

@@ -49,6 +49,7 @@ class BlackBoxEntry(Entry):
 
     def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
         """See `Entry`."""
+        self.study.check_merged()
         known: dict[str, Score] = {}
         return [self._repetition(line, table, known) for line in self.study.lines]
 

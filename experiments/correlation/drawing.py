@@ -158,6 +158,8 @@ def _spearman_text(row: Mapping[str, Any] | None) -> str:
 def _whole_epochs(axes: "Axes", epochs: Sequence[int]) -> None:
     from matplotlib.ticker import MaxNLocator
 
+    if len(epochs) == 1:  # otherwise, the shifts would fill the axes
+        axes.set_xlim(epochs[0] - 1, epochs[0] + 1)
     if len(epochs) <= 12:
         axes.set_xticks(epochs)
     else:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from nasbench1shot1.black_box_search.anytime import statistics_over_time
-from nasbench1shot1.black_box_search.drawing import draw_anytime
+from nasbench1shot1.black_box_search.drawing import draw_anytime, regret_floor
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.experiments.black_box.ecdf import draw_ecdf
 from nasbench1shot1.experiments.black_box.final_accuracy import draw_sorted
@@ -43,12 +43,14 @@ def draw_regret_and_ecdf(found: Sequence[DrawnStudy], words: FigureText) -> "Fig
     finals = {drawn.curve.key: drawn.study.final["test_regret"].to_numpy(np.float64) for drawn in found}
     floor = 0.5 * min(float(values[values > 0].min(initial=0.01)) for values in finals.values())
     rows, by_key = _rows(found), _colours(found)
+    lowest = regret_floor([drawn.study for drawn in found])
 
     def draw(axes: Any) -> None:
         for row, (left, right) in zip(rows, axes, strict=True):
             for _, curve, study in _select(found, row):
                 label, color = curve.label, by_key[curve.key]
-                draw_anytime(left, study, label=label, color=color, has_band=len(row) <= MOST_BANDS)
+                has_band = len(row) <= MOST_BANDS
+                draw_anytime(left, study, label=label, color=color, has_band=has_band, floor=lowest)
                 draw_ecdf(right, finals[curve.key], floor=floor, label=label, color=color)
 
     return _canvas(len(rows), 2, words, draw, _labels(found))
@@ -59,6 +61,7 @@ def draw_rows(found: Sequence[DrawnStudy], words: FigureText) -> "Figure":
     panels = list(dict.fromkeys(drawn.panel.key for drawn in found))
     keys = {drawn.curve.key for drawn in found}
     rows = {name: labels for name, labels in ROWS.items() if keys & set(labels)}
+    look: dict[str, Any] = {"statistic": "median", "floor": regret_floor([each.study for each in found], "median")}
 
     def draw(axes: Any) -> None:
         for line, (name, labels) in zip(axes, rows.items(), strict=True):
@@ -67,7 +70,7 @@ def draw_rows(found: Sequence[DrawnStudy], words: FigureText) -> "Figure":
             for drawn in sorted(own, key=lambda drawn: order.index(drawn.curve.key)):
                 ax, color = line[panels.index(drawn.panel.key)], colours(order)[order.index(drawn.curve.key)]
                 label = labels[drawn.curve.key]
-                draw_anytime(ax, drawn.study, label=label, color=color, statistic="median", has_band=has_band)
+                draw_anytime(ax, drawn.study, label=label, color=color, has_band=has_band, **look)
                 ax.set_title(f"{drawn.panel.title}: {name}", fontsize=9)
             for ax in line:
                 ax.legend(frameon=False, fontsize=7)

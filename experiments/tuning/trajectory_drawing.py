@@ -78,9 +78,10 @@ def _draw_panel(curves: Sequence[Curve], axes: "Axes", by_key: Mapping[str, Styl
 
 def _floor(panels: Mapping[str, Sequence[Curve]]) -> float:
     """Return the lower edge of the plot as a fraction: below the smallest positive regret."""
+    from nasbench1shot1.log_ticks import zero_floor
+
     regrets = [frame["test_regret"] for curves in panels.values() for curve in curves for frame in curve.repetitions]
-    values = np.concatenate([regret.to_numpy(np.float64) for regret in regrets])
-    return 0.5 * float(values[values > 0].min(initial=0.01))
+    return zero_floor(np.concatenate([regret.to_numpy(np.float64) for regret in regrets]))
 
 
 def _draw(curve: Curve, axes: "Axes", style: Style, floor: float, has_band: bool) -> None:

@@ -1,7 +1,7 @@
 """The anytime plot of black-box studies: incumbent test regret over simulated seconds, on logarithmic axes."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -31,10 +31,10 @@ def regret_figure(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None
     figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    has_bands = len(studies) <= MOST_BANDS
+    has_bands, floor = len(studies) <= MOST_BANDS, regret_floor(studies)
     names = [study.config["optimizer"].rpartition(":")[2] for study in studies]
     for study, label, colour in zip(studies, labels or names, distinct_colours(names), strict=True):
-        draw_anytime(axes, study, label=label, color=colour, has_band=has_bands)
+        draw_anytime(axes, study, label=label, color=colour, has_band=has_bands, floor=floor)
     axes.legend(frameon=False, fontsize=8)
     config = studies[0].config
     many = " per optimizer" if len(studies) > 1 else ""
@@ -53,21 +53,26 @@ def draw_anytime(
     color: str,
     statistic: Statistic = "mean",
     has_band: bool = True,
+    floor: float | None = None,
 ) -> "Axes":
     """Draw a study's test regret in percent over simulated seconds; between the quartiles, it is shaded (`has_band`).
 
-    The curve starts when every search has an incumbent. Regrets of zero are drawn at the lower edge.
+    The curve starts when every search has an incumbent. Regrets of zero are drawn at the lower edge, `floor`, which
+    curves on the same axes must share; default: the `regret_floor` of this study.
 
     Returns:
         The axes.
     """
     frame = regret_statistics(study)
+    edge = 100 * (regret_floor([study], statistic) if floor is None else floor)
     times, percents = frame["seconds"].to_numpy(), 100 * frame[[statistic, "low", "high"]].to_numpy()
-    centre, low, high = np.maximum(percents, _floor(percents[:, 0])).T
+    centre, low, high = np.maximum(percents, edge).T
     axes.step(times, centre, where="post", color=color, linewidth=1.6, label=label)
     if has_band:
         axes.fill_between(times, low, high, step="post", color=color, alpha=0.15, linewidth=0)
-    return _use_log_axes(axes, statistic)
+    _use_log_axes(axes, statistic)
+    axes.set_ylim(bottom=min(edge, axes.dataLim.y0), auto=None)  # the top still follows the curves of shared axes
+    return axes
 
 
 def regret_statistics(study: BlackBoxStudy) -> "pandas.DataFrame":
@@ -75,9 +80,18 @@ def regret_statistics(study: BlackBoxStudy) -> "pandas.DataFrame":
     return statistics_over_time(study.trajectory, time_grid([study.trajectory], study.config["seconds"]))
 
 
-def _floor(values: Any) -> float:
-    """Return the value drawn instead of zero on a logarithmic axis: a quarter of the smallest positive value."""
-    return 0.25 * float(values[values > 0].min(initial=1.0))
+def regret_floor(studies: Sequence[BlackBoxStudy], statistic: Statistic = "mean") -> float:
+    """Return the lower edge of axes with the curves of these studies, a fraction (`log_ticks.zero_floor`)."""
+    from nasbench1shot1.log_ticks import zero_floor
+
+    return zero_floor(np.concatenate([regret_statistics(study)[statistic] for study in studies]))
+
+
+def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
+    """Return a sentence about regrets of zero for a plot of the mean; empty if no mean is zero."""
+    from nasbench1shot1.log_ticks import ZERO_NOTE
+
+    return ZERO_NOTE if any((regret_statistics(study)["mean"] == 0).any() for study in studies) else ""
 
 
 def _use_log_axes(axes: "Axes", statistic: Statistic) -> "Axes":
@@ -94,7 +108,12 @@ def _use_log_axes(axes: "Axes", statistic: Statistic) -> "Axes":
 
 
 def caption(studies: Sequence[BlackBoxStudy]) -> str:
-    """Return the text below a figure: the tables, and how many of the final test errors are measured."""
+    """Return the text below a figure: tables, number of measured final test errors, and where zeros are drawn."""
+    note = zero_note(studies)
+    return "\n".join([_sources(studies), *([note] if note else [])])
+
+
+def _sources(studies: Sequence[BlackBoxStudy]) -> str:
     lines = [line for study in studies for line in study.lines]
     measured = sum(line["test_measured"] for line in lines)
     tables = ", ".join(dict.fromkeys(study.config["table_id"] for study in studies))

@@ -6,7 +6,6 @@ searches from number 50.
 """
 
 import math
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -15,15 +14,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, recorded_study
-from nasbench1shot1.black_box_search.record import BlackBoxStudy, StudyPart
+from nasbench1shot1.black_box_search.record import BlackBoxStudy, StudyPart, part_folder, started_parts
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
 from nasbench1shot1.errors import UserError
-from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.jobs.job import Job, Workers
 from nasbench1shot1.jobs.running import Watcher, run_jobs
 from nasbench1shot1.jobs.workers import open_workers, this_machine
 from nasbench1shot1.runs.description import description
-from nasbench1shot1.runs.folder import CONFIG, METRICS, PARTS, check_facts, read_lines
+from nasbench1shot1.runs.folder import CONFIG, METRICS, PARTS, check_facts, count_lines, read_lines
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.next_command import resume_options
 from nasbench1shot1.runs.writer import RunWriter
@@ -84,12 +82,6 @@ def _workers(places: Places) -> AbstractContextManager[Workers]:
     return open_workers(places.scheduler, places.workers, "cpu", 1)
 
 
-def started_parts(study: Path) -> list[tuple[int, int]]:
-    """Return the first search and the number of searches of each part in a study's folder, in ascending order."""
-    names = [re.fullmatch(r"(\d+)-(\d+)", path.name) for path in (study / PARTS).glob("*-*") if is_started(path)]
-    return sorted((int(name[1]), int(name[2])) for name in names if name)
-
-
 def divide(started: Sequence[tuple[int, int]], recorded: int, last: int, workers: int) -> list[tuple[int, int]]:
     """Divide the searches `recorded` to `last` - 1 into parts, keeping the parts that have begun.
 
@@ -119,7 +111,7 @@ def _job(options: BlackBoxOptions, study: Path, first: int, count: int) -> Job:
     return Job(
         name=f"searches {first} to {first + count - 1}",
         command="nasbench1shot1.black_box_search.parts:run_part",
-        folder=study / PARTS / f"{first:05d}-{count}",
+        folder=part_folder(study, first, count),
         options={"study": str(study), "first": first, "count": count, "optimizer": options.common.optimizer},
         threads=1,
     )
@@ -133,7 +125,7 @@ class _Merging(Watcher[Job]):
 
     def tick(self, waiting: Sequence[Job]) -> None:
         """Report the number of finished searches."""
-        open_lines = sum(_count_lines(job.folder / METRICS) for job in self._jobs)
+        open_lines = sum(count_lines(job.folder / METRICS) for job in self._jobs)
         self._progress.recorded(self._writer.recorded + open_lines)
 
     def finished(self, job: Job) -> None:
@@ -147,14 +139,6 @@ class _Merging(Watcher[Job]):
             recorded = self._writer.recorded
             self._writer.append_lines([line for line in StudyPart.read_lines(job.folder) if line["repeat"] >= recorded])
             self._progress.recorded(self._writer.recorded)
-
-
-def _count_lines(path: Path) -> int:
-    """Return the number of lines of a file; 0 if it does not exist."""
-    try:
-        return path.read_bytes().count(b"\n")
-    except FileNotFoundError:
-        return 0
 
 
 def run_part(

@@ -1,12 +1,18 @@
 """The record of a black-box study: one line per search, with its incumbents over simulated time."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.config import FACTS, BlackBoxConfig
+from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import ELSEWHERE
+from nasbench1shot1.jobs.folders import is_started
+from nasbench1shot1.runs.folder import METRICS, PARTS, count_lines
+from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.record import RunRecord, has_type
 from nasbench1shot1.wording import counted, percent
 
@@ -70,6 +76,25 @@ class BlackBoxStudy(RunRecord):
     def _progress(self, recorded: int) -> str:
         return f"{recorded:,} of {counted(self.config['repeats'], 'search')}"
 
+    def _recorded(self) -> int:
+        """Return the number of finished searches, merged or still in parts."""
+        if self.is_finished:
+            return super()._recorded()
+        merged = count_lines(self.folder / METRICS)
+        ends = [
+            (first, first + count_lines(part_folder(self.folder, first, count) / METRICS))
+            for first, count in started_parts(self.folder)
+        ]
+        return merged + sum(max(end - max(first, merged), 0) for first, end in ends)
+
+    def check_merged(self) -> None:
+        """Raise InvalidInputError if no search is recorded in the study, but some are in its parts."""
+        if not self.lines and (found := self._recorded()):
+            raise InvalidInputError(
+                f"'{self.folder}' has {self._progress(found)} so far, which are still in its parts: "
+                f"resume it with {resume_command(self.COMMAND, self.folder)}, or wait if it is running"
+            )
+
     def _result(self, summary: Mapping[str, Any]) -> str:
         if summary["test_regret"] is None:
             return "test regret not in the table"
@@ -129,6 +154,17 @@ class StudyPart(BlackBoxStudy):
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether every search of the part has a line."""
         return bool(len(lines) == self.config["count"])
+
+
+def part_folder(study: Path, first: int, count: int) -> Path:
+    """Return the folder of the part that holds `count` searches from number `first`."""
+    return study / PARTS / f"{first:05d}-{count}"
+
+
+def started_parts(study: Path) -> list[tuple[int, int]]:
+    """Return the first search and the number of searches of each part in a study's folder, in ascending order."""
+    names = [re.fullmatch(r"(\d+)-(\d+)", path.name) for path in (study / PARTS).glob("*-*") if is_started(path)]
+    return sorted((int(name[1]), int(name[2])) for name in names if name)
 
 
 def _is_incumbent(entry: Any) -> bool:

@@ -58,6 +58,6 @@ def draw_operation_counts(counts: pandas.DataFrame, axes: "Axes") -> "Axes":
     axes.set_xlim(counts.index.min() - 0.5, counts.index.max() + 0.5)
     axes.set_ylim(0, bottom.max())
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.42), ncols=5, frameon=False, fontsize=7)
     return axes

@@ -93,14 +93,16 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", method: str, runs
         _draw(frame, name.removesuffix("_mean"), axes, label, other)
     _draw(frame, "validation_regret", axes, _label(frame, "validation_regret"), BLACK, linestyle="--")
     axes.set_ylabel("regret [%]")
-    return _label_epochs(start_at_zero(axes))
+    axes.grid(alpha=0.25)
+    return use_whole_epochs(start_at_zero(axes))
 
 
 def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1) -> "Axes":
     """Draw the one-shot validation error that `anytime_regret` returned, in percent; as in `draw_anytime_regret`."""
     _draw(frame, "one_shot_validation_error", axes, "", colours([method])[0], has_band=runs > 1)
     axes.set_ylabel("one-shot validation\nerror [%]")
-    return _label_epochs(axes)
+    axes.grid(alpha=0.25)
+    return use_whole_epochs(axes)
 
 
 def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axes":
@@ -196,7 +198,8 @@ def _draw(
     has_band: bool = False,
 ) -> None:
     mean = 100 * frame[f"{curve}_mean"]
-    axes.plot(frame.index, mean, linestyle, color=color, label=label, linewidth=WIDTH)
+    marker = "o" if mean.count() == 1 else ""  # a line with a single point would be invisible
+    axes.plot(frame.index, mean, linestyle, color=color, label=label, linewidth=WIDTH, marker=marker)
     if has_band:
         spread = 100 * frame[f"{curve}_std"]
         low = (mean - spread).clip(lower=0)  # neither a regret nor an error is negative
@@ -224,11 +227,11 @@ def start_at_zero(axes: "Axes") -> "Axes":
     return axes
 
 
-def _label_epochs(axes: "Axes") -> "Axes":
+def use_whole_epochs(axes: "Axes") -> "Axes":
+    """Draw ticks only at whole epochs, even if there is a single one; return the axes."""
     from matplotlib.ticker import MaxNLocator
 
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.grid(alpha=0.25)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # two ticks could be fractions
     return axes
 
 

@@ -41,6 +41,14 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return lines
 
 
+def count_lines(path: Path) -> int:
+    """Return the number of complete lines of a metrics.jsonl; 0 if the file does not exist."""
+    try:
+        return path.read_bytes().count(b"\n")
+    except FileNotFoundError:
+        return 0
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """Read a file that holds one JSON object; raises DamagedFileError if it does not."""
     content = read_json(path)

@@ -93,11 +93,15 @@ class RunRecord:
 
     def _state(self) -> str:
         try:
-            recorded = (self.folder / METRICS).read_bytes().count(b"\n")  # `lines` would be kept while the run grows
+            recorded = self._recorded()  # `lines` would be kept while the run grows
             result = self._result(self.summary) if self.is_finished else "unfinished"
         except Exception:  # a repr must not fail, whatever damaged files contain
             return "files missing or damaged"
         return ", ".join(filter(None, (self._progress(recorded), result)))
+
+    def _recorded(self) -> int:
+        """Return the number of recorded lines; raises OSError if the file is missing."""
+        return (self.folder / METRICS).read_bytes().count(b"\n")
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:

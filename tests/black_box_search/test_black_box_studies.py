@@ -19,9 +19,12 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search import studying
-from nasbench1shot1.black_box_search.parts import SEARCHES, divide, run_part, started_parts
+from nasbench1shot1.black_box_search.drawing import caption
+from nasbench1shot1.black_box_search.parts import SEARCHES, divide, run_part
+from nasbench1shot1.black_box_search.record import started_parts
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.files import save_figure
+from nasbench1shot1.log_ticks import ZERO_NOTE
 
 QUIET = Console(quiet=True)
 SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
@@ -161,11 +164,15 @@ def test_an_architecture_under_the_name_of_another_space_is_refused(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("rendered")
-def test_a_free_incumbent_can_be_drawn(tmp_path: Path) -> None:
+def test_a_free_incumbent_without_regret_is_drawn_at_the_lower_edge(tmp_path: Path) -> None:
     s1_table(np.full((2685, 4, 1), 0.5), np.zeros((2685, 4, 1))).save(tmp_path / "table")
     made = study(tmp_path / "made", table=str(tmp_path / "table"), evaluations=3)
     assert (made.trajectory["simulated_seconds"] == 0).all()
     assert (made.folder / "regret.png").stat().st_size > 10_000
+    axes = nb.draw_regret(made)
+    assert set(axes.get_lines()[0].get_ydata()) == {axes.get_ylim()[0]}
+    assert axes.get_legend().get_title().get_text() == ZERO_NOTE
+    assert caption([made]).endswith(f"\n{ZERO_NOTE}")
 
 
 def test_without_test_values_a_study_has_no_picture(tmp_path: Path) -> None:
@@ -223,6 +230,7 @@ def test_finished_parts_of_a_killed_study_are_not_recomputed(
     part = (stopped / "metrics.jsonl").read_text().splitlines(keepends=True)
     (stopped / "metrics.jsonl").write_text("".join(part[:10]))
     assert divide(started_parts(killed.folder), 3, 30, 2) == [(0, 25), (25, 5)]
+    assert repr(killed).endswith("15 of 30 searches, unfinished)")
     monkeypatch.setattr(Repeats, "line", None)  # this process evaluates nothing
     resumed = nb.black_box(resume=killed.folder, workers=workers, console=QUIET)
     assert not (killed.folder / "parts").exists()
@@ -281,6 +289,11 @@ def test_finished_parts_are_kept_if_another_part_fails(tmp_path: Path) -> None:
         study(tmp_path / "made", FailsFirst, repeats=27, evaluations=3, workers=2)
     parts = {path.parent.name for path in (tmp_path / "made").glob("parts/*/summary.json")}
     assert parts == {"00014-13"}
+    stopped = nb.open_run(tmp_path / "made")
+    assert repr(stopped).endswith("13 of 27 searches, unfinished)")
+    for draw in (nb.draw_regret, nb.compare):
+        with pytest.raises(nb.InvalidInputError, match=r"13 of 27 searches so far, .* parts: resume it with nb1shot1"):
+            draw(stopped)
 
 
 def test_a_study_that_fails_before_its_first_record_leaves_no_folder(tmp_path: Path) -> None:

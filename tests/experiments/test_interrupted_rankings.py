@@ -66,6 +66,7 @@ def test_an_unfinished_ranking_is_reported_and_drawn_up_to_its_last_record(run, 
     cli.main(["report", str(tmp_path / "ranking"), "--out", str(tmp_path / "report")])
     assert "Not finished: 1 of 2 epochs are evaluated." in capsys.readouterr().out
     axes, given = nb.draw_ranking(tmp_path / "ranking"), Figure().add_subplot()
+    assert axes.get_xlim() == (axes.get_xticks()[0] - 1, axes.get_xticks()[0] + 1), "a single epoch"
     assert [line.get_xdata()[0] for line in axes.get_lines()[:-1]] == [1]  # one budget; the last line is at ρ = 0
     assert nb.draw_ranking(tmp_path / "ranking", given, epoch=1) is given
     with pytest.raises(nb.InvalidInputError, match="no scores of epoch 2; it has 1"):

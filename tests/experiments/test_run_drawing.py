@@ -82,6 +82,12 @@ def test_an_unfinished_search_is_drawn_up_to_its_last_record(group, tmp_path):
     recorded = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
     (folder / "metrics.jsonl").write_text("".join(recorded[:2]))
     assert nb.draw_regret(folder).get_lines()[0].get_xdata().tolist() == [0, 1]
+    (folder / "metrics.jsonl").write_text(recorded[0])
+    pair = nb.draw_regret(folder, Figure().subplots(2, sharex=True))
+    for axes in (*pair, nb.compare([folder], ax=Figure().add_subplot())):
+        assert {line.get_marker() for line in axes.get_lines()} == {"o"}, "a line with one point is invisible"
+        low, high = axes.get_xlim()
+        assert [tick for tick in axes.get_xticks() if low <= tick <= high] == [0]
     (folder / "metrics.jsonl").write_text("")
     with pytest.raises(nb.InvalidInputError, match="does not have a result yet"):
         nb.draw_regret(folder)
