@@ -1,8 +1,8 @@
 """ENAS's controller: a recurrent network that draws architectures, one decision after another.
 
 Pham, Guan, Zoph, Le and Dean: Efficient Neural Architecture Search via Parameter Sharing, ICML 2018, sections 2.2, 2.3.
-It is always on the CPU: architectures are host objects, and on a GPU, kernel launches would dominate the cost of such a
-small network.
+The controller always runs on the CPU. Its network is so small that kernel launches would dominate its cost on a GPU,
+and the sampled architectures are needed on the host.
 """
 
 from collections.abc import Callable, Sequence

@@ -183,7 +183,7 @@ def _canvas(
     grid = above.subplots(rows, columns, squeeze=False, sharex=shared, sharey=shared)
     draw(grid)
     for axes in grid[:-1].flat:
-        axes.set_xlabel("")  # as that of the last row
+        axes.set_xlabel("")  # only the last row has a label
     above.suptitle(words.title, fontsize=10)
     canvas.supxlabel(words.caption, fontsize=7, color="#444444")
     return canvas

@@ -19,10 +19,10 @@ class Mixing:
     """The input of one forward pass besides the images: mixing weights, or an architecture, or both.
 
     Attributes:
-        weights: a tensor for every key of `space.mixing_shapes()`; a tuple of such mappings, which the cells use in
-            turn; or None to compute `path` unweighted.
-        operations: the sampled operation of every block, as Python integers, to compute only these operations; a tuple
-            of such tuples if `weights` is a tuple.
+        weights: mixing weights, with one tensor per key of `space.mixing_shapes()`. A tuple holds several sets of
+            mixing weights, which the cells use in turn. None computes `path` without weights.
+        operations: the sampled operation of every block, as Python integers, to compute only these operations. If
+            `weights` is a tuple, this is a tuple with the operations for each set.
         path: the architecture to which the pass is restricted: only its live blocks, operations and edges.
     """
 
