@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 SOURCES := setup.py pyproject.toml constraints.txt \
 	$(wildcard nasbench1shot1/*.py nasbench1shot1/*/*.py nasbench1shot1/*/*/*.py search_spaces/*.py optimizers/*.py optimizers/*/*.py experiments/*.py experiments/*/*.py)
 
-.PHONY: demo test lint pytest bench clean
+.PHONY: demo test lint pytest explore bench clean
 
 demo: $(VENV)/.core  ## search on the bundled images and table for two minutes; draws the regret curve
 	$(BIN)/nb1shot1 search --scale quick --out runs/demo-$$(date +%Y%m%d-%H%M%S)
@@ -18,6 +18,9 @@ test: $(VENV)/.dev  ## lint, type check and tests
 # Longest modules first (tests/conftest.py). Bytecode is cached, also for processes started by tests.
 pytest: $(VENV)/.dev
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadscope --no-loadscope-reorder
+
+explore: $(VENV)/.dev  ## property tests with new random examples; a failure prints how to repeat it
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m hypothesis --hypothesis-profile explore --numprocesses auto --maxprocesses 8
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -27,8 +27,9 @@ from nasbench1shot1.runs import environment
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
 
-settings.register_profile("untimed", deadline=None, max_examples=50)
-settings.load_profile("untimed")
+settings.register_profile("repeatable", deadline=None, max_examples=50, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=50, print_blob=True)  # make explore
+settings.load_profile("repeatable")
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 

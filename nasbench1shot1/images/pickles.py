@@ -8,6 +8,7 @@ image2numpy_imagenet_train.py in github.com/PatrykChrabaszcz/Imagenet32_Scripts.
 
 import pickletools
 import struct
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -71,8 +72,11 @@ def read_python_batch(content: bytes, where: str, form: BatchFormat = CIFAR10_BA
     truncated, has other content, or refers to something that a batch of images does not need.
     """
     try:
-        tokens = list(_tokens(content))
-    except (ValueError, IndexError, struct.error, OverflowError, MemoryError) as error:
+        with warnings.catch_warnings():
+            # A backslash before an ordinary character: repr, which writes these strings, doubles it.
+            warnings.filterwarnings("error", "invalid escape sequence", DeprecationWarning)
+            tokens = list(_tokens(content))
+    except (ValueError, IndexError, struct.error, OverflowError, MemoryError, DeprecationWarning) as error:
         raise DamagedFileError(f"{where} is not a complete pickle: download or copy it again") from error
     if form.is_strict and (foreign := _foreign(tokens)):
         raise DamagedFileError(f"{where} has {foreign}, which a batch of images does not need: download it again")

@@ -2,7 +2,9 @@
 
 import os
 import pickle
+import warnings
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -70,6 +72,17 @@ def test_pickles_are_not_executed(tmp_path: Path) -> None:
 def test_other_pickles_are_refused(content: dict[bytes, object]) -> None:
     with pytest.raises(DamagedFileError, match="not a CIFAR-10 batch"):
         read_python_batch(pickle.dumps(content), "batch")
+
+
+@pytest.mark.parametrize("content", [b"c\\\x00\n", b"S'\\d'\np0\n."])
+@pytest.mark.parametrize("action", ["error", "ignore"])
+def test_invalid_escape_sequences_are_damage_under_any_warning_filter(
+    content: bytes, action: Literal["error", "ignore"]
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter(action)
+        with pytest.raises(DamagedFileError, match="batch is not a complete pickle"):
+            read_python_batch(content, "batch")
 
 
 SMALL = made_images(3)
