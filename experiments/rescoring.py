@@ -71,7 +71,7 @@ def unfinished_text(run: SearchRecord | Ranking | Study) -> str:
     A run that ended after its lines were read counts as unfinished. Raises UserError if the run has no result yet.
     """
     if not run.lines:
-        raise run.unfinished()
+        raise run.unfinished_error()
     if run.is_finished and run.are_summarised(run.lines):
         return ""
     if isinstance(run, SearchRecord):

@@ -68,7 +68,7 @@ def scores_on_other_datasets(
 
 
 def _score(arch: Architecture, table: Table, objective: Objective) -> Score:
-    if table.is_partial and table.lacks(arch):
+    if table.is_partial and arch not in table:
         return Score(arch.network_id, None, None, None, None, False, False, None)
     validated = table.query(arch, dataset=objective.validation)
     is_same = objective.test == objective.validation

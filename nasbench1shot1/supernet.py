@@ -144,11 +144,11 @@ class Supernet(nn.Module):
             per_cell = self._arguments_per_cell(images, mixing, operations, path)
         x = self.stem(images)
         for i, cell in enumerate(self.cells):
-            x = cell(self.halved(x, i), *per_cell[i % len(per_cell)])
+            x = cell(self.cell_input(x, i), *per_cell[i % len(per_cell)])
         logits: Tensor = self.skeleton.classify(self, x)
         return logits
 
-    def halved(self, x: Tensor, cell: int) -> Tensor:
+    def cell_input(self, x: Tensor, cell: int) -> Tensor:
         """Return the input of a cell from the previous output: at half the size between stacks, else unchanged."""
         reduced: Tensor = self.reductions[str(cell)](x) if str(cell) in self.reductions else x
         return reduced

@@ -180,7 +180,7 @@ class Ranking(RunRecord):
         import pandas
 
         if not (self.folder / SUMMARY).exists():
-            raise self.unfinished()
+            raise self.unfinished_error()
         try:
             return pandas.read_csv(self.folder / name)
         except (OSError, ValueError) as error:

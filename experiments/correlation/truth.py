@@ -58,7 +58,7 @@ def table_mask(table: Table, space: SearchSpace, numbers: NDArray[np.int64]) -> 
     """Return which architectures (A,) a table has: all, unless it covers the space only in part."""
     if not table.is_partial:
         return np.ones(len(numbers), np.bool_)
-    return np.array([not table.lacks(space[int(number)]) for number in numbers], np.bool_)
+    return np.array([space[int(number)] in table for number in numbers], np.bool_)
 
 
 def true_errors(

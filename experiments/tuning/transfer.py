@@ -18,7 +18,7 @@ def best_of(study: Study, budget: int) -> dict[str, Any]:
         InvalidInputError: the study has no search of this budget.
     """
     if not study.is_finished:
-        raise study.unfinished()
+        raise study.unfinished_error()
     found = best_configurations(study.observations, (), count=1, budget=budget)
     return dict(study.configurations[str(found["configuration_id"].iloc[0])])
 

@@ -182,7 +182,7 @@ class NASBench:
 
 def _open_cached(dataset_file: str | Path | Table) -> Table:
     table = _table(dataset_file)
-    if table.keyed_by != "nasbench101":
+    if table.benchmark != "nasbench101":
         raise InvalidInputError(f"the table {table.id} belongs to another benchmark: open a table of NAS-Bench-101")
     return table
 

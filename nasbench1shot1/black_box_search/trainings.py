@@ -55,7 +55,7 @@ class TableTrainings:
         """
         if query.architecture.space != self._space.name:
             self._space.index(query.architecture)  # raises
-        if self._may_fail and self._table.lacks(query.architecture):
+        if self._may_fail and query.architecture not in self._table:
             return FAILED
         row = self._table.row_of(query.architecture)
         if self._paid is None:

@@ -145,7 +145,7 @@ class Training(RunRecord):
                 f"'{self.folder}' has no evaluation '{name}', which only trainings with NAS-Bench-101's protocol have: "
                 "read its metrics"
             )
-        raise self.unfinished()
+        raise self.unfinished_error()
 
 
 class CellTraining(Training):

@@ -61,7 +61,7 @@ class Query:
         if space is not None and isinstance(item, Architecture):
             space.index(item)
         table, note = with_space(load_table(self.table or (space.table if space else None)), space)
-        if table.keyed_by == "nasbench201" and self.what.isdecimal():
+        if table.benchmark == "nasbench201" and self.what.isdecimal():
             item = int(self.what)
         console = literal_console()
         for dataset in [self.dataset] if self.dataset else table.datasets:

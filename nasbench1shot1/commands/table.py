@@ -186,7 +186,7 @@ def _verify_hashes(table: "Table") -> None:
     from nasbench1shot1.table_import.identity import verify_hashes
     from nasbench1shot1.table_import.progress import ImportBar
 
-    if table.keyed_by != "nasbench101":
+    if table.benchmark != "nasbench101":
         raise InvalidInputError(
             f"--hashes only applies to tables of NAS-Bench-101, not to the table {table.id}: remove it"
         )

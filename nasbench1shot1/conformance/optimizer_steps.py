@@ -68,11 +68,11 @@ class OptimizerStepsConformance:
         """
         return 1.0 if mixing.path is None else float(choice.picks)
 
-    def looks_ahead(self, state: SearchState) -> bool:
+    def uses_virtual_step(self, state: SearchState) -> bool:
         """Return whether Λ may depend on batches of the weight half, through a virtual step of the weights."""
         return getattr(state.method.hyperparameters, "update", None) == "second-order"
 
-    def learns(self, state: SearchState) -> bool:
+    def must_change(self, state: SearchState) -> bool:
         """Return whether a step must change Λ; override it for a method whose Λ has a gradient but need not change."""
         return any(value.requires_grad for value in state.method.parameters.values())
 
@@ -195,14 +195,14 @@ class OptimizerStepsConformance:
         state, other = (tiny_state({**run_options, "evaluation_batch_norm": "batch"}) for _ in range(2))
         change_half(other, other.split.weights)
         alike = are_identical(learn(state, learning_rate), learn(other, learning_rate))
-        assert alike is not (self.looks_ahead(state) and learning_rate > 0)
+        assert alike is not (self.uses_virtual_step(state) and learning_rate > 0)
 
     def test_lambda_depends_on_architecture_half(self, run_options: dict[str, Any], state: SearchState) -> None:
         """Change the labels of that half, several times because a few architectures' errors may be equal by chance."""
         begin_epoch(state, 1)
         unlearned = deepcopy(state.method.state_dict())
         learned, _ = learn(state, 0.025)
-        assert not (self.learns(state) and are_identical(learned, unlearned)), (
+        assert not (self.must_change(state) and are_identical(learned, unlearned)), (
             "no step changes Λ, although it has a gradient"
         )
         others = (tiny_state(run_options) for _ in range(1, state.images.classes))

@@ -87,7 +87,7 @@ class ImageSet:
         parts = {name: part.to(device) for name in names if (part := getattr(self, name)) is not None}
         return replace(self, **parts)
 
-    def shrunk(self, side: int) -> "ImageSet":
+    def downsample(self, side: int) -> "ImageSet":
         """Return the image set with images of `side` × `side` pixels, each the mean of a square, rounded to uint8.
 
         The border of a random crop shrinks with the images; mean and standard deviation do not change.

@@ -190,7 +190,7 @@ def begin(options: SearchOptions) -> SearchState:
 def load_halves(config: SearchConfig) -> tuple[ImageSet, Split]:
     """Load a search's images and split them into its two halves; raises as `load_images` and `split` do."""
     images, rng = load_images(config.images), np.random.default_rng(config.seed)
-    images = images.shrunk(config.image_side or images.side)
+    images = images.downsample(config.image_side or images.side)
     own = registry.one_shot(registry.search_space(config.space)).split
     scheme = scheme_for(images, own or PRESETS[config.preset].split)
     return images, split_images(images, scheme, rng, config.images_per_half)

@@ -87,7 +87,7 @@ class ProxyTrainings(RunRecord):
             )
         return errors
 
-    def unfinished(self) -> UserError:
+    def unfinished_error(self) -> UserError:
         """Return the error for reading results of a run that is not finished."""
         return UserError(f"'{self.folder}' is not finished: repeat the reproduce command that started it")
 

@@ -51,7 +51,7 @@ class RecordedSearch(SearchRecord):
         own = pandas.DataFrame([line["numbers"] for line in lines], index=frame.index, dtype="float64")
         return pandas.concat([frame, own], axis=1)
 
-    def unfinished(self) -> UserError:
+    def unfinished_error(self) -> UserError:
         """Return the error for reading results of a search that is not finished."""
         return UserError(
             f"'{self.folder}' is not finished: continue with nb.Recorder.resume('{self.folder}'), and call "

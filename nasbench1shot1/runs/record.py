@@ -193,7 +193,7 @@ class RunRecord:
     def summary(self) -> dict[str, Any]:
         """Return the content of summary.json; raises UserError for a run that is not finished."""
         if not self.is_finished:
-            raise self.unfinished()
+            raise self.unfinished_error()
         summary: dict[str, Any] = with_current_names(read_object(self.folder / SUMMARY))
         return summary
 
@@ -202,7 +202,7 @@ class RunRecord:
         """Return the versions, device and commit that the run was started with."""
         return read_object(self.folder / ENVIRONMENT)
 
-    def unfinished(self) -> UserError:
+    def unfinished_error(self) -> UserError:
         """Return the error for reading results of a run that is not finished."""
         return UserError(f"'{self.folder}' is not finished: continue with {resume_command(self.COMMAND, self.folder)}")
 

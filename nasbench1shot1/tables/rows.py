@@ -45,7 +45,7 @@ class TableRows:
 
     Attributes:
         name, version, id: name, version and identifier of the table; `id` includes a digest of its content.
-        keyed_by: the benchmark that identifies rows: "nasbench101" or "nasbench201".
+        benchmark: the benchmark that identifies rows: "nasbench101" or "nasbench201".
         datasets: names of the trainings, by data set. NAS-Bench-201 has two on CIFAR-10: "cifar10-valid" with 25,000
             images and "cifar10" with 50,000.
         objectives: for each data set of a search, the trainings that have its validation and test values.
@@ -64,7 +64,7 @@ class TableRows:
         self.id = table_id(folder.meta)
         self.name: str = folder.meta["name"]
         self.version: str = folder.meta["version"]
-        self.keyed_by = key_kind(folder.meta)
+        self.benchmark = key_kind(folder.meta)
         self.datasets = datasets(folder.meta)
         self.objectives = objectives(folder.meta)
         self.epochs: tuple[int, ...] = tuple(folder.meta["epochs"])
@@ -158,13 +158,13 @@ class TableRows:
         of = f"{len(self._coverage.rows):,} of the {self._coverage.networks:,} {self.keys.NETWORKS}"
         return f"It has {of} of {self._coverage.space}: regrets refer to the best of these; the others have no values."
 
-    def lacks(self, x: Item) -> bool:
-        """Return whether the table lacks an architecture, cell or hash; raises InvalidInputError like `rows`."""
+    def __contains__(self, x: Item) -> bool:
+        """Return whether the table has an architecture, cell or hash; raises InvalidInputError like `rows`."""
         try:
             self.row_of(x)
         except OutOfDomainError:
-            return True
-        return False
+            return False
+        return True
 
     def row_of(self, x: Item) -> int:
         """Return the row of an architecture, cell or hash, in microseconds; raises the errors of `rows`."""
@@ -182,7 +182,7 @@ class TableRows:
     @property
     def _cells(self) -> Any:
         """The keys of a NAS-Bench-101 table; raises InvalidInputError if the table belongs to another benchmark."""
-        if self.keyed_by == "nasbench101":
+        if self.benchmark == "nasbench101":
             return self.keys
         raise InvalidInputError(f"the table {self.id} has no cells of NAS-Bench-101: open a table of that benchmark")
 

@@ -41,7 +41,7 @@ def objective(
     Raises:
         OutOfDomainError: the table has no row for the architecture, or no such objective.
     """
-    if table.is_partial and table.lacks(arch):
+    if table.is_partial and arch not in table:
         return 1.0  # the worst error, so that the tuner avoids the configuration
     rng = np.random.default_rng((seed, *trial.configuration_id, trial.epochs)) if repeat == "random" else None
     training = table.objective(dataset).validation

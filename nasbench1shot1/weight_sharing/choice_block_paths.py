@@ -84,6 +84,6 @@ class ChoiceBlockPaths:
             maps = first.output(key)
             for i in range(1, len(net.cells)):
                 if i > 1:
-                    maps = replace(maps, x=net.halved(maps.x, i))
+                    maps = replace(maps, x=net.cell_input(maps.x, i))
                 maps = cell_output(net.cells[i], path, key, maps, layers)
             yield key, layers.features(net, key, maps)

@@ -75,7 +75,7 @@ class FirstCell:
             width = shortcut.shape[1] // len(self._cell.blocks)
             x = shortcut.narrow(1, (node - 1) * width, width)
             x = x if key is None else x + self._node(key)
-        return self._net.halved(x, 1)
+        return self._net.cell_input(x, 1)
 
     def _node(self, key: Any) -> Tensor:
         """Return the output of a block."""

@@ -30,7 +30,7 @@ def imported(tmp_path: Path) -> ImageSet:
 
 @pytest.mark.parametrize("side", [4, 8, 16])
 def test_a_shrunk_pixel_is_the_mean_of_its_block(imported: ImageSet, side: int) -> None:
-    shrunk, factor = imported.shrunk(side), 32 // side
+    shrunk, factor = imported.downsample(side), 32 // side
     for before, after in ((imported.images, shrunk.images), (imported.test_images, shrunk.test_images)):
         assert before is not None and after is not None
         squares = before.numpy().astype(np.float64).reshape(len(before), side, factor, side, factor, 3)
@@ -40,7 +40,7 @@ def test_a_shrunk_pixel_is_the_mean_of_its_block(imported: ImageSet, side: int) 
 
 
 def test_images_of_the_target_side_are_unchanged(imported: ImageSet) -> None:
-    assert imported.shrunk(32) is imported
+    assert imported.downsample(32) is imported
 
 
 @pytest.mark.parametrize("side", [2, 5, 33, 64])
@@ -48,7 +48,7 @@ def test_other_sides_are_refused(imported: ImageSet, side: int) -> None:
     with pytest.raises(
         InvalidInputError, match=f"cannot be shrunk to {side} × {side}: choose a side of 4, 8, 16, 32 .image_side=."
     ):
-        imported.shrunk(side)
+        imported.downsample(side)
 
 
 def test_quick_searches_shrink_images_and_full_searches_do_not() -> None:
@@ -69,7 +69,7 @@ def test_quick_searches_shrink_user_images_towards_16_pixels(
     import_images(tmp_path / "mine.npz")
     for images in (str(tmp_path / "mine.npz"), "mine"):
         quick = search_options({"scale": "quick", "images": images}).common
-        assert (quick.image_side, load_images(images).shrunk(quick.image_side).side) == (side, side)
+        assert (quick.image_side, load_images(images).downsample(quick.image_side).side) == (side, side)
         assert search_options({"scale": "quick", "images": images, "image_side": 9}).common.image_side == 9
         assert search_options({"images": images}).common.image_side is None
     monkeypatch.setenv("HOME", str(tmp_path))

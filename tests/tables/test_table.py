@@ -150,6 +150,13 @@ def test_unknown_cells_are_named_in_the_error(tiny: Table) -> None:
             tiny.query([nonsense])  # type: ignore[list-item]
 
 
+def test_a_table_contains_its_cells_and_refuses_what_cannot_be_looked_up(tiny: Table) -> None:
+    assert CELLS[0] in tiny and CELLS[0].hash in tiny
+    assert "0" * 32 not in tiny
+    with pytest.raises(InvalidInputError, match="cannot be looked up"):
+        assert "abc" in tiny
+
+
 def test_an_empty_sequence_gives_empty_answers(tiny: Table, embedded: Table) -> None:
     found = tiny.query([])
     assert found.validation_accuracy.shape == found.trainable_parameters.shape == (0,)

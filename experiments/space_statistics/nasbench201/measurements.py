@@ -73,7 +73,7 @@ class Measurements:
     kind: str = "all"
 
     def __post_init__(self) -> None:
-        if self.table.keyed_by != "nasbench201":
+        if self.table.benchmark != "nasbench201":
             raise InvalidInputError(
                 f"the table {self.table.id} does not belong to NAS-Bench-201: open a table such as 'nb201'"
             )
