@@ -80,7 +80,7 @@ def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes
     frame, method = anytime_regret([run.metrics for run in runs]), runs[0].config["optimizer"]
     if pair and frame["one_shot_validation_error_mean"].isna().all():
         raise InvalidInputError(f"--ax must be single axes, because '{runs[0].folder}' has no one-shot errors")
-    _with_legend(draw_anytime_regret(frame, axes, method, len(runs)))
+    _with_legend(draw_anytime_regret(frame, axes, method, len(runs), runs[0].config.get("dataset")))
     if pair:
         draw_one_shot_error(frame, pair[1], method, len(runs))
     (pair[1] if pair else axes).set_xlabel(EPOCHS)

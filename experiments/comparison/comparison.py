@@ -10,7 +10,7 @@ import pandas
 from nasbench1shot1.experiments.comparison.curves import curve, span
 from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME, Entry, Facts, Floats, Over, Repetition
 from nasbench1shot1.experiments.comparison.rank_tests import rank_tests
-from nasbench1shot1.one_shot_search.regret_curve import provenance
+from nasbench1shot1.one_shot_search.captions import provenance
 
 END, COMMON = "end", "common time"
 """Moments of rank tests: the end of each run, or the last time that all curves reach."""

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas
 
-from nasbench1shot1.black_box_search.drawing import caption, regret_statistics
+from nasbench1shot1.black_box_search.drawing import caption
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.experiments.black_box.ecdf import ecdf
 from nasbench1shot1.experiments.black_box.final_accuracy import compare_with_published, final_accuracies
@@ -119,7 +120,7 @@ class RegretAndECDF(BlackBoxResults):
 
     def as_table(self) -> pandas.DataFrame:
         """Return the left panel's values: panel, curve, then the columns of `anytime.statistics_over_time`."""
-        return _stacked(self.found, regret_statistics)
+        return _stacked(self.found, attrgetter("regret_statistics"))
 
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
         """Return the right panel's values: panel, curve, test_regret and fraction (of searches)."""
@@ -141,7 +142,7 @@ class MiniAgainstFull(BlackBoxResults):
 
     def as_table(self) -> pandas.DataFrame:
         """Return the drawn values: panel, curve, then the columns of `anytime.statistics_over_time`."""
-        return _stacked(self.found, regret_statistics)
+        return _stacked(self.found, attrgetter("regret_statistics"))
 
     def draw(self) -> "Figure":
         """Return the picture, as `black_box_drawing.draw_rows` does."""

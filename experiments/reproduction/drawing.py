@@ -14,6 +14,7 @@ from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, Cur
 from nasbench1shot1.experiments.reproduction.tuning_text import title_line
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.method_colours import MOST_BANDS
+from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.regret_curve import (
     CURVES,
@@ -22,10 +23,7 @@ from nasbench1shot1.one_shot_search.regret_curve import (
     anytime_regret,
     draw_mean_regret,
     mean_regret_of,
-    provenance,
-    scale_text,
     start_at_zero,
-    table_text,
 )
 from nasbench1shot1.tables.table import Table
 

@@ -24,7 +24,7 @@ from nasbench1shot1.experiments.reproduction.figure import (
 from nasbench1shot1.experiments.reproduction.proxy_correlation import SPLITS, ProxyResult, as_table, score_trainings
 from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
 from nasbench1shot1.experiments.reproduction.proxy_jobs import SCALES, ProxyJob, keys, proxy_job, resolve_options
-from nasbench1shot1.one_shot_search.regret_curve import provenance
+from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.proxy_training import ProxyConfig, ProxyTrainings
 from nasbench1shot1.proxy_training.config import SCALES as TRAINING_SCALES
 from nasbench1shot1.tables.table import Table

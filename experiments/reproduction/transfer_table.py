@@ -16,8 +16,8 @@ from nasbench1shot1.experiments.reproduction.transfer_jobs import TRANSFERRED, t
 from nasbench1shot1.experiments.reproduction.tuning_text import title_line, unfinished_text
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.experiments.tuning.transfer import transfer_table
+from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.one_shot_search.regret_curve import provenance, scale_text, table_text
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import Study
 

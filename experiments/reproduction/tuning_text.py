@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
-from nasbench1shot1.one_shot_search.regret_curve import LINE, scale_text
+from nasbench1shot1.one_shot_search.captions import LINE, scale_text
 from nasbench1shot1.tuning.record import Study
 
 

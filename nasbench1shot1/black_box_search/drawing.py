@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from nasbench1shot1.black_box_search.anytime import statistics_over_time, time_grid
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.method_colours import MOST_BANDS, distinct_colours
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -63,7 +61,7 @@ def draw_anytime(
     Returns:
         The axes.
     """
-    frame = regret_statistics(study)
+    frame = study.regret_statistics
     edge = 100 * (regret_floor([study], statistic) if floor is None else floor)
     times, percents = frame["seconds"].to_numpy(), 100 * frame[[statistic, "low", "high"]].to_numpy()
     centre, low, high = np.maximum(percents, edge).T
@@ -75,23 +73,18 @@ def draw_anytime(
     return axes
 
 
-def regret_statistics(study: BlackBoxStudy) -> "pandas.DataFrame":
-    """Return the test regrets that `draw_anytime` draws, as fractions; columns as in `anytime.statistics_over_time`."""
-    return statistics_over_time(study.trajectory, time_grid([study.trajectory], study.config["seconds"]))
-
-
 def regret_floor(studies: Sequence[BlackBoxStudy], statistic: Statistic = "mean") -> float:
     """Return the lower edge of axes with the curves of these studies, a fraction (`log_ticks.zero_floor`)."""
     from nasbench1shot1.log_ticks import zero_floor
 
-    return zero_floor(np.concatenate([regret_statistics(study)[statistic] for study in studies]))
+    return zero_floor(np.concatenate([study.regret_statistics[statistic] for study in studies]))
 
 
 def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
     """Return a sentence about regrets of zero for a plot of the mean; empty if no mean is zero."""
     from nasbench1shot1.log_ticks import ZERO_NOTE
 
-    return ZERO_NOTE if any((regret_statistics(study)["mean"] == 0).any() for study in studies) else ""
+    return ZERO_NOTE if any((study.regret_statistics["mean"] == 0).any() for study in studies) else ""
 
 
 def _use_log_axes(axes: "Axes", statistic: Statistic) -> "Axes":

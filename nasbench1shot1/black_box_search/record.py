@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.black_box_search.anytime import statistics_over_time, time_grid
 from nasbench1shot1.black_box_search.config import FACTS, BlackBoxConfig
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import ELSEWHERE
@@ -142,6 +143,14 @@ class BlackBoxStudy(RunRecord):
         frame = pandas.DataFrame(rows, columns=["repeat", *INCUMBENT])
         numbers = ("simulated_seconds", "validation_error", "test_error", "test_regret")
         return frame.astype(dict.fromkeys(numbers, "float64"))
+
+    @cached_property
+    def regret_statistics(self) -> "pandas.DataFrame":
+        """Return the test regret of the incumbent over simulated seconds, as fractions.
+
+        Columns: as in `anytime.statistics_over_time`.
+        """
+        return statistics_over_time(self.trajectory, time_grid([self.trajectory], self.config["seconds"]))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -68,7 +68,7 @@ class Report:
             summaries = [write_report(runs[0], table, out, self.format)]
         print_to_stdout(f"Table {table.id}")
         for summary in summaries:
-            _show(summary)
+            _show(summary, runs[0].config.get("dataset"))
             if "unfinished" in summary:
                 print_to_stdout(summary["unfinished"])
         if missing:
@@ -119,13 +119,15 @@ def _missing_text(group: "SearchGroup", started: int) -> str:
     return f"{missing} of {len(group.seeds)} seeds {'has' if missing == 1 else 'have'} not started" if missing else ""
 
 
-def _show(summary: dict[str, Any]) -> None:
+def _show(summary: dict[str, Any], dataset: str | None) -> None:
     from nasbench1shot1.one_shot_search.screen import format_regret, other_regrets
 
     print_to_stdout(f"Seed {summary['seed']}, final architecture: '{summary['architecture']}'")
+    others = other_regrets(summary)
+    where = f" on {dataset}" if dataset and others else ""
     splits: tuple[tuple[str, Literal["test", "validation"]], ...] = (("Test", "test"), ("Validation", "validation"))
     for name, split in splits:
         is_measured = summary[f"{split}_measured"]
-        print_to_stdout(f"{name} regret: {format_regret(summary, split)}{' (measured)' if is_measured else ''}")
-    for line in other_regrets(summary):
+        print_to_stdout(f"{name} regret{where}: {format_regret(summary, split)}{' (measured)' if is_measured else ''}")
+    for line in others:
         print_to_stdout(line)

@@ -4,8 +4,7 @@ As in figure 2 of NAS-Bench-1Shot1.
 """
 
 import math
-import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas
@@ -13,11 +12,10 @@ import pandas
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.method_colours import BLACK, COLOURS, colours
+from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.operation_counts import draw_operation_counts, operation_counts
-from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
-from nasbench1shot1.runs.options import flag
-from nasbench1shot1.wording import counted, percent
+from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.tables.table import Table
 
-LINE = 100  # characters that fit a title's width
 CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
 WIDTH = 1.6
 """Width of all curves, in points."""
@@ -71,7 +68,9 @@ def other_regrets(frame: pandas.DataFrame) -> list[str]:
     return [name for name in frame.columns if name.endswith(ELSEWHERE)]
 
 
-def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1) -> "Axes":
+def draw_anytime_regret(
+    frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1, dataset: str | None = None
+) -> "Axes":
     """Draw the regrets that `anytime_regret` returned, in percent.
 
     The test regret has the method's colour. The validation regret is dashed and black, because the two often coincide.
@@ -81,17 +80,19 @@ def draw_anytime_regret(frame: pandas.DataFrame, axes: "Axes", method: str, runs
         axes: the axes to draw on.
         method: name of the optimizer.
         runs: number of runs; the standard deviation of the test regret is shaded if there are several.
+        dataset: the data set of the search, named in the legend if the frame also has others.
 
     Returns:
         The axes.
     """
     colour = colours([method])[0]
-    _draw(frame, "test_regret", axes, _label(frame, "test_regret"), colour, has_band=runs > 1)
+    where = _dataset_text(frame, dataset)
+    _draw(frame, "test_regret", axes, _label(frame, "test_regret", where), colour, has_band=runs > 1)
     free = [each for each in COLOURS if each not in (colour, BLACK)]
     for name, other in zip(_others(frame), free, strict=False):
         label = f"test regret on {name.removesuffix(f'{ELSEWHERE}_mean')}"
         _draw(frame, name.removesuffix("_mean"), axes, label, other)
-    _draw(frame, "validation_regret", axes, _label(frame, "validation_regret"), BLACK, linestyle="--")
+    _draw(frame, "validation_regret", axes, _label(frame, "validation_regret", where), BLACK, linestyle="--")
     axes.set_ylabel("regret [%]")
     axes.grid(alpha=0.25)
     return use_whole_epochs(start_at_zero(axes))
@@ -130,6 +131,11 @@ def _others(by_epoch: pandas.DataFrame) -> list[str]:
     return [name for name in by_epoch.columns if name.endswith(f"{ELSEWHERE}_mean")]
 
 
+def _dataset_text(by_epoch: pandas.DataFrame, dataset: str | None) -> str:
+    """Return the search's data set for labels; empty if no other data set has a curve."""
+    return f" on {dataset}" if dataset and _others(by_epoch) else ""
+
+
 def regret_figure(
     runs: Sequence[SearchRecord],
     frames: Sequence[pandas.DataFrame],
@@ -158,15 +164,18 @@ def regret_figure(
     FigureCanvasAgg(figure)
     rows = figure.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     method = config["optimizer"]
-    draw_anytime_regret(by_epoch, rows[0], method, len(runs))
+    dataset = config.get("dataset")
+    draw_anytime_regret(by_epoch, rows[0], method, len(runs), dataset)
     space = Architecture.parse(frames[0]["architecture"].iloc[0]).space
-    if (mean_regret := mean_regret_of(space, config.get("dataset"), table)) is not None:
-        draw_mean_regret(mean_regret, rows[0], f"{MEAN_LABEL} ({percent(mean_regret)})")
+    if (mean_regret := mean_regret_of(space, dataset, table)) is not None:
+        where = _dataset_text(by_epoch, dataset)
+        draw_mean_regret(mean_regret, rows[0], f"{MEAN_LABEL}{where} ({percent(mean_regret)})")
     if has_error:
         draw_one_shot_error(by_epoch, rows[1], method, len(runs))
     if counts is not None:
         draw_operation_counts(counts.loc[by_epoch.index], rows[-1])
-    rows[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False, fontsize=8, handlelength=3)
+    above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "frameon": False}
+    rows[0].legend(ncols=2 if _others(by_epoch) else 3, fontsize=8, handlelength=3, **above)
     rows[-1].set_xlabel("search epoch (0: before training)")
     figure.suptitle(_title(runs, frames, by_epoch, note), fontsize=9)
     figure.supxlabel(table_text(frames, table.id, table.fidelity()), fontsize=7, color="#444444")
@@ -206,8 +215,8 @@ def _draw(
         axes.fill_between(frame.index, low, mean + spread, color=color, alpha=0.15, linewidth=0)
 
 
-def _label(frame: pandas.DataFrame, regret: str) -> str:
-    name = {"test_regret": "test regret", "validation_regret": "validation regret"}[regret]
+def _label(frame: pandas.DataFrame, regret: str, where: str) -> str:
+    name = {"test_regret": "test regret", "validation_regret": "validation regret"}[regret] + where
     source = provenance(frame[f"{regret}_measured"])
     gap = "\n" if len(source) > SHORT else " "  # a legend of long lines is wider than the axes
     return f"{name}{gap}({source})"
@@ -233,64 +242,3 @@ def use_whole_epochs(axes: "Axes") -> "Axes":
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # two ticks could be fractions
     return axes
-
-
-def provenance(measured: "pandas.Series[float]") -> str:
-    """Return in words how far a curve is measured, from the share of measured values at each point (NaN: no value)."""
-    share = float(measured.mean())
-    if math.isnan(share):
-        return "not in the table"
-    if share == 0:
-        return "predicted"
-    return "measured" if share == 1 else f"{100 * share:.0f} % measured, else predicted"
-
-
-def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the size of searches, from their configurations, and the non-default options that all of them share."""
-    config, *others = configs
-    if "scale" not in config:
-        return _notes_text(configs)
-    shrunk = f" at {side} × {side} pixels" if (side := config.get("image_side")) else ""
-    size = (
-        f"{config['scale']} scale: {counted(config['channels'], 'channel')} × {counted(config['cells'], 'cell')}, "
-        f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}{shrunk}, "
-        f"preset {config['preset']}"
-    )
-    common = [
-        (name, value)
-        for name, value in non_default_options(config).items()
-        if all(c.get(name) == value for c in others)
-    ]
-    options = ", ".join(f"{flag(name)}\N{NO-BREAK SPACE}{value}" for name, value in common)
-    return "\n".join([size, *textwrap.wrap(options, LINE, break_on_hyphens=False)])
-
-
-def _notes_text(configs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the notes that all recorded loops share."""
-    notes, *others = [config.get("notes", {}) for config in configs]
-    agreed = {name: value for name, value in notes.items() if all(other.get(name) == value for other in others)}
-    common = [f"{name}\N{NO-BREAK SPACE}{value}" for name, value in agreed.items()]
-    said = ", ".join(["own loop, recorded by nb.Recorder", *common])
-    return "\n".join(textwrap.wrap(said, LINE, break_on_hyphens=False))
-
-
-def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:
-    """Return the table and how far its values are measured, for captions.
-
-    Args:
-        frames: metrics of runs.
-        table_id: the table behind `frames`.
-        fidelity: the result of `Table.fidelity`.
-    """
-    known = list(map(_rows_in_table, frames))
-    measured = all(frame["test_measured"].all() for frame in known)
-    said = f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")
-    if missing := sum(map(len, frames)) - sum(map(len, known)):
-        said += f"; {missing:,} of {sum(map(len, frames)):,} architectures are not in it"
-    return f"{said}\n{fidelity}" if fidelity else said  # in one line, both would be wider than the figure
-
-
-def _rows_in_table(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """Return the epochs whose architecture has at least one error in the table."""
-    errors = frame.columns.intersection(["table_validation_error", "table_test_error"])
-    return frame[frame[errors].notna().any(axis=1)] if len(errors) else frame

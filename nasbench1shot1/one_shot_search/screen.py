@@ -92,8 +92,10 @@ def show_result(run: Run, table: Table, console: Console) -> None:
         )
     print_line(f"Final architecture: '{summary['architecture']}'")
     space = Architecture.parse(summary["architecture"]).space
-    print_line(f"Test regret: {format_regret(summary, 'test')}{_mean_regret(table, space, run.config.get('dataset'))}")
-    for line in other_regrets(summary):
+    dataset, others = run.config.get("dataset"), other_regrets(summary)
+    where = f" on {dataset}" if others else ""
+    print_line(f"Test regret{where}: {format_regret(summary, 'test')}{_mean_regret(table, space, dataset)}")
+    for line in others:
         print_line(line)
     cells, regret = (run.folder / picture_name(name, run.config.get("format")) for name in (CELLS, FIGURE))
     if cells.is_file():

@@ -255,6 +255,11 @@ def test_a_report_gives_the_regret_on_all_data_sets(tmp_path, capsys):
     capsys.readouterr()
     cli.main(["report", str(tmp_path / "run"), "--out", str(tmp_path / "report")])
     output = capsys.readouterr().out
-    for dataset in ("cifar100", "ImageNet16-120"):
+    for dataset in ("cifar10", "cifar100", "ImageNet16-120"):
         regret = nb.load_table("nb201").regret(arch, split="test", dataset=dataset)
         assert f"Test regret on {dataset}: {100 * regret:.2f} %" in output
+    labels = nb.draw_regret(tmp_path / "run").get_legend_handles_labels()[1]
+    assert labels == [
+        *("test regret on cifar10 (measured)", "test regret on cifar100", "test regret on ImageNet16-120"),
+        "validation regret on cifar10 (measured)",
+    ]

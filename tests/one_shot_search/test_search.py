@@ -15,8 +15,8 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences, flatten
 from nasbench1shot1.errors import DivergedError
+from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.options import non_default_options, search_options
-from nasbench1shot1.one_shot_search.regret_curve import scale_text
 from nasbench1shot1.one_shot_search.search_record import FIELDS
 
 TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}

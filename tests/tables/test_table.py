@@ -20,7 +20,7 @@ from nasbench1shot1.commands.query import Query
 from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.files import PACKAGE_DATA, atomic_folder
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
-from nasbench1shot1.one_shot_search.regret_curve import table_text
+from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.tables.folder import Columns, Meta, write_table
 from nasbench1shot1.tables.table import Table, load_table
 

@@ -1,0 +1,76 @@
+"""Texts in titles and captions of figures of searches: their scale, their table, and how far curves are measured."""
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas
+
+from nasbench1shot1.one_shot_search.options import non_default_options
+from nasbench1shot1.runs.options import flag
+from nasbench1shot1.wording import counted
+
+LINE = 100
+"""Number of characters that fit in one line of a title."""
+
+
+def provenance(measured: "pandas.Series[float]") -> str:
+    """Return in words how far a curve is measured, from the share of measured values at each point (NaN: no value)."""
+    share = float(measured.mean())
+    if math.isnan(share):
+        return "not in the table"
+    if share == 0:
+        return "predicted"
+    return "measured" if share == 1 else f"{100 * share:.0f} % measured, else predicted"
+
+
+def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the size of searches, from their configurations, and the non-default options that all of them share."""
+    config, *others = configs
+    if "scale" not in config:
+        return _notes_text(configs)
+    shrunk = f" at {side} × {side} pixels" if (side := config.get("image_side")) else ""
+    size = (
+        f"{config['scale']} scale: {counted(config['channels'], 'channel')} × {counted(config['cells'], 'cell')}, "
+        f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}{shrunk}, "
+        f"preset {config['preset']}"
+    )
+    common = [
+        (name, value)
+        for name, value in non_default_options(config).items()
+        if all(c.get(name) == value for c in others)
+    ]
+    options = ", ".join(f"{flag(name)}\N{NO-BREAK SPACE}{value}" for name, value in common)
+    return "\n".join([size, *textwrap.wrap(options, LINE, break_on_hyphens=False)])
+
+
+def _notes_text(configs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the notes that all recorded loops share."""
+    notes, *others = [config.get("notes", {}) for config in configs]
+    agreed = {name: value for name, value in notes.items() if all(other.get(name) == value for other in others)}
+    common = [f"{name}\N{NO-BREAK SPACE}{value}" for name, value in agreed.items()]
+    said = ", ".join(["own loop, recorded by nb.Recorder", *common])
+    return "\n".join(textwrap.wrap(said, LINE, break_on_hyphens=False))
+
+
+def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str = "") -> str:
+    """Return the table and how far its values are measured, for captions.
+
+    Args:
+        frames: metrics of runs.
+        table_id: the table behind `frames`.
+        fidelity: the result of `Table.fidelity`.
+    """
+    known = list(map(_rows_in_table, frames))
+    measured = all(frame["test_measured"].all() for frame in known)
+    said = f"table {table_id}" + ("" if measured else "; values called predicted are estimates, not measurements")
+    if missing := sum(map(len, frames)) - sum(map(len, known)):
+        said += f"; {missing:,} of {sum(map(len, frames)):,} architectures are not in it"
+    return f"{said}\n{fidelity}" if fidelity else said  # in one line, both would be wider than the figure
+
+
+def _rows_in_table(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Return the epochs whose architecture has at least one error in the table."""
+    errors = frame.columns.intersection(["table_validation_error", "table_test_error"])
+    return frame[frame[errors].notna().any(axis=1)] if len(errors) else frame
