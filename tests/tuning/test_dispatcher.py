@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from nasbench1shot1.errors import DamagedFileError
 from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
 from nasbench1shot1.tuning.engine.dispatcher_events import (
     ThreadFailed,
@@ -52,7 +53,7 @@ class Names:
 
 @pytest.fixture
 def dispatcher():
-    made = StudyDispatcher(Address("localhost", 1, "here", "token"), Timing(missed_pings=3))
+    made = StudyDispatcher(Address("localhost", 1, "here", "token"), Timing(missed_pings=3), lambda trial: 0)
     made.names = Names()
     return made
 
@@ -102,6 +103,33 @@ def test_a_result_that_arrives_before_its_start_is_acknowledged_is_registered(di
     assert not dispatcher.running_jobs
     assert not dispatcher.waiting_jobs
     assert dispatcher.idle_workers == {worker.name}
+
+
+def test_steps_are_counted_before_another_worker_can_continue_the_trial(dispatcher):
+    def count(trial):
+        assert trial == TRIAL and not dispatcher.waiting_jobs
+        return 7
+
+    dispatcher._count_steps = count
+    joined(dispatcher).answers["start_computation"] = gone()
+    submit(dispatcher)
+    give(dispatcher)
+    assert events(dispatcher)[1] == TrialRequeued(TRIAL.next_attempt(), "a", True, "UnansweredError: refused", 7)
+
+
+def test_a_record_that_cannot_be_read_reaches_the_master_and_the_worker_stays(dispatcher):
+    damage = DamagedFileError("'metrics.jsonl' is damaged")
+
+    def count(trial):
+        raise damage
+
+    dispatcher._count_steps = count
+    worker = joined(dispatcher)
+    submit(dispatcher)
+    give(dispatcher)
+    assert dispatcher.register_result(list(IDENTITY), result(interrupted="its process died")) is True
+    assert ThreadFailed(damage) in events(dispatcher)
+    assert dispatcher.worker_pool == {worker.name: worker}
 
 
 def test_the_trial_of_a_worker_that_dies_before_starting_is_requeued(dispatcher):

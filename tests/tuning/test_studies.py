@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import time
 from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
@@ -292,7 +293,18 @@ def test_three_interruptions_of_a_trial_end_the_study(tmp_path):
     assert "out of memory" in found
 
 
-def test_interruptions_of_a_trial_that_makes_progress_are_unlimited(tmp_path):
+class BusyRecorder(ToyRecorder):
+    """Delays the master, so that a trial continues on a worker before the master handles its interruption."""
+
+    def progress(self, state):
+        time.sleep(0.05)
+        super().progress(state)
+
+
+@pytest.mark.parametrize("kind", [ToyRecorder, BusyRecorder])
+def test_interruptions_of_a_trial_that_makes_progress_are_unlimited(tmp_path, kind):
+    (tmp_path / "study").mkdir()
+
     def interrupted(trial, is_stopped):
         if trial.attempt < 9:
             with (tmp_path / "study" / "steps").open("a") as steps:
@@ -300,8 +312,9 @@ def test_interruptions_of_a_trial_that_makes_progress_are_unlimited(tmp_path):
             raise TrialInterruptedError("its time limit was reached")
         return plain_loss(trial, is_stopped)
 
-    lines = run_here(tmp_path / "study", interrupted, brackets=ONE, timing=Timing(ping_interval=0.1)).lines
-    assert [line["attempts"] for line in lines] == [9] * ONE.planned
+    recorder = kind(tmp_path / "study")
+    run_here(recorder.path.parent, interrupted, recorder, ONE, timing=Timing(ping_interval=0.1))
+    assert [line["attempts"] for line in recorder.lines] == [9] * ONE.planned
 
 
 def test_an_interrupted_trial_is_retried(tmp_path):

@@ -53,11 +53,13 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
     Args:
         address: the session's name server.
         timing: ping interval and time limits.
+        steps_done: returns the number of completed steps of a trial's evaluation; any thread may call it.
     """
 
-    def __init__(self, address: Address, timing: Timing) -> None:
+    def __init__(self, address: Address, timing: Timing, steps_done: Callable[[Trial], int]) -> None:
         super().__init__(lambda job: None, address.run_id, 1, address.host, address.port, address.host)
         self.timing, self.events = timing, SimpleQueue[Event]()
+        self._count_steps = steps_done
         self.waiting_jobs: deque[TrialJob] = deque()
         self.running_jobs: dict[tuple[int, int, int], TrialJob] = {}
         self.worker_pool: dict[str, RemoteWorker] = {}
@@ -160,9 +162,18 @@ class StudyDispatcher(Dispatcher):  # type: ignore[misc]
             return
         del self.running_jobs[job.id]
         again = TrialJob(job.trial.next_attempt())
+        # Counted before another worker can continue the trial: its steps are not progress of the dead worker.
+        steps = self._steps_done(job.trial) if died else 0
         self.waiting_jobs.appendleft(again)
-        self.events.put(TrialRequeued(again.trial, worker.short_name, died, why))
+        self.events.put(TrialRequeued(again.trial, worker.short_name, died, why, steps))
         self.runner_cond.notify()
+
+    def _steps_done(self, trial: Trial) -> int:
+        try:
+            return self._count_steps(trial)
+        except Exception as error:  # a damaged record ends the study, and not the worker that called
+            self.events.put(ThreadFailed(error))
+            return 0
 
     # Results
 

@@ -29,12 +29,21 @@ class TrialFinished:
 
 @dataclass(frozen=True)
 class TrialRequeued:
-    """A trial returned to the queue; `died` is True if its worker, or the process of its evaluation, died."""
+    """A trial returned to the queue.
+
+    Attributes:
+        trial: the next attempt of the trial.
+        worker: the worker that had the trial.
+        died: whether the worker, or the process of its evaluation, died.
+        why: the reason.
+        steps: number of steps of the evaluation that were completed before; counted only if `died`.
+    """
 
     trial: Trial
     worker: str
     died: bool
     why: str
+    steps: int = 0
 
 
 @dataclass(frozen=True)

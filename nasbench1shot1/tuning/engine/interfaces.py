@@ -57,13 +57,17 @@ class Progress:
 
 
 class Recorder(Protocol):
-    """Keeps the observations of a study. All methods are called from the thread that called `run_study`."""
+    """Keeps the observations of a study. All methods but `steps_done` are called from the thread that called
+    `run_study`."""
 
     def observations(self) -> Sequence[RecordedObservation]:
         """Return what was observed in earlier sessions, in order of registration; called once, at the start."""
 
     def steps_done(self, trial: Trial) -> int:
-        """Return the number of steps that the evaluation of a trial has completed; called when its worker has died."""
+        """Return the number of steps that the evaluation of a trial has completed.
+
+        Called from any thread when a worker of the trial has died, before another worker continues the trial.
+        """
 
     def record_observation(self, observation: Observation) -> None:
         """Record an observation durably; once this returns, the trial is never evaluated again."""

@@ -226,10 +226,10 @@ class StudyMaster:
 
     def _count_death(self, event: TrialRequeued) -> None:
         """Count the death of a trial's worker; raise UserError after too many deaths without progress in between."""
-        steps, key = self._recorder.steps_done(event.trial), event.trial.key
-        before, deaths = self._deaths.get(key, (steps, 0))
-        deaths = 1 if steps > before else deaths + 1
-        self._deaths[key] = max(before, steps), deaths
+        key = event.trial.key
+        before, deaths = self._deaths.get(key, (event.steps, 0))
+        deaths = 1 if event.steps > before else deaths + 1
+        self._deaths[key] = max(before, event.steps), deaths
         if deaths >= self._timing.most_deaths:
             raise UserError(self._describe_deaths(event, deaths))
 

@@ -71,7 +71,7 @@ def run_study(
     try:
         with (
             name_server(folder, host, port) as address,
-            _dispatcher(address, timing) as dispatcher,
+            _dispatcher(address, timing, recorder) as dispatcher,
             start_workers() as workers,
         ):
             master.run(dispatcher, workers)
@@ -80,10 +80,10 @@ def run_study(
 
 
 @contextmanager
-def _dispatcher(address: "Address", timing: Timing) -> "Iterator[StudyDispatcher]":
+def _dispatcher(address: "Address", timing: Timing, recorder: Recorder) -> "Iterator[StudyDispatcher]":
     from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
 
-    dispatcher = StudyDispatcher(address, timing)
+    dispatcher = StudyDispatcher(address, timing, recorder.steps_done)
     try:
         dispatcher.run()
         yield dispatcher
