@@ -46,12 +46,12 @@ def test_figures_on_nasbench201_show_curves_above_operations(seeds):
     figure = regret_figure([SimpleNamespace(config=CONFIG)] * seeds, frames, nb.load_table("nb201"))
     above, error, below = figure.axes
     *curves, mean = [text.get_text() for text in above.get_legend().get_texts()]
-    assert re.fullmatch(r"mean over the space \(\d+\.\d\d %\)", mean)
+    assert re.fullmatch(r"mean over the space on cifar10 \(\d+\.\d\d %\)", mean)
     assert curves == [
-        "test regret (measured)",
+        "test regret on cifar10 (measured)",
         "test regret on cifar100",
         "test regret on ImageNet16-120",
-        "validation regret (measured)",
+        "validation regret on cifar10 (measured)",
     ]
     assert len(above.get_lines()) == 5
     assert len(error.get_lines()) == 1
@@ -73,6 +73,7 @@ def test_the_legends_and_labels_of_both_panels_do_not_overlap():
     boxes = [part.get_window_extent() for part in (figure._suptitle, *parts)]
     tops, bottoms = [box.y1 for box in boxes], [box.y0 for box in boxes]
     assert all(bottom >= top for bottom, top in zip(bottoms, tops[1:], strict=False))
+    assert all(box.x0 >= 0 and box.x1 <= figure.bbox.width for box in boxes)
 
 
 def test_a_search_on_cells_has_no_row_of_operations():
