@@ -22,6 +22,7 @@ from nasbench1shot1.experiments.comparison.entry import (
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
+from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted
@@ -52,8 +53,9 @@ class SearchEntry(Entry):
     def from_group(cls, group: SearchGroup) -> Self:
         """Return the entry of a group; raises InvalidInputError if none of its searches has begun."""
         if not group.runs:
+            command = resume_command("search", group.folder)
             raise InvalidInputError(
-                f"'{group.folder}' does not contain a search yet: resume it with nb1shot1 search --resume, or remove it"
+                f"'{group.folder}' does not contain a search yet: resume it with {command}, or remove it"
             )
         return cls(group.folder, "group of seeds", group.runs, len(group.seeds))
 

@@ -108,9 +108,12 @@ class Report:
 
 def _started_runs(group: "SearchGroup") -> "list[Run]":
     """Return the searches of a group that have a result; raises InvalidInputError if there are none."""
+    from nasbench1shot1.runs.next_command import resume_command
+
     if found := [run for run in group.runs if run.lines]:
         return found
-    raise InvalidInputError(f"'{group.folder}' does not contain a result yet: resume it with nb1shot1 search --resume")
+    command = resume_command("search", group.folder)
+    raise InvalidInputError(f"'{group.folder}' does not contain a result yet: resume it with {command}")
 
 
 def _missing_text(group: "SearchGroup", started: int) -> str:
