@@ -84,7 +84,7 @@ def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str
     """
     curves, is_log = comparison.curves, comparison.over == SIMULATED_TIME
     floor = _floor(list(curves.values())) if is_log else 0.0
-    has_bands, ends = _has_bands(comparison), early_ends(comparison) if is_log else {}
+    has_bands, ends = _has_bands(comparison), early_ends(comparison)
     drawn = styles([contender.entry.optimizer for contender in comparison.contenders])
     for contender, style in zip(comparison.contenders, drawn, strict=True):
         if labels is not None and contender.label not in labels:
@@ -112,7 +112,12 @@ def _draw(
 
 
 def early_ends(comparison: Comparison) -> dict[str, float]:
-    """Return the end of the longest curve for the label of every finished run whose curve ends before it."""
+    """Return the end of the longest curve for the label of every finished run whose curve ends before it.
+
+    Over epochs, no ends are marked.
+    """
+    if comparison.over == EPOCHS:
+        return {}
     ends = {label: float(frame["at"].iloc[-1]) for label, frame in comparison.curves.items()}
     finished = [contender.label for contender in comparison.contenders if contender.entry.progress is None]
     return {label: max(ends.values()) for label in finished if ends[label] < max(ends.values())}
@@ -175,7 +180,7 @@ def caption(comparison: Comparison) -> str:
         if is_simulated
         else "",
         "Dots: ends of finished runs; dotted lines: their results afterwards."
-        if is_simulated and early_ends(comparison)
+        if early_ends(comparison)
         else "",
         ZERO_NOTE if is_simulated and _has_zero(comparison) else "",
         "All architectures were scored again on this table; black-box studies keep their recorded times."
