@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Statistic = Literal["mean", "median"]
+BAND = "25 % to 75 %"
+"""What the bands show, in words."""
 
 
 def regret_figure(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None = None) -> "Figure":
@@ -38,7 +40,7 @@ def regret_figure(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None
     config = studies[0].config
     many = " per optimizer" if len(studies) > 1 else ""
     searches = counted(len(studies[0].lines), "search")
-    shaded = "; shaded: 25 % to 75 %" if has_bands else ""
+    shaded = f"; shaded: {BAND}" if has_bands else ""
     axes.set_title(f"{config['space']}, {config['dataset']}: {searches}{many}{shaded}", fontsize=10)
     figure.supxlabel(caption(studies), fontsize=6, color="#444444")
     return figure
@@ -52,12 +54,14 @@ def draw_anytime(
     color: str,
     statistic: Statistic = "mean",
     has_band: bool = True,
+    band_label: str | None = None,
     floor: float | None = None,
 ) -> "Axes":
     """Draw a study's test regret in percent over simulated seconds; between the quartiles, it is shaded (`has_band`).
 
-    The curve starts when every search has an incumbent, and ends with the longest search. Regrets of zero are drawn at the lower edge, `floor`, which
-    curves on the same axes must share; default: the `regret_floor` of this study.
+    The curve starts when every search has an incumbent, and ends with the longest search. Regrets of zero are drawn at
+    the lower edge, `floor`, which curves on the same axes must share; default: the `regret_floor` of this study.
+    `band_label` is the legend entry of the shaded area; default: none, for figures whose title explains it.
 
     Returns:
         The axes.
@@ -68,7 +72,7 @@ def draw_anytime(
     centre, low, high = np.maximum(percents, edge).T
     axes.step(times, centre, where="post", color=color, linewidth=1.6, label=label)
     if has_band:
-        axes.fill_between(times, low, high, step="post", color=color, alpha=0.15, linewidth=0)
+        axes.fill_between(times, low, high, step="post", color=color, alpha=0.15, linewidth=0, label=band_label)
     _use_log_axes(axes, statistic)
     axes.set_ylim(bottom=min(edge, axes.dataLim.y0), auto=None)  # the top still follows the curves of shared axes
     return axes

@@ -38,6 +38,7 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
     np.testing.assert_allclose(mine.get_ydata(), 100 * curves["gdas"]["mean"])
     np.testing.assert_allclose(theirs.get_ydata(), 100 * curves["darts"]["mean"])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["mine (n = 1)", "theirs (n = 3)"]
+    assert axes.get_legend().get_title().get_text() == "bands: minimum to maximum"
     assert axes.get_ylabel() == "mean test regret [%] (predicted)"
     assert to_hex(mine.get_color()) == METHODS["gdas"] and to_hex(theirs.get_color()) == METHODS["darts"]
     assert len(axes.collections) == 1, "a band for the three seeds, none for the single run"
