@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
+from nasbench1shot1.black_box_search.drawing import BAND as QUARTILES
 from nasbench1shot1.black_box_search.drawing import draw_anytime, zero_note
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.errors import InvalidInputError
@@ -11,6 +12,7 @@ from nasbench1shot1.method_colours import colours
 from nasbench1shot1.notebooks.axes_list import AxesList
 from nasbench1shot1.notebooks.default_axes import axes_or_new, checked_axes_list
 from nasbench1shot1.one_shot_search.group import SearchGroup
+from nasbench1shot1.one_shot_search.regret_curve import BAND as DEVIATION
 from nasbench1shot1.one_shot_search.regret_curve import anytime_regret, draw_anytime_regret, draw_one_shot_error
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.opening import open_run
@@ -36,12 +38,15 @@ def draw_regret(run: Drawable | str | Path, ax: "Sequence[Axes]") -> "list[Axes]
 def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" = None) -> "Axes | list[Axes]":
     """Draw the recorded regret of a run in percent, of an unfinished run as far as it is recorded.
 
-    Searches are drawn over epochs, studies over simulated seconds or hours. `nb.compare` draws several runs.
+    Searches are drawn over epochs, studies over simulated seconds or hours. `nb.compare` draws several runs. The legend
+    names what a band shows: the standard deviation over the seeds of a group, or the quartiles over the searches of a
+    black-box study.
 
     Args:
         run: a search, a group of seeds, a black-box study or a tuning study, or its folder.
-        ax: the axes to draw on; for searches, also a pair of axes, for the regret and the one-shot validation error.
-            Default: the axes of a new figure that is not registered with pyplot.
+        ax: the axes to draw on; for searches, also a pair of axes, for the regret and the one-shot validation error,
+            one above the other (`plt.subplots(2, sharex=True)[1]`) or side by side. Default: the axes of a new figure
+            that is not registered with pyplot.
 
     Returns:
         The axes, or the pair; `ax.figure.savefig("regret.svg")` writes the picture.
@@ -69,7 +74,8 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" =
     if isinstance(found, Study):
         return draw_trajectory(found.lines, axes)
     name = found.config["optimizer"]
-    draw_anytime(axes, found, label=name.rpartition(":")[2], color=colours([name])[0])
+    band = QUARTILES if len(found.lines) > 1 else None
+    draw_anytime(axes, found, label=name.rpartition(":")[2], color=colours([name])[0], band_label=band)
     return _with_legend(axes, title=zero_note([found]))
 
 
@@ -80,11 +86,23 @@ def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes
     frame, method = anytime_regret([run.metrics for run in runs]), runs[0].config["optimizer"]
     if pair and frame["one_shot_validation_error_mean"].isna().all():
         raise InvalidInputError(f"--ax must be single axes, because '{runs[0].folder}' has no one-shot errors")
-    _with_legend(draw_anytime_regret(frame, axes, method, len(runs), runs[0].config.get("dataset")))
-    if pair:
-        draw_one_shot_error(frame, pair[1], method, len(runs))
-    (pair[1] if pair else axes).set_xlabel(EPOCHS)
-    return AxesList(pair) if pair else axes
+    _with_legend(draw_anytime_regret(frame, axes, method, len(runs), runs[0].config.get("dataset"), DEVIATION))
+    axes.set_xlabel(EPOCHS)
+    if not pair:
+        return axes
+    draw_one_shot_error(frame, pair[1], method, len(runs)).set_xlabel(EPOCHS)
+    _fit_labels(*pair)
+    return AxesList(pair)
+
+
+def _fit_labels(first: "Axes", second: "Axes") -> None:
+    """Keep labels out of the gap between two axes, which is small in matplotlib's default layout."""
+    if first.get_position().y0 > second.get_position().y0:  # above each other
+        first.set_xlabel("")
+    else:
+        second.yaxis.tick_right()
+        second.yaxis.set_label_position("right")
+        second.set_ylabel("one-shot validation error [%]")
 
 
 def _is_pair(ax: Any) -> bool:

@@ -70,7 +70,7 @@ def draw_rows(comparison: Comparison, rows: "Sequence[Axes]") -> AxesList:
 
 
 def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str] | None = None) -> "Axes":
-    """Draw the curves, in percent, with a legend.
+    """Draw the curves, in percent, with a legend that names what the bands show.
 
     Over simulated time, both axes are logarithmic, and regrets of zero are drawn at the lower edge.
 
@@ -84,7 +84,7 @@ def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str
     """
     curves, is_log = comparison.curves, comparison.over == SIMULATED_TIME
     floor = _floor(list(curves.values())) if is_log else 0.0
-    has_bands, ends = _has_bands(comparison), early_ends(comparison) if is_log else {}
+    has_bands, ends = _has_bands(comparison), early_ends(comparison)
     drawn = styles([contender.entry.optimizer for contender in comparison.contenders])
     for contender, style in zip(comparison.contenders, drawn, strict=True):
         if labels is not None and contender.label not in labels:
@@ -94,7 +94,8 @@ def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str
         if contender.label in ends:
             _draw_end(curves[contender.label].iloc[-1], axes, ends[contender.label], style["color"], floor)
     _label(axes, comparison, floor)
-    axes.legend(frameon=False, fontsize=8, handlelength=3.2)
+    title = _band_kinds(comparison) or None
+    axes.legend(frameon=False, fontsize=8, handlelength=3.2, title=title, title_fontsize=8)
     return axes
 
 
@@ -112,7 +113,12 @@ def _draw(
 
 
 def early_ends(comparison: Comparison) -> dict[str, float]:
-    """Return the end of the longest curve for the label of every finished run whose curve ends before it."""
+    """Return the end of the longest curve for the label of every finished run whose curve ends before it.
+
+    Over epochs, no ends are marked.
+    """
+    if comparison.over == EPOCHS:
+        return {}
     ends = {label: float(frame["at"].iloc[-1]) for label, frame in comparison.curves.items()}
     finished = [contender.label for contender in comparison.contenders if contender.entry.progress is None]
     return {label: max(ends.values()) for label in finished if ends[label] < max(ends.values())}
@@ -174,9 +180,7 @@ def caption(comparison: Comparison) -> str:
         "Simulated time: for a search, its search time plus one training of the result; for a study, all its trainings."
         if is_simulated
         else "",
-        "Dots: ends of finished runs; dotted lines: their results afterwards."
-        if is_simulated and early_ends(comparison)
-        else "",
+        "Dots: ends of finished runs; dotted lines: their results afterwards." if early_ends(comparison) else "",
         ZERO_NOTE if is_simulated and _has_zero(comparison) else "",
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated
@@ -209,13 +213,21 @@ def _bands(comparison: Comparison) -> str:
         return "One run per curve."
     if not _has_bands(comparison):
         return f"Lines: means over n runs; bands are omitted if there are more than {counted(MOST_BANDS, 'curve')}."
+    return f"Lines: means over n runs; {_band_kinds(comparison)}."
+
+
+def _band_kinds(comparison: Comparison) -> str:
+    """Return what the bands show, such as "bands: minimum to maximum"; empty without bands."""
+    counts = [len(contender.repetitions) for contender in comparison.contenders if len(contender.repetitions) > 1]
+    if not counts or not _has_bands(comparison):
+        return ""
     kinds = [
         *(["25 % and 75 % quantiles"] if max(counts) >= QUARTILES_FROM else []),
         *(["minimum to maximum"] if min(counts) < QUARTILES_FROM else []),
     ]
     if len(kinds) == 1:
-        return f"Lines: means over n runs; bands: {kinds[0]}."
-    return f"Lines: means over n runs; bands: {kinds[0]} (n ≥ {QUARTILES_FROM}), {kinds[1]} (fewer runs)."
+        return f"bands: {kinds[0]}"
+    return f"bands: {kinds[0]} (n ≥ {QUARTILES_FROM}), {kinds[1]} (fewer runs)"
 
 
 def _has_bands(comparison: Comparison) -> bool:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 X_LABELS = {"error": "one-shot error [%]", "loss": "one-shot cross-entropy loss [nats]"}
+BELOW: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2, "frameon": False}
+"""Place and look of legends: below the axes, where they hide nothing."""
 SHOWN, FEW = 0.99, 500
 """Fraction of the true errors that the scatter plot covers, because a few networks fail to train."""
 
@@ -44,8 +46,7 @@ def draw_by_epoch(frame: pandas.DataFrame, ax: "Axes | None" = None, predictor: 
     axes.set_ylabel(f"Spearman's ρ of one-shot {predictor} and true error", fontsize=9)
     axes.grid(alpha=0.25)
     if len(shown):  # otherwise, ρ is undefined everywhere
-        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 2, "frameon": False}
-        axes.legend(title="true error after training for", fontsize=8, title_fontsize=8, **below)
+        axes.legend(title="true error after training for", fontsize=8, title_fontsize=8, **BELOW)
     _whole_epochs(axes, sorted(set(frame["epoch"])))
     return axes
 
@@ -86,7 +87,7 @@ def draw_scatter(
     ax.set_ylabel(f"{truth.split} error in the table after {truth.budget} epochs [%]")
     ax.set_title(_spearman_text(row), fontsize=9)
     ax.grid(alpha=0.25)
-    ax.legend(fontsize=7, markerscale=2)
+    ax.legend(fontsize=8, markerscale=2, **BELOW)
     return ax
 
 

@@ -10,7 +10,7 @@ from nasbench1shot1.experiments.reproduction.proxy_correlation import LEVEL, Pro
 from nasbench1shot1.method_colours import COLOURS
 from nasbench1shot1.one_shot_search.captions import LINE, provenance, table_text
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import counted
+from nasbench1shot1.wording import counted, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,7 +103,7 @@ def _title(name: str, title: str, found: Sequence[ProxyResult]) -> str:
 
 
 def _caption(found: Sequence[ProxyResult], seeds: int, table: Table) -> str:
-    lines = [f"shaded: {LEVEL:.0%} bootstrap interval over architectures, for the table's validation error"]
+    lines = [f"shaded: {percent(LEVEL, 0)} bootstrap interval over architectures, for the table's validation error"]
     if seeds > 1:
         lines.append(f"the architectures of {seeds} seeds are pooled")
     lines += [*_unfinished(found, seeds), *_gaps(found)]

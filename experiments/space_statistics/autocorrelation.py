@@ -23,6 +23,7 @@ from nasbench1shot1.nasbench101.skeleton import as_cell
 from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -147,8 +148,9 @@ def _walk_space(
     rows = table.rows_of_encodings(architecture_counts(space)[0])
     known = int(((rows >= 0) & ~np.isnan(values[rows])).sum())
     if known < len(rows):
+        share = percent(known / len(rows), 1)
         raise OutOfDomainError(
-            f"a random walk can visit every cell, but the table {table.id} has values for {known / len(rows):.1%} of "
+            f"a random walk can visit every cell, but the table {table.id} has values for {share} of "
             f"{space.name}: open a table with all its cells (the official data), or use estimates with predicted=True"
         )
     arch: Architecture = space.sample(rng)

@@ -12,6 +12,7 @@ from nasbench1shot1.experiments.space_statistics.drawing import finish
 from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values, values_or_nan
 from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +66,7 @@ def budget_correlation(
         predicted=any(values.predicted for values in of_budget.values()),
         rows=len(rows),
         dropped=len(table) - len(rows),
-        notes=[f"only the best {best:.0%} at {budgets[-1]} epochs"] if best < 1 else [],
+        notes=[f"only the best {percent(best, 0)} at {budgets[-1]} epochs"] if best < 1 else [],
     )
     return frame
 

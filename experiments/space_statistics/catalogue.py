@@ -27,7 +27,7 @@ from nasbench1shot1.experiments.space_statistics.operation_replacement import (
 )
 from nasbench1shot1.experiments.space_statistics.top_volume import plot_top_volume, top_volume
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import counted
+from nasbench1shot1.wording import counted, percent
 
 
 def _errors(frame: Frame) -> str:
@@ -84,8 +84,8 @@ def _copies(frame: Frame) -> str:
 
 def _volume(frame: Frame) -> str:
     near = frame[frame["distance"] <= 6].iloc[-1]
-    error = f" ± {near['error']:.1%}" if near["error"] else ""
-    share = f"{near['share']:.1%}{error} of the encodings"
+    error = f" ± {percent(near['error'], 1)}" if near["error"] else ""
+    share = f"{percent(near['share'], 1)}{error} of the encodings"
     return f"{share} within {near['distance']:.0f} edits of {frame.attrs['top_cells']} cells"
 
 

@@ -41,14 +41,14 @@ def accuracy_distribution(table: Table, epochs: int | None = None, predicted: bo
         known_values(table, accuracy("validation"), epochs, predicted)  # raises an error with advice
     curves = {split: values.mean[values.rows] for split, values in present.items()}
     fewest = min(present.values(), key=lambda values: len(values.rows))
-    lacking = [split for split in SPLITS if split not in present]
+    lacking, kind = [split for split in SPLITS if split not in present], "" if predicted else "measured "
     frame = _stack(curves, "split", "accuracy")
     frame.attrs = fewest.attributes(
         quantity=f"{', '.join(present)} accuracy at {epochs} epochs",
         predicted=any(values.predicted for values in present.values()),
         lacking=lacking,
         medians={split: float(np.median(curve)) for split, curve in curves.items()},
-        notes=[f"no {', '.join(lacking)} accuracy is known there"] if lacking else [],
+        notes=[f"the table has no {kind}{' or '.join(lacking)} accuracy at {epochs} epochs"] if lacking else [],
     )
     return frame
 

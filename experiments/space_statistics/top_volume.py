@@ -19,6 +19,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
 from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.search_spaces.wirings import labellings
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +97,9 @@ def plot_top_volume(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes"
     if (frame["distance"] == 6).any():
         share = float(frame.loc[frame["distance"] == 6, "share"].iloc[0])
         axes.axvline(6, color=COLOURS[1], linestyle="--", linewidth=1)
-        axes.annotate(f"{share:.1%} within 6 edits", (6, 100 * share), (8, -14), textcoords="offset points", fontsize=8)
+        axes.annotate(
+            f"{percent(share, 1)} within 6 edits", (6, 100 * share), (8, -14), textcoords="offset points", fontsize=8
+        )
     axes.set_xlabel("distance to the closest top cell [edits of an encoding]")
     axes.set_ylabel("share of all encodings within it [%]")
     axes.set_ylim(-2, 102)

@@ -30,6 +30,8 @@ BELOW, ABOVE = 0.03, 0.05
 """Margins of an axis of regrets, as fractions of the largest regret."""
 SHORT = 20
 """Number of characters from which the provenance in a legend has its own line."""
+BAND = "± standard deviation"
+"""What the bands show, in words."""
 MEAN_LABEL, MEAN_COLOUR = "mean over the space", "#555555"
 ELSEWHERE = "_test_regret"
 """Suffix of the columns with test regrets on other data sets (`Run.as_frame`)."""
@@ -69,7 +71,12 @@ def other_regrets(frame: pandas.DataFrame) -> list[str]:
 
 
 def draw_anytime_regret(
-    frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1, dataset: str | None = None
+    frame: pandas.DataFrame,
+    axes: "Axes",
+    method: str,
+    runs: int = 1,
+    dataset: str | None = None,
+    band_label: str | None = None,
 ) -> "Axes":
     """Draw the regrets that `anytime_regret` returned, in percent.
 
@@ -81,13 +88,15 @@ def draw_anytime_regret(
         method: name of the optimizer.
         runs: number of runs; the standard deviation of the test regret is shaded if there are several.
         dataset: the data set of the search, named in the legend if the frame also has others.
+        band_label: the legend entry of the shaded area. Default: none, for figures whose title explains it.
 
     Returns:
         The axes.
     """
     colour = colours([method])[0]
     where = _dataset_text(frame, dataset)
-    _draw(frame, "test_regret", axes, _label(frame, "test_regret", where), colour, has_band=runs > 1)
+    label = _label(frame, "test_regret", where)
+    _draw(frame, "test_regret", axes, label, colour, has_band=runs > 1, band_label=band_label)
     free = [each for each in COLOURS if each not in (colour, BLACK)]
     for name, other in zip(_others(frame), free, strict=False):
         label = f"test regret on {name.removesuffix(f'{ELSEWHERE}_mean')}"
@@ -205,6 +214,7 @@ def _draw(
     color: str,
     linestyle: str = "-",
     has_band: bool = False,
+    band_label: str | None = None,
 ) -> None:
     mean = 100 * frame[f"{curve}_mean"]
     marker = "o" if mean.count() == 1 else ""  # a line with a single point would be invisible
@@ -212,7 +222,7 @@ def _draw(
     if has_band:
         spread = 100 * frame[f"{curve}_std"]
         low = (mean - spread).clip(lower=0)  # neither a regret nor an error is negative
-        axes.fill_between(frame.index, low, mean + spread, color=color, alpha=0.15, linewidth=0)
+        axes.fill_between(frame.index, low, mean + spread, color=color, alpha=0.15, linewidth=0, label=band_label)
 
 
 def _label(frame: pandas.DataFrame, regret: str, where: str) -> str:

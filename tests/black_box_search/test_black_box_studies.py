@@ -83,6 +83,9 @@ def test_final_results_and_trajectory_of_a_study(tmp_path: Path) -> None:
         assert own.iloc[-1]["simulated_seconds"] <= row.simulated_seconds
     assert made.summary["test_regret"]["mean"] == pytest.approx(made.final["test_regret"].mean())
     assert (made.folder / "regret.png").stat().st_size > 10_000
+    drawn = nb.draw_regret(made).get_lines()[0]
+    assert drawn.get_xdata()[-1] == made.final["simulated_seconds"].max() > made.trajectory["simulated_seconds"].max()
+    assert drawn.get_ydata()[-1] == drawn.get_ydata()[-2] == pytest.approx(100 * made.final["test_regret"].mean())
 
 
 def test_nb201_is_scored_on_all_data_sets(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
     np.testing.assert_allclose(mine.get_ydata(), 100 * curves["gdas"]["mean"])
     np.testing.assert_allclose(theirs.get_ydata(), 100 * curves["darts"]["mean"])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["mine (n = 1)", "theirs (n = 3)"]
+    assert axes.get_legend().get_title().get_text() == "bands: minimum to maximum"
     assert axes.get_ylabel() == "mean test regret [%] (predicted)"
     assert to_hex(mine.get_color()) == METHODS["gdas"] and to_hex(theirs.get_color()) == METHODS["darts"]
     assert len(axes.collections) == 1, "a band for the three seeds, none for the single run"
@@ -83,13 +84,18 @@ def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
         nb.compare(searches[:5], labels=list("abcde"), ax=given)
 
 
-def test_all_curves_of_the_second_row_are_within_its_limits(folder, tmp_path):
+@pytest.mark.parametrize("over", ["search-time", "simulated-time"])
+def test_all_curves_and_their_ends_are_within_the_limits(over, tmp_path):
     good = [make.search(tmp_path / f"good{number}", (5, 3 + number)) for number in range(3)]
     bad = [make.search(tmp_path / f"bad{number}", (59, 58, 57, 40 + number)) for number in range(3)]
-    for axes in nb.compare([*good, *bad], labels=list("abcdef"), over="simulated-time"):
+    above, below = nb.compare([*good, *bad], labels=list("abcdef"), over=over)
+    assert "Dots: ends of finished runs; dotted lines: their results afterwards." in above.figure.get_supxlabel()
+    longest = max(max(line.get_xdata()) for line in below.get_lines())
+    for axes in (above, below):
         (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
         dotted = [line for line in axes.get_lines() if line.get_linestyle() == ":"]
         assert all((line.get_marker(), line.get_markevery()) == ("o", [0]) for line in dotted)
+        assert {line.get_xdata()[-1] for line in dotted} <= {longest} and (dotted or axes is below)
         for line in axes.get_lines():
             assert low <= min(line.get_ydata()) and max(line.get_ydata()) <= high
             assert left <= min(line.get_xdata()) and max(line.get_xdata()) <= right

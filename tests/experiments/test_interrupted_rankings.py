@@ -76,6 +76,8 @@ def test_an_unfinished_ranking_is_reported_and_drawn_up_to_its_last_record(run, 
     drawn = Figure().add_subplot()
     nb.draw_ranking(whole, drawn, epoch=1)
     assert drawn.get_title() == given.get_title() != ""
+    drawn.figure.draw_without_rendering()
+    assert drawn.get_legend().get_window_extent().y1 < drawn.xaxis.label.get_window_extent().y0, "below, hides nothing"
     assert np.array_equal(drawn.collections[0].get_offsets(), given.collections[0].get_offsets())
     assert "nats" in nb.draw_ranking(whole, epoch=2, predictor="loss").get_xlabel()
     for wrong, sentence in (

@@ -211,7 +211,7 @@ def test_the_picture_has_a_line_for_every_size_and_states_its_fidelity(finished)
         "5 architectures of s3, each trained alone in the proxy; the paper's setting is 150 architectures",
         "3 cells",
         "table's test error (predicted)",
-        "95% bootstrap interval over architectures",
+        "95 % bootstrap interval over architectures",
         "do not allow conclusions",
         table.id,
         table.fidelity(),

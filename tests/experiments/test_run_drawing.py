@@ -10,6 +10,7 @@ from synthetic_study import write_study
 
 import nasbench1shot1 as nb
 
+EPOCHS = "search epoch (0: before training)"
 TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 
 
@@ -31,7 +32,8 @@ def test_a_folder_can_be_drawn_on_new_axes(group):
     axes = nb.draw_regret(group.folder)
     mean = np.mean([run.metrics["test_regret"] for run in group.runs], axis=0)
     assert np.allclose(axes.get_lines()[0].get_ydata(), 100 * mean)
-    assert len(axes.collections) == 1  # the band
+    assert [band.get_label() for band in axes.collections] == ["± standard deviation"]
+    assert "± standard deviation" in [text.get_text() for text in axes.get_legend().get_texts()]
 
 
 def test_the_second_of_two_axes_shows_the_one_shot_error(group):
@@ -39,9 +41,19 @@ def test_the_second_of_two_axes_shows_the_one_shot_error(group):
     assert nb.draw_regret(group, pair) == list(pair)
     mean = np.mean([run.metrics["one_shot_validation_error"] for run in group.runs], axis=0)
     assert np.allclose(pair[1].get_lines()[0].get_ydata(), 100 * mean)
-    assert "epoch" in pair[1].get_xlabel() and not pair[0].get_xlabel()
+    assert [axes.get_xlabel() for axes in pair] == ["", EPOCHS]
     low = min(path.vertices[:, 1].min() for path in pair[0].collections[0].get_paths())
     assert pair[0].get_ylim()[0] < 0 <= low  # a regret of 0 is not hidden by the frame, and no tick is negative
+
+
+def test_axes_side_by_side_have_labels_that_do_not_overlap(group):
+    figure = Figure()
+    left, right = nb.draw_regret(group, figure.subplots(1, 2))
+    figure.draw_without_rendering()
+    label = right.yaxis.label.get_window_extent()
+    assert right.bbox.x1 < label.x0 < label.x1 < figure.bbox.x1
+    assert all(tick.label2.get_visible() and not tick.label1.get_visible() for tick in right.yaxis.get_major_ticks())
+    assert left.get_xlabel() == right.get_xlabel() == EPOCHS
 
 
 def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
@@ -96,7 +108,9 @@ def test_an_unfinished_search_is_drawn_up_to_its_last_record(group, tmp_path):
 def test_studies_are_drawn_over_simulated_time(tmp_path):
     options = {"space": "s1", "evaluations": 5, "repeats": 2, "console": Console(quiet=True)}
     study = nb.black_box("random", out=tmp_path / "study", **options)
-    assert "simulated seconds" in nb.draw_regret(study).get_xlabel()
+    axes = nb.draw_regret(study)
+    assert "simulated seconds" in axes.get_xlabel()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["random", "25 % to 75 %"]
     with pytest.raises(nb.InvalidInputError, match=r"ax must be single axes, because .* has no one-shot errors"):
         nb.draw_regret(study, Figure().subplots(2))
     assert "simulated time" in nb.draw_regret(write_study(tmp_path / "tuning", iterations=1)).get_xlabel()

@@ -71,7 +71,7 @@ def test_random_analyses_of_a_complete_table_are_determined_by_their_seed(tmp_pa
     assert len(volumes) == 1, "all 576 encodings were used, none sampled"
     through = command(*line[:2], "--space", "s1", "--table", "table", cwd=tmp_path)
     assert through.returncode == 2
-    assert "% of s1: open a table with all its cells" in through.stderr
+    assert " % of s1: open a table with all its cells" in through.stderr
 
 
 def test_the_page_has_a_section_and_pictures_for_every_analysis():
