@@ -92,9 +92,14 @@ def _share_limits(panels: "Sequence[Axes]") -> None:
 
 
 def searched_parameters(run: SearchRecord) -> Parameters:
-    """Return Λ of every epoch; empty if the search does not learn Λ, as in random search with weight sharing."""
+    """Return Λ of every epoch; empty if the search does not learn Λ.
+
+    Optimizers that draw architectures, such as random search with weight sharing, record only 1 for what the
+    preferred architecture has and 0 for the rest: softmaxes of these would look like learned weights.
+    """
     found = run.architecture_parameters
-    return found if any(np.ptp(values, axis=0).any() for values in found.values()) else {}
+    is_learned = any(np.ptp(values, axis=0).any() and not np.isin(values, (0, 1)).all() for values in found.values())
+    return found if is_learned else {}
 
 
 def _shown_epochs(run: SearchRecord, panels: int) -> list[int]:
@@ -127,10 +132,10 @@ def _caption(run: SearchRecord, characters: int) -> list[str]:
     search = f"{run.config['optimizer']} on {run.config['space']}, seed {run.config['seed']}"
     if (dataset := run.config.get("dataset")) and other_regrets(run.metrics):
         search += f"; test regrets on {dataset}"
-    drawn = "grey: not chosen, or not on a path from input to output"
+    drawn = "not on a path from input to output"
     if searched_parameters(run):
-        drawn = f"widths: softmax of Λ; numbers: softmax weights of the preferred operations; {drawn}"
-    texts = (search, drawn, table_text([run.metrics], run.config["table_id"]))
+        drawn = f"not chosen, or {drawn}; widths: softmax of Λ; numbers: softmax weights of the preferred operations"
+    texts = (search, f"grey: {drawn}", table_text([run.metrics], run.config["table_id"]))
     return [line for text in texts for line in textwrap.wrap(text, characters, break_on_hyphens=False)]
 
 

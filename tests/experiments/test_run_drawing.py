@@ -85,7 +85,8 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
     run.config = {"optimizer": "darts", "space": space, "seed": 0, "table_id": "T", "dataset": "cifar10"}
     run.lines = [{"test_regret": 0.1, "test_measured": True}] * 4
     run.metrics = pandas.DataFrame(run.lines)
-    run.architecture_parameters = {k: np.stack([each[k] for each in history]) for k in history[0]} if learns else {}
+    learned = {key: np.stack([each[key] for each in history]) for key in history[0]}
+    run.architecture_parameters = learned if learns else {key: 1.0 * (of > 0) for key, of in learned.items()}
     for given in (None, Figure(figsize=(12, 4)).subplots(1, 4)):
         drawn = nb.draw_cells(run, given)
         figure = drawn[0].get_figure(root=True)
@@ -97,6 +98,8 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
             if "\u00d7" in text.get_text() or "_" in text.get_text()
         }
         assert max(sizes) == pytest.approx(min(sizes))
+        shown = any("0." in text.get_text() for axes in drawn for text in axes.texts)
+        assert shown == learns, "softmaxes of a drawn architecture's zeros and ones are not weights"
         assert given is not None or 0.73 * min(sizes) * figure.dpi / 72 > 9, "digits are 0.73 em high"
 
 
