@@ -29,7 +29,7 @@ def compare(
 ) -> Any:
     """Plot the test regret of several runs in one figure.
 
-    No axes have more than five curves: six to ten runs are drawn on two axes, one below the other.
+    Each axes shows at most five curves: six to ten runs are drawn on two axes, one below the other.
 
     Args:
         runs: folders or records (from `nb.open_run`) of searches, groups of seeds, black-box studies and tuning

@@ -2,7 +2,8 @@
 
 Vertices have two attributes: `label` is the displayed text, and `live` tells whether the vertex lies on a path from
 input to output. Edges have three attributes: `label` is the displayed text, `chosen` tells whether the architecture has
-the edge, and `weight` is a mixing weight from 0 to 1.
+the edge, and `weight` is a mixing weight from 0 to 1. The graph has the attributes `vertex_characters` and
+`edge_characters`: the largest numbers of characters in a line of a label that graphs of this kind can have.
 """
 
 from collections.abc import Iterable
@@ -20,14 +21,11 @@ if TYPE_CHECKING:
     import networkx
 
 LABELS = {
-    **dict.fromkeys((OPERATIONS[0], SHORT_NAMES[0], "nor_conv_3x3"), "3×3 conv"),
-    **dict.fromkeys((OPERATIONS[1], SHORT_NAMES[1], "nor_conv_1x1"), "1×1 conv"),
+    **dict.fromkeys((OPERATIONS[0], SHORT_NAMES[0]), "3×3 conv"),
+    **dict.fromkeys((OPERATIONS[1], SHORT_NAMES[1]), "1×1 conv"),
     **dict.fromkeys((OPERATIONS[2], SHORT_NAMES[2]), "3×3 max-pool"),
-    "avg_pool_3x3": "3×3 avg-pool",
-    "skip_connect": "skip",
-    "none": "zeroize",
 }
-"""Displayed names of operations; other operations keep their own names."""
+"""Displayed names of operations; operations on edges have the names in an architecture's text."""
 ZEROIZE = EDGE_OPERATIONS.index("none")
 
 
@@ -53,11 +51,11 @@ def cell_graph(x: "Architecture | Cell | str") -> "networkx.DiGraph[int]":
         return _graph(labels, pairs)
     if isinstance(found, EdgeArchitecture):
         chosen = [
-            (source, target, LABELS[EDGE_OPERATIONS[operation]])
+            (source, target, EDGE_OPERATIONS[operation])
             for (target, source), operation in zip(EDGES, found.operations, strict=True)
             if operation != ZEROIZE
         ]
-        return _graph(["input", *map(str, range(1, N_NODES - 1)), "output"], chosen)
+        return _graph(["input", *map(str, range(1, N_NODES - 1)), "output"], chosen, EDGE_OPERATIONS)
     raise InvalidInputError(
         f"{x!r} cannot be drawn: give an architecture of s1, s2, s3, nb101 or nb201, the text of one, or a cell"
     )
@@ -68,13 +66,22 @@ def is_drawable(arch: Architecture) -> bool:
     return isinstance(arch, CellArchitecture | EdgeArchitecture)
 
 
-def _graph(labels: list[str], edges: Iterable[tuple[int, int, str]]) -> "networkx.DiGraph[int]":
+def _graph(
+    labels: list[str], edges: Iterable[tuple[int, int, str]], edge_labels: Iterable[str] = ()
+) -> "networkx.DiGraph[int]":
     import networkx
 
-    graph: networkx.DiGraph[int] = networkx.DiGraph()
+    possible = [*labels, *(() if edge_labels else LABELS.values())]
+    graph: networkx.DiGraph[int] = networkx.DiGraph(
+        vertex_characters=_longest(possible), edge_characters=_longest(edge_labels)
+    )
     graph.add_nodes_from((vertex, {"label": label}) for vertex, label in enumerate(labels))
     graph.add_edges_from((int(a), int(b), {"label": text, "chosen": True, "weight": 0.0}) for a, b, text in edges)
     last = len(labels) - 1
     live = {0, last} | (networkx.descendants(graph, 0) & networkx.ancestors(graph, last)) if labels else set()
     networkx.set_node_attributes(graph, {vertex: vertex in live for vertex in graph}, "live")
     return graph
+
+
+def _longest(texts: Iterable[str]) -> int:
+    return max(map(len, texts), default=0)

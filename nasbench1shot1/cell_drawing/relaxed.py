@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.cell_drawing.graph import LABELS, cell_graph
+from nasbench1shot1.cell_drawing.graph import cell_graph
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import OPERATIONS
@@ -62,6 +62,7 @@ def _check_shapes(arch: Architecture, parameters: Parameters) -> None:
 def _weigh_parents(graph: "networkx.DiGraph[int]", arch: CellArchitecture, mixed: Parameters) -> None:
     for block, operation in enumerate(arch.operations, start=1):
         graph.nodes[block]["label"] += f" {mixed['operations'][block - 1, operation]:.2f}"
+    graph.graph["vertex_characters"] += len(" 0.00")
     for node in range(1, len(arch.parents) + 1):
         key = "output_edges" if node == len(arch.parents) else f"input_edges/{node}"
         for parent, weight in enumerate(mixed.get(key, np.ones(node)).tolist()):
@@ -73,7 +74,7 @@ def _weigh_parents(graph: "networkx.DiGraph[int]", arch: CellArchitecture, mixed
 def _weigh_operations(graph: "networkx.DiGraph[int]", arch: EdgeArchitecture, mixed: NDArray[Any]) -> None:
     for (target, source), operation, weights in zip(EDGES, arch.operations, mixed, strict=True):
         chosen, weight = graph.has_edge(source, target), float(weights[operation])
-        text = f"{LABELS[EDGE_OPERATIONS[operation]]} {weight:.2f}"
+        text = f"{EDGE_OPERATIONS[operation]}\n{weight:.2f}"
         graph.add_edge(source, target, label=text, chosen=chosen, weight=weight)
 
 

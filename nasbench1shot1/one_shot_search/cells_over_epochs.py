@@ -1,5 +1,6 @@
-"""The picture of a search's preferred cells: a strip over its epochs, in which the widths of edges show Λ."""
+"""The picture of a search's preferred cells: panels over its epochs, in which the widths of edges show Λ."""
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,20 +11,30 @@ from numpy.typing import NDArray
 from nasbench1shot1.cell_drawing.drawing import draw_cell
 from nasbench1shot1.cell_drawing.graph import is_drawable
 from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.notebooks.axes_list import AxesList
 from nasbench1shot1.notebooks.default_axes import checked_axes_list
-from nasbench1shot1.one_shot_search.search_record import Parameters, SearchRecord
+from nasbench1shot1.one_shot_search.captions import table_text
+from nasbench1shot1.one_shot_search.regret_curve import other_regrets
+from nasbench1shot1.one_shot_search.search_record import Parameters, SearchRecord, describe_regrets
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
 from nasbench1shot1.tables.metric_column import whole_number
-from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from nasbench1shot1.architecture import Architecture
+
 PANELS = 5
-"""Largest number of epochs in a strip."""
+"""Largest number of epochs in a picture."""
+PER_ROW = 3
+"""Largest number of panels in a row; text in more panels is too small."""
+PANEL_WIDTH = 2.9
+"""Width of a panel, in inches."""
+LINE = 48
+"""Number of characters of the caption that fit below a panel."""
 
 
 def draw_cells(
@@ -35,7 +46,8 @@ def draw_cells(
 
     Args:
         run: a search, finished or not, or its folder.
-        ax: the axes to draw on, one per epoch shown. Default: a row of axes in a new figure with a caption.
+        ax: the axes to draw on, one per epoch shown. Default: rows of at most three axes in a new figure with a
+            caption that names the table.
         panels: largest number of epochs, at least 2. Epochs are spread evenly.
 
     Returns:
@@ -61,6 +73,7 @@ def draw_cells(
     for place, epoch in zip(given, epochs, strict=True):
         of_epoch = {key: values[epoch] for key, values in parameters.items()} or None
         draw_cell(found.architectures[epoch], place, parameters=of_epoch, title=_title(found, epoch))
+    _share_limits(given)
     return AxesList(given)
 
 
@@ -71,10 +84,22 @@ def cells_figure(run: SearchRecord) -> "Figure | None":
     return draw_cells(run)[0].get_figure(root=True)
 
 
+def _share_limits(panels: "Sequence[Axes]") -> None:
+    """Give all panels the limits of the widest, so that equally large panels have text of one size."""
+    lefts, rights = zip(*(axes.get_xlim() for axes in panels), strict=True)
+    for axes in panels:
+        axes.set_xlim(min(lefts), max(rights))
+
+
 def searched_parameters(run: SearchRecord) -> Parameters:
-    """Return Λ of every epoch; empty if the search does not learn Λ, as in random search with weight sharing."""
+    """Return Λ of every epoch; empty if the search does not learn Λ.
+
+    Optimizers that draw architectures, such as random search with weight sharing, record only 1 for what the
+    preferred architecture has and 0 for the rest: softmaxes of these would look like learned weights.
+    """
     found = run.architecture_parameters
-    return found if any(np.ptp(values, axis=0).any() for values in found.values()) else {}
+    is_learned = any(np.ptp(values, axis=0).any() and not np.isin(values, (0, 1)).all() for values in found.values())
+    return found if is_learned else {}
 
 
 def _shown_epochs(run: SearchRecord, panels: int) -> list[int]:
@@ -87,14 +112,33 @@ def _new_axes(run: SearchRecord, number: int) -> "list[Axes]":
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(max(2.9 * number, 5.0), 3.9), layout="constrained", dpi=110)
+    rows, columns = -(-number // PER_ROW), min(number, PER_ROW)
+    caption = _caption(run, LINE * columns)
+    height = rows * _panel_height(run.architectures[0]) + 0.14 * len(caption)
+    figure = Figure(figsize=(PANEL_WIDTH * columns, height), layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
-    widths = "; widths: softmax of Λ, grey: not chosen, or without a path to the output"
-    note = widths if searched_parameters(run) else ""
-    figure.supxlabel(f"{run.config['optimizer']} on {run.config['space']}{note}", fontsize=8, color="#444444")
-    return list(figure.subplots(1, number, squeeze=False)[0])
+    figure.supxlabel("\n".join(caption), fontsize=7, color="#444444")
+    return [figure.add_subplot(rows, columns, place, anchor="N") for place in range(1, number + 1)]
+
+
+def _panel_height(arch: "Architecture") -> float:
+    """Return the height of a panel in inches, in which a cell takes up about the whole `PANEL_WIDTH`."""
+    vertices = len(arch.operations) + 2 if isinstance(arch, CellArchitecture) else 5
+    return 0.3 + 0.5 * vertices
+
+
+def _caption(run: SearchRecord, characters: int) -> list[str]:
+    """Return the lines of the caption: the search, what widths, numbers and grey mean, and the table."""
+    search = f"{run.config['optimizer']} on {run.config['space']}, seed {run.config['seed']}"
+    if (dataset := run.config.get("dataset")) and other_regrets(run.metrics):
+        search += f"; test regrets on {dataset}"
+    drawn = "not on a path from input to output"
+    if searched_parameters(run):
+        drawn = f"not chosen, or {drawn}; widths: softmax of Λ; numbers: softmax weights of the preferred operations"
+    texts = (search, f"grey: {drawn}", table_text([run.metrics], run.config["table_id"]))
+    return [line for text in texts for line in textwrap.wrap(text, characters, break_on_hyphens=False)]
 
 
 def _title(run: SearchRecord, epoch: int) -> str:
-    regret = run.lines[epoch]["test_regret"]
-    return f"epoch {epoch}" + ("" if regret is None else f"\ntest regret {percent(regret)}")
+    line = run.lines[epoch]
+    return f"epoch {epoch}\n{describe_regrets('test regret', [line['test_regret']], line['test_measured'])}"

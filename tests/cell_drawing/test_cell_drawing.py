@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
+from matplotlib.path import Path as MatplotlibPath
+from matplotlib.transforms import Bbox
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cell_drawing.arcs import LEFT, RIGHT, STRAIGHT, sides
@@ -27,6 +29,11 @@ def drawn(space: str, seed: int) -> tuple[nb.Architecture, dict[str, Any]]:
     return found.discretise(parameters), parameters
 
 
+def crosses(arrow: Any, box: Bbox) -> bool:
+    lines = arrow.arrow_patch.get_path().to_polygons(closed_only=False)  # intersects_bbox closes paths at (0, 0)
+    return any(MatplotlibPath(line).intersects_bbox(box, filled=False) for line in lines)
+
+
 def test_loose_ends_are_drawn_for_architectures_but_not_for_cells() -> None:
     arch = nb.Architecture.parse("s1:0|0,1|0,2|1,2|0,4:conv3x3,conv1x1,maxpool3x3,conv1x1")
     graph = cell_graph(arch)
@@ -40,9 +47,9 @@ def test_loose_ends_are_drawn_for_architectures_but_not_for_cells() -> None:
 def test_zeroized_edges_are_left_out() -> None:
     graph = cell_graph("|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|avg_pool_3x3~2|")
     assert dict(graph.edges) == {
-        (0, 1): {"label": "3×3 conv", "chosen": True, "weight": 0.0},
-        (1, 2): {"label": "skip", "chosen": True, "weight": 0.0},
-        (2, 3): {"label": "3×3 avg-pool", "chosen": True, "weight": 0.0},
+        (0, 1): {"label": "nor_conv_3x3", "chosen": True, "weight": 0.0},
+        (1, 2): {"label": "skip_connect", "chosen": True, "weight": 0.0},
+        (2, 3): {"label": "avg_pool_3x3", "chosen": True, "weight": 0.0},
     }
 
 
@@ -89,7 +96,7 @@ def test_a_cell_can_be_drawn_on_given_axes() -> None:
     assert texts(axes) == ["input", "3×3 conv", "1×1 conv", "3×3 max-pool", "3×3 conv", "output"]
     assert axes.get_title() == "mine"
     arch, parameters = drawn("nb201", seed=0)
-    assert "1×1 conv 0.34" in texts(nb.draw_cell(str(arch), parameters=parameters))
+    assert "nor_conv_1x1\n0.34" in texts(nb.draw_cell(str(arch), parameters=parameters))
 
 
 @pytest.mark.parametrize("inches", [1.0, 2.0, 6.0])
@@ -111,7 +118,27 @@ def test_the_text_of_a_vertex_is_inside_its_box(inches: float) -> None:
         for box, text in zip(boxes, shown, strict=True):
             inner = text.get_window_extent()
             assert box.x0 < inner.x0 < inner.x1 < box.x1 and box.y0 < inner.y0 < inner.y1 < box.y1
-        assert 1 < max(text.get_fontsize() for text in shown) <= 7
+        assert 1 < max(text.get_fontsize() for text in shown) <= 8
+
+
+@pytest.mark.parametrize("inches", [1.0, 3.4, 12.0])
+def test_edge_labels_do_not_cover_other_edges_labels_or_vertices(inches: float) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(2 * inches, inches))
+    FigureCanvasAgg(figure)
+    _, parameters = drawn("nb201", seed=0)
+    for place, more in zip(figure.subplots(1, 2), ({}, {"parameters": parameters}), strict=True):
+        axes = nb.draw_cell(nb.EdgeArchitecture("nb201", (4, 2, 4, 3, 4, 3)), place, **more)
+        figure.draw_without_rendering()
+        arrows, labels = axes.texts[:12:2], axes.texts[1:12:2]
+        boxes = [label.get_bbox_patch().get_window_extent() for label in labels]
+        around = [patch.get_window_extent() for patch in axes.patches]
+        for number, box in enumerate(boxes):
+            assert [arrow for arrow in arrows if crosses(arrow, box)] == [arrows[number]], "only its own edge"
+            assert box.count_overlaps([other for other in boxes if other is not box] + around) == 0
+            assert axes.bbox.x0 <= box.x0 < box.x1 <= axes.bbox.x1
 
 
 def test_a_cell_without_edges_is_drawn() -> None:

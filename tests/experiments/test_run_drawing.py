@@ -1,14 +1,17 @@
 """Drawing the regret of any kind of run on given axes."""
 
 import shutil
+from unittest.mock import Mock
 
 import numpy as np
+import pandas
 import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 from synthetic_study import write_study
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.search_record import SearchRecord
 
 EPOCHS = "search epoch (0: before training)"
 TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
@@ -64,6 +67,11 @@ def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
     assert drawn._repr_png_().startswith(b"\x89PNG"), "shown in a notebook"
     assert [axes.get_title().splitlines()[0] for axes in drawn] == ["epoch 0", "epoch 1", "epoch 2"]
     assert [axes.get_title().splitlines()[0] for axes in nb.draw_cells(run, panels=2)] == ["epoch 0", "epoch 2"]
+    new = nb.draw_cells(run)
+    assert all(axes.get_title().endswith(" % (predicted)") for axes in new)
+    caption = new[0].figure.get_supxlabel().replace("\n", " ")
+    assert f"table {run.config['table_id']}; values called predicted are estimates, not measurements" in caption
+    assert "numbers: softmax weights of the preferred operations" in caption
     folder = shutil.copytree(run.folder, tmp_path / "run")
     (folder / "summary.json").unlink()
     (folder / "metrics.jsonl").write_text("")
@@ -77,6 +85,34 @@ def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
     ):
         with pytest.raises(nb.InvalidInputError, match=sentence):
             nb.draw_cells(*wrong)
+
+
+@pytest.mark.parametrize("learns", [False, True])
+@pytest.mark.parametrize("space", ["s1", "nb201"])
+def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
+    found, rng = nb.search_space(space), np.random.default_rng(0)
+    history = [{k: rng.normal(size=shape) for k, shape in found.mixing_shapes().items()} for _ in range(4)]
+    architectures = [found.discretise(each) for each in history]
+    run = Mock(spec=SearchRecord, architectures=architectures)
+    run.config = {"optimizer": "darts", "space": space, "seed": 0, "table_id": "T", "dataset": "cifar10"}
+    run.lines = [{"test_regret": 0.1, "test_measured": True}] * 4
+    run.metrics = pandas.DataFrame(run.lines)
+    learned = {key: np.stack([each[key] for each in history]) for key in history[0]}
+    run.architecture_parameters = learned if learns else {key: 1.0 * (of > 0) for key, of in learned.items()}
+    for given in (None, Figure(figsize=(12, 4)).subplots(1, 4)):
+        drawn = nb.draw_cells(run, given)
+        figure = drawn[0].get_figure(root=True)
+        figure.draw_without_rendering()
+        sizes = {
+            text.get_fontsize()
+            for axes in drawn
+            for text in axes.texts
+            if "\u00d7" in text.get_text() or "_" in text.get_text()
+        }
+        assert max(sizes) == pytest.approx(min(sizes))
+        shown = any("0." in text.get_text() for axes in drawn for text in axes.texts)
+        assert shown == learns, "softmaxes of a drawn architecture's zeros and ones are not weights"
+        assert given is not None or 0.73 * min(sizes) * figure.dpi / 72 > 9, "digits are 0.73 em high"
 
 
 def test_wrong_axes_are_reported_in_one_sentence(group):

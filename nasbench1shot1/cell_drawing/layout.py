@@ -1,0 +1,119 @@
+"""The places of vertices, edges and labels in a picture of a cell, in data units of its axes."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from nasbench1shot1.cell_drawing.arcs import LEFT, RIGHT, Edge, sides
+
+if TYPE_CHECKING:
+    import networkx
+
+Point = tuple[float, float]
+
+HALF_HEIGHT = 0.22
+"""Half the height of a vertex."""
+CHARACTER = 0.66
+"""Width of a character, relative to the font size."""
+LARGEST_TEXT = 0.28
+"""Largest font size of vertices."""
+EDGE_TEXT = 0.24
+"""Font size of edge labels."""
+GAP = 0.12
+"""Smallest distance between an edge label and what is beside it."""
+ROUND = 0.32
+"""Sideways extent of an arc without a label, relative to its length."""
+STEEP = 0.76
+"""Fraction of a long arc's extent that it has at the upper edge of a shorter arc's label."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of a cell's vertices in a column, with longer edges as arcs on both sides.
+
+    Attributes:
+        vertices: number of vertices.
+        edges: the edges as (source, target).
+        vertex_characters: number of characters of the longest text in a vertex.
+        edge_characters: number of characters of the longest line of an edge label; 0 if edges do not have labels.
+    """
+
+    vertices: int
+    edges: tuple[Edge, ...]
+    vertex_characters: int
+    edge_characters: int
+
+    @classmethod
+    def of(cls, graph: "networkx.DiGraph[int]") -> "Layout":
+        """Return the layout of a graph.
+
+        With edge labels, there is space for all edges between the vertices, so that panels with different edges have
+        one size.
+        """
+        on_vertices, on_edges = graph.graph["vertex_characters"], graph.graph["edge_characters"]
+        edges = tuple(combinations(graph, 2)) if on_edges else tuple(graph.edges)
+        return cls(len(graph), edges, on_vertices, on_edges)
+
+    @cached_property
+    def sides(self) -> dict[Edge, int]:
+        """The side of every edge."""
+        return sides(self.edges)
+
+    @property
+    def half_width(self) -> float:
+        """Half the width of a vertex."""
+        return 0.62 if self.edge_characters else 1.05
+
+    @property
+    def distance(self) -> float:
+        """The distance between adjacent vertices; edge labels need more space."""
+        return 1.7 if self.edge_characters else 1.0
+
+    @property
+    def vertex_text(self) -> float:
+        """The font size with which all texts fit in their vertices."""
+        return min(LARGEST_TEXT, 2 * self.half_width / (max(self.vertex_characters, 1) * CHARACTER))
+
+    @property
+    def label_width(self) -> float:
+        """The width of the space for an edge label."""
+        return self.edge_characters * EDGE_TEXT * CHARACTER
+
+    def bulge(self, length: int) -> float:
+        """Return the sideways extent of an arc between vertices `length` places apart.
+
+        An arc with a label passes the labels of shorter arcs on its side.
+        """
+        if not self.edge_characters:
+            return ROUND * length * self.distance
+        first = GAP + self.label_width / 2
+        return first if length <= 2 else (2 * first + (length - 2) * GAP) / STEEP
+
+    def ends(self, edge: Edge) -> tuple[Point, Point]:
+        """Return the start and end points of an edge: at the sides of its vertices, or below and above them."""
+        source, target = (vertex * self.distance for vertex in edge)
+        if side := self.sides[edge]:
+            return (side * self.half_width, -source), (side * self.half_width, -target)
+        return (0.0, -source - HALF_HEIGHT), (0.0, -target + HALF_HEIGHT)
+
+    def curvature(self, edge: Edge) -> float:
+        """Return `rad` of matplotlib's connection style arc3, whose arcs extend sideways by half of `rad`."""
+        length = edge[1] - edge[0]
+        return -2 * self.sides[edge] * self.bulge(length) / (length * self.distance)
+
+    def label_place(self, edge: Edge) -> Point:
+        """Return the centre of an edge's label: the middle of the edge."""
+        (_, top), (_, bottom) = self.ends(edge)
+        side = self.sides[edge]
+        return side * (self.half_width + self.bulge(edge[1] - edge[0])), (top + bottom) / 2
+
+    @property
+    def limits(self) -> tuple[Point, Point]:
+        """The limits of the axes, (left, right) and (bottom, top)."""
+        lengths = {s: [b - a for (a, b), side in self.sides.items() if side == s] for s in (LEFT, RIGHT)}
+        margin = 0.15 + self.label_width / 2
+        left, right = (
+            self.half_width + margin + (self.bulge(max(found)) if found else 0.0) for found in lengths.values()
+        )
+        return (-left, right), (-(self.vertices - 1) * self.distance - 0.4, 0.4)
