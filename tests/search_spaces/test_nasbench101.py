@@ -365,7 +365,7 @@ def test_errors_about_a_missing_relaxation_name_the_spaces_that_have_one(
     message = "^nb101 has no mixing weights, which a supernet and a one-shot search need: "
     with pytest.raises(nb.InvalidInputError, match=rf"{message}give an nb\.OneShotSpace$"):
         nb.Supernet(space)
-    with pytest.raises(nb.InvalidInputError, match=f"{message}choose s1, s2, s3, nb201$"):
+    with pytest.raises(nb.InvalidInputError, match=f"{message}choose s1, s2, s3 or nb201$"):
         nb.search("darts", space="nb101", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert not isinstance(space, nb.OneShotSpace)
