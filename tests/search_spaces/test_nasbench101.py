@@ -243,7 +243,7 @@ def test_indices_ascend_by_mask_then_operations_with_the_last_block_fastest(spac
         (lambda s: s.encodings("loose_ends"), "has too many cells to list: choose 'no_loose_ends' or 'unique'"),
         (lambda s: s.encodings("uniqe"), "did you mean 'unique'"),
         (lambda s: NASBench101Space("prunned"), "unknown rule of validity 'prunned'; did you mean 'pruned'"),
-        (lambda s: s.from_configuration({}), "lacks 'choice_block_1_op': give one of conv3x3-bn-relu"),
+        (lambda s: s.from_configuration({}), "lacks 'choice_block_1_op': give conv3x3-bn-relu"),
         (lambda s: s.from_configuration(dict(s.to_configuration(s[0])) | {"edge_0_1": 2}), "value of edge_0_1 '2'"),
     ],
 )
