@@ -195,7 +195,7 @@ class Table(TableRows):
         if type(epochs) is int and epochs in self.epochs:
             return epochs
         known = alternatives(self.epochs)
-        number = whole_number("epochs", epochs, f"one of {known}")
+        number = whole_number("epochs", epochs, known)
         if number not in self.epochs:
             raise OutOfDomainError(f"the table {self.id} has no budget of {counted(number, 'epoch')}: use {known}")
         return number
