@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from nasbench1shot1.errors import InvalidInputError, UserError, shorten, unknown_name
+from nasbench1shot1.errors import InvalidInputError, UserError, alternatives, shorten, unknown_name
 from nasbench1shot1.ground.openmp import limit_spinning
 from nasbench1shot1.ground.paths import convert_paths
 from nasbench1shot1.ground.standard_output import guarded_output, print_error
@@ -100,6 +100,10 @@ def _run(arguments: list[str]) -> None:
     flags, default = _flags(rest), None
     wants_help = "help" in flags or "-h" in rest
     flags.pop("help", None)
+    if flags.get("resume") and not wants_help:
+        from nasbench1shot1.runs.opening import check_resumable
+
+        check_resumable(flags["resume"], name)
     if hasattr(options, "for_flags"):  # the available options depend on one of them
         options, default = options.for_flags(flags)
     elif hasattr(options, "for_words"):  # they depend on a word that is not an option
@@ -129,7 +133,7 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
         return two, arguments[2:]
     group = _group(one)
     if group and len(arguments) == 1:
-        raise InvalidInputError(f"'{one}' needs one of: {', '.join(name.split()[1] for name in group)}")
+        raise InvalidInputError(f"'{one}' needs one of: {alternatives(name.split()[1] for name in group)}")
     raise unknown_name("command", two if group else one, group or COMMANDS)
 
 
@@ -217,13 +221,13 @@ def _sentence(box: str) -> str:
     from rich.text import Text
 
     text = " ".join(re.sub(r"[^\x20-\x7e]", " ", Text.from_ansi(box).plain).split())
-    if bad := re.search(r"Error parsing (--[\w-]+): .*?\['(.*?)'\]", text):
-        return f"{bad[1]} cannot be '{shorten(bad[2])}'"
-    if bad := re.search(r"Error parsing (--[\w-]+): .*?'(.*?)' ", text):
-        return f"{bad[1]} cannot be '{shorten(bad[2])}'"
+    for value in (r"\['(.*?)'\]", "'(.*?)' "):
+        if bad := re.search(rf"Error parsing (--[\w-]+): .*?{value}", text):
+            return _wrong_type(bad[1], bad[2], text)
     if bad := re.search(r"invalid choice '(.*?)' for argument '(?:--)?([\w-]+)'. Expected one of \((.*?)\)", text):
         choices = set(re.findall(r"'(.*?)'", bad[3])) - {"None"}
-        return unknown_name(bad[2].replace("-", " "), bad[1], choices).for_command_line
+        kind = {"over": "axis (--over)"}.get(bad[2], bad[2].replace("-", " "))
+        return unknown_name(kind, bad[1], choices).for_command_line
     if bad := re.search(r"Missing value for argument '(--[\w-]+)'", text):
         return f"{bad[1]} needs a value"
     if missing := re.search(r"Missing from nb1shot1 [\w ]+: (.*?) \(required\)", text):
@@ -231,6 +235,13 @@ def _sentence(box: str) -> str:
         return f"missing: {name if name.startswith('--') else text.partition('. ')[0].removesuffix('.')}"
     text = re.sub(r"-{5,}.*$|For full helptext.*$", "", text).strip()
     return text.removeprefix("Unrecognized options ")
+
+
+def _wrong_type(option: str, value: str, text: str) -> str:
+    """Return the sentence about a value of a wrong type; Python's error in `text` tells which type is expected."""
+    kinds = {"literal for int()": "a whole number", "string to float": "a number"}
+    wanted = next((kind for words, kind in kinds.items() if words in text), None)
+    return f"{option} must be {wanted}, not '{shorten(value)}'" if wanted else f"{option} cannot be '{shorten(value)}'"
 
 
 def _overview() -> str:

@@ -138,7 +138,10 @@ def _suggestions(shown: str, known: Sequence[str]) -> list[str]:
     for is_meant in (lambda name: name == OTHER_WORDS.get(asked), lambda name: _initials(name) == asked):
         if found := [name for name in known if is_meant(_hyphenated(name))]:
             return found
-    return difflib.get_close_matches(shown, known, n=1, cutoff=0.4)
+    dashes = "--" * shown.startswith("--")  # the dashes of two options say nothing about their similarity
+    bare = [name.removeprefix(dashes) for name in known]
+    close = difflib.get_close_matches(shown.removeprefix(dashes), bare, n=1, cutoff=0.5)
+    return [dashes + name for name in close]
 
 
 def _hyphenated(name: str) -> str:
@@ -150,6 +153,12 @@ def _initials(name: str) -> str:
     """Return the initials of a name, such as "lr" for "learning-rate"; an empty string for a single word."""
     words = name.split("-")
     return "".join(word[:1] for word in words) if len(words) > 1 else ""
+
+
+def alternatives(names: Iterable[object]) -> str:
+    """Return names as a choice: "a", "a or b", "a, b or c"."""
+    *others, last = map(str, names)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def shorten(text: str, max_length: int = LONGEST_VALUE) -> str:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError, alternatives
 from nasbench1shot1.ground.folder_swap import NEW, remove_leftovers, swap_folder, temporary_sibling
 from nasbench1shot1.ground.paths import as_path
 
@@ -139,7 +139,7 @@ def picture_name(name: str, format: PictureFormat | None) -> str:
 def check_picture(path: Path | None) -> None:
     """Raise InvalidInputError if a path's suffix is not one of `PICTURES`; None (no picture) is valid."""
     if path is not None and path.suffix not in PICTURES:
-        raise InvalidInputError(f"'{path}' is not the name of a picture: it must end in {', '.join(PICTURES)}")
+        raise InvalidInputError(f"'{path}' is not the name of a picture: it must end in {alternatives(PICTURES)}")
 
 
 def save_figure(figure: "Figure", path: Path) -> None:

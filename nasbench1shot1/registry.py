@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.errors import InvalidInputError, alternatives, unknown_name
 
 if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
@@ -138,7 +138,7 @@ def one_shot(space: "SearchSpace") -> "OneShotSpace":
 
     if isinstance(space, OneShotSpace):
         return space
-    raise no_relaxation_error(space, f"choose {', '.join(_one_shot_names())}")
+    raise no_relaxation_error(space, f"choose {alternatives(_one_shot_names())}")
 
 
 def _one_shot_names() -> list[str]:

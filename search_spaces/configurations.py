@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.errors import InvalidInputError, alternatives, unknown_name
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.encoding import OPERATIONS
 
@@ -140,7 +140,7 @@ def _text(parents: tuple[int, ...]) -> str:
 def checked_choice(values: Mapping[str, Any], key: str, choices: Sequence[str]) -> str:
     """Return the value of a hyperparameter; raises InvalidInputError if it is missing or not one of the choices."""
     if key not in values:
-        raise InvalidInputError(f"the configuration lacks '{key}': give one of {', '.join(choices)}")
+        raise InvalidInputError(f"the configuration lacks '{key}': give {alternatives(choices)}")
     if (value := str(values[key])) not in choices:
         raise unknown_name(f"value of {key}", value, choices)
     return value

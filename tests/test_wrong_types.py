@@ -36,7 +36,7 @@ CALLS = {
     "search_space": (lambda out: nb.search_space(3), "unknown search space '3'"),
     "load_table": (lambda out: nb.load_table(3), "there is no table in 3"),
     "query": (lambda out: nb.load_table().query(3.5), "3.5 cannot be looked up"),
-    "query: text": (lambda out: nb.load_table().query("nope"), r"in Python, nb\.Architecture\.parse\('s1:"),
+    "query: text": (lambda out: nb.load_table().query("nope"), r"such as nb\.Architecture\.parse\('s1:"),
     "query: several": (lambda out: nb.load_table().query([None]), "None cannot be looked up"),
     "query: epochs": (lambda out: nb.load_table().query(nb.search_space("s1")[0], epochs="x"), "epochs cannot be 'x'"),
     "regret": (lambda out: nb.load_table().regret(3.5), "3.5 cannot be looked up"),

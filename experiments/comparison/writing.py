@@ -14,7 +14,9 @@ FILES = {RESULTS, RANK_TESTS, *(f"{FIGURE}.{suffix}" for suffix in FORMATS)}
 def check_out(out: Path) -> None:
     """Raise UserError if a folder cannot be written or contains anything other than a comparison."""
     check_writable(out)
-    if out.exists() and not (out.is_dir() and all(path.name in FILES and path.is_file() for path in out.iterdir())):
+    if out.exists() and not out.is_dir():
+        raise InvalidInputError(f"'{out}' is a file: choose another --out")
+    if out.exists() and not all(path.name in FILES and path.is_file() for path in out.iterdir()):
         raise InvalidInputError(f"'{out}' contains files other than a comparison: choose another --out")
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.errors import InvalidInputError, alternatives
 from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device
@@ -121,9 +121,7 @@ def chosen_epochs(text: str, kept: Sequence[int], folder: Path) -> list[int]:
         chosen = sorted(set(_integers("--epochs", text)))
     missing = [epoch for epoch in chosen if epoch not in kept]
     if missing or not chosen:
-        raise InvalidInputError(
-            f"'{folder}' has no weights for --epochs '{text}': choose among {', '.join(map(str, kept))}"
-        )
+        raise InvalidInputError(f"'{folder}' has no weights for --epochs '{text}': choose {alternatives(kept)}")
     return chosen
 
 
@@ -163,8 +161,7 @@ def chosen_budgets(text: str | None, available: Sequence[int]) -> list[int]:
     wanted = sorted(set(_integers("--budgets", text)))
     if missing := [budget for budget in wanted if budget not in available]:
         raise InvalidInputError(
-            f"--budgets '{text}': the table has no budget of {missing[0]} epochs; choose among "
-            f"{', '.join(map(str, available))}"
+            f"--budgets '{text}': the table has no budget of {missing[0]} epochs; choose {alternatives(available)}"
         )
     return wanted
 

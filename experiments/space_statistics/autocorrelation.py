@@ -133,8 +133,8 @@ def _walk_encodings(
     if known < needed:
         raise OutOfDomainError(
             f"a random walk can visit every cell, but the table {table.id} has values for {known:,} of the {needed:,} "
-            f"with at most {vertices} vertices: open a complete table (the official data), or give a space whose cells "
-            'it all has (space="s1"; in the embedded table, with predicted=True)'
+            f"with at most {vertices} vertices: open a complete table (the official data), or stay within a space "
+            "that the table covers, such as --space s1 (the embedded table also needs --predicted)"
         )
     space = graphs(vertices)
     return table.rows_of_encodings(space.cells(*walk(space, steps, rng))), f"encodings of {vertices} vertices"
@@ -151,7 +151,7 @@ def _walk_space(
         share = percent(known / len(rows), 1)
         raise OutOfDomainError(
             f"a random walk can visit every cell, but the table {table.id} has values for {share} of "
-            f"{space.name}: open a table with all its cells (the official data), or use estimates with predicted=True"
+            f"{space.name}: open a table with all its cells (the official data), or add --predicted to use estimates"
         )
     arch: Architecture = space.sample(rng)
     met = np.empty(steps + 1, np.uint64)

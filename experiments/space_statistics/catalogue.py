@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.errors import InvalidInputError, alternatives, unknown_name
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
 from nasbench1shot1.experiments.space_statistics.autocorrelation import autocorrelation, plot_autocorrelation
 from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation, plot_budget_correlation
@@ -133,7 +133,7 @@ def analyses_of(table: Table, names: Sequence[str] = ()) -> dict[str, Analysis]:
     benchmark, analyses = CATALOGUES[table.benchmark]
     if others := [name for name in names if name not in analyses]:
         raise InvalidInputError(
-            f"'{others[0]}' does not apply to the table {table.id} of {benchmark}: choose from {', '.join(analyses)}"
+            f"'{others[0]}' does not apply to the table {table.id} of {benchmark}: choose {alternatives(analyses)}"
         )
     return {name: analyses[name] for name in names or analyses}
 

@@ -11,7 +11,7 @@ from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 from nasbench1shot1.black_box_search.options import BlackBoxOptions
 from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, SearchResult, simulate
 from nasbench1shot1.black_box_search.trainings import TableTrainings
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, alternatives
 from nasbench1shot1.evaluator import Score, score, scores_on_other_datasets
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
@@ -145,7 +145,7 @@ def with_dataset(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:
     config = options.common
     if config.dataset not in (None, *(found := [objective.dataset for objective in table.objectives])):
         raise OutOfDomainError(
-            f"the table {table.id} has no values for searches on {config.dataset}: choose {', '.join(found)}"
+            f"the table {table.id} has no values for searches on {config.dataset}: choose {alternatives(found)}"
         )
     if config.epochs is not None:
         table.fidelity(config.epochs)  # raises OutOfDomainError for a missing budget

@@ -47,7 +47,7 @@ class Query:
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
-        from nasbench1shot1.commands.shell_text import check_not_truncated
+        from nasbench1shot1.commands.shell_text import check_can_be_looked_up, check_not_truncated
         from nasbench1shot1.files import check_picture
         from nasbench1shot1.registry import BUILT_IN
         from nasbench1shot1.tables.table import load_table
@@ -61,6 +61,7 @@ class Query:
         if space is not None and isinstance(item, Architecture):
             space.index(item)
         table, note = with_space(load_table(self.table or (space.table if space else None)), space)
+        check_can_be_looked_up(self.what, table.benchmark)
         if table.benchmark == "nasbench201" and self.what.isdecimal():
             item = int(self.what)
         console = literal_console()

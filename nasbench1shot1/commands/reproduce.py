@@ -114,8 +114,10 @@ def _list() -> None:
 
     for name in KINDS:
         figure = open_figure(name)
-        print_to_stdout(f"{name:<14} {figure.title:<38} full: {figure.size('full')} | quick: {figure.size('quick')}")
+        print_to_stdout(f"{name:<14}  {figure.title}")
+        print_to_stdout(f"{'':<14}  full: {figure.size('full')} | quick: {figure.size('quick')}")
     print_to_stdout("\n27 × 280 runs: 27 studies of 280 searches each, by nb1shot1 tune")
     print_to_stdout("15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy")
-    print_to_stdout("90 × 50 epochs: 90 searches of 50 epochs each. full: the paper's setting; quick: minutes on a CPU")
+    print_to_stdout("90 × 50 epochs: 90 searches of 50 epochs each")
+    print_to_stdout("full: the paper's setting; quick: minutes on a CPU")
     print_to_stdout("nb1shot1 reproduce FIGURE --scale quick")

@@ -94,7 +94,7 @@ class Search(Generic[Own]):
     def run(self) -> None:
         """Search."""
         from nasbench1shot1.one_shot_search.overwriting import restore_moved_aside
-        from nasbench1shot1.one_shot_search.record import SEEDS
+        from nasbench1shot1.one_shot_search.record import SEEDS, open_search
         from nasbench1shot1.one_shot_search.searching import search
         from nasbench1shot1.one_shot_search.seeds import search_seeds
 
@@ -106,6 +106,8 @@ class Search(Generic[Own]):
             restore_moved_aside(self.resume)  # it may be a group
         is_group = self.seeds is not None or (self.resume is not None and (self.resume / SEEDS).exists())
         if self.workers is not None and not is_group:
+            if self.resume is not None:
+                open_search(self.resume)  # raises if there is no such run
             raise InvalidInputError("--workers runs several seeds at the same time: add --seeds, such as --seeds 0-5")
         if self.seeds is not None and self.resume is not None:
             raise InvalidInputError("--resume continues with the seeds of the group: remove --seeds")

@@ -11,3 +11,14 @@ def check_not_truncated(text: str | None) -> None:
         raise InvalidInputError(
             f"'{text}' is an incomplete architecture: write it in quotes, because the shell interprets |"
         )
+
+
+def check_can_be_looked_up(text: str, benchmark: str) -> None:
+    """Raise InvalidInputError for a word that is not an architecture or a hash, unless the benchmark has an index."""
+    is_known = {":", "|"} & set(text) or re.fullmatch("[0-9a-f]{32}", text)
+    if benchmark == "nasbench101" and not is_known:
+        raise InvalidInputError(
+            f"'{text}' cannot be looked up in a table of NAS-Bench-101: give an architecture, such as "
+            "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3', or a hash of 32 hexadecimal digits; an index "
+            "of NAS-Bench-201 needs its table (--table nb201)"
+        )

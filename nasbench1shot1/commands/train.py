@@ -85,13 +85,15 @@ class Train(Generic[Options]):
     def run(self) -> None:
         """Train."""
         from nasbench1shot1.cell_training.training import train_cell
-        from nasbench1shot1.commands.shell_text import check_not_truncated
+        from nasbench1shot1.commands.shell_text import check_can_be_looked_up, check_not_truncated
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.wording import literal_console
 
         check_not_truncated(self.what)
         given = {name: getattr(self.options, name) for name in option_names(self.options) if name in self.named}
         table, console = load_table(self.table or self.options.TABLE), literal_console()
+        if self.what is not None:
+            check_can_be_looked_up(self.what, table.benchmark)
         training = train_cell(self.what, out=self.out, resume=self.resume, table=table, console=console, **given)
         compare(training, table, console)
 

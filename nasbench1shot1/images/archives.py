@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple, TypeVar, cast
 
-from nasbench1shot1.errors import DamagedFileError, UserError
+from nasbench1shot1.errors import DamagedFileError, UserError, alternatives
 from nasbench1shot1.images.data_sets import DataSet
 from nasbench1shot1.images.formats import BINARY, FORMATS, Batch, OfficialFormat
 
@@ -83,8 +83,7 @@ def _complete(path: Path, form: OfficialFormat, found: Mapping[str, Batch]) -> l
 
 
 def _nothing_found(path: Path, forms: Sequence[OfficialFormat]) -> DamagedFileError:
-    *others, last = [f"{form.data_set.title} ({form.files[0]} is missing)" for form in forms]
-    listed = f"{', '.join(others)} or {last}" if others else last
+    listed = alternatives(f"{form.data_set.title} ({form.files[0]} is missing)" for form in forms)
     return DamagedFileError(f"{path} does not contain {listed}: give another path, or download it again")
 
 

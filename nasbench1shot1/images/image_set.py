@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
+from nasbench1shot1.errors import InvalidInputError, UserError, alternatives, unknown_name
 from nasbench1shot1.files import read_json
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images import npz, store
@@ -99,7 +99,7 @@ class ImageSet:
             fitting = [s for s in range(SMALLEST_SIDE, self.side + 1) if self.side % s == 0]
             raise InvalidInputError(
                 f"images of {self.side} × {self.side} pixels cannot be shrunk to {side} × {side}: choose a side of "
-                + f"{', '.join(map(str, fitting))} (--image-side)"
+                + f"{alternatives(fitting)} (--image-side)"
             )
         tests = None if self.test_images is None else _shrink(self.test_images, side)
         crop = self.crop * side // self.side

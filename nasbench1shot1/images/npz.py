@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.errors import DamagedFileError, alternatives
 from nasbench1shot1.files import read_npy_header, read_npz
 from nasbench1shot1.images.data_sets import (
     CIFAR10,
@@ -79,7 +79,7 @@ def _problem(arrays: dict[str, np.ndarray]) -> str | None:
     if labels.dtype.kind not in "iu" or labels.shape != rows:
         return f"'labels' must be {rows[0]} integers, not {labels.dtype} {labels.shape}"
     if "dataset" in arrays and str(arrays["dataset"]) not in (*DATA_SETS, OTHER):
-        return f"'dataset' must be {', '.join(DATA_SETS)} or {OTHER}, not {arrays['dataset']}"
+        return f"'dataset' must be {alternatives([*DATA_SETS, OTHER])}, not {arrays['dataset']}"
     known = _known_data_set(arrays)
     if problem := _content_problem(images, labels, known):
         return problem

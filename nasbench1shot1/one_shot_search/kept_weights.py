@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbench1shot1 import registry
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, alternatives
 from nasbench1shot1.one_shot_search.folder import WEIGHTS
 from nasbench1shot1.one_shot_search.options import recorded_search
 from nasbench1shot1.runs.checkpoints import load_checkpoint
@@ -140,9 +140,7 @@ def _not_saved_error(run: KeptRun, epoch: int, kept: list[int]) -> InvalidInputE
         return InvalidInputError(
             f"'{run.folder}' kept no supernet weights: search again with --keep-weights-every 1 (or every N epochs)"
         )
-    return InvalidInputError(
-        f"'{run.folder}' did not keep the weights of epoch '{epoch}': choose one of {', '.join(map(str, kept))}"
-    )
+    return InvalidInputError(f"'{run.folder}' did not keep the weights of epoch '{epoch}': choose {alternatives(kept)}")
 
 
 def _mismatch_error(run: KeptRun, epoch: int) -> DamagedFileError:

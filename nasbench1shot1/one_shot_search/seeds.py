@@ -32,7 +32,7 @@ from nasbench1shot1.one_shot_search.searching import (
 )
 from nasbench1shot1.one_shot_search.tensorboard import check_tensorboard, tensorboard_callbacks
 from nasbench1shot1.registry import check_trusted
-from nasbench1shot1.runs.folder import CONFIG, read_object
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder
 from nasbench1shot1.runs.next_command import resume_command, resume_options
 from nasbench1shot1.runs.options import check_range
@@ -157,7 +157,9 @@ def _new_group(
     """Check the options of every seed; nothing is written."""
     _check_is_list(seeds)
     seeds = list(seeds)  # perhaps a generator, or an array
-    if not seeds or "seed" in options:
+    if not seeds:
+        raise InvalidInputError("seeds is empty: give at least one seed")
+    if "seed" in options:
         raise InvalidInputError("give several seeds as --seeds, and remove --seed")
     if len(set(seeds)) < len(seeds):
         raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
@@ -185,10 +187,21 @@ def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
         shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
         with suppress(DamagedFileError):  # a damaged group is not replaced either
             check_equal_options(folder, SearchGroup.open(folder).options, shared)
-    if names or (folder.exists() and not folder.is_dir()):
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInputError(f"'{folder}' is a file: choose another --out")
+    if SUMMARY in names or (SEEDS in names and _is_finished(folder)):
+        raise InvalidInputError(f"'{folder}' holds a finished run: {REPLACE}choose another --out")
+    if names:
         holds_runs = SEEDS in names or CONFIG in names
         resume = f"continue with {resume_options(folder)}, {REPLACE}" if holds_runs else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
+
+
+def _is_finished(folder: Path) -> bool:
+    """Return whether all searches of a group are finished; False if its record is damaged."""
+    with suppress(DamagedFileError):
+        return SearchGroup.open(folder).is_finished
+    return False
 
 
 def _write_group(folder: Path, wanted: Sequence[SearchOptions]) -> None:

@@ -8,7 +8,16 @@ from typing import TypeVar
 
 from nasbench1shot1.errors import InvalidInputError, RunStoppedError
 from nasbench1shot1.files import write_error
-from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, CONFIG_SPACE, ENVIRONMENT, METRICS, PARTS, read_lines
+from nasbench1shot1.runs.folder import (
+    CHECKPOINT,
+    CONFIG,
+    CONFIG_SPACE,
+    ENVIRONMENT,
+    METRICS,
+    PARTS,
+    SUMMARY,
+    read_lines,
+)
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
 from nasbench1shot1.runs.next_command import resume_command, resume_options
 from nasbench1shot1.runs.record import RunRecord
@@ -79,6 +88,8 @@ def check_is_new(folder: Path, replace: str = "") -> None:
         raise InvalidInputError(f"'{folder}' is a file: choose another --out")
     if not is_aborted_start(folder):
         names = list_names(folder)
+        if SUMMARY in names:
+            raise InvalidInputError(f"'{folder}' holds a finished run: {replace}choose another --out")
         resume = f"continue with {resume_options(folder)}, {replace or 'or '}" if CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 

@@ -1,13 +1,15 @@
 """Opening the folder of any kind of run."""
 
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.folder import SEEDS
+from nasbench1shot1.runs.next_command import resume_command
 
 KINDS = {
     "black-box study": "nasbench1shot1.black_box_search.record:BlackBoxStudy",
@@ -50,6 +52,29 @@ def open_run(folder: str | Path) -> Any:
             f"'{path}' holds a run of the kind '{kind}', which this version does not support: update nasbench1shot1"
         )
     return _record_class(KINDS[kind]).open(path)
+
+
+def check_resumable(folder: str | Path, command: str) -> None:
+    """Raise InvalidInputError if a folder holds a run that another command resumes; the message names that command.
+
+    Only the kind is checked: a folder that cannot be read, or whose kind is unknown, is valid.
+    """
+    path = as_path(folder, "--resume")
+    kind, owner = _kind_and_command(path)
+    if owner and owner != command and " " not in owner:  # `reproduce` does not have --resume
+        article = "an" if kind.startswith("NAS") else "a"
+        raise InvalidInputError(f"'{path}' is {article} {kind}: resume it with {resume_command(owner, path)}")
+
+
+def _kind_and_command(folder: Path) -> tuple[str, str]:
+    """Return the kind of a run in words and the command that resumes it; empty if there is none."""
+    if (folder / SEEDS).is_file():
+        return "group of searches", "search"
+    with suppress(UserError, OSError):
+        kind, _ = read_description(folder)
+        if kind in KINDS:
+            return "tuning study" if kind == "tuning" else kind, str(_record_class(KINDS[kind]).COMMAND)
+    return "", ""
 
 
 def _record_class(reference: str) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, alternatives, unknown_name
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import Coverage
 from nasbench1shot1.tables.description import (
@@ -194,8 +194,8 @@ class Table(TableRows):
             return self.full_budget
         if type(epochs) is int and epochs in self.epochs:
             return epochs
-        known = ", ".join(map(str, self.epochs))
-        number = whole_number("epochs", epochs, f"one of {known}")
+        known = alternatives(self.epochs)
+        number = whole_number("epochs", epochs, known)
         if number not in self.epochs:
             raise OutOfDomainError(f"the table {self.id} has no budget of {counted(number, 'epoch')}: use {known}")
         return number

@@ -115,7 +115,7 @@ def _open(named: str) -> "ConfigurationSpace":
     path = as_path(named, "--config-space")
     if not path.is_file():
         raise InvalidInputError(
-            f"--config-space '{named}' does not exist: give {', '.join(bundled_names())}, or a ConfigSpace file"
+            f"--config-space '{named}' does not exist: give {', '.join(bundled_names())} or a ConfigSpace file"
         )
     content = _read_yaml(path) if path.suffix in (".yaml", ".yml") else read_json(path)
     try:

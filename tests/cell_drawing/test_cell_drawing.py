@@ -167,5 +167,5 @@ def test_query_draws_the_cell_that_it_looks_up(suffix: str, tmp_path: Path) -> N
     path = tmp_path / f"cell.{suffix}"
     Query(nb.Architecture.parse(S1).cell.hash, draw=path).run()
     assert path.stat().st_size > 2_000
-    with pytest.raises(nb.InvalidInputError, match=r"it must end in \.png, \.svg, \.pdf"):
+    with pytest.raises(nb.InvalidInputError, match=r"it must end in \.png, \.svg or \.pdf"):
         Query(S1, draw=tmp_path / "cell.txt").run()

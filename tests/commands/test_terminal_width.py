@@ -141,7 +141,7 @@ def test_a_stream_that_is_not_a_file_is_written_to(stream: object, monkeypatch: 
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
-        ("search --epochs two", "--epochs cannot be 'two' (see nb1shot1 search --help)"),
+        ("search --epochs two", "--epochs must be a whole number, not 'two' (see nb1shot1 search --help)"),
         ("search --scale fast", "unknown scale 'fast' (known: full, quick) (see nb1shot1 search --help)"),
         ("blackbox --seed", "--seed needs a value (see nb1shot1 blackbox --help)"),
         ("query", "missing: An architecture, or the hash of a cell (see nb1shot1 query --help)"),

@@ -86,11 +86,12 @@ def test_a_table_without_test_regrets_or_times_is_named(folder, tmp_path):
 
 def test_a_folder_with_other_files_is_not_overwritten(folder, tmp_path, capsys):
     (tmp_path / "notes.txt").write_text("mine")
-    for out in (tmp_path, tmp_path / "notes.txt"):
+    others = "contains files other than a comparison"
+    for out, why in ((tmp_path, others), (tmp_path / "notes.txt", "notes.txt' is a file")):
         with pytest.raises(SystemExit) as stop:
             main(["compare", str(folder / "one"), "--out", str(out)])
         assert stop.value.code == 2
-        assert "contains files other than a comparison: choose another --out" in capsys.readouterr().err
+        assert f"{why}: choose another --out" in capsys.readouterr().err
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 

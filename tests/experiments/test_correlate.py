@@ -346,13 +346,13 @@ def test_a_constant_prediction_is_reported_with_its_cause(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epochs": "4"}, 'has no weights for epochs="4": choose among 1, 2, 3'),
+        ({"epochs": "4"}, 'has no weights for epochs="4": choose 1, 2 or 3'),
         ({"epochs": "every:0"}, 'has no weights for epochs="every:0"'),
         ({"epochs": "two"}, 'epochs="two" is not a list of whole numbers'),
         ({"images": "41"}, "images=41 is more than the 40 images"),
         ({"images": "0"}, 'images="0" is not a number of images'),
         ({"images": "auto:2"}, "give a correlation between 0 and 1"),
-        ({"budgets": "5"}, "the table has no budget of 5 epochs; choose among 4, 12, 36, 108"),
+        ({"budgets": "5"}, "the table has no budget of 5 epochs; choose 4, 12, 36 or 108"),
         ({"architectures": "2"}, 'architectures="2" selects 2 architectures: a ranking needs at least 3'),
         ({"architectures": "4000"}, "architectures=4000 is more than the 3,702"),
         ({"architectures": "nowhere.txt"}, "is not all, controller, a number or a readable text file"),

@@ -394,7 +394,7 @@ def test_times_may_be_missing():
 def test_refusals_are_single_sentences(sample, retrained):
     with pytest.raises(OutOfDomainError, match="one repeat of each training, so its noise cannot be estimated"):
         noise_distribution(sample, "validation")
-    with pytest.raises(OutOfDomainError, match="no budget of 7 epochs: use 4, 12, 36, 108"):
+    with pytest.raises(OutOfDomainError, match="no budget of 7 epochs: use 4, 12, 36 or 108"):
         depth_and_width(sample, epochs=7)
     with pytest.raises(InvalidInputError, match="unknown split 'tset'; did you mean 'test'"):
         fitness_distance(sample, "tset")

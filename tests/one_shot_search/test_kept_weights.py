@@ -54,7 +54,7 @@ def run(tmp_path_factory):
 
 @pytest.mark.parametrize("epoch", [0, 4, -1])
 def test_the_refusal_of_another_epoch_lists_the_saved_ones(run, epoch):
-    with pytest.raises(nb.InvalidInputError, match=f"the weights of epoch '{epoch}': choose one of 1, 2, 3"):
+    with pytest.raises(nb.InvalidInputError, match=f"the weights of epoch '{epoch}': choose 1, 2 or 3"):
         supernet_of(run, epoch)
 
 
@@ -89,7 +89,7 @@ def test_the_state_of_the_optimizer_is_saved(tmp_path):
     assert drawn[1] == drawn[2]
     assert drawn[0] != drawn[1]  # the controller has changed in between
     assert [method.learns_to_sample for method in methods] == [True] * 3
-    with pytest.raises(nb.InvalidInputError, match="choose one of 1, 2"):
+    with pytest.raises(nb.InvalidInputError, match="choose 1 or 2"):
         method_of(run, 3)
 
 

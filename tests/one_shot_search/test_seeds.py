@@ -84,7 +84,9 @@ def test_a_damaged_record_of_a_group_is_refused(group, damage):
 
 def test_a_new_group_names_an_option_in_which_an_existing_group_differs(group):
     shared = nb.load_run(group).options
-    with pytest.raises(nb.InvalidInputError, match="already exists: continue with resume="):
+    with pytest.raises(
+        nb.InvalidInputError, match="finished run: replace it with overwrite=True, or choose another out="
+    ):
         nb.search_seeds([0, 1], out=group, console=QUIET, **shared)
     with pytest.raises(nb.InvalidInputError, match=r"holds another search \(weight_decay=.*, not 0.5\)"):
         nb.search_seeds([0, 1], out=group, console=QUIET, **{**shared, "weight_decay": 0.5})

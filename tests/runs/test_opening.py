@@ -112,3 +112,28 @@ def test_a_space_given_by_reference_is_not_imported(theirs):
     with pytest.raises(nb.InvalidInputError, match="names 'their_module:SPACE' as its space"):
         nb.search(resume=folder, console=QUIET)
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["search", "blackbox", "tune", "train", "correlate"])
+def test_a_run_of_another_command_is_not_resumed(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    owners = {"search": "search", "black-box study": "blackbox", "tuning": "tune", "ranking": "correlate"}
+    owners |= {"cell training": "train", "NAS-Bench-201 training": "train"}
+    for kind, owner in owners.items():
+        (tmp_path / "run").mkdir(exist_ok=True)
+        (tmp_path / "run" / "config.json").write_text(json.dumps({"kind": kind, "options": {"optimizer": "random"}}))
+        if owner != name:
+            with pytest.raises(SystemExit):
+                cli.main([name, "--resume", "run"])
+            assert f"{kind.removesuffix('tuning')}" in (told := capsys.readouterr().err)
+            assert told.endswith(f": resume it with nb1shot1 {owner} --resume run\n")
+
+
+def test_a_finished_run_is_not_advised_to_continue(run):
+    with pytest.raises(nb.InvalidInputError, match=r"holds a finished run: replace it with overwrite=True, or choose"):
+        search(run.folder, epochs=1)
+
+
+def test_an_empty_list_of_seeds_is_refused():
+    with pytest.raises(nb.InvalidInputError, match="seeds is empty: give at least one seed"):
+        nb.search_seeds([], scale="quick")

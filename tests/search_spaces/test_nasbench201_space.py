@@ -172,7 +172,7 @@ def test_configurations_match_the_published_bohb() -> None:
         (lambda: SPACE.count("loose_ends"), "unknown kind of architectures 'loose_ends' "),
         (lambda: SPACE.numbers("uniqe"), "did you mean 'unique'"),
         (lambda: SPACE.count("unique", "paper"), "'unique' has only one rule of counting, not 'paper': remove the"),
-        (lambda: SPACE.from_configuration({}), "lacks '1<-0': give one of none, skip_connect, nor_conv_1x1"),
+        (lambda: SPACE.from_configuration({}), "lacks '1<-0': give none, skip_connect, nor_conv_1x1"),
         (
             lambda: SPACE.from_configuration(dict(SPACE.to_configuration(ALL_SKIP)) | {"3<-2": "avg_pool"}),
             "unknown value of 3<-2 'avg_pool'; did you mean 'avg_pool_3x3'",

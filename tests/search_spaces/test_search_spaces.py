@@ -211,7 +211,7 @@ def test_spaces_outside_nasbench101_are_refused(n_parents: tuple[int, ...]) -> N
         (lambda: nb.search_space("s1").architectures("no_lose_ends"), "did you mean 'no_loose_ends'"),
         (
             lambda: nb.search_space("s1").from_configuration({}),
-            "lacks 'choice_block_1_op': give one of conv3x3-bn-relu",
+            "lacks 'choice_block_1_op': give conv3x3-bn-relu",
         ),
     ],
 )
