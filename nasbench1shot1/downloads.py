@@ -22,9 +22,9 @@ def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: s
     Raises UserError if the file cannot be downloaded, has another SHA-256, or cannot be written.
     """
     import requests
-    from pooch import get_logger
     from pooch.core import retrieve
     from pooch.downloaders import HTTPDownloader
+    from pooch.utils import get_logger
 
     get_logger().setLevel("WARNING")  # not "Downloading data from …", besides the progress bar
     folder = data_folder() / "downloads"
