@@ -205,7 +205,8 @@ def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -
     said = _sentence(told.getvalue())
     if extra := re.fullmatch(r"Unrecognized options: (.*?)(?:, .*)?", said):
         said = _without_option(shorten(extra[1]), options, default)
-    raise InvalidInputError(f"{said} (see nb1shot1 {name} --help)")
+    see = f"see nb1shot1 {name} --help)"
+    raise InvalidInputError(f"{said.removesuffix(')')}; {see}" if said.endswith(")") else f"{said} ({see}")
 
 
 def _without_option(value: str, options: Any, default: Any) -> str:
@@ -232,7 +233,8 @@ def _sentence(box: str) -> str:
         return f"{bad[1]} needs a value"
     if missing := re.search(r"Missing from nb1shot1 [\w ]+: (.*?) \(required\)", text):
         name, _, text = missing[1].partition(" ")
-        return f"missing: {name if name.startswith('--') else text.partition('. ')[0].removesuffix('.')}"
+        what = text.partition(". ")[0].removesuffix(".")
+        return f"{name} is missing" if name.startswith("--") else f"an argument is missing: give {_lower(what)}"
     text = re.sub(r"-{5,}.*$|For full helptext.*$", "", text).strip()
     return text.removeprefix("Unrecognized options ")
 
@@ -242,6 +244,11 @@ def _wrong_type(option: str, value: str, text: str) -> str:
     kinds = {"literal for int()": "a whole number", "string to float": "a number"}
     wanted = next((kind for words, kind in kinds.items() if words in text), None)
     return f"{option} must be {wanted}, not '{shorten(value)}'" if wanted else f"{option} cannot be '{shorten(value)}'"
+
+
+def _lower(text: str) -> str:
+    """Return a text with a small first letter."""
+    return text[:1].lower() + text[1:]
 
 
 def _overview() -> str:

@@ -24,7 +24,9 @@ def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: s
     import requests
     from pooch.core import retrieve
     from pooch.downloaders import HTTPDownloader
+    from pooch.utils import get_logger
 
+    get_logger().setLevel("WARNING")  # not "Downloading data from …", besides the progress bar
     folder = data_folder() / "downloads"
     try:
         downloader: Any = HTTPDownloader(progressbar=progress, chunk_size=2**20, timeout=60)  # type: ignore[no-untyped-call]

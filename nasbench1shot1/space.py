@@ -230,7 +230,7 @@ class OneShotSpace(SearchSpace):
             vector[list(taken)] = 1
         return self.discretise(indicators)
 
-    def checked_mixing(self, mixing: Weights, what: str = "mixing weights") -> dict[str, NDArray[np.float64]]:
+    def checked_mixing(self, mixing: Weights, what: str = "architecture parameters") -> dict[str, NDArray[np.float64]]:
         """Return mixing weights, or raw architecture parameters, as arrays with the expected keys and shapes.
 
         Args:

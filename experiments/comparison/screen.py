@@ -80,8 +80,8 @@ def _tests(frame: pandas.DataFrame) -> Screen:
 def _left_out(comparison: Comparison) -> str:
     """Return a sentence about the runs with too few searches for a rank test; empty if there are none."""
     few = [
-        f"{contender.label} ({counted(len(contender.repetitions), 'run')})"
+        f"{contender.label} ({counted(len(contender.repetitions), 'search')})"
         for contender in comparison.contenders
         if len(contender.repetitions) < FEWEST
     ]
-    return f"Too few runs for a rank test (fewer than {FEWEST}): {'; '.join(few)}." if few else ""
+    return f"Too few searches for a rank test (fewer than {FEWEST}): {'; '.join(few)}." if few else ""

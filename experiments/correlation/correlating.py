@@ -172,7 +172,8 @@ def _check_same(ranking: Ranking, run: Run, options: RankingOptions) -> None:
     for name, wanted in options.as_dict().items():
         if (recorded := ranking.config.get(name)) != wanted:
             raise InvalidInputError(
-                f"'{ranking.folder}' holds a ranking with {flag(name)} {recorded}, not {wanted}: choose another --out"
+                f"'{ranking.folder}' holds a ranking with {flag(name)} {recorded}, not {wanted}: choose another --out, "
+                f"delete this folder, or continue its ranking with --resume '{ranking.folder}'"
             )
 
 

@@ -16,7 +16,7 @@ from nasbench1shot1.registry import listed_names
 from nasbench1shot1.runs.options import Names, flag
 
 POSITIONAL, SUPPRESSED = (get_args(marked[int])[1] for marked in (tyro.conf.Positional, tyro.conf.Suppress))
-FORMS = {int: "INT", float: "FLOAT", str: "TEXT", Path: "PATH", bool: "{True,False}"}
+FORMS = {int: "INT", float: "FLOAT", str: "TEXT", Path: "PATH", bool: "{yes,no}"}
 DEFAULT = " Default: "
 """In a field's docstring, begins a default in words, for fields whose default value is None."""
 
@@ -145,7 +145,7 @@ def _without_extras(hint: Any) -> Any:
     if get_origin(hint) in (Union, UnionType):
         kinds = [_without_extras(kind) for kind in get_args(hint) if kind is not NoneType]
         if kinds == [bool]:
-            return Literal["True", "False"]
+            return Literal["yes", "no"]
         return kinds[0] if len(kinds) == 1 else hint
     return hint
 

@@ -23,6 +23,8 @@ def _optional(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
     kinds = [kind for kind in get_args(info.type) if kind is not NoneType]
     if len(kinds) > 1:
         return None
+    if kinds[0] is bool:
+        return _yes_or_no()
     spec = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(kinds[0], info.markers))
     if not isinstance(spec, PrimitiveConstructorSpec) or spec.nargs != 1:
         return None
@@ -32,4 +34,16 @@ def _optional(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
         is_instance=lambda value: value is None or spec.is_instance(value),
         str_from_instance=lambda value: [NONE] if value is None else spec.str_from_instance(value),
         choices=spec.choices and (*spec.choices, NONE),
+    )
+
+
+def _yes_or_no() -> PrimitiveConstructorSpec[Any]:
+    """Return how `bool | None` is parsed: yes and no as in help, or Python's words, as in earlier versions."""
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="{yes,no}",
+        instance_from_str=lambda given: None if given == [NONE] else given[0] in ("yes", "True"),
+        is_instance=lambda value: value is None or isinstance(value, bool),
+        str_from_instance=lambda value: [NONE] if value is None else ["yes" if value else "no"],
+        choices=("yes", "no", "True", "False", NONE),
     )

@@ -26,7 +26,7 @@ class Report:
     """
 
     folder: Annotated[tyro.conf.Positional[Path], Form("RUN")]
-    """Folder of a search, of the searches of several seeds, of a ranking, or of a tuning study."""
+    """The folder of a search, of the searches of several seeds, of a ranking, or of a tuning study."""
     table: TableName | None = None
     """Folder or name of the table to score the run on. Default: the table in use."""
     reference: Reference | None = None

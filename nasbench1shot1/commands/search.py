@@ -61,7 +61,8 @@ class Search(Generic[Own]):
     """With --seeds: number of parallel worker processes. At full scale on a CPU, --threads is then the cores divided by
     it. Default: 1."""
     tensorboard: bool = False
-    """Write event files for TensorBoard into the run's folder; needs pip install 'nasbench1shot1[tensorboard]'."""
+    """Write event files for TensorBoard into the run's folder. In a checkout, first run
+    pip install '.[tensorboard]'."""
     allow_module: str | None = None
     """Module that --resume may import because the run's config.json names it. Importing a module runs its code."""
 

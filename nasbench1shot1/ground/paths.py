@@ -41,7 +41,7 @@ def as_path(value: str | os.PathLike[str], option: str) -> Path:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         raise InvalidInputError(
-            f"{option} '{shorten(str(value), 200)}' is not a usable path ({_reason(error)}): give another"
+            f"{option} {_shown(value)} is not a usable path ({_reason(error)}): give another"
         ) from error
     return path
 
@@ -59,6 +59,12 @@ def convert_paths(command: Command) -> Command:
         elif is_dataclass(value) and not isinstance(value, type):
             changed[field.name] = convert_paths(value)
     return replace(command, **changed) if changed else command
+
+
+def _shown(value: object) -> str:
+    """Return a user's value for a message; only text and paths are in quotes."""
+    shown = shorten(str(value), 200)
+    return f"'{shown}'" if isinstance(value, str | os.PathLike) else shown
 
 
 def _reason(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """Lines of text that fit the width of a terminal. In a pipe or a file, every line stays whole, so scripts can parse it.
 
 Text that is meant to be copied is never broken, even if it is wider than the terminal: words (so architectures and
-paths without spaces), text in quotes without apostrophes, commands with their options, and sizes.
+paths without spaces), text in quotes without apostrophes, commands with their options, sizes, and percentages.
 
 Commands and screens print through `nasbench1shot1.wording`, which builds on this module.
 """
@@ -14,7 +14,7 @@ from typing import IO, Final
 _OPTION: Final = r"--[\w-]+ \S+"
 _COMMAND: Final = rf"\S*nb1shot1(?: (?:table|data))? [a-z-]+(?: (?:{_OPTION}|\S*[^\sa-z,;)]\S*))*"
 _INSTALLATION: Final = r"pip install \S+"
-_SIZE: Final = r"\d+ × \d+"
+_SIZE: Final = r"\d+ × \d+|\d %"
 _UNBROKEN: Final = re.compile(rf"(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`|{_COMMAND}|{_OPTION}|{_INSTALLATION}|{_SIZE}")
 _HELD: Final = "\0"
 """Stands for a space at which a line must not be broken."""

@@ -161,8 +161,11 @@ def _check(text: str, parents: tuple[tuple[int, ...], ...], operations: tuple[in
         )
     if any(a >= b for of_node in parents for a, b in pairwise(of_node)):
         raise InvalidInputError(f"'{text}' must list each node's parents once, in ascending order")
-    if any(of_node and (of_node[0] < 0 or of_node[-1] >= node) for node, of_node in enumerate(parents, start=1)):
-        raise InvalidInputError(f"'{text}' gives a node a parent that does not come before it")
+    for node, of_node in enumerate(parents, start=1):
+        if late := [parent for parent in of_node if not 0 <= parent < node]:
+            raise InvalidInputError(
+                f"'{text}' gives node {node} the parent {late[0]}, which does not come before it: give 0 to {node - 1}"
+            )
     if not all(0 <= op < len(SHORT_NAMES) for op in operations):
         names = ", ".join(f"{i} ({name})" for i, name in enumerate(SHORT_NAMES))
         raise InvalidInputError(f"'{text}' has an operation that does not exist: give {names}")

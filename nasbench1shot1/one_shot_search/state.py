@@ -236,5 +236,6 @@ def check_batch(config: SearchConfig, halves: Split) -> None:
     smallest = min(len(halves.weights), len(halves.architecture))
     if config.batch_size > smallest:
         raise InvalidInputError(
-            f"--batch-size {config.batch_size} is more than the {smallest:,} images of a half: lower it, or give more"
+            f"--batch-size {config.batch_size} is more than the {smallest:,} images of a half: lower it, or use more "
+            "images"
         )

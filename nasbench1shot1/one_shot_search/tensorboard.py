@@ -45,7 +45,7 @@ def check_tensorboard() -> None:
     try:
         import torch.utils.tensorboard  # noqa: F401
     except ImportError as error:
-        raise UserError("--tensorboard needs TensorBoard: pip install 'nasbench1shot1[tensorboard]'") from error
+        raise UserError("--tensorboard needs TensorBoard: in a checkout, run pip install '.[tensorboard]'") from error
 
 
 class _Events:

@@ -12,6 +12,7 @@ from nasbench1shot1.cli import COMMANDS, main
 from nasbench1shot1.commands.default_variants import default_variants
 from nasbench1shot1.commands.help_screen import help_screen
 from nasbench1shot1.commands.option_help import option_helps
+from nasbench1shot1.commands.optional_values import with_optional_values
 from nasbench1shot1.one_shot_search.config import SCALES
 from nasbench1shot1.optimizers.gradient import RelaxationName, UpdateName
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
@@ -161,14 +162,14 @@ def test_the_help_of_a_dataclass_comes_from_its_docstring(monkeypatch: pytest.Mo
     monkeypatch.setenv("COLUMNS", "80")
     expected = [
         *("usage: nb1shot1 bare THING --needed INT [OPTIONS]", "", "Do something, with 50 % effort.", ""),
-        *("Arguments:", "  THING                A thing. (required)", "", "Options:"),
-        "  --needed INT         (required)",
-        "  --mode {a,b}         Mode. (default: a; --scale quick: b)",
-        "  --limit FLOAT        Limit in %. (default: none)",
-        "  --wise {True,False}  Whether to be wise.",
-        "  --space NAME         Space: s1, s2, s3, nb101, nb101-mini, nb201. Some are",
-        "                       large. (default: s1)",
-        "  --loud, --no-loud    Whether to shout. (default: yes)",
+        *("Arguments:", "  THING              A thing. (required)", "", "Options:"),
+        "  --needed INT       (required)",
+        "  --mode {a,b}       Mode. (default: a; --scale quick: b)",
+        "  --limit FLOAT      Limit in %. (default: none)",
+        "  --wise {yes,no}    Whether to be wise.",
+        "  --space NAME       Space: s1, s2, s3, nb101, nb101-mini, nb201. Some are",
+        "                     large. (default: s1)",
+        "  --loud, --no-loud  Whether to shout. (default: yes)",
     ]
     assert help_screen("bare", Bare, None, {"--scale quick": {"mode": "b"}}).splitlines() == expected
 
@@ -206,3 +207,9 @@ def test_nested_classes_with_equal_names_keep_their_own_help() -> None:
     records = (First.Hyperparameters, Second.Hyperparameters, Hyperparameters)
     found = [option.text.partition(". ")[0] for record in records for option in option_helps(record, None, {})]
     assert found == ["Rate of the first", "Rate of the second", "Rate of the third"]
+
+
+@pytest.mark.parametrize(("word", "value"), [("yes", True), ("no", False), ("True", True), ("False", False)])
+def test_a_choice_takes_yes_and_no_as_in_help(word: str, value: bool) -> None:
+    given = tyro.cli(Bare, args=["thing", "--needed", "1", "--wise", word], registry=with_optional_values())
+    assert given.wise is value

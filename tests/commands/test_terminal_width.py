@@ -142,9 +142,14 @@ def test_a_stream_that_is_not_a_file_is_written_to(stream: object, monkeypatch: 
     ("line", "shown"),
     [
         ("search --epochs two", "--epochs must be a whole number, not 'two' (see nb1shot1 search --help)"),
-        ("search --scale fast", "unknown scale 'fast' (known: full, quick) (see nb1shot1 search --help)"),
+        ("search --scale fast", "unknown scale 'fast' (known: full, quick; see nb1shot1 search --help)"),
         ("blackbox --seed", "--seed needs a value (see nb1shot1 blackbox --help)"),
-        ("query", "missing: An architecture, or the hash of a cell (see nb1shot1 query --help)"),
+        (
+            "report",
+            "an argument is missing: give the folder of a search, of the searches of several seeds, of a ranking, or "
+            "of a tuning study (see nb1shot1 report --help)",
+        ),
+        ("query", "an argument is missing: give an architecture, or the hash of a cell (see nb1shot1 query --help)"),
     ],
 )
 def test_errors_are_plain_text_on_a_colour_terminal(
@@ -157,3 +162,7 @@ def test_errors_are_plain_text_on_a_colour_terminal(
     with pytest.raises(SystemExit):
         main(line.split())
     assert capsys.readouterr().err == f"nb1shot1: {shown}\n"
+
+
+def test_a_line_is_not_broken_before_a_percent_sign() -> None:
+    assert wrap_text("the mean over all architectures is 7.31 %", 40).splitlines()[-1].strip() == "7.31 %"
