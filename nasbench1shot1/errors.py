@@ -140,7 +140,7 @@ def _suggestions(shown: str, known: Sequence[str]) -> list[str]:
             return found
     dashes = "--" * shown.startswith("--")  # the dashes of two options say nothing about their similarity
     bare = [name.removeprefix(dashes) for name in known]
-    close = difflib.get_close_matches(shown.removeprefix(dashes), bare, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(shown.removeprefix(dashes), bare, n=1, cutoff=0.55)
     return [dashes + name for name in close]
 
 
