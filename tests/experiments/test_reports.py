@@ -216,7 +216,7 @@ def test_a_report_keeps_every_digit(runs, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"seeds": []}, "give several seeds"),
+        ({"seeds": []}, "give at least one seed"),
         ({"seeds": [0, 1], "seed": 5}, "remove seed="),
         ({"seeds": [0, 1], "space": "s4"}, "unknown search space 's4'"),
         ({"seeds": [0, 1], "epochs": 0}, "epochs must be between 1 and 1,000,000"),
