@@ -140,7 +140,8 @@ def _suggestions(shown: str, known: Sequence[str]) -> list[str]:
             return found
     dashes = "--" * shown.startswith("--")  # the dashes of two options say nothing about their similarity
     bare = [name.removeprefix(dashes) for name in known]
-    close = difflib.get_close_matches(shown.removeprefix(dashes), bare, n=1, cutoff=0.55)
+    cutoff = 0.55 if dashes else 0.5  # "s4" is close to "s1", but "--cell" is not close to "--help"
+    close = difflib.get_close_matches(shown.removeprefix(dashes), bare, n=1, cutoff=cutoff)
     return [dashes + name for name in close]
 
 

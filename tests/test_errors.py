@@ -109,3 +109,5 @@ def test_synonyms_and_initials_suggest_the_intended_name() -> None:
         said = str(unknown_name("option", asked[2:], names))
         assert said == f"unknown option '{asked[2:]}'; did you mean '{names[options.index(meant)]}'?"
     assert "did you mean 'cuda'?" in str(unknown_name("device", "gpu", ("auto", "cpu", "cuda", "cuda:0")))
+    assert "did you mean 's1'?" in str(unknown_name("search space", "s4", ("nb201", "s1")))
+    assert "did you mean" not in str(unknown_name("option", "--cell", ("--help", "--images")))
