@@ -97,7 +97,7 @@ def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes
 
 def _fit_labels(first: "Axes", second: "Axes") -> None:
     """Keep labels out of the gap between two axes, which is small in matplotlib's default layout."""
-    if first.get_position().y0 > second.get_position().y0:  # above each other
+    if first.get_position().y0 > second.get_position().y0:  # one above the other
         first.set_xlabel("")
     else:
         second.yaxis.tick_right()

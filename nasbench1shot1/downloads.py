@@ -26,7 +26,7 @@ def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: s
     from pooch.downloaders import HTTPDownloader
     from pooch.utils import get_logger
 
-    get_logger().setLevel("WARNING")  # not "Downloading data from …", besides the progress bar
+    get_logger().setLevel("WARNING")  # the progress bar replaces "Downloading data from …"
     folder = data_folder() / "downloads"
     try:
         downloader: Any = HTTPDownloader(progressbar=progress, chunk_size=2**20, timeout=60)  # type: ignore[no-untyped-call]

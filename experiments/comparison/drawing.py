@@ -113,7 +113,7 @@ def _draw(
 
 
 def early_ends(comparison: Comparison) -> dict[str, float]:
-    """Return the end of the longest curve for the label of every finished run whose curve ends before it.
+    """Return, by label, the end of the longest curve for every finished run whose curve ends earlier.
 
     Over epochs, no ends are marked.
     """

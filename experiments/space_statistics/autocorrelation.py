@@ -133,8 +133,8 @@ def _walk_encodings(
     if known < needed:
         raise OutOfDomainError(
             f"a random walk can visit every cell, but the table {table.id} has values for {known:,} of the {needed:,} "
-            f"with at most {vertices} vertices: open a complete table (the official data), or stay within a space "
-            "that the table covers, such as --space s1 (the embedded table also needs --predicted)"
+            f"cells with at most {vertices} vertices: open a complete table (the official data), or stay within a "
+            "space that the table covers, such as --space s1 (the embedded table also needs --predicted)"
         )
     space = graphs(vertices)
     return table.rows_of_encodings(space.cells(*walk(space, steps, rng))), f"encodings of {vertices} vertices"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Statistic = Literal["mean", "median"]
-BAND = "25 % to 75 %"
+BAND = "25 % to 75 % quantiles"
 """What the bands show, in words."""
 
 

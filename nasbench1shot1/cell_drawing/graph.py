@@ -2,8 +2,8 @@
 
 Vertices have two attributes: `label` is the displayed text, and `live` tells whether the vertex lies on a path from
 input to output. Edges have three attributes: `label` is the displayed text, `chosen` tells whether the architecture has
-the edge, and `weight` is a mixing weight from 0 to 1. The graph has the attributes `vertex_characters` and
-`edge_characters`: the largest numbers of characters in a line of a label that graphs of this kind can have.
+the edge, and `weight` is a mixing weight from 0 to 1. The graph's attributes `vertex_characters` and
+`edge_characters` are the lengths of the longest label lines that are possible in graphs of its kind.
 """
 
 from collections.abc import Iterable

@@ -25,7 +25,7 @@ GAP = 0.12
 ROUND = 0.32
 """Sideways extent of an arc without a label, relative to its length."""
 STEEP = 0.76
-"""Fraction of a long arc's extent that it has at the upper edge of a shorter arc's label."""
+"""Fraction of its sideways extent that a long arc reaches at the upper edge of a shorter arc's label."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Layout:
     def of(cls, graph: "networkx.DiGraph[int]") -> "Layout":
         """Return the layout of a graph.
 
-        With edge labels, there is space for all edges between the vertices, so that panels with different edges have
-        one size.
+        With edge labels, there is space for all edges between the vertices, so that panels with different edges are
+        equally large.
         """
         on_vertices, on_edges = graph.graph["vertex_characters"], graph.graph["edge_characters"]
         edges = tuple(combinations(graph, 2)) if on_edges else tuple(graph.edges)
@@ -98,7 +98,7 @@ class Layout:
         return (0.0, -source - HALF_HEIGHT), (0.0, -target + HALF_HEIGHT)
 
     def curvature(self, edge: Edge) -> float:
-        """Return `rad` of matplotlib's connection style arc3, whose arcs extend sideways by half of `rad`."""
+        """Return `rad` of matplotlib's connection style arc3, whose arcs extend by `rad` / 2 of their length."""
         length = edge[1] - edge[0]
         return -2 * self.sides[edge] * self.bulge(length) / (length * self.distance)
 

@@ -115,5 +115,5 @@ def _seconds_per_batch(state: TrainingState) -> float:
         loss = F.cross_entropy(state.logits(images, compiled=False), labels)
         torch.autograd.grad(loss, list(state.net.parameters()), allow_unused=True)  # some edges may be unused
         times.append(time.perf_counter() - started)
-    seconds = min(times[1:])  # the first pass warms up; other programs may slow down any other
+    seconds = min(times[1:])  # the first pass warms up; other programs can slow down later ones
     return seconds / size * state.config.batch_size / STEP_WORK

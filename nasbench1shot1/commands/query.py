@@ -61,7 +61,8 @@ class Query:
         if space is not None and isinstance(item, Architecture):
             space.index(item)
         table, note = with_space(load_table(self.table or (space.table if space else None)), space)
-        check_can_be_looked_up(self.what, table.benchmark)
+        advice = "; an index of NAS-Bench-201 needs its table (--table nb201)"
+        check_can_be_looked_up(self.what, table.benchmark, advice)
         if table.benchmark == "nasbench201" and self.what.isdecimal():
             item = int(self.what)
         console = literal_console()

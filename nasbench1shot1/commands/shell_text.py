@@ -13,12 +13,12 @@ def check_not_truncated(text: str | None) -> None:
         )
 
 
-def check_can_be_looked_up(text: str, benchmark: str) -> None:
-    """Raise InvalidInputError for a word that is not an architecture or a hash, unless the benchmark has an index."""
+def check_can_be_looked_up(text: str, benchmark: str, advice: str = "") -> None:
+    """Raise InvalidInputError, with further advice, for text without an architecture or hash of NAS-Bench-101."""
     is_known = {":", "|"} & set(text) or re.fullmatch("[0-9a-f]{32}", text)
     if benchmark == "nasbench101" and not is_known:
         raise InvalidInputError(
             f"'{text}' cannot be looked up in a table of NAS-Bench-101: give an architecture, such as "
-            "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3', or a hash of 32 hexadecimal digits; an index "
-            "of NAS-Bench-201 needs its table (--table nb201)"
+            "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3', or a hash of 32 hexadecimal digits"
+            f"{advice}"
         )

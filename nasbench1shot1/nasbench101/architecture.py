@@ -163,8 +163,9 @@ def _check(text: str, parents: tuple[tuple[int, ...], ...], operations: tuple[in
         raise InvalidInputError(f"'{text}' must list each node's parents once, in ascending order")
     for node, of_node in enumerate(parents, start=1):
         if late := [parent for parent in of_node if not 0 <= parent < node]:
+            earlier = "0" if node == 1 else f"0 to {node - 1}"
             raise InvalidInputError(
-                f"'{text}' gives node {node} the parent {late[0]}, which does not come before it: give 0 to {node - 1}"
+                f"'{text}' gives node {node} the parent {late[0]}, which is not an earlier node: give {earlier}"
             )
     if not all(0 <= op < len(SHORT_NAMES) for op in operations):
         names = ", ".join(f"{i} ({name})" for i, name in enumerate(SHORT_NAMES))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 PANELS = 5
 """Largest number of epochs in a picture."""
 PER_ROW = 3
-"""Largest number of panels in a row; text in more panels is too small."""
+"""Largest number of panels in a row; with more, the text would be too small."""
 PANEL_WIDTH = 2.9
 """Width of a panel, in inches."""
 LINE = 48
@@ -94,8 +94,8 @@ def _share_limits(panels: "Sequence[Axes]") -> None:
 def searched_parameters(run: SearchRecord) -> Parameters:
     """Return Λ of every epoch; empty if the search does not learn Λ.
 
-    Optimizers that draw architectures, such as random search with weight sharing, record only 1 for what the
-    preferred architecture has and 0 for the rest: softmaxes of these would look like learned weights.
+    Optimizers that sample architectures, such as random search with weight sharing, record 1 for the choices of the
+    preferred architecture and 0 otherwise. Softmaxes of zeros and ones would look like learned weights.
     """
     found = run.architecture_parameters
     is_learned = any(np.ptp(values, axis=0).any() and not np.isin(values, (0, 1)).all() for values in found.values())
@@ -122,7 +122,7 @@ def _new_axes(run: SearchRecord, number: int) -> "list[Axes]":
 
 
 def _panel_height(arch: "Architecture") -> float:
-    """Return the height of a panel in inches, in which a cell takes up about the whole `PANEL_WIDTH`."""
+    """Return the height of a panel, in inches, at which a cell about fills `PANEL_WIDTH`."""
     vertices = len(arch.operations) + 2 if isinstance(arch, CellArchitecture) else 5
     return 0.3 + 0.5 * vertices
 

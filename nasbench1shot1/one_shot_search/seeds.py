@@ -189,7 +189,7 @@ def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
             check_equal_options(folder, SearchGroup.open(folder).options, shared)
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"'{folder}' is a file: choose another --out")
-    if SUMMARY in names or (SEEDS in names and _is_finished(folder)):
+    if {CONFIG, SUMMARY} <= names or (SEEDS in names and _is_finished(folder)):
         raise InvalidInputError(f"'{folder}' holds a finished run: {REPLACE}choose another --out")
     if names:
         holds_runs = SEEDS in names or CONFIG in names

@@ -88,7 +88,7 @@ def check_is_new(folder: Path, replace: str = "") -> None:
         raise InvalidInputError(f"'{folder}' is a file: choose another --out")
     if not is_aborted_start(folder):
         names = list_names(folder)
-        if SUMMARY in names:
+        if {CONFIG, SUMMARY} <= names:
             raise InvalidInputError(f"'{folder}' holds a finished run: {replace}choose another --out")
         resume = f"continue with {resume_options(folder)}, {replace or 'or '}" if CONFIG in names else ""
         raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")

@@ -67,7 +67,7 @@ def check_resumable(folder: str | Path, command: str) -> None:
 
 
 def _kind_and_command(folder: Path) -> tuple[str, str]:
-    """Return the kind of a run in words and the command that resumes it; empty if there is none."""
+    """Return the kind of a run in words and the command that resumes it; empty strings if unknown."""
     if (folder / SEEDS).is_file():
         return "group of searches", "search"
     with suppress(UserError, OSError):

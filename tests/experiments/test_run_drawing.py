@@ -146,7 +146,7 @@ def test_studies_are_drawn_over_simulated_time(tmp_path):
     study = nb.black_box("random", out=tmp_path / "study", **options)
     axes = nb.draw_regret(study)
     assert "simulated seconds" in axes.get_xlabel()
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["random", "25 % to 75 %"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["random", "25 % to 75 % quantiles"]
     with pytest.raises(nb.InvalidInputError, match=r"ax must be single axes, because .* has no one-shot errors"):
         nb.draw_regret(study, Figure().subplots(2))
     assert "simulated time" in nb.draw_regret(write_study(tmp_path / "tuning", iterations=1)).get_xlabel()

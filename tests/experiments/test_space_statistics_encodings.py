@@ -246,7 +246,7 @@ def test_a_walk_is_refused_if_cells_are_missing_from_the_table():
     holed = retrained_table().measured("test_accuracy").mean(axis=1)
     holed[17] = np.nan
     table = synthetic_table(retrained_table().column("cell"), {"test_accuracy": holed})
-    with pytest.raises(OutOfDomainError, match="has values for 90 of the 91 with at most 4 vertices"):
+    with pytest.raises(OutOfDomainError, match="has values for 90 of the 91 cells with at most 4 vertices"):
         autocorrelation(table, rng)
 
 
