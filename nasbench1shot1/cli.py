@@ -5,8 +5,8 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -111,7 +111,7 @@ def _run(arguments: list[str]) -> None:
     if wants_help:
         _show_help(name, options, default)
         return
-    named = _known(options if default is None else default, flags)
+    named = _known(options, default, flags)
     command = convert_paths(_parse(options, name, rest, default))
     (replace(command, named=named) if hasattr(command, "named") else command).run()
 
@@ -163,23 +163,16 @@ def _flags(arguments: list[str]) -> dict[str, str]:
     return found
 
 
-def _known(options: Any, flags: Iterable[str]) -> frozenset[str]:
+def _known(options: Any, default: Any, flags: Iterable[str]) -> frozenset[str]:
     """Return the names of the given options; raises for an unknown option, and names the closest known one."""
-    names = {"help", *_option_names(options)}
+    from nasbench1shot1.commands.option_help import option_names
+
+    names = {"help", *option_names(options, default)}
     known = {**{f"no_{name}": name for name in names}, **{name: name for name in names}}
     for flag in flags:
         if flag not in known:
             raise unknown_name("option", _as_flag(flag), map(_as_flag, names))
     return frozenset(known[flag] for flag in flags)
-
-
-def _option_names(options: Any) -> Iterator[str]:
-    """Yield the names of a command's options, including the options of nested records."""
-    for field in fields(options):
-        if is_dataclass(record := getattr(options, field.name, None)):
-            yield from _option_names(record)
-        elif field.name != "named":
-            yield field.name
 
 
 def _as_flag(name: str) -> str:
@@ -206,7 +199,8 @@ def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -
     if extra := re.fullmatch(r"Unrecognized options: (.*?)(?:, .*)?", said):
         said = _without_option(shorten(extra[1]), options, default)
     see = f"see nb1shot1 {name} --help)"
-    raise InvalidInputError(f"{said.removesuffix(')')}; {see}" if said.endswith(")") else f"{said} ({see}")
+    lists_names = "(known: " in said and said.endswith(")")
+    raise InvalidInputError(f"{said.removesuffix(')')}; {see}" if lists_names else f"{said} ({see}")
 
 
 def _without_option(value: str, options: Any, default: Any) -> str:
@@ -231,7 +225,7 @@ def _sentence(box: str) -> str:
         return unknown_name(kind, bad[1], choices).for_command_line
     if bad := re.search(r"Missing value for argument '(--[\w-]+)'", text):
         return f"{bad[1]} needs a value"
-    if missing := re.search(r"Missing from nb1shot1 [\w ]+: (.*?) \(required\)", text):
+    if missing := re.search(r"Missing from nb1shot1 [\w -]+: (.*?) \(required\)", text):
         name, _, text = missing[1].partition(" ")
         what = text.partition(". ")[0].removesuffix(".")
         return f"{name} is missing" if name.startswith("--") else f"an argument is missing: give {_lower(what)}"
@@ -241,7 +235,7 @@ def _sentence(box: str) -> str:
 
 def _wrong_type(option: str, value: str, text: str) -> str:
     """Return the sentence about a value of a wrong type; Python's error in `text` tells which type is expected."""
-    kinds = {"literal for int()": "a whole number", "string to float": "a number"}
+    kinds = {"literal for int()": "a whole number", "string to float": "a number", "neither yes nor no": "yes or no"}
     wanted = next((kind for words, kind in kinds.items() if words in text), None)
     return f"{option} must be {wanted}, not '{shorten(value)}'" if wanted else f"{option} cannot be '{shorten(value)}'"
 

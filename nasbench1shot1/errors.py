@@ -7,7 +7,8 @@ from pathlib import Path
 
 LONGEST_VALUE, LONGEST_WORD, LONGEST_MESSAGE = 100, 500, 4_000
 """Maximum number of characters of a value, a word (such as a path) and a message in an error."""
-
+SHORTEST_BEGINNING = 3
+"""Minimum number of letters from which a name is suggested that begins with them."""
 OTHER_WORDS = {"gpu": "cuda", "wd": "weight-decay", "arch-learning-rate": "architecture-learning-rate"}
 """Names of options in other programs, and this package's names for them."""
 
@@ -133,16 +134,17 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputE
 
 
 def _suggestions(shown: str, known: Sequence[str]) -> list[str]:
-    """Return the known names that were probably meant, by a synonym, their initials, or a similar spelling."""
-    asked = _hyphenated(shown)
-    for is_meant in (lambda name: name == OTHER_WORDS.get(asked), lambda name: _initials(name) == asked):
-        if found := [name for name in known if is_meant(_hyphenated(name))]:
-            return found
-    dashes = "--" * shown.startswith("--")  # the dashes of two options say nothing about their similarity
-    bare = [name.removeprefix(dashes) for name in known]
-    cutoff = 0.55 if dashes else 0.5  # "s4" is close to "s1", but "--cell" is not close to "--help"
-    close = difflib.get_close_matches(shown.removeprefix(dashes), bare, n=1, cutoff=cutoff)
-    return [dashes + name for name in close]
+    """Return the known names that were probably meant, by a synonym, initials, beginning or similar spelling."""
+    asked, bare = _hyphenated(shown), {_hyphenated(name): name for name in known}
+    for is_meant in (
+        lambda name: name == OTHER_WORDS.get(asked),
+        lambda name: _initials(name) == asked,
+        lambda name: len(asked) >= SHORTEST_BEGINNING and name.startswith(asked),
+    ):
+        if found := sorted(filter(is_meant, bare), key=len):
+            return [bare[name] for name in found]
+    cutoff = 0.55 if shown.startswith("--") else 0.5  # "s4" is close to "s1", but "--cell" is not close to "--help"
+    return [bare[name] for name in difflib.get_close_matches(asked, bare, n=1, cutoff=cutoff)]
 
 
 def _hyphenated(name: str) -> str:

@@ -111,3 +111,5 @@ def test_synonyms_and_initials_suggest_the_intended_name() -> None:
     assert "did you mean 'cuda'?" in str(unknown_name("device", "gpu", ("auto", "cpu", "cuda", "cuda:0")))
     assert "did you mean 's1'?" in str(unknown_name("search space", "s4", ("nb201", "s1")))
     assert "did you mean" not in str(unknown_name("option", "--cell", ("--help", "--images")))
+    assert "did you mean '--cutout-length'?" in str(unknown_name("option", "--cutout", ("--cutout-length", "--out")))
+    assert "did you mean 'search'? (known" in str(unknown_name("command", "--search", ("search", "space")))

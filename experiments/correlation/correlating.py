@@ -39,6 +39,7 @@ from nasbench1shot1.runs.description import COMMON, description, updated_descrip
 from nasbench1shot1.runs.environment import environment
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
+from nasbench1shot1.runs.next_command import resume_options
 from nasbench1shot1.runs.options import flag, recorded_options
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import Table, load_table
@@ -171,9 +172,10 @@ def _check_same(ranking: Ranking, run: Run, options: RankingOptions) -> None:
         )
     for name, wanted in options.as_dict().items():
         if (recorded := ranking.config.get(name)) != wanted:
+            resume = "" if ranking.is_finished else f" continue its ranking with {resume_options(ranking.folder)},"
             raise InvalidInputError(
-                f"'{ranking.folder}' holds a ranking with {flag(name)} {recorded}, not {wanted}: choose another --out, "
-                f"delete this folder, or continue its ranking with --resume '{ranking.folder}'"
+                f"'{ranking.folder}' holds a ranking with {flag(name)} {recorded}, not {wanted}:{resume} "
+                "choose another --out, or delete this folder"
             )
 
 

@@ -49,7 +49,7 @@ class Download:
         tyro.conf.Positional[Literal["cifar10", "cifar100", "ImageNet16-120"]],
         Form("[{cifar10,cifar100,ImageNet16-120}]"),
     ] = "cifar10"
-    """Data set, and the name of its image set. ImageNet16-120 cannot be downloaded without an account; the message
+    """The data set, and the name of its image set. ImageNet16-120 cannot be downloaded without an account; the message
     explains how to get it."""
     mirror: Annotated[str | None, Form("URL")] = None
     """Address of an official archive, or of a folder that has the archive of the Python version. Default: the official
@@ -75,7 +75,7 @@ class Import:
     """Import CIFAR-10, CIFAR-100 or ImageNet16-120 from a .tar.gz or folder, or any images and labels from an .npz."""
 
     path: Annotated[tyro.conf.Positional[Path], Form("FILE|FOLDER")]
-    """Path of the archive, the folder or the .npz file."""
+    """The path of the archive, the folder or the .npz file."""
     name: str | None = None
     """Name of the image set, for --images. Default: the data set's name, cifar10, cifar100 or ImageNet16-120; for an
     .npz, the file's name without .npz."""

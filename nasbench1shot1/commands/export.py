@@ -15,7 +15,7 @@ class Export:
     """Write a study in the format of another tool. The study is not changed, and may still be running."""
 
     study: Annotated[tyro.conf.Positional[Path], Form("STUDY")]
-    """Folder of a study (nb1shot1 tune)."""
+    """The folder of a study of nb1shot1 tune."""
     optuna: Path
     """New Optuna journal file, with a trial per search; optuna-dashboard FILE shows it."""
 

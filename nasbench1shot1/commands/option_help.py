@@ -68,6 +68,13 @@ def flags_for(value: str, command: Any, default: Any) -> Iterator[str]:
             yield flag(name)
 
 
+def option_names(command: Any, default: Any) -> Iterator[str]:
+    """Yield the fields of a command's options that are given by a flag; arguments as in `option_helps`."""
+    for _, name, hint, _ in _options(command, default):
+        if POSITIONAL not in _extras(hint):
+            yield name
+
+
 def _options(command: Any, default: Any) -> Iterator[tuple[type, str, Any, Any]]:
     """Yield record, name, type and default of every option of a command; arguments as in `option_helps`."""
     holder = command if default is None else type(default)

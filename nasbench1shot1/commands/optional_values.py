@@ -8,6 +8,7 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 
 NONE = "None"
 """The text for None on the command line."""
+YES, NO = ("yes", "true"), ("no", "false")
 
 
 def with_optional_values() -> ConstructorRegistry:
@@ -42,8 +43,13 @@ def _yes_or_no() -> PrimitiveConstructorSpec[Any]:
     return PrimitiveConstructorSpec(
         nargs=1,
         metavar="{yes,no}",
-        instance_from_str=lambda given: None if given == [NONE] else given[0] in ("yes", "True"),
+        instance_from_str=lambda given: None if given == [NONE] else _as_bool(given[0]),
         is_instance=lambda value: value is None or isinstance(value, bool),
         str_from_instance=lambda value: [NONE] if value is None else ["yes" if value else "no"],
-        choices=("yes", "no", "True", "False", NONE),
     )
+
+
+def _as_bool(word: str) -> bool:
+    if word.lower() not in {*YES, *NO}:
+        raise ValueError(f"'{word}' is neither yes nor no")
+    return word.lower() in YES

@@ -109,6 +109,9 @@ class Search(Generic[Own]):
         if self.workers is not None and not is_group:
             if self.resume is not None:
                 open_search(self.resume)  # raises if there is no such run
+                raise InvalidInputError(
+                    f"'{self.resume}' is one search, and --workers is for several: remove --workers"
+                )
             raise InvalidInputError("--workers runs several seeds at the same time: add --seeds, such as --seeds 0-5")
         if self.seeds is not None and self.resume is not None:
             raise InvalidInputError("--resume continues with the seeds of the group: remove --seeds")

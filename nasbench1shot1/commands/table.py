@@ -128,7 +128,7 @@ class Download:
     """
 
     which: Annotated[tyro.conf.Positional[str], Form("{only108,full}")]
-    """File to download."""
+    """The file to download."""
     mirror: Annotated[str | None, Form("URL")] = None
     """Address of the file, or of a folder that has the file. Default: the official address."""
     keep: bool = False

@@ -108,7 +108,7 @@ class TuneWorker:
     """
 
     folder: Annotated[tyro.conf.Positional[Path], Form("STUDY")]
-    """Folder of the study."""
+    """The folder of the study."""
     name: str | None = None
     """Name of this worker, unique on its machine. Default: its process id and a random suffix."""
     host: str | None = None

@@ -14,8 +14,8 @@ from typing import IO, Final
 _OPTION: Final = r"--[\w-]+ \S+"
 _COMMAND: Final = rf"\S*nb1shot1(?: (?:table|data))? [a-z-]+(?: (?:{_OPTION}|\S*[^\sa-z,;)]\S*))*"
 _INSTALLATION: Final = r"pip install \S+"
-_SIZE: Final = r"\d+ × \d+|\d %"
-_UNBROKEN: Final = re.compile(rf"(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`|{_COMMAND}|{_OPTION}|{_INSTALLATION}|{_SIZE}")
+_QUANTITY: Final = r"\d+ × \d+|\d %"
+_UNBROKEN: Final = re.compile(rf"(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`|{_COMMAND}|{_OPTION}|{_INSTALLATION}|{_QUANTITY}")
 _HELD: Final = "\0"
 """Stands for a space at which a line must not be broken."""
 NARROWEST: Final = 10

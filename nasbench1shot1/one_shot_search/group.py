@@ -116,8 +116,11 @@ class SearchGroup(Sequence[Run]):
 
     @property
     def is_finished(self) -> bool:
-        """Return whether the searches of all seeds are finished."""
-        return len(self.runs) == len(self.seeds) and all(run.is_finished for run in self.runs)
+        """Return whether the searches of all seeds are finished, with as many epochs as the group now has."""
+        epochs = self.options.get("epochs")
+        return len(self.runs) == len(self.seeds) and all(
+            run.is_finished and run.config["epochs"] == epochs for run in self.runs
+        )
 
     @cached_property
     def metrics(self) -> "pandas.DataFrame":

@@ -33,8 +33,8 @@ from nasbench1shot1.one_shot_search.searching import (
 from nasbench1shot1.one_shot_search.tensorboard import check_tensorboard, tensorboard_callbacks
 from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
-from nasbench1shot1.runs.lifecycle import list_names, locked_folder
-from nasbench1shot1.runs.next_command import resume_command, resume_options
+from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
+from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.wording import counted
 
@@ -187,14 +187,9 @@ def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
         shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
         with suppress(DamagedFileError):  # a damaged group is not replaced either
             check_equal_options(folder, SearchGroup.open(folder).options, shared)
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInputError(f"'{folder}' is a file: choose another --out")
-    if {CONFIG, SUMMARY} <= names or (SEEDS in names and _is_finished(folder)):
-        raise InvalidInputError(f"'{folder}' holds a finished run: {REPLACE}choose another --out")
-    if names:
-        holds_runs = SEEDS in names or CONFIG in names
-        resume = f"continue with {resume_options(folder)}, {REPLACE}" if holds_runs else ""
-        raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
+    if names or (folder.exists() and not folder.is_dir()):
+        is_finished = {CONFIG, SUMMARY} <= names or (SEEDS in names and _is_finished(folder))
+        raise occupied_error(folder, SEEDS in names or CONFIG in names, is_finished, REPLACE)
 
 
 def _is_finished(folder: Path) -> bool:

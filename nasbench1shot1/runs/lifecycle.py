@@ -84,14 +84,26 @@ def check_is_new(folder: Path, replace: str = "") -> None:
         folder: the folder of a new run.
         replace: beginning of the advice for a folder that holds a run.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInputError(f"'{folder}' is a file: choose another --out")
-    if not is_aborted_start(folder):
+    if (folder.exists() and not folder.is_dir()) or not is_aborted_start(folder):
         names = list_names(folder)
-        if {CONFIG, SUMMARY} <= names:
-            raise InvalidInputError(f"'{folder}' holds a finished run: {replace}choose another --out")
-        resume = f"continue with {resume_options(folder)}, {replace or 'or '}" if CONFIG in names else ""
-        raise InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
+        raise occupied_error(folder, CONFIG in names, {CONFIG, SUMMARY} <= names, replace)
+
+
+def occupied_error(folder: Path, is_run: bool, is_finished: bool, replace: str = "") -> InvalidInputError:
+    """Return the error for a new run in a place that is taken.
+
+    Args:
+        folder: the folder of the new run.
+        is_run: whether it holds a run, or a group of runs.
+        is_finished: whether that run is finished.
+        replace: beginning of the advice for a folder that holds a run.
+    """
+    if not folder.is_dir():
+        return InvalidInputError(f"'{folder}' is a file: choose another --out")
+    if is_finished:
+        return InvalidInputError(f"'{folder}' holds a finished run: {replace}choose another --out")
+    resume = f"continue with {resume_options(folder)}, {replace or 'or '}" if is_run else ""
+    return InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
 
 
 def list_names(folder: Path) -> set[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.description import read_description
-from nasbench1shot1.runs.folder import SEEDS
+from nasbench1shot1.runs.folder import PARTS, SEEDS
 from nasbench1shot1.runs.next_command import resume_command
 
 KINDS = {
@@ -57,13 +57,16 @@ def open_run(folder: str | Path) -> Any:
 def check_resumable(folder: str | Path, command: str) -> None:
     """Raise InvalidInputError if a folder holds a run that another command resumes; the message names that command.
 
-    Only the kind is checked: a folder that cannot be read, or whose kind is unknown, is valid.
+    A part of a run is resumed by resuming the run. Only the kind is checked: a folder that cannot be read, or whose
+    kind is unknown, is valid.
     """
     path = as_path(folder, "--resume")
     kind, owner = _kind_and_command(path)
-    if owner and owner != command and " " not in owner:  # `reproduce` does not have --resume
+    is_part = path.parent.name == PARTS
+    if owner and (owner != command or is_part) and " " not in owner:  # `reproduce` does not have --resume
+        whole = path.parent.parent if is_part else path
         article = "an" if kind.startswith("NAS") else "a"
-        raise InvalidInputError(f"'{path}' is {article} {kind}: resume it with {resume_command(owner, path)}")
+        raise InvalidInputError(f"'{path}' is {article} {kind}: resume it with {resume_command(owner, whole)}")
 
 
 def _kind_and_command(folder: Path) -> tuple[str, str]:

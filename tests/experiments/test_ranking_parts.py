@@ -131,7 +131,7 @@ def test_every_nth_epoch_can_be_selected(kept, step):
     if expected:
         assert chosen_epochs(f"every:{step}", kept, "run") == expected
     else:
-        with pytest.raises(nb.InvalidInputError, match="choose "):
+        with pytest.raises(nb.InvalidInputError, match=r"has no weights for .*: choose "):
             chosen_epochs(f"every:{step}", kept, "run")
 
 

@@ -230,7 +230,13 @@ def test_a_mistake_with_several_seeds_leaves_no_folder(tmp_path, arguments, sent
 
 def test_a_group_of_seeds_can_be_extended(runs, tmp_path):
     group = shutil.copytree(runs[0].folder.parent, tmp_path / "group")
+    content = json.loads((group / "seeds.json").read_text())
+    assert nb.load_run(group).is_finished
+    more = {**content, "options": {**content["options"], "epochs": 3}}
+    (group / "seeds.json").write_text(json.dumps(more))  # as if killed before a search was resumed
+    assert not nb.load_run(group).is_finished
     grown = search_seeds([], resume=group, epochs=3, console=Console(quiet=True))
+    assert grown.is_finished
     assert [run.config["epochs"] for run in grown] == [3, 3, 3]
 
 

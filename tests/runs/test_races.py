@@ -52,7 +52,10 @@ def test_only_one_of_two_searches_gets_a_new_folder(tmp_path):
         codes = [search.returncode for search in searches]
     assert sorted(codes) == [0, 2], said
     [refused] = [text for text, code in zip(said, codes, strict=True) if code]
-    assert any(why in refused for why in ("another process is writing to", "already exists", "holds a"))
+    assert any(
+        why in refused
+        for why in ("another process is writing to", "already exists", "holds a finished run", "holds another search")
+    )
     assert len(refused.splitlines()) == 1
     run = nb.load_run(out)
     assert run.config["weight_decay"] == decays[codes.index(0)]
