@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Statistic = Literal["mean", "median"]
-BAND = "25 % to 75 % quantiles"
+QUARTILE_BAND = "25 % to 75 % quantiles"
 """What the bands show, in words."""
 
 
@@ -40,7 +40,7 @@ def regret_figure(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None
     config = studies[0].config
     many = " per optimizer" if len(studies) > 1 else ""
     searches = counted(len(studies[0].lines), "search")
-    shaded = f"; shaded: {BAND}" if has_bands else ""
+    shaded = f"; shaded: {QUARTILE_BAND}" if has_bands else ""
     axes.set_title(f"{config['space']}, {config['dataset']}: {searches}{many}{shaded}", fontsize=10)
     figure.supxlabel(caption(studies), fontsize=6, color="#444444")
     return figure
