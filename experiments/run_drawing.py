@@ -101,12 +101,14 @@ def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes
 
 def _fit_labels(first: "Axes", second: "Axes") -> None:
     """Keep labels out of the gap between two axes, which is small in matplotlib's default layout."""
-    if first.get_position().y0 > second.get_position().y0:  # one above the other
-        first.set_xlabel("")
-    else:
-        second.yaxis.tick_right()
-        second.yaxis.set_label_position("right")
-        second.set_ylabel("one-shot validation error [%]")
+    one, other = first.get_position(), second.get_position()
+    if max(one.x0, other.x0) < min(one.x1, other.x1) and one.y0 != other.y0:  # one above the other
+        (first if one.y0 > other.y0 else second).set_xlabel("")
+        return
+    second.set_ylabel("one-shot validation error [%]")
+    right = first if one.x0 > other.x0 else second
+    right.yaxis.tick_right()
+    right.yaxis.set_label_position("right")
 
 
 def _is_pair(ax: Any) -> bool:

@@ -47,6 +47,9 @@ def test_the_second_of_two_axes_shows_the_one_shot_error(group):
     assert [axes.get_xlabel() for axes in pair] == ["", EPOCHS]
     low = min(path.vertices[:, 1].min() for path in pair[0].collections[0].get_paths())
     assert pair[0].get_ylim()[0] < 0 <= low  # a regret of 0 is not hidden by the frame, and no tick is negative
+    below, above = nb.draw_regret(group, Figure().subplots(2)[::-1])
+    assert (above.get_xlabel(), below.get_xlabel()) == ("", EPOCHS)
+    assert {axes.yaxis.get_label_position() for axes in (above, below)} == {"left"}
 
 
 def test_axes_side_by_side_have_labels_that_do_not_overlap(group):
@@ -57,6 +60,8 @@ def test_axes_side_by_side_have_labels_that_do_not_overlap(group):
     assert right.bbox.x1 < label.x0 < label.x1 < figure.bbox.x1
     assert all(tick.label2.get_visible() and not tick.label1.get_visible() for tick in right.yaxis.get_major_ticks())
     assert left.get_xlabel() == right.get_xlabel() == EPOCHS
+    right, left = nb.draw_regret(group, Figure().subplots(1, 2)[::-1])
+    assert [axes.yaxis.get_label_position() for axes in (left, right)] == ["left", "right"]
 
 
 def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
