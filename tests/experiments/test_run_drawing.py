@@ -11,6 +11,7 @@ from rich.console import Console
 from synthetic_study import write_study
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.cells_over_epochs import PANEL_WIDTH
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 
 EPOCHS = "search epoch (0: before training)"
@@ -115,6 +116,8 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
             if "\u00d7" in text.get_text() or "_" in text.get_text()
         }
         assert max(sizes) == pytest.approx(min(sizes))
+        panels = [axes.get_window_extent().width / figure.dpi for axes in drawn]
+        assert given is not None or min(panels) > 0.95 * PANEL_WIDTH, "cells fill the width of their panels"
         shown = any("0." in text.get_text() for axes in drawn for text in axes.texts)
         assert shown == learns, "softmaxes of a drawn architecture's zeros and ones are not weights"
         assert given is not None or 0.73 * min(sizes) * figure.dpi / 72 > 9, "digits are 0.73 em high"
