@@ -30,6 +30,8 @@ PER_ROW = 3
 """Largest number of panels in a row; with more, the text would be too small."""
 PANEL_WIDTH, TITLE_HEIGHT, LINE_HEIGHT = 2.9, 0.47, 0.14
 """Width of a panel, height of its title with all margins, and height of a line of the caption, in inches."""
+TALLEST = 1.25
+"""Largest height of a drawn cell, relative to `PANEL_WIDTH`; only cells with few arcs are narrower."""
 LINE = 48
 """Number of characters of the caption that fit below a panel."""
 
@@ -125,8 +127,8 @@ def _fit_height(panels: "Sequence[Axes]") -> None:
     figure = panels[0].get_figure(root=True)
     assert figure is not None  # panels of a new figure
     left, right = panels[0].get_xlim()
-    tallest = max(top - bottom for bottom, top in (axes.get_ylim() for axes in panels))
-    panel = TITLE_HEIGHT + PANEL_WIDTH * tallest / (right - left)
+    height = max(top - bottom for bottom, top in (axes.get_ylim() for axes in panels))
+    panel = TITLE_HEIGHT + PANEL_WIDTH * min(height / (right - left), TALLEST)
     rows, lines = -(-len(panels) // PER_ROW), len(figure.get_supxlabel().splitlines())
     figure.set_figheight(rows * panel + LINE_HEIGHT * lines)
 

@@ -123,6 +123,15 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
         assert given is not None or 0.73 * min(sizes) * figure.dpi / 72 > 9, "digits are 0.73 em high"
 
 
+def test_a_picture_of_chains_is_not_too_tall():
+    chain = nb.Architecture.parse("nb101:0|1|2|3|4|5:" + ",".join(["conv3x3"] * 5))
+    run = Mock(spec=SearchRecord, architectures=[chain] * 2, architecture_parameters={})
+    run.config = {"optimizer": "random-ws", "space": "nb101", "seed": 0, "table_id": "T", "dataset": "cifar10"}
+    run.lines = [{"test_regret": 0.1, "test_measured": True}] * 2
+    run.metrics = pandas.DataFrame(run.lines)
+    assert nb.draw_cells(run)[0].figure.get_figheight() < 1.6 * PANEL_WIDTH
+
+
 def test_wrong_axes_are_reported_in_one_sentence(group):
     run = group.runs[0]
     for draw in (nb.draw_regret, nb.draw_cell, lambda x, ax: nb.compare([x], ax=ax)):
