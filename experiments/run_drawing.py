@@ -4,16 +4,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from nasbench1shot1.black_box_search.drawing import BAND as QUARTILES
-from nasbench1shot1.black_box_search.drawing import draw_anytime, zero_note
+from nasbench1shot1.black_box_search.drawing import QUARTILE_BAND, draw_anytime, zero_note
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.method_colours import colours
 from nasbench1shot1.notebooks.axes_list import AxesList
 from nasbench1shot1.notebooks.default_axes import axes_or_new, checked_axes_list
 from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.regret_curve import BAND as DEVIATION
-from nasbench1shot1.one_shot_search.regret_curve import anytime_regret, draw_anytime_regret, draw_one_shot_error
+from nasbench1shot1.one_shot_search.regret_curve import (
+    DEVIATION_BAND,
+    anytime_regret,
+    draw_anytime_regret,
+    draw_one_shot_error,
+)
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
@@ -74,7 +77,7 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" =
     if isinstance(found, Study):
         return draw_trajectory(found.lines, axes)
     name = found.config["optimizer"]
-    band = QUARTILES if len(found.lines) > 1 else None
+    band = QUARTILE_BAND if len(found.lines) > 1 else None
     draw_anytime(axes, found, label=name.rpartition(":")[2], color=colours([name])[0], band_label=band)
     return _with_legend(axes, title=zero_note([found]))
 
@@ -86,7 +89,8 @@ def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes
     frame, method = anytime_regret([run.metrics for run in runs]), runs[0].config["optimizer"]
     if pair and frame["one_shot_validation_error_mean"].isna().all():
         raise InvalidInputError(f"--ax must be single axes, because '{runs[0].folder}' has no one-shot errors")
-    _with_legend(draw_anytime_regret(frame, axes, method, len(runs), runs[0].config.get("dataset"), DEVIATION))
+    dataset = runs[0].config.get("dataset")
+    _with_legend(draw_anytime_regret(frame, axes, method, len(runs), dataset, DEVIATION_BAND))
     axes.set_xlabel(EPOCHS)
     if not pair:
         return axes
@@ -97,12 +101,14 @@ def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes
 
 def _fit_labels(first: "Axes", second: "Axes") -> None:
     """Keep labels out of the gap between two axes, which is small in matplotlib's default layout."""
-    if first.get_position().y0 > second.get_position().y0:  # one above the other
-        first.set_xlabel("")
-    else:
-        second.yaxis.tick_right()
-        second.yaxis.set_label_position("right")
-        second.set_ylabel("one-shot validation error [%]")
+    one, other = first.get_position(), second.get_position()
+    if max(one.x0, other.x0) < min(one.x1, other.x1) and one.y0 != other.y0:  # one above the other
+        (first if one.y0 > other.y0 else second).set_xlabel("")
+        return
+    second.set_ylabel("one-shot validation error [%]")
+    right = first if one.x0 > other.x0 else second
+    right.yaxis.tick_right()
+    right.yaxis.set_label_position("right")
 
 
 def _is_pair(ax: Any) -> bool:

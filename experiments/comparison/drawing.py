@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.comparison.comparison import Comparison
+from nasbench1shot1.experiments.comparison.comparison import Comparison, Contender
 from nasbench1shot1.experiments.comparison.curves import QUARTILES_FROM
 from nasbench1shot1.experiments.comparison.entry import EPOCHS, SEARCH_TIME, SIMULATED_TIME
 from nasbench1shot1.experiments.curve_rows import curve_rows
@@ -70,7 +70,7 @@ def draw_rows(comparison: Comparison, rows: "Sequence[Axes]") -> AxesList:
 
 
 def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str] | None = None) -> "Axes":
-    """Draw the curves, in percent, with a legend that names what the bands show.
+    """Draw the curves, in percent, with a legend whose title states what the bands show, if any are drawn.
 
     Over simulated time, both axes are logarithmic, and regrets of zero are drawn at the lower edge.
 
@@ -85,17 +85,17 @@ def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str
     curves, is_log = comparison.curves, comparison.over == SIMULATED_TIME
     floor = _floor(list(curves.values())) if is_log else 0.0
     has_bands, ends = _has_bands(comparison), early_ends(comparison)
-    drawn = styles([contender.entry.optimizer for contender in comparison.contenders])
-    for contender, style in zip(comparison.contenders, drawn, strict=True):
-        if labels is not None and contender.label not in labels:
-            continue
+    looks = styles([contender.entry.optimizer for contender in comparison.contenders])
+    pairs = zip(comparison.contenders, looks, strict=True)
+    drawn = [(contender, style) for contender, style in pairs if labels is None or contender.label in labels]
+    for contender, style in drawn:
         label = _legend_text(contender.label, len(contender.repetitions), contender.entry.progress is not None)
         _draw(curves[contender.label], axes, {**style, "label": label}, has_bands, comparison.over, floor)
         if contender.label in ends:
             _draw_end(curves[contender.label].iloc[-1], axes, ends[contender.label], style["color"], floor)
     _label(axes, comparison, floor)
-    title = _band_kinds(comparison) or None
-    axes.legend(frameon=False, fontsize=8, handlelength=3.2, title=title, title_fontsize=8)
+    title = _band_kinds([contender for contender, _ in drawn]) if has_bands else ""
+    axes.legend(frameon=False, fontsize=8, handlelength=3.2, title=title or None, title_fontsize=8)
     return axes
 
 
@@ -213,13 +213,13 @@ def _bands(comparison: Comparison) -> str:
         return "One run per curve."
     if not _has_bands(comparison):
         return f"Lines: means over n runs; bands are omitted if there are more than {counted(MOST_BANDS, 'curve')}."
-    return f"Lines: means over n runs; {_band_kinds(comparison)}."
+    return f"Lines: means over n runs; {_band_kinds(comparison.contenders)}."
 
 
-def _band_kinds(comparison: Comparison) -> str:
-    """Return what the bands show, such as "bands: minimum to maximum"; empty without bands."""
-    counts = [len(contender.repetitions) for contender in comparison.contenders if len(contender.repetitions) > 1]
-    if not counts or not _has_bands(comparison):
+def _band_kinds(contenders: Sequence[Contender]) -> str:
+    """Return what the bands of some runs show, such as "bands: minimum to maximum"; empty if none has a band."""
+    counts = [len(contender.repetitions) for contender in contenders if len(contender.repetitions) > 1]
+    if not counts:
         return ""
     kinds = [
         *(["25 % and 75 % quantiles"] if max(counts) >= QUARTILES_FROM else []),

@@ -31,19 +31,20 @@ def _steps(rows: "pandas.DataFrame", times: Floats, column: str) -> Floats:
 
 
 def statistics_over_time(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> "pandas.DataFrame":
-    """Return statistics of the incumbents over all searches, one row per time at which every search has an incumbent.
+    """Return statistics of the incumbents over all searches, from the time at which every search has a value.
 
     Args:
         trajectory, times, column: as in `values_at`.
 
     Returns:
-        A data frame with the columns seconds, mean, median, low and high (25 % and 75 % quantiles).
+        A data frame with the columns seconds, mean, median, low and high (25 % and 75 % quantiles), one row per time.
+        The statistics are NaN at times at which the value of an incumbent is unknown.
     """
     import pandas
 
     moments, values = np.asarray(times, np.float64), values_at(trajectory, times, column)
-    complete = ~np.isnan(values).any(axis=0)
-    moments, values = moments[complete], values[:, complete]
+    has_started = np.logical_or.accumulate(~np.isnan(values).any(axis=0))
+    moments, values = moments[has_started], values[:, has_started]
     low, median, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
     return pandas.DataFrame(
         {"seconds": moments, "mean": values.mean(axis=0), "median": median, "low": low, "high": high}

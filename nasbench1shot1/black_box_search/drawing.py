@@ -10,12 +10,11 @@ from nasbench1shot1.method_colours import MOST_BANDS, distinct_colours
 from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Statistic = Literal["mean", "median"]
-BAND = "25 % to 75 % quantiles"
+QUARTILE_BAND = "25 % to 75 % quantiles"
 """What the bands show, in words."""
 
 
@@ -40,7 +39,7 @@ def regret_figure(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None
     config = studies[0].config
     many = " per optimizer" if len(studies) > 1 else ""
     searches = counted(len(studies[0].lines), "search")
-    shaded = f"; shaded: {BAND}" if has_bands else ""
+    shaded = f"; shaded: {QUARTILE_BAND}" if has_bands else ""
     axes.set_title(f"{config['space']}, {config['dataset']}: {searches}{many}{shaded}", fontsize=10)
     figure.supxlabel(caption(studies), fontsize=6, color="#444444")
     return figure
@@ -59,14 +58,15 @@ def draw_anytime(
 ) -> "Axes":
     """Draw a study's test regret in percent over simulated seconds; between the quartiles, it is shaded (`has_band`).
 
-    The curve starts when every search has an incumbent, and ends with the longest search. Regrets of zero are drawn at
-    the lower edge, `floor`, which curves on the same axes must share; default: the `regret_floor` of this study.
+    The curve starts when every search has an incumbent, and ends with the longest search. It has gaps where the regret
+    of an incumbent is unknown. Regrets of zero are drawn at the lower edge, `floor`, which curves on the same axes must
+    share; default: the `regret_floor` of this study.
     `band_label` is the legend entry of the shaded area; default: none, for figures whose title explains it.
 
     Returns:
         The axes.
     """
-    frame = _extend_to_end(study.regret_statistics, study)
+    frame = study.regret_statistics
     edge = 100 * (regret_floor([study], statistic) if floor is None else floor)
     times, percents = frame["seconds"].to_numpy(), 100 * frame[[statistic, "low", "high"]].to_numpy()
     centre, low, high = np.maximum(percents, edge).T
@@ -76,15 +76,6 @@ def draw_anytime(
     _use_log_axes(axes, statistic)
     axes.set_ylim(bottom=min(edge, axes.dataLim.y0), auto=None)  # the top still follows the curves of shared axes
     return axes
-
-
-def _extend_to_end(frame: "pandas.DataFrame", study: BlackBoxStudy) -> "pandas.DataFrame":
-    """Return `regret_statistics` with a last row at the end of the longest search, where the results still apply."""
-    import pandas
-
-    last = frame.tail(1).assign(seconds=study.final["simulated_seconds"].max())
-    is_longer = bool((last["seconds"] > frame["seconds"].max()).any())
-    return pandas.concat([frame, last], ignore_index=True) if is_longer else frame
 
 
 def regret_floor(studies: Sequence[BlackBoxStudy], statistic: Statistic = "mean") -> float:

@@ -146,11 +146,12 @@ class BlackBoxStudy(RunRecord):
 
     @cached_property
     def regret_statistics(self) -> "pandas.DataFrame":
-        """Return the test regret of the incumbent over simulated seconds, as fractions.
+        """Return the test regret of the incumbent over simulated seconds, as fractions, up to the longest search.
 
         Columns: as in `anytime.statistics_over_time`.
         """
-        return statistics_over_time(self.trajectory, time_grid([self.trajectory], self.config["seconds"]))
+        end = float(self.final["simulated_seconds"].max())
+        return statistics_over_time(self.trajectory, time_grid([self.trajectory], end))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -34,7 +34,8 @@ class Layout:
 
     Attributes:
         vertices: number of vertices.
-        edges: the edges as (source, target).
+        edges: the edges that there is space for, as (source, target). With edge labels, these are all pairs of
+            vertices, even if the graph lacks some of them.
         vertex_characters: number of characters of the longest text in a vertex.
         edge_characters: number of characters of the longest line of an edge label; 0 if edges do not have labels.
     """

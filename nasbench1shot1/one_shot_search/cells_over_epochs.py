@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from nasbench1shot1.cell_drawing.drawing import draw_cell
 from nasbench1shot1.cell_drawing.graph import is_drawable
 from nasbench1shot1.errors import InvalidInputError
-from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.notebooks.axes_list import AxesList
 from nasbench1shot1.notebooks.default_axes import checked_axes_list
 from nasbench1shot1.one_shot_search.captions import table_text
@@ -25,14 +24,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from nasbench1shot1.architecture import Architecture
-
 PANELS = 5
 """Largest number of epochs in a picture."""
 PER_ROW = 3
 """Largest number of panels in a row; with more, the text would be too small."""
-PANEL_WIDTH = 2.9
-"""Width of a panel, in inches."""
+PANEL_WIDTH, TITLE_HEIGHT, LINE_HEIGHT = 2.9, 0.47, 0.14
+"""Width of a panel, height of its title with all margins, and height of a line of the caption, in inches."""
+TALLEST = 1.25
+"""Largest height of a drawn cell, relative to `PANEL_WIDTH`; only cells with few arcs are narrower."""
 LINE = 48
 """Number of characters of the caption that fit below a panel."""
 
@@ -74,6 +73,8 @@ def draw_cells(
         of_epoch = {key: values[epoch] for key, values in parameters.items()} or None
         draw_cell(found.architectures[epoch], place, parameters=of_epoch, title=_title(found, epoch))
     _share_limits(given)
+    if ax is None:
+        _fit_height(given)
     return AxesList(given)
 
 
@@ -114,17 +115,22 @@ def _new_axes(run: SearchRecord, number: int) -> "list[Axes]":
 
     rows, columns = -(-number // PER_ROW), min(number, PER_ROW)
     caption = _caption(run, LINE * columns)
-    height = rows * _panel_height(run.architectures[0]) + 0.14 * len(caption)
-    figure = Figure(figsize=(PANEL_WIDTH * columns, height), layout="constrained", dpi=150)
+    figure = Figure(layout="constrained", dpi=150)
+    figure.set_figwidth(PANEL_WIDTH * columns)
     FigureCanvasAgg(figure)
     figure.supxlabel("\n".join(caption), fontsize=7, color="#444444")
     return [figure.add_subplot(rows, columns, place, anchor="N") for place in range(1, number + 1)]
 
 
-def _panel_height(arch: "Architecture") -> float:
-    """Return the height of a panel, in inches, at which a cell about fills `PANEL_WIDTH`."""
-    vertices = len(arch.operations) + 2 if isinstance(arch, CellArchitecture) else 5
-    return 0.3 + 0.5 * vertices
+def _fit_height(panels: "Sequence[Axes]") -> None:
+    """Set the height of the figure of drawn cells, so that they about fill the width of their panels."""
+    figure = panels[0].get_figure(root=True)
+    assert figure is not None  # panels of a new figure
+    left, right = panels[0].get_xlim()
+    height = max(top - bottom for bottom, top in (axes.get_ylim() for axes in panels))
+    panel = TITLE_HEIGHT + PANEL_WIDTH * min(height / (right - left), TALLEST)
+    rows, lines = -(-len(panels) // PER_ROW), len(figure.get_supxlabel().splitlines())
+    figure.set_figheight(rows * panel + LINE_HEIGHT * lines)
 
 
 def _caption(run: SearchRecord, characters: int) -> list[str]:

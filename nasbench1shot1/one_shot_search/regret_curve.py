@@ -30,7 +30,7 @@ BELOW, ABOVE = 0.03, 0.05
 """Margins of an axis of regrets, as fractions of the largest regret."""
 SHORT = 20
 """Number of characters from which the provenance in a legend has its own line."""
-BAND = "± standard deviation"
+DEVIATION_BAND = "± standard deviation"
 """What the bands show, in words."""
 MEAN_LABEL, MEAN_COLOUR = "mean over the space", "#555555"
 ELSEWHERE = "_test_regret"

@@ -88,6 +88,21 @@ def test_final_results_and_trajectory_of_a_study(tmp_path: Path) -> None:
     assert drawn.get_ydata()[-1] == drawn.get_ydata()[-2] == pytest.approx(100 * made.final["test_regret"].mean())
 
 
+def test_a_curve_ends_with_the_longest_search_and_where_a_regret_is_unknown(tmp_path: Path) -> None:
+    made = study(tmp_path / "made", seconds=1e8)
+    whole, longest = nb.draw_regret(made).get_lines()[0], made.final["simulated_seconds"].max()
+    assert whole.get_xdata()[-1] == made.regret_statistics["seconds"].max() == longest < 1e8
+    lines = [json.loads(line) for line in (made.folder / "metrics.jsonl").read_text().splitlines()]
+    last = max((line["incumbents"][-1] for line in lines), key=lambda entry: entry[0])
+    last[-1] = None  # as in a table without its test error
+    (made.folder / "summary.json").unlink()
+    (made.folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    part = nb.draw_regret(made.folder).get_lines()[0]
+    known = np.where(whole.get_xdata() < last[0], whole.get_ydata(), np.nan)
+    assert np.isnan(known[-1]) and not np.isnan(known[0])
+    np.testing.assert_array_equal(part.get_ydata(), known)
+
+
 def test_nb201_is_scored_on_all_data_sets(tmp_path: Path) -> None:
     made = study(tmp_path / "made", space="nb201", evaluations=None)
     assert (made.config["seconds"], made.config["epochs"]) == (12_000.0, 12)

@@ -36,6 +36,10 @@ def test_statistics_over_time_start_when_every_search_has_an_incumbent():
     assert frame["mean"].tolist() == pytest.approx([(0.4 + 0.3 + 0.8) / 3, (0.2 + 0.3 + 0.1) / 3])
     assert frame["median"].tolist() == pytest.approx([0.4, 0.2])
     assert frame.loc[1, ["low", "high"]].tolist() == pytest.approx([0.15, 0.25])
+    trajectory.loc[1, "test_regret"] = np.nan
+    gap = statistics_over_time(trajectory, [4.0, 19.9, 20.0, 30.0])
+    assert gap["seconds"].tolist() == [20.0, 30.0]
+    assert gap.iloc[0].equals(frame.iloc[0]) and gap.iloc[1, 1:].isna().all()
 
 
 def test_final_accuracies_agree_with_the_table_on_every_data_set(tmp_path):

@@ -76,6 +76,9 @@ def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
     assert nb.compare(searches, labels=list("abcdefg"), ax=given) == list(given)
     assert [len(axes.get_lines()) for axes in given] == [4, 3]
     assert given[0].get_ylim() == given[1].get_ylim(), "axes without shared limits"
+    nb.compare([*searches[:5], folder / "seeds"], labels=list("abcdef"), ax=given)
+    titles = [axes.get_legend().get_title().get_text() for axes in given]
+    assert titles == ["", "bands: minimum to maximum"], "only the seeds have a band"
     with pytest.raises(
         nb.InvalidInputError, match="ax must be a list of matplotlib axes, one per row of at most five runs"
     ):

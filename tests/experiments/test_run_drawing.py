@@ -11,6 +11,7 @@ from rich.console import Console
 from synthetic_study import write_study
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.cells_over_epochs import PANEL_WIDTH
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 
 EPOCHS = "search epoch (0: before training)"
@@ -47,6 +48,9 @@ def test_the_second_of_two_axes_shows_the_one_shot_error(group):
     assert [axes.get_xlabel() for axes in pair] == ["", EPOCHS]
     low = min(path.vertices[:, 1].min() for path in pair[0].collections[0].get_paths())
     assert pair[0].get_ylim()[0] < 0 <= low  # a regret of 0 is not hidden by the frame, and no tick is negative
+    below, above = nb.draw_regret(group, Figure().subplots(2)[::-1])
+    assert (above.get_xlabel(), below.get_xlabel()) == ("", EPOCHS)
+    assert {axes.yaxis.get_label_position() for axes in (above, below)} == {"left"}
 
 
 def test_axes_side_by_side_have_labels_that_do_not_overlap(group):
@@ -57,6 +61,8 @@ def test_axes_side_by_side_have_labels_that_do_not_overlap(group):
     assert right.bbox.x1 < label.x0 < label.x1 < figure.bbox.x1
     assert all(tick.label2.get_visible() and not tick.label1.get_visible() for tick in right.yaxis.get_major_ticks())
     assert left.get_xlabel() == right.get_xlabel() == EPOCHS
+    right, left = nb.draw_regret(group, Figure().subplots(1, 2)[::-1])
+    assert [axes.yaxis.get_label_position() for axes in (left, right)] == ["left", "right"]
 
 
 def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
@@ -110,9 +116,20 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
             if "\u00d7" in text.get_text() or "_" in text.get_text()
         }
         assert max(sizes) == pytest.approx(min(sizes))
+        panels = [axes.get_window_extent().width / figure.dpi for axes in drawn]
+        assert given is not None or min(panels) > 0.95 * PANEL_WIDTH, "cells fill the width of their panels"
         shown = any("0." in text.get_text() for axes in drawn for text in axes.texts)
         assert shown == learns, "softmaxes of a drawn architecture's zeros and ones are not weights"
         assert given is not None or 0.73 * min(sizes) * figure.dpi / 72 > 9, "digits are 0.73 em high"
+
+
+def test_a_picture_of_chains_is_not_too_tall():
+    chain = nb.Architecture.parse("nb101:0|1|2|3|4|5:" + ",".join(["conv3x3"] * 5))
+    run = Mock(spec=SearchRecord, architectures=[chain] * 2, architecture_parameters={})
+    run.config = {"optimizer": "random-ws", "space": "nb101", "seed": 0, "table_id": "T", "dataset": "cifar10"}
+    run.lines = [{"test_regret": 0.1, "test_measured": True}] * 2
+    run.metrics = pandas.DataFrame(run.lines)
+    assert nb.draw_cells(run)[0].figure.get_figheight() < 1.6 * PANEL_WIDTH
 
 
 def test_wrong_axes_are_reported_in_one_sentence(group):

@@ -2,10 +2,12 @@
 
 import hashlib
 import io
+import logging
 from pathlib import Path
 
 import pytest
 from image_builders import ROWS, official_files, write_tar
+from pooch.utils import get_logger
 from rich.console import Console
 
 from nasbench1shot1.commands.data import Download, Import, Info
@@ -53,12 +55,14 @@ def served(server: str, tmp_path: Path, small_archives: None, monkeypatch: pytes
 
 def test_a_download_shows_a_progress_bar(served: tuple[str, int]) -> None:
     address, size = served
-    screen = io.StringIO()
+    screen, logger = io.StringIO(), get_logger()
+    before = logger.level
     with DownloadBar("CIFAR-10", Console(file=screen, force_terminal=True, width=100)) as bar:
         assert bar.total is None
         download_images(address, bar)
         assert bar.total == size
     assert f"{size / 1000:.1f}/{size / 1000:.1f} kB" in screen.getvalue()
+    assert logger.level == before < logging.WARNING, "pooch's logger is as verbose as before"
     # the cursor is visible again
     assert screen.getvalue().count("\x1b[?25l") == screen.getvalue().count("\x1b[?25h") == 1
 
