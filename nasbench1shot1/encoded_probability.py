@@ -92,7 +92,7 @@ def most_probable(space: OneShotSpace, parameters: Weights) -> Iterator[tuple[Ar
 
 def _decisions(space: OneShotSpace, parameters: Weights) -> list[list[tuple[float, Picks]]]:
     """Return the log-probabilities and entries of all picks of each decision, best first; the last decision first."""
-    arrays = space.checked_mixing(parameters, "architecture parameters")
+    arrays = space.checked_mixing(parameters)
     decisions = []
     for choice in reversed(space.choices()):
         logits = arrays[choice.key] if choice.row is None else arrays[choice.key][choice.row]

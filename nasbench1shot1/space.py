@@ -230,17 +230,16 @@ class OneShotSpace(SearchSpace):
             vector[list(taken)] = 1
         return self.discretise(indicators)
 
-    def checked_mixing(self, mixing: Weights, what: str = "architecture parameters") -> dict[str, NDArray[np.float64]]:
+    def checked_mixing(self, mixing: Weights) -> dict[str, NDArray[np.float64]]:
         """Return mixing weights, or raw architecture parameters, as arrays with the expected keys and shapes.
 
         Args:
             mixing: the values by key.
-            what: noun for the values in errors.
 
         Raises:
             InvalidInputError: a key is missing or unknown, a shape is wrong, or a value is not a number.
         """
-        shapes = self.mixing_shapes()
+        what, shapes = "architecture parameters", self.mixing_shapes()
         check_keys(f"{what} of {self.name}", mixing, shapes)
         arrays = {key: _numbers(f"{what} '{key}'", mixing[key]) for key in shapes}
         for key, array in arrays.items():

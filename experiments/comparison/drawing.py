@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas
 
+from nasbench1shot1.black_box_search.drawing import QUARTILE_BAND
 from nasbench1shot1.experiments.comparison.comparison import Comparison, Contender
 from nasbench1shot1.experiments.comparison.curves import QUARTILES_FROM
 from nasbench1shot1.experiments.comparison.entry import EPOCHS, SEARCH_TIME, SIMULATED_TIME
@@ -222,7 +223,7 @@ def _band_kinds(contenders: Sequence[Contender]) -> str:
     if not counts:
         return ""
     kinds = [
-        *(["25 % and 75 % quantiles"] if max(counts) >= QUARTILES_FROM else []),
+        *([QUARTILE_BAND] if max(counts) >= QUARTILES_FROM else []),
         *(["minimum to maximum"] if min(counts) < QUARTILES_FROM else []),
     ]
     if len(kinds) == 1:

@@ -6,7 +6,7 @@ the edge, and `weight` is a mixing weight from 0 to 1. The graph's attributes `v
 `edge_characters` are the lengths of the longest label lines that are possible in graphs of its kind.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from nasbench1shot1.architecture import Architecture
@@ -67,7 +67,7 @@ def is_drawable(arch: Architecture) -> bool:
 
 
 def _graph(
-    labels: list[str], edges: Iterable[tuple[int, int, str]], edge_labels: Iterable[str] = ()
+    labels: list[str], edges: Iterable[tuple[int, int, str]], edge_labels: Sequence[str] = ()
 ) -> "networkx.DiGraph[int]":
     import networkx
 

@@ -252,7 +252,7 @@ class Recorder:
                 "parse a text with nb.Architecture.parse(text)"
             )
         with np.errstate(over="ignore"):
-            checked = self.space.checked_mixing(chosen, "architecture parameters")
+            checked = self.space.checked_mixing(chosen)
             parameters = {key: value.astype(np.float32) for key, value in checked.items()}
         if not all(np.isfinite(values).all() for values in parameters.values()):
             raise InvalidInputError("Λ has values that are infinite in float32: the loop has diverged")

@@ -36,9 +36,14 @@ def checked_split(name: str) -> str:
 def checked_hashes(items: Sequence[Item]) -> str:
     """Return the concatenated hashes of items; raises InvalidInputError for an item without a hash."""
     hashes = [item.hash if isinstance(item, Cell) else item for item in items]
-    if wrong := [item for item in hashes if not isinstance(item, str) or not _HASH.fullmatch(item)]:
+    if wrong := [item for item in hashes if not isinstance(item, str) or not is_hash(item)]:
         raise _invalid_item_error(wrong[0])
     return "".join(hashes)  # type: ignore[arg-type]
+
+
+def is_hash(text: str) -> bool:
+    """Return whether a text is written as the hash of a cell, 32 hexadecimal digits."""
+    return _HASH.fullmatch(text) is not None
 
 
 def wrong_benchmark_error(given: Architecture, benchmark: str) -> InvalidInputError:

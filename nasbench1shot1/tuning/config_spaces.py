@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError, alternatives
 from nasbench1shot1.files import PACKAGE_DATA, atomic_write, read_json, reason
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
@@ -115,7 +115,7 @@ def _open(named: str) -> "ConfigurationSpace":
     path = as_path(named, "--config-space")
     if not path.is_file():
         raise InvalidInputError(
-            f"--config-space '{named}' does not exist: give {', '.join(bundled_names())} or a ConfigSpace file"
+            f"--config-space '{named}' does not exist: give {alternatives([*bundled_names(), 'a ConfigSpace file'])}"
         )
     content = _read_yaml(path) if path.suffix in (".yaml", ".yml") else read_json(path)
     try:

@@ -47,7 +47,7 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
 def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
     found = compare_runs([folder / name for name in ("seeds", "random", "stopped")], ["a", "b", "c"])
     text = caption(found)
-    assert "bands: 25 % and 75 % quantiles (n ≥ 10), minimum to maximum (fewer runs)." in text
+    assert "bands: 25 % to 75 % quantiles (n ≥ 10), minimum to maximum (fewer runs)." in text
     assert "Unfinished runs, shown as far as recorded: c (1 of 4 epochs)." in text
     assert "predicted; table nb101-embedded" in text
     figure = comparison_figure(found)
@@ -55,7 +55,7 @@ def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
     assert figure.get_supxlabel() == text
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert axes.get_legend().get_texts()[2].get_text() == "c (n = 1, unfinished)"
-    assert "bands: 25 % and 75 % quantiles." in caption(compare_runs([folder / "random"]))
+    assert "bands: 25 % to 75 % quantiles." in caption(compare_runs([folder / "random"]))
     assert "One run per curve." in caption(compare_runs([folder / "one"]))
 
 
