@@ -8,7 +8,6 @@ from typing import Any
 import pandas
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
@@ -22,6 +21,7 @@ from nasbench1shot1.files import (
     save_figure,
     write_json,
 )
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.folder import FIGURE
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.one_shot_search.search_record import SearchRecord

@@ -1,6 +1,6 @@
 """Checks of the spaces that experiments are given."""
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from nasbench1shot1.black_box_search.studying import black_box as black_box
     from nasbench1shot1.cell_drawing.drawing import draw_cell as draw_cell
     from nasbench1shot1.cell_training.training import train_cell as train_cell
-    from nasbench1shot1.errors import DamagedFileError as DamagedFileError
-    from nasbench1shot1.errors import InvalidInputError as InvalidInputError
-    from nasbench1shot1.errors import OutOfDomainError as OutOfDomainError
-    from nasbench1shot1.errors import UserError as UserError
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.experiments.comparison.comparing import compare as compare
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
     from nasbench1shot1.experiments.correlation.ranking_drawing import draw_ranking as draw_ranking
     from nasbench1shot1.experiments.run_drawing import draw_regret as draw_regret
+    from nasbench1shot1.ground.errors import DamagedFileError as DamagedFileError
+    from nasbench1shot1.ground.errors import InvalidInputError as InvalidInputError
+    from nasbench1shot1.ground.errors import OutOfDomainError as OutOfDomainError
+    from nasbench1shot1.ground.errors import UserError as UserError
     from nasbench1shot1.images.augment import Augmentation as Augmentation
     from nasbench1shot1.images.batches import image_batches as image_batches
     from nasbench1shot1.images.image_set import ImageSet as ImageSet
@@ -66,21 +66,21 @@ _HOME = {
     "black_box": "black_box_search.studying",
     "Cell": "nasbench101.cell",
     "CellArchitecture": "nasbench101.architecture",
-    "DamagedFileError": "errors",
+    "DamagedFileError": "ground.errors",
     "EdgeArchitecture": "nasbench201.architecture",
     "ImageSet": "images.image_set",
-    "InvalidInputError": "errors",
+    "InvalidInputError": "ground.errors",
     "Metrics": "tables.table",
     "OneShotOptimizer": "optimizer",
     "OneShotSpace": "space",
-    "OutOfDomainError": "errors",
+    "OutOfDomainError": "ground.errors",
     "Recorder": "recording.recorder",
     "Run": "one_shot_search.record",
     "SearchGroup": "one_shot_search.group",
     "SearchSpace": "space",
     "Supernet": "supernet",
     "Table": "tables.table",
-    "UserError": "errors",
+    "UserError": "ground.errors",
     "compare": "experiments.comparison.comparing",
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",

@@ -7,7 +7,7 @@ import re
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 
 CELL_FORM = "nasbench1shot1.nasbench101.architecture:CellArchitecture"
 EDGE_FORM = "nasbench1shot1.nasbench201.architecture:EdgeArchitecture"

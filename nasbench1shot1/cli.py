@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from nasbench1shot1.errors import InvalidInputError, UserError, alternatives, shorten, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, shorten, unknown_name
 from nasbench1shot1.ground.openmp import limit_spinning
 from nasbench1shot1.ground.paths import convert_paths
 from nasbench1shot1.ground.standard_output import guarded_output, print_error

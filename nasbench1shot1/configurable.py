@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import OutOfDomainError
+from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.table import Table
 

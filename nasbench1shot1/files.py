@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError, alternatives
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, alternatives
 from nasbench1shot1.ground.folder_swap import NEW, remove_leftovers, swap_folder, temporary_sibling
 from nasbench1shot1.ground.paths import as_path
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, get_type_hints
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.registry import names
 from nasbench1shot1.runs.description import COMMON, OWN

@@ -5,8 +5,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 from nasbench1shot1.architecture import CELL_NETWORK
-from nasbench1shot1.errors import unknown_name
 from nasbench1shot1.ground.arguments import check_torch_generator
+from nasbench1shot1.ground.errors import unknown_name
 
 if TYPE_CHECKING:
     import torch

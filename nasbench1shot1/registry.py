@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import InvalidInputError, alternatives, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, unknown_name
 
 if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import Configurable
-from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.arguments import check_rng
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 
 Weights = Mapping[str, Any]
 """Mixing weights or raw architecture parameters: a tensor or array for every key of `mixing_shapes()`."""

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.arguments import check_torch_generator
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.layers import BatchNorm2d, initialise
 from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, as_one_shot, check_keys
 from nasbench1shot1.supernets.presets import Preset, as_preset

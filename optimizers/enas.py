@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import DivergedError, InvalidInputError
+from nasbench1shot1.ground.errors import DivergedError, InvalidInputError
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer
 from nasbench1shot1.runs.options import Range

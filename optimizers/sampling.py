@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace

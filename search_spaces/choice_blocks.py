@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.arguments import check_rng
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.architecture import CellArchitecture, live_blocks
 from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.numbering import canonicalise

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
-from nasbench1shot1.errors import InvalidInputError, alternatives, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, unknown_name
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.encoding import OPERATIONS
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import checked_values
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.arguments import check_rng
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_valid
 from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, N_NODES, OPERATIONS

@@ -8,7 +8,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import live_blocks
 from nasbench1shot1.nasbench101.encoding import MAX_EDGES, MAX_VERTICES, Encodings, from_arrays
 

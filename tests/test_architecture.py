@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import Cell
 

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from nasbench1shot1.api.statistics import UnknownCellError
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError, unknown_name
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, unknown_name
 
 
 def test_a_message_is_one_printable_line() -> None:

@@ -7,8 +7,8 @@ import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.record import INCUMBENT, BlackBoxStudy
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import Score, score
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.tables.table import Table
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.experiments.comparison.entry import EPOCHS, OVER, SIMULATED_TIME, Entry, Facts, Over
 from nasbench1shot1.experiments.comparison.searches import SearchEntry
 from nasbench1shot1.experiments.comparison.studies import BlackBoxEntry, TuningEntry
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.opening import open_run

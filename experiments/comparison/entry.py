@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table
 

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.comparison.entry import (
     EPOCHS,
     OVER,
@@ -20,6 +19,7 @@ from nasbench1shot1.experiments.comparison.entry import (
     Repetition,
 )
 from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.next_command import resume_command

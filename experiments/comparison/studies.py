@@ -9,11 +9,11 @@ import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.evaluator import Score, score
 from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME, Entry, Over, Repetition
 from nasbench1shot1.experiments.rescoring import rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.named_data import table_of_run
 from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG

@@ -9,11 +9,11 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.criteria import CRITERIA, FEWEST, evaluate, scopes
 from nasbench1shot1.experiments.correlation.headline import ALL
 from nasbench1shot1.experiments.correlation.intervals import bootstrap
 from nasbench1shot1.experiments.correlation.truth import Truth
+from nasbench1shot1.ground.errors import InvalidInputError
 
 COLUMNS = ("epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured")
 """The columns of correlations.csv (docs/ranking.md)."""

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.experiments.correlation.evaluation import run_ranking
 from nasbench1shot1.experiments.correlation.expectation import expected_seconds
 from nasbench1shot1.experiments.correlation.headline import ALL
@@ -25,6 +24,7 @@ from nasbench1shot1.experiments.correlation.state import RankingState
 from nasbench1shot1.experiments.correlation.truth import table_mask, table_of_ranking, true_errors
 from nasbench1shot1.files import sha256, write_json
 from nasbench1shot1.ground.arguments import options_by_keyword
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.named_data import with_names

@@ -8,8 +8,8 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.experiments.rank_correlation import Floats, kendall, pearson, spearman, varies
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.wording import counted
 
 Ints = NDArray[np.int64]

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.evaluation import scores_of, shared_weights_of
 from nasbench1shot1.experiments.correlation.options import image_count, required_reliability
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded, images_needed, spearman_brown
 from nasbench1shot1.experiments.correlation.state import RankingState
+from nasbench1shot1.ground.errors import InvalidInputError
 
 PILOT_ARCHITECTURES = 200
 """Number of architectures on which `images="auto"` measures how many images are needed."""

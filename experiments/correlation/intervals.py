@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.criteria import CRITERIA, LABELS, Comparison, Criterion, Ints, evaluate
+from nasbench1shot1.ground.errors import InvalidInputError
 
 MOST_RESAMPLES, FEWEST_RESAMPLES, SORTED_VALUES = 1000, 100, 4_000_000
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import MAX_VERTICES
 from nasbench1shot1.space import OneShotSpace

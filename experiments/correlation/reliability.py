@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.criteria import evaluate
+from nasbench1shot1.ground.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import pandas

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.experiments.correlation.headline import Place, headline_place
+from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import PRESENT

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.experiments.reproduction.black_box_drawing import DrawnStudy
 from nasbench1shot1.experiments.reproduction.black_box_figures import (
     BLACK_BOX_FIGURES,
@@ -25,6 +24,7 @@ from nasbench1shot1.experiments.reproduction.figure import (
     is_selected,
 )
 from nasbench1shot1.experiments.reproduction.figures import Curve, Panel
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.tables.table import Table, load_table
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.reproduction.black_box_figure import BlackBoxFigure
 from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
 from nasbench1shot1.experiments.reproduction.figure import ReproducedFigure
@@ -25,6 +24,7 @@ from nasbench1shot1.experiments.reproduction.ranking_figure import RankingFigure
 from nasbench1shot1.experiments.reproduction.regret import RegretFigure
 from nasbench1shot1.experiments.reproduction.trajectory_figure import TrajectoryFigure
 from nasbench1shot1.experiments.reproduction.transfer_table import TransferTable
+from nasbench1shot1.ground.errors import InvalidInputError
 
 _KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
     **dict.fromkeys(FIGURES, RegretFigure.from_name),

@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.runs.folder import METRICS

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from nasbench1shot1.errors import unknown_name
 from nasbench1shot1.experiments.reproduction.figure import (
     FigureJob,
     Kind,
@@ -27,6 +26,7 @@ from nasbench1shot1.experiments.reproduction.figures import (
     Panel,
     PaperFigure,
 )
+from nasbench1shot1.ground.errors import unknown_name
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.wording import percent

@@ -8,10 +8,10 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.correlation.criteria import evaluate
 from nasbench1shot1.experiments.correlation.intervals import bootstrap
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.tables.table import Table
 

@@ -11,7 +11,6 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.experiments.reproduction.figure import (
     FigureJob,
     FigureResults,
@@ -24,6 +23,7 @@ from nasbench1shot1.experiments.reproduction.figure import (
 from nasbench1shot1.experiments.reproduction.proxy_correlation import SPLITS, ProxyResult, as_table, score_trainings
 from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
 from nasbench1shot1.experiments.reproduction.proxy_jobs import SCALES, ProxyJob, keys, proxy_job, resolve_options
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.proxy_training import ProxyConfig, ProxyTrainings
 from nasbench1shot1.proxy_training.config import SCALES as TRAINING_SCALES

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import SearchJob, jobs_of
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.wording import counted

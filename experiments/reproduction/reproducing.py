@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.expectation import makespan, measure, seconds_left
 from nasbench1shot1.experiments.reproduction.figure import (
@@ -19,6 +18,7 @@ from nasbench1shot1.experiments.reproduction.figure import (
 from nasbench1shot1.experiments.reproduction.outputs import check_belongs_to, mark_folder, stem
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, describe_work, list_jobs
 from nasbench1shot1.files import PictureFormat, atomic_write, check_writable, save_figure
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.running import run_jobs

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.errors import UserError
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Options
 from nasbench1shot1.experiments.reproduction.figures import (
     GRADIENT_METHODS,
@@ -20,6 +19,7 @@ from nasbench1shot1.experiments.reproduction.figures import (
 from nasbench1shot1.experiments.reproduction.jobs import SearchJob, jobs_of, resolve_options
 from nasbench1shot1.experiments.reproduction.tuning_jobs import StudyJob, studies_of
 from nasbench1shot1.experiments.tuning.transfer import best_of
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.tuning.record import Study

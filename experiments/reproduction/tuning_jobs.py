@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.errors import UserError, unknown_name
 from nasbench1shot1.experiments.reproduction.expectation import START_UP
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, check_seeds
 from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, PaperFigure
+from nasbench1shot1.ground.errors import UserError, unknown_name
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.runs.folder import METRICS, read_lines

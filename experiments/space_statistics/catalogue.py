@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nasbench1shot1.errors import InvalidInputError, alternatives, unknown_name
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
 from nasbench1shot1.experiments.space_statistics.autocorrelation import autocorrelation, plot_autocorrelation
 from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation, plot_budget_correlation
@@ -26,6 +25,7 @@ from nasbench1shot1.experiments.space_statistics.operation_replacement import (
     plot_time_change,
 )
 from nasbench1shot1.experiments.space_statistics.top_volume import plot_top_volume, top_volume
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, unknown_name
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.wording import counted, percent
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas
 
-from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.experiments.space_statistics.drawing import finish
 from nasbench1shot1.experiments.space_statistics.values import (
     Floats,
@@ -15,6 +14,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
     known_values,
     values_or_nan,
 )
+from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_VERTICES, OPERATIONS, to_arrays
 from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table

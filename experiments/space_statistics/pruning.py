@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import unknown_name
+from nasbench1shot1.ground.errors import unknown_name
 from nasbench1shot1.nasbench101.encoding import (
     EDGE_BITS,
     MAX_EDGES,

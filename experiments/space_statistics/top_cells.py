@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import OutOfDomainError
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, checked_rule
 from nasbench1shot1.experiments.space_statistics.values import Values, check_counts
+from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_EDGES, VERTEX_BIT, Encodings, to_arrays
 from nasbench1shot1.nasbench101.numbering import numberings
 

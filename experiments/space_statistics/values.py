@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, VERTEX_BIT
 from nasbench1shot1.tables.table import Table
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pandas
 
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 
 DEFAULT_ID = "0-0-0"
 """Id of the first configuration of a study: the optimizer's default."""

@@ -7,7 +7,7 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pandas
 
-from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.experiments.tuning.encoding import list_observations
 from nasbench1shot1.experiments.tuning.importance import FEWEST
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 
 if TYPE_CHECKING:
     from nasbench1shot1.tuning.record import Study

@@ -12,9 +12,9 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.experiments.tuning.encoding import encode_observations, n_choices
 from nasbench1shot1.experiments.tuning.importance import FEWEST
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, unknown_name
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace

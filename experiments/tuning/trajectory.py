@@ -12,7 +12,7 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.tuning.record import simulated_cost
 
 Floats = NDArray[np.float64]

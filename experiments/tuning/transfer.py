@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas
 
-from nasbench1shot1.errors import UserError
 from nasbench1shot1.experiments.tuning.best import best_configurations
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.tuning.record import Study
 
 

@@ -7,4 +7,4 @@ docs/api.md describes the differences. The modules `nats_bench` and `nas_201_api
 
 from nasbench1shot1.api.model_spec import ModelSpec as ModelSpec
 from nasbench1shot1.api.nasbench import NASBench as NASBench
-from nasbench1shot1.errors import OutOfDomainError as OutOfDomainError
+from nasbench1shot1.ground.errors import OutOfDomainError as OutOfDomainError

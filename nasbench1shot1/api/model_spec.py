@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.api.graph_util import hash_module
-from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.nasbench101 import adjacency
 from nasbench1shot1.nasbench101.encoding import INPUT, OUTPUT, encode_graph, path_vertices
 

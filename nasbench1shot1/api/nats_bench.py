@@ -11,7 +11,7 @@ from typing import Any
 from nasbench1shot1.api.topology_api import TopologyAPI
 from nasbench1shot1.api.topology_results import ArchResults as ArchResults
 from nasbench1shot1.api.topology_results import ResultsCount as ResultsCount
-from nasbench1shot1.errors import OutOfDomainError, unknown_name
+from nasbench1shot1.ground.errors import OutOfDomainError, unknown_name
 from nasbench1shot1.nasbench201.operations import N_NODES, OPERATIONS
 
 NATS_BENCH_TSS_NAMEs = ("tss", "topology")

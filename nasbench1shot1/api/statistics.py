@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import OutOfDomainError, UserError
+from nasbench1shot1.ground.errors import OutOfDomainError, UserError
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, decode_graph, edge_bit
 from nasbench1shot1.tables.folder import HALFWAY
 from nasbench1shot1.tables.metric_column import MetricColumn

@@ -18,7 +18,7 @@ from nasbench1shot1.api.topology_values import (
     percent,
     split_of,
 )
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
 from nasbench1shot1.tables.table import Table, load_table
 

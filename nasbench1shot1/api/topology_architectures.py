@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nasbench1shot1.api.edge_strings import net_config, str2lists, str2matrix
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations
 from nasbench1shot1.nasbench201.topology import unique_string

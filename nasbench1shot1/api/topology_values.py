@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
 from nasbench1shot1.tables.table import Table
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.config import FACTS, FAMILY_DEFAULTS, BlackBoxConfig
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.method_options import Methods, RunOptions, options_of
 from nasbench1shot1.registry import black_box_optimizer, search_space
 from nasbench1shot1.runs.description import COMMON, OWN

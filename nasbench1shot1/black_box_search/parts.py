@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, recorded_study
 from nasbench1shot1.black_box_search.record import BlackBoxStudy, StudyPart, part_folder, started_parts
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.job import Job, Workers
 from nasbench1shot1.jobs.running import Watcher, run_jobs
 from nasbench1shot1.jobs.workers import open_workers, this_machine

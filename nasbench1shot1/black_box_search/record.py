@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.anytime import statistics_over_time, time_grid
 from nasbench1shot1.black_box_search.config import FACTS, BlackBoxConfig
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.evaluator import ELSEWHERE
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.runs.folder import METRICS, PARTS, count_lines
 from nasbench1shot1.runs.next_command import resume_command

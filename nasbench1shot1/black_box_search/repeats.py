@@ -11,8 +11,8 @@ from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 from nasbench1shot1.black_box_search.options import BlackBoxOptions
 from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, SearchResult, simulate
 from nasbench1shot1.black_box_search.trainings import TableTrainings
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, alternatives
 from nasbench1shot1.evaluator import Score, score, scores_on_other_datasets
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.space_table import table_for

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 
 FREE_IN_A_ROW = 10_000
 """Consecutive trainings without cost after which a search ends, because it only repeats paid queries."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search.simulation import FAILED, TrainingResult
-from nasbench1shot1.errors import OutOfDomainError
+from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.table import Table
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import SHORT_NAMES, CellArchitecture
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture

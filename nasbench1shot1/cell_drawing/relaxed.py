@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cell_drawing.graph import cell_graph
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture

@@ -16,7 +16,7 @@ from nasbench1shot1.cell_training.parts import Parts, edge_parts
 from nasbench1shot1.cell_training.record import EdgeTraining
 from nasbench1shot1.cell_training.schedule import Stop, epoch_learning_rate, epoch_stops
 from nasbench1shot1.cell_training.stream import EpochStream
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import ImageSet

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, IMAGENET16_120, OTHER, data_set
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import VALIDATION_START, is_whole, split_images

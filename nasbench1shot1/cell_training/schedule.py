@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.wording import counted
 
 FEWEST_STEPS = 4

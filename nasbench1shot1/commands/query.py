@@ -88,7 +88,7 @@ class Query:
 
     def _picture(self) -> Path | None:
         """Return the path of the drawing; raises InvalidInputError for a format without a drawing."""
-        from nasbench1shot1.errors import InvalidInputError
+        from nasbench1shot1.ground.errors import InvalidInputError
 
         if self.format is None:
             return self.draw
@@ -99,7 +99,7 @@ class Query:
     def _space(self, item: Any) -> "SearchSpace | None":
         """Return the space of an architecture, or the given one; None for a hash without --space."""
         from nasbench1shot1.architecture import Architecture
-        from nasbench1shot1.errors import InvalidInputError
+        from nasbench1shot1.ground.errors import InvalidInputError
         from nasbench1shot1.registry import names, search_space
 
         if self.space is not None:
@@ -117,7 +117,7 @@ class Query:
 def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str]":
     """Return a table with a space as reference; if it lacks networks of the space, the unchanged table and a
     sentence."""
-    from nasbench1shot1.errors import OutOfDomainError
+    from nasbench1shot1.ground.errors import OutOfDomainError
 
     try:
         return (table if space is None else table.covering(space)), ""
@@ -149,7 +149,7 @@ def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:
 
 def _regrets(table: "Table", item: Any, metrics: "Metrics") -> list[tuple[str, str, str]]:
     """Return a row for the regret in each space that contains the cell, for each split in the table."""
-    from nasbench1shot1.errors import OutOfDomainError
+    from nasbench1shot1.ground.errors import OutOfDomainError
     from nasbench1shot1.wording import percent
 
     rows, splits = [], ("test", "validation")

@@ -11,7 +11,7 @@ import tyro
 from nasbench1shot1.commands.default_variants import default_variants
 from nasbench1shot1.commands.help_screen import OWN
 from nasbench1shot1.commands.recorded_optimizer import optimizer_name
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.runs.options import Seeds
 

@@ -2,7 +2,7 @@
 
 import re
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 
 
 def check_not_truncated(text: str | None) -> None:

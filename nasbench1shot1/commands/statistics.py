@@ -53,9 +53,9 @@ class Statistics:
 
     def run(self) -> None:
         """Run the analyses, write and print the results; raises UserError if none could be run."""
-        from nasbench1shot1.errors import UserError
         from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, check_names, check_options
         from nasbench1shot1.files import check_writable, write_json
+        from nasbench1shot1.ground.errors import UserError
         from nasbench1shot1.tables.table import load_table
 
         check_names(self.names)

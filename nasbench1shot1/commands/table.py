@@ -44,7 +44,7 @@ class List:
         """Print one row per table and mark the table in use."""
         from rich.table import Table as Screen
 
-        from nasbench1shot1.errors import UserError
+        from nasbench1shot1.ground.errors import UserError
         from nasbench1shot1.tables.names import available_tables, resolve_table_name
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.wording import literal_console
@@ -182,7 +182,7 @@ _IN_WORDS = {"estimated": "predicted, shrunk toward the measurement where there 
 def _verify_hashes(table: "Table") -> None:
     from rich.console import Console
 
-    from nasbench1shot1.errors import InvalidInputError
+    from nasbench1shot1.ground.errors import InvalidInputError
     from nasbench1shot1.table_import.identity import verify_hashes
     from nasbench1shot1.table_import.progress import ImportBar
 

@@ -27,7 +27,7 @@ from nasbench1shot1.conformance.search_steps import (
     train_and_choose,
 )
 from nasbench1shot1.conformance.tiny_search import IMAGES_PER_HALF, are_identical, random_images, tiny_state
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.one_shot_search.config import SCALES
 from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch, weight_step

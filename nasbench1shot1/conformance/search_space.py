@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import categorical_values
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.space import OneShotSpace, SearchSpace
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.tables.table import Table
 

@@ -6,7 +6,7 @@ from typing import ParamSpec, TypeVar
 
 import numpy as np
 
-from nasbench1shot1.errors import InvalidInputError, shorten
+from nasbench1shot1.ground.errors import InvalidInputError, shorten
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

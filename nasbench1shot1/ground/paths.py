@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nasbench1shot1.errors import InvalidInputError, shorten
+from nasbench1shot1.ground.errors import InvalidInputError, shorten
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from nasbench1shot1.errors import UserError, shorten
+from nasbench1shot1.ground.errors import UserError, shorten
 from nasbench1shot1.ground.terminal_lines import print_line
 
 NOT_WRITTEN = 2

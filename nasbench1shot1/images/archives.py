@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple, TypeVar, cast
 
-from nasbench1shot1.errors import DamagedFileError, UserError, alternatives
+from nasbench1shot1.ground.errors import DamagedFileError, UserError, alternatives
 from nasbench1shot1.images.data_sets import DataSet
 from nasbench1shot1.images.formats import BINARY, FORMATS, Batch, OfficialFormat
 

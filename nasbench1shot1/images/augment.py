@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.arguments import check_torch_generator
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.data_sets import CIFAR10
 
 if TYPE_CHECKING:

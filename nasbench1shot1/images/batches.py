@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.arguments import check_torch_generator
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.augment import Augmentation
 
 if TYPE_CHECKING:

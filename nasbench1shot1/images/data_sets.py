@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nasbench1shot1.errors import unknown_name
+from nasbench1shot1.ground.errors import unknown_name
 
 OTHER = "other"
 """The name of every data set that is not in `DATA_SETS`."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, IMAGENET16_120, DataSet
 from nasbench1shot1.images.pickles import CIFAR10_BATCH, BatchFormat, read_python_batch
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.ground.errors import DamagedFileError
 
 _MOST_OPCODES = 300_000  # a batch of CIFAR-100 has some 200,000
 _INTEGERS = {"INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4"}

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.arguments import check_rng
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, IMAGENET16_120, OTHER, data_set
 from nasbench1shot1.images.nasbench201_halves import official_halves
 

@@ -10,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.folders import wait_until_free
 from nasbench1shot1.jobs.job import run_until_finished
 

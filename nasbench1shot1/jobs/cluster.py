@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs.job import Job, Workers
 from nasbench1shot1.jobs.process import JobStoppedError, one_line_error, run_in_process
 

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY
 from nasbench1shot1.runs.lock import locked
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import ParamSpec, TypeVar
 
-from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs.job import Job, Workers, run_until_finished
 from nasbench1shot1.jobs.process import missing_result, run_in_process, usable_cores
 from nasbench1shot1.runs.options import check_range

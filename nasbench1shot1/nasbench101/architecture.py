@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from nasbench1shot1.architecture import CELL_NETWORK, CELL_TRAINING, Architecture, check_space_name
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
 from nasbench1shot1.nasbench101.encoding import edge_bits
 

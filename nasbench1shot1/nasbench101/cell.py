@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101 import adjacency
 from nasbench1shot1.nasbench101.encoding import INPUT as INPUT
 from nasbench1shot1.nasbench101.encoding import MAX_EDGES as MAX_EDGES

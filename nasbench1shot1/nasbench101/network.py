@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nasbench1shot1.errors import unknown_name
+from nasbench1shot1.ground.errors import unknown_name
 from nasbench1shot1.layers import ConvBNReLU, max_pool_3x3
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.skeleton import (

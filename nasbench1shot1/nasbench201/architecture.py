@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from nasbench1shot1.architecture import EDGE_NETWORK, EDGE_TRAINING, Architecture, check_space_name
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench201.operations import EDGE_NAMES, N_NODES, OPERATIONS, checked_operations
 
 SPACE_NAME = "nb201"

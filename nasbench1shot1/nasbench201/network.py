@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.layers import initialise
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.layers import ResidualBlock, batch_norm, edge_operation, node_value, stem

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Iterable
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 
 OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
 """The operations in the order of the official API, which numbers them 0 to 4; "none" is zeroize."""

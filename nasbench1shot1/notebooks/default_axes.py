@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import InvalidInputError, shorten
+from nasbench1shot1.ground.errors import InvalidInputError, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.cell_drawing.drawing import draw_cell
 from nasbench1shot1.cell_drawing.graph import is_drawable
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.notebooks.axes_list import AxesList
 from nasbench1shot1.notebooks.default_axes import checked_axes_list
 from nasbench1shot1.one_shot_search.captions import table_text

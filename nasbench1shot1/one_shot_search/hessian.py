@@ -6,7 +6,7 @@ Zela et al.: Understanding and Robustifying Differentiable Architecture Search, 
 import torch
 from torch import Tensor
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.batches import batches
 from nasbench1shot1.one_shot_search.state import SearchState
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbench1shot1 import registry
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, alternatives
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives
 from nasbench1shot1.one_shot_search.folder import WEIGHTS
 from nasbench1shot1.one_shot_search.options import recorded_search
 from nasbench1shot1.runs.checkpoints import load_checkpoint

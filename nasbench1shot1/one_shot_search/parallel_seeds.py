@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.jobs.running import Watcher, run_jobs

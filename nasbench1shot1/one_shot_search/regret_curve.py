@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.method_colours import BLACK, COLOURS, colours
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.operation_counts import draw_operation_counts, operation_counts

@@ -31,7 +31,7 @@ from hpbandster.core.base_config_generator import base_config_generator
 from hpbandster.core.dispatcher import Job
 from hpbandster.optimizers.config_generators.bohb import BOHB
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, to_python_scalars
 from nasbench1shot1.proposers.density import Density, log_acquisition
 from nasbench1shot1.proposers.generator import (

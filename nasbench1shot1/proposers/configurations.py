@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 
 Scalar = int | float | str | bool | None
 """Value of a hyperparameter, or of a field of a record."""

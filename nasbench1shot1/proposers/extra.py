@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.errors import UserError
 
 
 def require_extra(package: str, what: str = "tuning") -> None:

@@ -6,7 +6,7 @@ import optuna
 from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Literal
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
 from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, make_options
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.proxy_training.config import ProxyConfig
 from nasbench1shot1.runs.folder import METRICS, damaged_file_error
 from nasbench1shot1.runs.record import RunRecord

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import SupportsFloat
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.recording.record import FIELDS
 from nasbench1shot1.runs.earlier_names import CURRENT
 

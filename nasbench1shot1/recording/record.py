@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.one_shot_search import search_record
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.recording.options import FACTS, RecorderOptions

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.runs.options import Form
 
 MOST_THREADS = 8 * (os.cpu_count() or 1)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.folder_swap import is_abandoned
 from nasbench1shot1.runs.folder import CONFIG, damaged_file_error, read_object
 

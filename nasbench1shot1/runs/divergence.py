@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from nasbench1shot1.errors import DivergedError
+from nasbench1shot1.ground.errors import DivergedError
 
 
 def checked_finite(value: float | Tensor, what: str, advice: str) -> float:

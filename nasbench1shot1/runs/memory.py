@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 
 SWAP_UNKNOWN = 4  # times the physical memory, for systems that grow their swap as needed
 

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.folder import PARTS, SEEDS

@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
-from nasbench1shot1.errors import InvalidInputError, UserError
 from nasbench1shot1.files import picture_name
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.inline_html import record_as_html
 from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.runs.description import read_description

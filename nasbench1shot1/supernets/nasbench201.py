@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.layers import apply_to_part, as_broadcastable, check_partial, weighted_sum
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.layers import (

@@ -6,7 +6,7 @@ docs/presets.md explains every switch and its effect.
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from nasbench1shot1.errors import unknown_name
+from nasbench1shot1.ground.errors import unknown_name
 
 BatchNormMode = Literal["batch", "running", "recalibrated"]
 BATCH_NORMS: tuple[str, ...] = get_args(BatchNormMode)

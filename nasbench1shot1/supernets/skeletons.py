@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.layers import BATCH_NORM_EPSILON, BatchNorm2d, ConvBNReLU
 from nasbench1shot1.supernets.presets import Preset
 

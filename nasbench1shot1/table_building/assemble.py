@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
 from nasbench1shot1.nasbench101.numbering import canonicalise

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.table_import.column_descriptions import budgets_off_halfway, describe_imported_columns
 from nasbench1shot1.table_import.compact import IMAGES, compact
 from nasbench1shot1.table_import.graphs import GraphEncoder

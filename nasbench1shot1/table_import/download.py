@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.downloads import fetch
-from nasbench1shot1.errors import UserError, unknown_name
+from nasbench1shot1.ground.errors import UserError, unknown_name
 from nasbench1shot1.table_import.importing import OFFICIAL, Progress, Report, import_table
 from nasbench1shot1.tables.folder import check_target
 from nasbench1shot1.tables.names import tables_folder

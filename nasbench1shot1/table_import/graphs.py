@@ -2,7 +2,7 @@
 
 from math import isqrt
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.encoding import (
     EDGE_BITS,
     INPUT,

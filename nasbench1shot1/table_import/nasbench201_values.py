@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.trainings import OFFICIAL_SETS
 from nasbench1shot1.tables.description import ALL_METRICS
 

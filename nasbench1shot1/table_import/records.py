@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.table_import.model_metrics import model_metrics
 from nasbench1shot1.table_import.tfrecords import frames
 

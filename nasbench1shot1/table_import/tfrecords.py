@@ -10,7 +10,7 @@ from pathlib import Path
 
 import google_crc32c
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 
 HEADER, FOOTER = struct.Struct("<QI"), struct.Struct("<I")
 LONGEST = 2**24

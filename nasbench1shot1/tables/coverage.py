@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.description import MEMBER
 from nasbench1shot1.tables.folder import TableFolder

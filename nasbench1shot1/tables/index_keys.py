@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_valid
 from nasbench1shot1.space import SearchSpace

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.cell import Cell
 
 _HASH = re.compile("[0-9a-f]{32}")

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.ground.arguments import check_rng
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, unknown_name
 
 Rows = NDArray[np.int64]
 Run = Literal["mean", "random", "all"] | int

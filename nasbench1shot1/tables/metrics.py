@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import unknown_name
+from nasbench1shot1.ground.errors import unknown_name
 from nasbench1shot1.tables.description import ALL_METRICS, HALFWAY, METRICS, PARAMETERS, column_name, fidelity
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.keys import RowKeys

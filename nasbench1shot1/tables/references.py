@@ -5,7 +5,7 @@ from collections.abc import Hashable
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import Coverage, coverage, incomplete_coverage_error, unsupported_space_error
 from nasbench1shot1.tables.description import MEMBER, column_name, datasets

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import PRESENT, Reference
 from nasbench1shot1.tables.measured_sample import NAME

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError, alternatives, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, unknown_name
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import Coverage
 from nasbench1shot1.tables.description import (

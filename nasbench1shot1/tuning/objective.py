@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.tables.items import Item
 from nasbench1shot1.tables.table import Table

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from nasbench1shot1.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.options import SearchOptions, check_options, search_options, threads_per_search
 from nasbench1shot1.proposers.brackets import Brackets

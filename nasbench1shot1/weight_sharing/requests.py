@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.weight_sharing.passes import Mixing

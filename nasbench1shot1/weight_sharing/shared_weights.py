@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import unknown_name
+from nasbench1shot1.ground.errors import unknown_name
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.images.image_set import ImageSet

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.optimizers.black_box.hyperband import Hyperband, HyperbandHyperparameters
 from nasbench1shot1.proposers.brackets import Brackets, EndlessBrackets, Plan
 from nasbench1shot1.runs.options import Range

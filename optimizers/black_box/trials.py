@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import Any
 
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 
 ATTEMPTS = 100_000
 """Maximum number of consecutive invalid configurations."""

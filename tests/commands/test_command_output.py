@@ -11,8 +11,8 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.ground.download_bar import DownloadBar
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.standard_output import guarded_output
 from nasbench1shot1.wording import line_printer, literal_console
 

@@ -9,8 +9,8 @@ from conftest import CHECKOUT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.criteria import CRITERIA, TOP_SHARES, Comparison, evaluate, scopes, top_size
+from nasbench1shot1.ground.errors import InvalidInputError
 
 CORRELATIONS = ("spearman", "kendall", "pearson", "sparse-kendall")
 RANKED = tuple(name for name in CRITERIA if name not in ("pearson", "regret"))

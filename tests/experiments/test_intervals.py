@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import bootstrap as scipy_bootstrap
 from scipy.stats import spearmanr
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.criteria import CRITERIA, evaluate
 from nasbench1shot1.experiments.correlation.intervals import bootstrap, default_resamples
+from nasbench1shot1.ground.errors import InvalidInputError
 
 
 def normal_pair(n: int, correlation: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 import nasbench1shot1 as nb
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.experiments.space_statistics.drawing import figure_of
 from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_by_cost import accuracy_by_cost, plot_accuracy
 from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES
@@ -15,6 +14,7 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
 from nasbench1shot1.experiments.space_statistics.nasbench201.pareto_fronts import pareto_fronts
 from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import dataset_ranks, short_training_ranks
 from nasbench1shot1.experiments.space_statistics.nasbench201.schedule_correlation import schedule_correlation
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.tables.table import Table, load_table
 
 N = 15_625

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.correlation.reliability import (
     images_needed,
     reliability_curve,
     spearman_brown,
     split_half,
 )
+from nasbench1shot1.ground.errors import InvalidInputError
 
 
 def measurements(architectures: int, images: int, noise: float, seed: int = 0) -> np.ndarray:

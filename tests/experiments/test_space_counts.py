@@ -7,7 +7,6 @@ import pytest
 from rich.console import Console
 
 from nasbench1shot1 import registry
-from nasbench1shot1.errors import InvalidInputError
 from nasbench1shot1.experiments.nasbench101_counts import (
     nasbench101_cells_by_vertices,
     nasbench101_counts,
@@ -23,6 +22,7 @@ from nasbench1shot1.experiments.space_counts import (
     space_counts,
     union_size,
 )
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 
 GOLDEN = {

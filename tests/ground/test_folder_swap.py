@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nasbench1shot1.errors import DamagedFileError, UserError
 from nasbench1shot1.files import atomic_folder, read_json
 from nasbench1shot1.ground import folder_swap
+from nasbench1shot1.ground.errors import DamagedFileError, UserError
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder, temporary_sibling
 
 ONE_STEP = pytest.param(True, id="one-step")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.runs.description import COMMON, description
 from nasbench1shot1.runs.folder import METRICS, read_lines

@@ -8,7 +8,7 @@ from unittest.mock import patch
 from rich.console import Console
 
 import nasbench1shot1 as nb
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.job import Job, run_until_finished
 from nasbench1shot1.tuning.engine.trial import Outcome, Trial
 from nasbench1shot1.tuning.evaluation import evaluation

@@ -9,7 +9,7 @@ import pytest
 import torch
 from image_builders import made_images
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, IMAGENET16_120, DataSet, data_set, moments
 from nasbench1shot1.images.image_set import ImageSet, describe_images, load_images

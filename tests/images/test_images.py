@@ -11,7 +11,7 @@ import pytest
 import torch
 from image_builders import made_images
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.images import sample
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import describe_images, load_images

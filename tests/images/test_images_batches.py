@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.batches import batches, endless_batches, epoch_generator
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from image_builders import ROWS, made_images, official_files, write_tar
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.images import archives
 from nasbench1shot1.images.archives import read_official
 from nasbench1shot1.images.image_set import describe_images, load_images

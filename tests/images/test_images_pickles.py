@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_builders import made_images, planar, python2_batch, python3_batch
 
-from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.images.pickles import read_python_batch
 
 IMAGES, LABELS = made_images(2_100)  # more than two pickle chunks of 1,000 items

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from image_builders import BATCH_NAMES, ROWS, binary_batch, made_images, official_files, python2_batch, write_tar
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.images.archives import read_official
 from nasbench1shot1.images.image_set import load_images
 from nasbench1shot1.images.sources import import_images

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, IMAGENET16_120, DataSet
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.nasbench201_halves import official_halves

@@ -24,7 +24,7 @@ from image_builders import (
 
 from nasbench1shot1 import cli
 from nasbench1shot1.commands.data import Download, Info
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.images import archives, sources
 from nasbench1shot1.images.archives import read_data_set
 from nasbench1shot1.images.data_sets import CIFAR100, DATA_SETS, IMAGENET16_120

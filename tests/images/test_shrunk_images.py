@@ -9,7 +9,7 @@ import torch
 from image_builders import made_images
 
 import nasbench1shot1 as nb
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.sources import import_images
 from nasbench1shot1.one_shot_search.config import SearchConfig

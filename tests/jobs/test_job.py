@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError
 import pytest
 from light_run import LINES, attempts, light_job
 
-from nasbench1shot1.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs import folders
 from nasbench1shot1.jobs.folders import wait_until_free
 from nasbench1shot1.jobs.job import run_until_finished

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell, graph_hash, graph_hashes
 
 CONV3, CONV1, POOL = OPERATIONS

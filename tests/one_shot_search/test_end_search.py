@@ -12,7 +12,7 @@ from tiny_search import search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import are_identical, differences
-from nasbench1shot1.errors import SearchStoppedError
+from nasbench1shot1.ground.errors import SearchStoppedError
 from nasbench1shot1.one_shot_search import estimate, loop
 from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.runs.checkpoints import load_checkpoint

@@ -14,7 +14,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences, flatten
-from nasbench1shot1.errors import DivergedError
+from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.options import non_default_options, search_options
 from nasbench1shot1.one_shot_search.search_record import FIELDS

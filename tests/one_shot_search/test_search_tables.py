@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nasbench1shot1 as nb
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.searching import table_of_search
 from nasbench1shot1.tables.coverage import Reference

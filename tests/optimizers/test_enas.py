@@ -8,7 +8,7 @@ import torch
 from tiny_controller import TINY, controller, every_decision, generator
 
 import nasbench1shot1 as nb
-from nasbench1shot1.errors import DivergedError
+from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizers.enas import ENAS, ENASHyperparameters, controller_settings, reinforce_loss
 from nasbench1shot1.space import Choice

@@ -20,7 +20,7 @@ with warnings.catch_warnings():
     import statsmodels.api as sm
     from hpbandster.optimizers.config_generators.bohb import BOHB
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proposers import bohb_generator
 from nasbench1shot1.proposers.bohb_generator import BohbGenerator
 from nasbench1shot1.proposers.density import Density, log_acquisition

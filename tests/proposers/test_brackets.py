@@ -12,7 +12,7 @@ with warnings.catch_warnings():
     from hpbandster.optimizers.bohb import BOHB
     from hpbandster.optimizers.randomsearch import RandomSearch
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proposers.brackets import Brackets
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proposers.configurations import parse_id, to_python_scalars
 
 

@@ -17,7 +17,7 @@ from nasbench1shot1.conformance.search_space import (
     OneShotSpaceConformance,
     SearchSpaceConformance,
 )
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.registry import optimizer
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.wirings import live_blocks

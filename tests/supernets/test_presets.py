@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.loop import batch_pairs, one_shot_error
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import SearchState, begin

@@ -13,7 +13,7 @@ import pytest
 import torch
 from command_line import command
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.nasbench201.network import edge_parameter_count
 from nasbench1shot1.nasbench201.numbering import all_operations
 from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS

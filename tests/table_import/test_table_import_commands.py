@@ -9,7 +9,7 @@ import pytest
 from command_line import command, new_process
 
 from nasbench1shot1.cli import main
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.table_import import download, importing
 from nasbench1shot1.table_import.download import download_table
 from nasbench1shot1.table_import.identity import verify_hashes

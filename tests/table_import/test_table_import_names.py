@@ -7,7 +7,7 @@ from pathlib import Path
 import official_files as official
 import pytest
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.table_import import source
 from nasbench1shot1.table_import.importing import check_own_name, import_table
 

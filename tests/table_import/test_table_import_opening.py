@@ -13,7 +13,7 @@ import official_files as official
 import pytest
 from rich.console import Console
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.table_import import importing
 from nasbench1shot1.table_import.importing import import_table, open_official
 from nasbench1shot1.table_import.progress import ImportBar

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from official_files import frame
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.table_import import tfrecords
 from nasbench1shot1.table_import.tfrecords import frames, mask_checksum
 

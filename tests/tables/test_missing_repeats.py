@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from nasbench1shot1.errors import DamagedFileError, InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError
 from nasbench1shot1.tables.table import Table
 
 SEEDS = [111, 777, 888, 999]

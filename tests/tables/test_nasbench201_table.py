@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nasbench1shot1 as nb
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.table_building.nasbench201 import SHORT, build_nasbench201
 from nasbench1shot1.tables.table import Table
 

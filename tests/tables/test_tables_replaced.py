@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from test_table import CELLS, official_shape
 
-from nasbench1shot1.errors import UserError
 from nasbench1shot1.files import file_lock
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import load_table
 

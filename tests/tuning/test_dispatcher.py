@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
 from nasbench1shot1.tuning.engine.dispatcher_events import (
     ThreadFailed,

@@ -23,7 +23,7 @@ from toy_study import (
     wait_until,
 )
 
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.tuning.engine.interfaces import Timing
 from nasbench1shot1.tuning.engine.local_workers import local_workers

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from nasbench1shot1.errors import DamagedFileError
+from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.tuning.engine.logs import (
     ATTEMPTS,
     SUBMISSIONS,

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proposers.configurations import to_python_scalars
 from nasbench1shot1.tuning.engine.trial import Outcome, Trial
 

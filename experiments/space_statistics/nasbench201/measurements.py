@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.experiments.space_statistics.values import Floats, check_enough
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.search_spaces.nasbench201 import SPACE
 from nasbench1shot1.tables.table import Table
 

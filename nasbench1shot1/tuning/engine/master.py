@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty
 
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.proposers.bracket_proposer import Proposal
 from nasbench1shot1.proposers.configurations import ConfigurationId
 from nasbench1shot1.runs.folder import damaged_file_error

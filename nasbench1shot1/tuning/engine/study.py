@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nasbench1shot1.errors import RunStoppedError
+from nasbench1shot1.ground.errors import RunStoppedError
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.runs.next_command import resume_command

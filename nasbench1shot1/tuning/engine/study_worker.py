@@ -19,7 +19,7 @@ from typing import Any
 
 from hpbandster.core.worker import Worker
 
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.process import one_line_error
 from nasbench1shot1.tuning.engine.interfaces import Evaluate, Pace, PrintLine, print_nothing
 from nasbench1shot1.tuning.engine.name_server import Address

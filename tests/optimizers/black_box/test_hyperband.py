@@ -8,7 +8,7 @@ from library_methods import BUDGETS, asked, make
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_search.simulation import Limits, TrainingResult, simulate
-from nasbench1shot1.errors import UserError
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.proposers import categorical_generator
 from nasbench1shot1.proposers.brackets import EndlessBrackets
 from nasbench1shot1.proposers.hpbandster_generator import HpbandsterGenerator

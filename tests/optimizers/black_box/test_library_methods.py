@@ -12,7 +12,7 @@ import pytest
 from library_methods import BUDGETS, asked, make
 
 import nasbench1shot1 as nb
-from nasbench1shot1.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proposers.bracket_proposer import BracketProposer
 
 METHODS = ("hyperband", "bohb", "smac", "tpe")
