@@ -32,7 +32,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import api
 from nasbench1shot1.api import graph_util, model_spec
 from nasbench1shot1.api.config import build_config
-from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.table_import.model_metrics import model_metrics
 from nasbench1shot1.table_import.tfrecords import frames
 

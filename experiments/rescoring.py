@@ -11,7 +11,8 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.files import (
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.files import (
     FORMATS,
     PictureFormat,
     atomic_folder,
@@ -21,7 +22,6 @@ from nasbench1shot1.files import (
     save_figure,
     write_json,
 )
-from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.folder import FIGURE
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.one_shot_search.search_record import SearchRecord

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.files import data_folder, write_error
 from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.files import data_folder, write_error
 
 
 def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: str) -> Path:

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.files import atomic_write, data_folder, read_npz
 from nasbench1shot1.ground.errors import DamagedFileError, UserError
+from nasbench1shot1.ground.files import atomic_write, data_folder, read_npz
 from nasbench1shot1.nasbench101.cell import MAX_VERTICES, graph_hashes
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, OPERATION_BITS, Encodings, decode_graph
 

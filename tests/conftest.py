@@ -18,7 +18,7 @@ from unrendered import save_undrawn, save_unrendered
 
 from nasbench1shot1 import api
 from nasbench1shot1.black_box_search import studying
-from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.images import image_set, sample
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
 from nasbench1shot1.jobs.process import usable_cores

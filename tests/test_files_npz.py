@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nasbench1shot1.files import read_npz
 from nasbench1shot1.ground.errors import DamagedFileError
+from nasbench1shot1.ground.files import read_npz
 
 ARRAYS = {"counts": np.arange(24, dtype=np.uint16).reshape(2, 3, 4), "empty": np.empty((0, 3)), "one": np.array(7.5)}
 

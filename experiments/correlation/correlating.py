@@ -22,10 +22,9 @@ from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
 from nasbench1shot1.experiments.correlation.selection import list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
 from nasbench1shot1.experiments.correlation.truth import table_mask, table_of_ranking, true_errors
-from nasbench1shot1.files import sha256, write_json
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path, sha256, write_json
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.config import SearchConfig

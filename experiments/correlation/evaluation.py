@@ -11,7 +11,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.experiments.correlation.passes import passes_of
 from nasbench1shot1.experiments.correlation.record import Ranking, blocks_path, scores_path
 from nasbench1shot1.experiments.correlation.state import EpochInProgress, RankingState
-from nasbench1shot1.files import atomic_write, sha256
+from nasbench1shot1.ground.files import atomic_write, sha256
 from nasbench1shot1.one_shot_search.kept_weights import supernet_of
 from nasbench1shot1.runs.options import required
 from nasbench1shot1.runs.writer import RunWriter

@@ -6,9 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import PictureFormat, as_path
 from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, make_options
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode

@@ -31,8 +31,8 @@ from nasbench1shot1.experiments.correlation.truth import (
     table_mask,
     true_errors,
 )
-from nasbench1shot1.files import FORMATS, PictureFormat, atomic_write, picture_name, save_figure
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_write, picture_name, save_figure
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.tables.table import Table
 

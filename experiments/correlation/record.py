@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.correlation.options import RankingOptions
-from nasbench1shot1.files import read_npz, sha256
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.files import read_npz, sha256
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.registry import check_trusted, one_shot, search_space
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged_file_error

@@ -11,7 +11,7 @@ from rich.table import Table as Screen
 from nasbench1shot1.experiments.correlation.options import ALL
 from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS, SCATTER
 from nasbench1shot1.experiments.correlation.truth import source_text
-from nasbench1shot1.files import PictureFormat, picture_name
+from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.progress_bar import ProgressDisplay
 from nasbench1shot1.wording import counted, duration, line_printer, percent

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.experiments.correlation.options import ALL, CONTROLLER, RankingOptions, is_list
-from nasbench1shot1.files import sha256
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path, sha256
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.one_shot_search.kept_weights import method_of

@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.runs.folder import read_object
 
 MARK = "figure.json"

@@ -17,9 +17,8 @@ from nasbench1shot1.experiments.reproduction.figure import (
 )
 from nasbench1shot1.experiments.reproduction.outputs import check_belongs_to, mark_folder, stem
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, describe_work, list_jobs
-from nasbench1shot1.files import PictureFormat, atomic_write, check_writable, save_figure
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, save_figure
 from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.running import run_jobs
 from nasbench1shot1.jobs.workers import open_workers

@@ -5,8 +5,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.files import write_json
 
 if TYPE_CHECKING:
     from nasbench1shot1.cell_training.config import TrainingConfig

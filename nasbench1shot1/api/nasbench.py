@@ -12,7 +12,7 @@ from nasbench1shot1.api.config import build_config
 from nasbench1shot1.api.model_spec import ModelSpec, encoding_of
 from nasbench1shot1.api.statistics import Computed, RowReader, Statistics, UnknownCellError, n_edges, row_of_hash
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.nasbench101.cell import INPUT, MAX_EDGES, MAX_VERTICES, OPERATIONS, OUTPUT
 from nasbench1shot1.tables.table import Table
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from nasbench1shot1.files import PictureFormat
+from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.runs.options import Names, Range, TableName
 from nasbench1shot1.tables.coverage import Reference
 

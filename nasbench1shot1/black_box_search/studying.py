@@ -12,10 +12,9 @@ from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
 from nasbench1shot1.black_box_search.screen import StudyProgress, announce, show_result
 from nasbench1shot1.black_box_search.summary import summarise
-from nasbench1shot1.files import picture_name, save_figure
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path, picture_name, save_figure
 from nasbench1shot1.named_data import check_importable, with_names
 from nasbench1shot1.registry import check_trusted, search_space
 from nasbench1shot1.runs.description import description

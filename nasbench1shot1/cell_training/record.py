@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from nasbench1shot1.cell_training.config import EdgeTrainingConfig, TrainingConfig, TrainingOptions
 from nasbench1shot1.cell_training.schedule import FINAL, HALFWAY, INITIAL
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.runs.description import read_description

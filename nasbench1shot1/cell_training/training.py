@@ -9,7 +9,7 @@ from nasbench1shot1.cell_training.config import TrainingOptions, check_options
 from nasbench1shot1.cell_training.record import Training, load_training, summarise
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description

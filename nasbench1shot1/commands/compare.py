@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from nasbench1shot1.files import PictureFormat
+from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.runs.options import TableName
 
 

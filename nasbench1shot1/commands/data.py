@@ -84,7 +84,7 @@ class Import:
 
     def run(self) -> None:
         """Import the images, and print the folder of the image set."""
-        from nasbench1shot1.ground.paths import as_path
+        from nasbench1shot1.ground.files import as_path
         from nasbench1shot1.images.sources import import_images
 
         if as_path(self.path, "path").exists():

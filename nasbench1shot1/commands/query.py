@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from nasbench1shot1.files import PictureFormat
+from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.description import METRICS, OTHER_METRICS
 from nasbench1shot1.wording import print_to_stdout
@@ -48,7 +48,7 @@ class Query:
 
         from nasbench1shot1.architecture import Architecture
         from nasbench1shot1.commands.shell_text import check_can_be_looked_up, check_not_truncated
-        from nasbench1shot1.files import check_picture
+        from nasbench1shot1.ground.files import check_picture
         from nasbench1shot1.registry import BUILT_IN
         from nasbench1shot1.tables.table import load_table
         from nasbench1shot1.wording import counted, literal_console
@@ -127,7 +127,7 @@ def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str
 
 def _draw(network: "Architecture | Cell", path: Path) -> None:
     from nasbench1shot1.cell_drawing.drawing import draw_cell
-    from nasbench1shot1.files import save_figure
+    from nasbench1shot1.ground.files import save_figure
 
     if figure := draw_cell(network).get_figure(root=True):
         save_figure(figure, path)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path
 
 
 def optimizer_name(flags: Mapping[str, str], group: str, default: str) -> str:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from nasbench1shot1.files import PictureFormat, picture_name
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.coverage import Reference
 from nasbench1shot1.wording import print_to_stdout

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 import tyro
 
-from nasbench1shot1.files import PictureFormat
+from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.runs.compute import Device
 from nasbench1shot1.runs.options import Images, Names, Seeds, TableName
 from nasbench1shot1.wording import print_to_stdout

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from nasbench1shot1.files import PictureFormat
+from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.runs.options import TableName
 from nasbench1shot1.wording import print_to_stdout
 
@@ -54,8 +54,8 @@ class Statistics:
     def run(self) -> None:
         """Run the analyses, write and print the results; raises UserError if none could be run."""
         from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, check_names, check_options
-        from nasbench1shot1.files import check_writable, write_json
         from nasbench1shot1.ground.errors import UserError
+        from nasbench1shot1.ground.files import check_writable, write_json
         from nasbench1shot1.tables.table import load_table
 
         check_names(self.names)
@@ -85,7 +85,7 @@ class Statistics:
         import numpy as np
 
         from nasbench1shot1.experiments.space_statistics.drawing import figure_of
-        from nasbench1shot1.files import atomic_write, save_figure
+        from nasbench1shot1.ground.files import atomic_write, save_figure
 
         options = {
             "split": self._split(analysis, table),

@@ -6,9 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.files import read_json
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, unknown_name
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path, read_json
 from nasbench1shot1.images import npz, store
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, SMALLEST_SIDE, DataSet, data_set
 from nasbench1shot1.images.npz import read_images

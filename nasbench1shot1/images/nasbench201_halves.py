@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.ground.errors import DamagedFileError
+from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
 
 _FOLDER = PACKAGE_DATA / "splits"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nasbench1shot1.files import read_npy_header, read_npz
 from nasbench1shot1.ground.errors import DamagedFileError, alternatives
+from nasbench1shot1.ground.files import read_npy_header, read_npz
 from nasbench1shot1.images.data_sets import (
     CIFAR10,
     DATA_SETS,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nasbench1shot1.files import PACKAGE_DATA, atomic_write, read_json, read_npz, sha256, write_json
 from nasbench1shot1.ground.errors import DamagedFileError
+from nasbench1shot1.ground.files import PACKAGE_DATA, atomic_write, read_json, read_npz, sha256, write_json
 from nasbench1shot1.images.store import Columns, content_sha256
 
 SAMPLE = PACKAGE_DATA / "cifar10_sample.npz"

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nasbench1shot1.downloads import fetch
-from nasbench1shot1.files import sha256
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path, sha256
 from nasbench1shot1.images.archives import read_data_set
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, DataSet, data_set
 from nasbench1shot1.images.npz import read_images

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.files import atomic_folder, atomic_write, data_folder, read_json, read_npy_header, write_json
 from nasbench1shot1.ground.errors import DamagedFileError
+from nasbench1shot1.ground.files import atomic_folder, atomic_write, data_folder, read_json, read_npy_header, write_json
 from nasbench1shot1.ground.folder_swap import read_consistently
 from nasbench1shot1.images.data_sets import CIFAR10, OTHER, DataSet, data_set, other_data_set
 

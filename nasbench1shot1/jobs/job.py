@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
-from nasbench1shot1.files import write_error
+from nasbench1shot1.ground.files import write_error
 from nasbench1shot1.jobs.folders import is_finished, is_started
 from nasbench1shot1.runs.next_command import named_modules
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from nasbench1shot1.files import PACKAGE_DATA, reason
 from nasbench1shot1.ground.errors import DamagedFileError
+from nasbench1shot1.ground.files import PACKAGE_DATA, reason
 from nasbench1shot1.nasbench201.operations import EDGES, OPERATIONS, checked_operations
 
 N_OPERATIONS = len(OPERATIONS)

@@ -6,8 +6,8 @@ An optimizer adds its own options (`OneShotOptimizer.Hyperparameters`); the modu
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from nasbench1shot1.files import PictureFormat
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from nasbench1shot1.files import FORMATS, picture_name, write_error
 from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError
+from nasbench1shot1.ground.files import FORMATS, picture_name, write_error
 from nasbench1shot1.ground.folder_swap import (
     NEW,
     OLD,

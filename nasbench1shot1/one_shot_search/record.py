@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nasbench1shot1.files import atomic_write
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path, atomic_write
 from nasbench1shot1.one_shot_search.config import FACTS, LATER_FACTS, SearchConfig
 from nasbench1shot1.one_shot_search.folder import FIGURE as FIGURE
 from nasbench1shot1.one_shot_search.folder import PARAMETERS as PARAMETERS

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.files import picture_name
+from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.named_data import SCRIPT
 from nasbench1shot1.notebooks.console import console_or_new

@@ -5,10 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path, write_json
 from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallbackReporter, check_callbacks
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts

@@ -6,10 +6,9 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.files import picture_name, save_figure, write_json
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path, picture_name, save_figure, write_json
 from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup

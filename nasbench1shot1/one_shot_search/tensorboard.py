@@ -6,8 +6,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.files import write_error
 from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.files import write_error
 from nasbench1shot1.one_shot_search.callbacks import Callback, Epoch
 from nasbench1shot1.one_shot_search.folder import EVENTS
 from nasbench1shot1.one_shot_search.record import Run, open_search

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.proxy_training.config import ProxyConfig, proxy_config
 from nasbench1shot1.proxy_training.record import FACTS, ProxyTrainings, summarise
 from nasbench1shot1.runs.compute import cpu_threads

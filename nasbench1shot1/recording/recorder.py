@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.named_data import table_of_run, with_names
 from nasbench1shot1.one_shot_search.folder import PARAMETERS
 from nasbench1shot1.one_shot_search.record import SearchWriter

@@ -6,8 +6,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from nasbench1shot1.files import write_error
 from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError
+from nasbench1shot1.ground.files import write_error
 from nasbench1shot1.runs.folder import (
     CHECKPOINT,
     CONFIG,

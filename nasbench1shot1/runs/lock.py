@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from nasbench1shot1.files import LEASE, write_error
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.files import LEASE, write_error
 
 LOCK = ".lock"
 

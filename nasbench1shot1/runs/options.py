@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, unknown_name
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path
 
 T = TypeVar("T")
 LARGEST = 2**63 - 1

@@ -6,8 +6,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from nasbench1shot1.files import atomic_write, write_error, write_json
 from nasbench1shot1.ground.errors import DamagedFileError
+from nasbench1shot1.ground.files import atomic_write, write_error, write_json
 from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
 from nasbench1shot1.runs.description import updated_description
 from nasbench1shot1.runs.folder import (

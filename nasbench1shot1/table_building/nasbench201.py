@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.files import read_npz
+from nasbench1shot1.ground.files import read_npz
 from nasbench1shot1.nasbench201.network import edge_parameter_count, multiply_adds
 from nasbench1shot1.nasbench201.numbering import all_operations
 from nasbench1shot1.nasbench201.trainings import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, SIDES

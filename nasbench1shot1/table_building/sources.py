@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.files import read_npz
+from nasbench1shot1.ground.files import read_npz
 from nasbench1shot1.tables.measured_sample import SOURCES
 
 OFFICIAL_PAIRS = "nb101_ecnas7v_unlabelled.npz"

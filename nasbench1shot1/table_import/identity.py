@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.numbering import canonicalise

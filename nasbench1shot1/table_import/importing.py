@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.files import file_lock, read_json
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.files import as_path, file_lock, read_json
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
-from nasbench1shot1.ground.paths import as_path
 from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.records import read_records
 from nasbench1shot1.table_import.source import PBZ2, PTH, TFRECORD, Source, is_source, table_name

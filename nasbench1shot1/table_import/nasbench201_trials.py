@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.files import reason
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.files import reason
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.network import edge_parameter_count
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of

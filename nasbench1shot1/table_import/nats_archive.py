@@ -4,8 +4,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.files import reason
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.files import reason
 from nasbench1shot1.table_import.nasbench201_trials import TrialAssembly
 from nasbench1shot1.table_import.source import NATS_META, PBZ2, Progress, Source
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.files import sha256
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.files import sha256
 
 Progress = Callable[[str, float | None], None]
 """Receives a description of the current work and the fraction done; None if the fraction is unknown."""

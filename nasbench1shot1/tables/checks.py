@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.files import read_npy_header, reason, sha256
 from nasbench1shot1.ground.errors import DamagedFileError
+from nasbench1shot1.ground.files import read_npy_header, reason, sha256
 from nasbench1shot1.nasbench101.encoding import are_possible
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES
 from nasbench1shot1.tables.description import ALL_METRICS, INDEX, KEYS, MEASURED, MEMBER, PARAMETERS

@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.files import atomic_folder, atomic_write, check_writable, read_json, sha256, write_json
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.files import atomic_folder, atomic_write, check_writable, read_json, sha256, write_json
 from nasbench1shot1.ground.folder_swap import read_consistently
 from nasbench1shot1.nasbench101.numbering import numberings
 from nasbench1shot1.tables.checks import (

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.files import PACKAGE_DATA, read_npz
+from nasbench1shot1.ground.files import PACKAGE_DATA, read_npz
 from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays
 from nasbench1shot1.tables.folder import Columns, Meta
 

@@ -4,10 +4,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nasbench1shot1.files import PACKAGE_DATA, data_folder
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.files import PACKAGE_DATA, as_path, data_folder
 from nasbench1shot1.ground.folder_swap import recover_folder
-from nasbench1shot1.ground.paths import as_path
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.folder import TableFolder

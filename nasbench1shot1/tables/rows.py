@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import Coverage
 from nasbench1shot1.tables.description import (

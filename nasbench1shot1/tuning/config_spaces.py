@@ -10,9 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.files import PACKAGE_DATA, atomic_write, read_json, reason
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, alternatives
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import PACKAGE_DATA, as_path, atomic_write, read_json, reason
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.proposers.configurations import as_python
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.files import atomic_write, write_json
 from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, UserError
+from nasbench1shot1.ground.files import atomic_write, write_json
 from nasbench1shot1.jobs.cluster import PATIENCE
 from nasbench1shot1.jobs.folders import is_finished, is_started, wait_until_free
 from nasbench1shot1.jobs.job import Job

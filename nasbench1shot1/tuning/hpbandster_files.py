@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.files import atomic_write
+from nasbench1shot1.ground.files import atomic_write
 from nasbench1shot1.proposers.configurations import parse_id
 from nasbench1shot1.runs.folder import CONFIG_SPACE, read_lines
 from nasbench1shot1.tuning.config_spaces import write_config_space

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.files import atomic_write, check_writable
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.files import atomic_write, check_writable
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.proposers.configurations import as_python
 from nasbench1shot1.runs.folder import CONFIG, ENVIRONMENT

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.files import picture_name, save_figure
+from nasbench1shot1.ground.files import picture_name, save_figure
 from nasbench1shot1.jobs.folders import LOOK_EVERY
 from nasbench1shot1.jobs.workers import places
 from nasbench1shot1.registry import search_space

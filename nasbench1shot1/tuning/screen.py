@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.table import Table as Screen
 from rich.text import Text
 
-from nasbench1shot1.files import PictureFormat, picture_name
+from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
 from nasbench1shot1.runs.next_command import command_for

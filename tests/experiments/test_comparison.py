@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.comparison.entry import Repetition
 from nasbench1shot1.experiments.comparison.rank_tests import describe_effect, effect_size, holm, rank_tests
 from nasbench1shot1.experiments.comparison.searches import latest_results
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
-from nasbench1shot1.files import write_json
+from nasbench1shot1.ground.files import write_json
 
 RANKS = [(50, 40, 30, 20, 10), (55, 45, 5, 15, 25), (59, 3, 33, 43, 13)]
 

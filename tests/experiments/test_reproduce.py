@@ -20,7 +20,7 @@ from nasbench1shot1.experiments.reproduction.jobs import get_figure, jobs_of
 from nasbench1shot1.experiments.reproduction.outputs import stem
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress
-from nasbench1shot1.files import read_json, write_json
+from nasbench1shot1.ground.files import read_json, write_json
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import begin
 

@@ -27,8 +27,8 @@ from nasbench1shot1.experiments.space_statistics.drawing import figure_of
 from nasbench1shot1.experiments.space_statistics.error_distribution import error_distribution
 from nasbench1shot1.experiments.space_statistics.fitness_distance import fitness_distance
 from nasbench1shot1.experiments.space_statistics.operation_replacement import operation_replacement
-from nasbench1shot1.files import save_figure
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.files import save_figure
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import OPERATIONS
 from nasbench1shot1.tables.table import Table, load_table

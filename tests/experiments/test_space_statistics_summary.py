@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nasbench1shot1.commands.statistics import _without_nan
-from nasbench1shot1.files import write_json
+from nasbench1shot1.ground.files import write_json
 
 FINITE = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nasbench1shot1.files import atomic_folder, read_json
 from nasbench1shot1.ground import folder_swap
 from nasbench1shot1.ground.errors import DamagedFileError, UserError
+from nasbench1shot1.ground.files import atomic_folder, read_json
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder, temporary_sibling
 
 ONE_STEP = pytest.param(True, id="one-step")
@@ -21,7 +21,7 @@ COMMON = """
 import os, signal, sys, time
 from pathlib import Path
 from nasbench1shot1.ground import folder_swap
-from nasbench1shot1.files import atomic_folder
+from nasbench1shot1.ground.files import atomic_folder
 folder, in_one_step = Path(sys.argv[1]), sys.argv[2] == "True"
 if not in_one_step:
     folder_swap._try_exchange = lambda new, folder: False

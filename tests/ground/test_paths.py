@@ -10,7 +10,7 @@ import pytest
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.paths import as_path
+from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.table_import.importing import import_table, open_official
 
 UNUSABLE = {

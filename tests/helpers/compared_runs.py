@@ -9,7 +9,7 @@ import synthetic_study as synthetic
 from rich.console import Console
 
 import nasbench1shot1 as nb
-from nasbench1shot1.files import write_json
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.tuning.record import Study
 

@@ -12,7 +12,7 @@ import numpy as np
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score
-from nasbench1shot1.files import write_json
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.runs.description import COMMON, KIND, description

@@ -9,7 +9,7 @@ import os
 import signal
 import time
 
-from nasbench1shot1.files import write_json
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.proposers.configurations import format_id
 from nasbench1shot1.tuning.engine.trial import Outcome, TrialInterruptedError, TrialStoppedError
 

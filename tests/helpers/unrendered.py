@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nasbench1shot1.cell_drawing.graph import is_drawable
-from nasbench1shot1.files import PictureFormat, atomic_write, picture_name
+from nasbench1shot1.ground.files import PictureFormat, atomic_write, picture_name
 from nasbench1shot1.one_shot_search.folder import CELLS, FIGURE
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def save_unrendered(figure: "Figure | None", path: Path) -> None:
-    """Replace `files.save_figure`: write only the signature of a PNG, without rendering."""
+    """Replace `ground.files.save_figure`: write only the signature of a PNG, without rendering."""
     with atomic_write(path) as file:
         file.write(b"\x89PNG\r\n\x1a\n")
 

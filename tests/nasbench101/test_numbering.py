@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
 from nasbench1shot1.nasbench101.numbering import canonicalise, numberings

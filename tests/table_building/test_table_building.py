@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nasbench1shot1.commands.table import Build
-from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.ground.errors import DamagedFileError, UserError
+from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays, to_arrays
 from nasbench1shot1.nasbench101.numbering import canonicalise

@@ -11,8 +11,8 @@ import official_files as official
 import pytest
 from official_files import Training
 
-from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.table_import import assembly, importing
 from nasbench1shot1.table_import.importing import import_table

@@ -13,8 +13,8 @@ import pytest
 from test_table import official_shape
 
 from nasbench1shot1.cli import main
-from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import are_possible, is_possible
 from nasbench1shot1.table_import.identity import verify_hashes

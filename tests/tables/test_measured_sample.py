@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nasbench1shot1 as nb
-from nasbench1shot1.files import PACKAGE_DATA
+from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.tables.measured_sample import sample_columns
 from nasbench1shot1.tables.table import Table
 

@@ -17,8 +17,8 @@ import pytest
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.commands.query import Query
-from nasbench1shot1.files import PACKAGE_DATA, atomic_folder
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
+from nasbench1shot1.ground.files import PACKAGE_DATA, atomic_folder
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.tables.folder import Columns, Meta, write_table

@@ -8,8 +8,8 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.files import PACKAGE_DATA
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.encoding import encode_all, encode_architecture, encode_architectures, encode_graph
 from nasbench1shot1.nasbench101.numbering import numberings
 from nasbench1shot1.tables.folder import METRICS, open_folder

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from test_table import CELLS, official_shape
 
-from nasbench1shot1.files import file_lock
 from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.files import file_lock
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import load_table
 
@@ -36,7 +36,7 @@ for turn in range(20):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from nasbench1shot1.files import file_lock
+from nasbench1shot1.ground.files import file_lock
 with file_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)

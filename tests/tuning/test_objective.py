@@ -9,8 +9,8 @@ import pytest
 from tiny_studies import evaluate, tiny_study, trial
 
 import nasbench1shot1 as nb
-from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.errors import DivergedError
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError
 from nasbench1shot1.one_shot_search.config import SCALES
 from nasbench1shot1.runs.folder import CONFIG, read_object

@@ -10,8 +10,8 @@ import pytest
 import toy_objective
 from toy_study import BRACKETS, FAST, QUICK, ToyRecorder, make_study, observed, toy_space, wait_until
 
-from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.proposers.bracket_proposer import BracketProposer
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.tuning.engine.interfaces import Timing

@@ -5,8 +5,8 @@ from dataclasses import asdict
 
 import pytest
 
-from nasbench1shot1.files import write_json
 from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.tuning.engine import study_worker
 from nasbench1shot1.tuning.engine.interfaces import Pace
 from nasbench1shot1.tuning.engine.name_server import NAME_SERVER, Address

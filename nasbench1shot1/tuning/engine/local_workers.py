@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from nasbench1shot1.files import write_error
 from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.files import write_error
 from nasbench1shot1.jobs.process import THREADS, last_line
 from nasbench1shot1.jobs.workers import Place
 from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Pace, WorkerProcesses

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from nasbench1shot1.files import atomic_write, write_error
+from nasbench1shot1.ground.files import atomic_write, write_error
 from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, format_id, parse_id, to_python_scalars
 from nasbench1shot1.runs.folder import METRICS, as_json_line, damaged_file_error, read_lines
 from nasbench1shot1.tuning.engine.trial import RecordedObservation, Trial

@@ -17,8 +17,8 @@ from typing import Any
 
 from hpbandster.core.nameserver import NameServer
 
-from nasbench1shot1.files import reason, write_json
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.files import reason, write_json
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.options import flag
 from nasbench1shot1.tuning.engine.interfaces import LOOPBACK

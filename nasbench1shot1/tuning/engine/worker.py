@@ -6,8 +6,8 @@ import socket
 import time
 from pathlib import Path
 
-from nasbench1shot1.files import reason
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.files import reason
 from nasbench1shot1.proposers.extra import require_extra
 from nasbench1shot1.runs.folder import SUMMARY
 from nasbench1shot1.runs.next_command import resume_command
