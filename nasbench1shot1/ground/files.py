@@ -91,7 +91,7 @@ def _reason(error: Exception) -> str:
 # Files and folders: the data folder, and atomic writing ---------------------------------------------------------------
 
 
-PACKAGE_DATA = Path(__file__).parent / "data"
+PACKAGE_DATA = Path(__file__).parent.parent / "data"
 LEASE = 60.0
 """Seconds without a refresh after which another machine may take a lock; holders refresh three times as often."""
 
