@@ -13,7 +13,7 @@ from typing import Any
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, shorten, unknown_name
 from nasbench1shot1.ground.files import convert_paths
 from nasbench1shot1.ground.openmp import limit_spinning
-from nasbench1shot1.ground.standard_output import guarded_output, print_error
+from nasbench1shot1.ground.terminal import guarded_output, print_error
 
 INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
 

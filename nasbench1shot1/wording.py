@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nasbench1shot1.ground.terminal_lines import print_line, terminal_width, wrap_text
+from nasbench1shot1.ground.terminal import print_line, terminal_width, wrap_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from nasbench1shot1.ground.terminal_lines import terminal_width
+from nasbench1shot1.ground.terminal import terminal_width
 from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.wording import print_to_stdout
 

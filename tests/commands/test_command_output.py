@@ -13,7 +13,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.ground.download_bar import DownloadBar
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.standard_output import guarded_output
+from nasbench1shot1.ground.terminal import guarded_output
 from nasbench1shot1.wording import line_printer, literal_console
 
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from nasbench1shot1.cli import main
-from nasbench1shot1.ground.terminal_lines import print_line, terminal_width, wrap_text
+from nasbench1shot1.ground.terminal import print_line, terminal_width, wrap_text
 from nasbench1shot1.tuning.screen import HEADING, ROW
 from nasbench1shot1.wording import line_printer, print_to_stderr
 

@@ -1,15 +1,69 @@
-"""Handling of standard output that is closed, full or a broken pipe, or whose encoding lacks some characters."""
+"""Output to a terminal, a pipe or a file: lines that fit the width, and faults of standard output."""
 
 import codecs
 import errno
 import os
+import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from typing import IO, Final, TextIO
 
 from nasbench1shot1.ground.errors import UserError, shorten
-from nasbench1shot1.ground.terminal_lines import print_line
+
+_OPTION: Final = r"--[\w-]+ \S+"
+_COMMAND: Final = rf"\S*nb1shot1(?: (?:table|data))? [a-z-]+(?: (?:{_OPTION}|\S*[^\sa-z,;)]\S*))*"
+_INSTALLATION: Final = r"pip install \S+"
+_QUANTITY: Final = r"\d+ × \d+|\d %"
+_UNBROKEN: Final = re.compile(rf"(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`|{_COMMAND}|{_OPTION}|{_INSTALLATION}|{_QUANTITY}")
+_HELD: Final = "\0"
+"""Stands for a space at which a line must not be broken."""
+NARROWEST: Final = 10
+FALLBACK: Final = 80
+
+
+def print_line(text: str, stream: IO[str] | None) -> None:
+    """Print text to a stream (None: standard output), wrapped if the stream is a terminal."""
+    width = terminal_width(stream)
+    print(text if width is None else wrap_text(text, width), file=stream, flush=True)
+
+
+def terminal_width(stream: IO[str] | None) -> int | None:
+    """Return the width in columns of the terminal that `stream` writes to; None if it is not a terminal.
+
+    A positive `COLUMNS` in the environment overrides the terminal's own width.
+    """
+    is_terminal = getattr(stream, "isatty", None)
+    if stream is None or is_terminal is None or not is_terminal():
+        return None
+    if os.environ.get("COLUMNS", "").isdecimal() and int(os.environ["COLUMNS"]) > 0:
+        return int(os.environ["COLUMNS"])
+    try:
+        own = os.get_terminal_size(stream.fileno()).columns
+    except (AttributeError, OSError, ValueError):  # it has no file descriptor, or cannot tell its size
+        own = 0
+    return own or FALLBACK
+
+
+def wrap_text(text: str, width: int) -> str:
+    """Return plain text whose lines are broken at words, where they are wider than `width` characters (at least 10).
+
+    The rest of a broken line is indented by two spaces.
+    """
+    return "\n".join(line if len(line) <= width else _wrap_line(line, width) for line in text.split("\n"))
+
+
+def _wrap_line(line: str, width: int) -> str:
+    held = _UNBROKEN.sub(lambda found: found[0].replace(" ", _HELD), line)
+    wrapper = textwrap.TextWrapper(
+        width=max(width, NARROWEST), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return wrapper.fill(held).replace(_HELD, " ")
+
+
+# Handling of standard output that is closed, full or a broken pipe, or whose encoding lacks some characters -----------
+
 
 NOT_WRITTEN = 2
 READER_LEFT = 1  # the same exit code as rich's
