@@ -22,6 +22,7 @@ from nasbench1shot1.ground.files import (
     save_figure,
     write_json,
 )
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.folder import FIGURE
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
@@ -32,7 +33,6 @@ from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import TRAJECTORY, Study
 from nasbench1shot1.tuning.result import summarise as summarise_study
 from nasbench1shot1.tuning.result import trajectory_figure
-from nasbench1shot1.wording import counted
 
 MEASURED = ["validation_measured", "test_measured"]
 OF_A_REPORT = {

@@ -9,11 +9,11 @@ from nasbench1shot1.experiments.comparison.entry import EPOCHS, OVER, SIMULATED_
 from nasbench1shot1.experiments.comparison.searches import SearchEntry
 from nasbench1shot1.experiments.comparison.studies import BlackBoxEntry, TuningEntry
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.tuning.record import Study
-from nasbench1shot1.wording import counted
 
 MOST = 10
 """Maximum number of curves in a figure."""

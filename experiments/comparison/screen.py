@@ -12,7 +12,7 @@ from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.drawing import missing_text, unfinished_text
 from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, describe_effect
-from nasbench1shot1.wording import counted, line_printer, percent
+from nasbench1shot1.ground.text import counted, line_printer, percent
 
 WIDE = 110
 """Columns of a terminal that show the kind and the optimizer of every run."""

@@ -20,12 +20,12 @@ from nasbench1shot1.experiments.comparison.entry import (
 )
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import counted
 
 COLUMNS = {EPOCHS: "epoch", SEARCH_TIME: "search_seconds", SIMULATED_TIME: "simulated_seconds"}
 

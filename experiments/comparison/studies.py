@@ -14,13 +14,13 @@ from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME, Entry, O
 from nasbench1shot1.experiments.rescoring import rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.named_data import table_of_run
 from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.interfaces import TUNERS
 from nasbench1shot1.tuning.record import Study
-from nasbench1shot1.wording import counted
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.experiments.rank_correlation import Floats, kendall, pearson, spearman, varies
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
-from nasbench1shot1.wording import counted
+from nasbench1shot1.ground.text import counted
 
 Ints = NDArray[np.int64]
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.experiments.correlation.headline import Place, headline_place
 from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table, load_table
-from nasbench1shot1.wording import percent
 
 SPLITS = ("validation", "test")
 Floats = NDArray[np.float64]

@@ -11,9 +11,9 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, job_fields
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.tables.table import load_table
-from nasbench1shot1.wording import percent
 
 SEARCH = "nasbench1shot1.black_box_search.studying:black_box"
 

@@ -25,9 +25,9 @@ from nasbench1shot1.experiments.reproduction.black_box_drawing import (
 )
 from nasbench1shot1.experiments.reproduction.black_box_figures import SPACES, BlackBoxPlan
 from nasbench1shot1.experiments.reproduction.figure import FigureResults
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.method_colours import MOST_BANDS
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -23,9 +23,9 @@ from nasbench1shot1.experiments.tuning.importance import EVALUATOR, importances,
 from nasbench1shot1.experiments.tuning.interactions import EVALUATOR as INTERACTIONS
 from nasbench1shot1.experiments.tuning.interactions import interactions, is_installed
 from nasbench1shot1.experiments.tuning.marginal import PAIR, marginal
+from nasbench1shot1.ground.text import line_printer
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import Study
-from nasbench1shot1.wording import line_printer
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

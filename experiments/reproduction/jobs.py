@@ -27,9 +27,9 @@ from nasbench1shot1.experiments.reproduction.figures import (
     PaperFigure,
 )
 from nasbench1shot1.ground.errors import unknown_name
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.wording import percent
 
 SEARCH = "nasbench1shot1.one_shot_search.searching:search"
 

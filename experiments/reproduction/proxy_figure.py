@@ -24,11 +24,11 @@ from nasbench1shot1.experiments.reproduction.proxy_correlation import SPLITS, Pr
 from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
 from nasbench1shot1.experiments.reproduction.proxy_jobs import SCALES, ProxyJob, keys, proxy_job, resolve_options
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.text import line_printer
 from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.proxy_training import ProxyConfig, ProxyTrainings
 from nasbench1shot1.proxy_training.config import SCALES as TRAINING_SCALES
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import line_printer
 
 if TYPE_CHECKING:
     import pandas

@@ -10,11 +10,11 @@ from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import source_text
 from nasbench1shot1.experiments.reproduction.figures import METHODS, PaperFigure
 from nasbench1shot1.experiments.reproduction.ranking_jobs import search_folder
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.method_colours import METHODS as COLOUR_OF
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

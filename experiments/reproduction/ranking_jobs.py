@@ -10,9 +10,9 @@ from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Opti
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import SearchJob, jobs_of
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.wording import counted
 
 SEARCH_AND_RANK = "nasbench1shot1.experiments.reproduction.ranking_jobs:search_and_rank"
 RANKED_EPOCHS = {"full": 5, "quick": 3}

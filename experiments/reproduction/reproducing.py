@@ -19,12 +19,12 @@ from nasbench1shot1.experiments.reproduction.outputs import check_belongs_to, ma
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, describe_work, list_jobs
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, save_figure
+from nasbench1shot1.ground.text import counted, duration, line_printer
 from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.running import run_jobs
 from nasbench1shot1.jobs.workers import open_workers
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import absolute_file, flag
-from nasbench1shot1.wording import counted, duration, line_printer
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -25,11 +25,11 @@ from nasbench1shot1.experiments.reproduction.tuning_text import (
 )
 from nasbench1shot1.experiments.rescoring import rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average, trajectory
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.method_colours import MOST_BANDS
 from nasbench1shot1.one_shot_search.captions import provenance, table_text
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import Study
-from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,11 +19,11 @@ from nasbench1shot1.experiments.space_statistics.values import (
 )
 from nasbench1shot1.experiments.spaces import choice_block_space
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.nasbench101.skeleton import as_cell
 from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,9 +10,9 @@ from nasbench1shot1.experiments.rank_correlation import kendall, spearman
 from nasbench1shot1.experiments.space_statistics.drawing import finish
 from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values, values_or_nan
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,8 +26,8 @@ from nasbench1shot1.experiments.space_statistics.operation_replacement import (
 )
 from nasbench1shot1.experiments.space_statistics.top_volume import plot_top_volume, top_volume
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, unknown_name
+from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import counted, percent
 
 
 def _errors(frame: Frame) -> str:

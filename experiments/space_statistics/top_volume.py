@@ -16,10 +16,10 @@ from nasbench1shot1.experiments.space_statistics.values import (
     known_values,
     vertices_of,
 )
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.search_spaces.wirings import labellings
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ import pandas
 from nasbench1shot1.experiments.tuning.importance import EVALUATOR, order_of
 from nasbench1shot1.experiments.tuning.interactions import EVALUATOR as INTERACTIONS
 from nasbench1shot1.experiments.tuning.marginal import PAIR
-from nasbench1shot1.wording import counted
+from nasbench1shot1.ground.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,11 +11,11 @@ from nasbench1shot1.black_box_search.anytime import statistics_over_time, time_g
 from nasbench1shot1.black_box_search.config import FACTS, BlackBoxConfig
 from nasbench1shot1.evaluator import ELSEWHERE
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.runs.folder import METRICS, PARTS, count_lines
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.record import RunRecord, has_type
-from nasbench1shot1.wording import counted, percent
 
 if TYPE_CHECKING:
     import pandas

@@ -13,12 +13,12 @@ from nasbench1shot1.cell_training.record import CellTraining
 from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
 from nasbench1shot1.cell_training.schedule import Stop, learning_rate, stops
 from nasbench1shot1.cell_training.stream import ShuffledStream
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.nasbench101.network import CellNetwork, build_network
 from nasbench1shot1.nasbench101.skeleton import as_cell
-from nasbench1shot1.wording import counted
 
 MEAN = (125.31 / 255, 122.95 / 255, 113.87 / 255)
 STD = (62.99 / 255, 62.09 / 255, 66.70 / 255)

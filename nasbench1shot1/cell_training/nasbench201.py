@@ -17,13 +17,13 @@ from nasbench1shot1.cell_training.record import EdgeTraining
 from nasbench1shot1.cell_training.schedule import Stop, epoch_learning_rate, epoch_stops
 from nasbench1shot1.cell_training.stream import EpochStream
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.network import STAGES, EdgeNetwork, build_edge_network
 from nasbench1shot1.nasbench201.numbering import index_of
-from nasbench1shot1.wording import counted
 
 MEAN = (125.3 / 255, 123.0 / 255, 113.9 / 255)
 STD = (63.0 / 255, 62.1 / 255, 66.7 / 255)

@@ -11,12 +11,12 @@ from nasbench1shot1.cell_training.config import EdgeTrainingConfig, TrainingConf
 from nasbench1shot1.cell_training.schedule import FINAL, HALFWAY, INITIAL
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.folder import CONFIG, damaged_file_error
 from nasbench1shot1.runs.record import RunRecord
-from nasbench1shot1.wording import counted, percent
 
 ACCURACIES = ("train_accuracy", "validation_accuracy", "test_accuracy")
 FIELDS: dict[str, Any] = {

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.wording import counted
+from nasbench1shot1.ground.text import counted
 
 FEWEST_STEPS = 4
 """Smallest number of steps that allows an initial, a half-way and a final evaluation."""

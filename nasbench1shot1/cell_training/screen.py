@@ -10,10 +10,10 @@ from torch.nn import functional as F
 
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.cell_training.state import TrainingState
+from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer
 from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.progress_bar import ProgressDisplay
 from nasbench1shot1.runs.options import required
-from nasbench1shot1.wording import counted, duration, line_printer, percent, row_printer
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"
 ROW = "{epochs:>6}{step:>8}{loss:>13}{train:>8}{validation:>13}{test:>9}{seconds:>8} s"

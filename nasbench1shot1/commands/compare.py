@@ -41,7 +41,7 @@ class Compare:
         from nasbench1shot1.experiments.comparison.comparing import compare_runs
         from nasbench1shot1.experiments.comparison.screen import show
         from nasbench1shot1.experiments.comparison.writing import check_out, write_comparison
-        from nasbench1shot1.wording import literal_console
+        from nasbench1shot1.ground.text import literal_console
 
         check_out(self.out)
         labels = None if self.labels is None else self.labels.split(",")

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form
-from nasbench1shot1.wording import print_to_stdout
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import tyro
 
+from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form
-from nasbench1shot1.wording import print_to_stdout
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class Export:
 
     def run(self) -> None:
         """Write the file and print its path."""
+        from nasbench1shot1.ground.text import counted
         from nasbench1shot1.tuning.optuna_export import export_optuna
         from nasbench1shot1.tuning.record import Study
-        from nasbench1shot1.wording import counted
 
         number = export_optuna(Study.open(self.study), self.optuna)
         print_to_stdout(f"{counted(number, 'trial')}: {self.optuna}")

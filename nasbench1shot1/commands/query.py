@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from nasbench1shot1.ground.files import PictureFormat
+from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.description import METRICS, OTHER_METRICS
-from nasbench1shot1.wording import print_to_stdout
 
 if TYPE_CHECKING:
     from nasbench1shot1.architecture import Architecture
@@ -49,9 +49,9 @@ class Query:
         from nasbench1shot1.architecture import Architecture
         from nasbench1shot1.commands.shell_text import check_can_be_looked_up, check_not_truncated
         from nasbench1shot1.ground.files import check_picture
+        from nasbench1shot1.ground.text import counted, literal_console
         from nasbench1shot1.registry import BUILT_IN
         from nasbench1shot1.tables.table import load_table
-        from nasbench1shot1.wording import counted, literal_console
 
         picture = self._picture()
         check_picture(picture)
@@ -150,7 +150,7 @@ def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:
 def _regrets(table: "Table", item: Any, metrics: "Metrics") -> list[tuple[str, str, str]]:
     """Return a row for the regret in each space that contains the cell, for each split in the table."""
     from nasbench1shot1.ground.errors import OutOfDomainError
-    from nasbench1shot1.wording import percent
+    from nasbench1shot1.ground.text import percent
 
     rows, splits = [], ("test", "validation")
     for space in (space for space in table.spaces if int(table.rows(item)) in table.members(space)):

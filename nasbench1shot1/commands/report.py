@@ -8,9 +8,9 @@ import tyro
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat, picture_name
+from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.coverage import Reference
-from nasbench1shot1.wording import print_to_stdout
 
 if TYPE_CHECKING:
     from nasbench1shot1.one_shot_search.group import SearchGroup
@@ -81,11 +81,11 @@ class Report:
         from nasbench1shot1.experiments.correlation.screen import show
         from nasbench1shot1.experiments.correlation.truth import table_of_ranking
         from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
+        from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.named_data import table_of_run
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.tuning.record import Study
         from nasbench1shot1.tuning.screen import show_result
-        from nasbench1shot1.wording import literal_console
 
         if not isinstance(run, Ranking | Study):
             raise InvalidInputError(

@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar, Literal
 import tyro
 
 from nasbench1shot1.ground.files import PictureFormat
+from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.compute import Device
 from nasbench1shot1.runs.options import Images, Names, Seeds, TableName
-from nasbench1shot1.wording import print_to_stdout
 
 GIVEN = (
     *("epochs", "images", "preset", "table", "device", "threads", "precision", "compile"),

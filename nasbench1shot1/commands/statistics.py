@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from nasbench1shot1.ground.files import PictureFormat
+from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import TableName
-from nasbench1shot1.wording import print_to_stdout
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.space_statistics.analysis import Analysis
@@ -114,7 +114,7 @@ class Statistics:
 def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str, str], out: Path) -> None:
     from rich.table import Table as Screen
 
-    from nasbench1shot1.wording import literal_console
+    from nasbench1shot1.ground.text import literal_console
 
     screen = Screen(title=f"table {table.id}", title_justify="left", show_lines=True)
     screen.add_column("analysis", no_wrap=True)

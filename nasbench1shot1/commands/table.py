@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from nasbench1shot1.ground.terminal import terminal_width
+from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
-from nasbench1shot1.wording import print_to_stdout
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
@@ -45,9 +45,9 @@ class List:
         from rich.table import Table as Screen
 
         from nasbench1shot1.ground.errors import UserError
+        from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.tables.names import available_tables, resolve_table_name
         from nasbench1shot1.tables.table import load_table
-        from nasbench1shot1.wording import literal_console
 
         screen, used = Screen(), resolve_table_name(None)
         for heading, justify in (("name", "left"), ("id", "left"), ("rows", "right"), ("epochs", "left")):
@@ -198,9 +198,9 @@ def _verify_hashes(table: "Table") -> None:
 
 
 def _print_usage_hint(folder: Path) -> None:
+    from nasbench1shot1.ground.text import counted
     from nasbench1shot1.tables.names import tables_folder
     from nasbench1shot1.tables.table import load_table
-    from nasbench1shot1.wording import counted
 
     table = load_table(folder)
     *first, last = map(str, table.epochs)
@@ -219,7 +219,7 @@ def _print_usage_hint(folder: Path) -> None:
 def _show(info: dict[str, Any]) -> None:
     from rich.table import Table as Screen
 
-    from nasbench1shot1.wording import counted, literal_console
+    from nasbench1shot1.ground.text import counted, literal_console
 
     console = literal_console()
     epochs = ", ".join(map(str, info["epochs"]))

@@ -86,8 +86,8 @@ class Train(Generic[Options]):
         """Train."""
         from nasbench1shot1.cell_training.training import train_cell
         from nasbench1shot1.commands.shell_text import check_can_be_looked_up, check_not_truncated
+        from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.tables.table import load_table
-        from nasbench1shot1.wording import literal_console
 
         check_not_truncated(self.what)
         given = {name: getattr(self.options, name) for name in option_names(self.options) if name in self.named}
@@ -120,8 +120,8 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     """Print a training's metrics and the table's metrics for the cell and budget, and explain each of them."""
     from rich.table import Table as Screen
 
+    from nasbench1shot1.ground.text import counted, line_printer
     from nasbench1shot1.tables.description import column_name
-    from nasbench1shot1.wording import counted, line_printer
 
     print_line, epochs = line_printer(console), training.config["epochs"]
     rows = [[name, _text(name, training.summary[name])] for name in COLUMNS]

@@ -121,13 +121,13 @@ class TuneWorker:
 
     def run(self) -> None:
         """Evaluate configurations until the study is finished."""
+        from nasbench1shot1.ground.text import line_printer, literal_console
         from nasbench1shot1.proposers.extra import require_extra
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.options import check_range
         from nasbench1shot1.tuning.engine.worker import run_worker
         from nasbench1shot1.tuning.evaluation import evaluation
         from nasbench1shot1.tuning.running import wait_for_study
-        from nasbench1shot1.wording import line_printer, literal_console
 
         require_extra("hpbandster")
         check_range("patience", self.patience, 0)

@@ -10,11 +10,11 @@ import numpy as np
 from nasbench1shot1.downloads import fetch
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path, sha256
+from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.images.archives import read_data_set
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, DataSet, data_set
 from nasbench1shot1.images.npz import read_images
 from nasbench1shot1.images.store import Columns, has_other_content, write_columns
-from nasbench1shot1.wording import print_to_stderr
 
 HOME = "https://www.cs.toronto.edu/~kriz"
 # HOME/cifar.html publishes MD5s. Keras (python) and MLDatasets.jl (binary) pin the same SHA-256 as here.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
-from nasbench1shot1.wording import counted
 
 CONV3X3, CONV1X1, MAXPOOL3X3 = OPERATIONS
 KERNEL_SIZES = {CONV3X3: 3, CONV1X1: 1}

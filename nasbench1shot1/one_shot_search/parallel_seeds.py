@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.jobs.running import Watcher, run_jobs
@@ -18,7 +19,6 @@ from nasbench1shot1.runs.folder import METRICS, SUMMARY, read_lines
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.next_command import resume_options
 from nasbench1shot1.runs.options import check_unchanged, required
-from nasbench1shot1.wording import counted, line_printer
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.files import picture_name
+from nasbench1shot1.ground.text import counted, duration, line_printer, percent
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.named_data import SCRIPT
 from nasbench1shot1.notebooks.console import console_or_new
@@ -25,7 +26,6 @@ from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.runs.next_command import command_for
 from nasbench1shot1.runs.options import flag, required
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.wording import counted, duration, line_printer, percent
 
 
 def announce(state: SearchState, table: Table, folder: Path, console: Console | None) -> Console:

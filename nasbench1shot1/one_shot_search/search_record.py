@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import read_npz
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.folder import FIGURE, PARAMETERS
 from nasbench1shot1.runs.folder import SUMMARY, damaged_file_error
 from nasbench1shot1.runs.record import RunRecord
-from nasbench1shot1.wording import percent
 
 if TYPE_CHECKING:
     import pandas

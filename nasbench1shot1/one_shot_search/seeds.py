@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
 from nasbench1shot1.ground.files import as_path, picture_name, save_figure, write_json
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
@@ -35,7 +36,6 @@ from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.options import check_range
-from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.ground.text import counted, line_printer, percent
 from nasbench1shot1.proxy_training.config import ProxyConfig, proxy_config
 from nasbench1shot1.proxy_training.record import FACTS, ProxyTrainings, summarise
 from nasbench1shot1.runs.compute import cpu_threads
@@ -13,7 +14,6 @@ from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_unchanged, recorded_options, typed_options
 from nasbench1shot1.runs.writer import RunWriter
-from nasbench1shot1.wording import counted, line_printer, percent
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,11 +6,11 @@ from typing import Any
 
 from nasbench1shot1.downloads import fetch
 from nasbench1shot1.ground.errors import UserError, unknown_name
+from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.table_import.importing import OFFICIAL, Progress, Report, import_table
 from nasbench1shot1.tables.folder import check_target
 from nasbench1shot1.tables.names import tables_folder
 from nasbench1shot1.tables.table import load_table
-from nasbench1shot1.wording import print_to_stderr
 
 HOME = "https://storage.googleapis.com/nasbench"
 SIZES = {"only108": "499 MB", "full": "1.95 GB"}

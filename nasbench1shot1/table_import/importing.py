@@ -7,6 +7,7 @@ from typing import Any
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import as_path, file_lock, read_json
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
+from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.records import read_records
 from nasbench1shot1.table_import.source import PBZ2, PTH, TFRECORD, Source, is_source, table_name
@@ -14,7 +15,6 @@ from nasbench1shot1.table_import.source import Progress as Progress
 from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
 from nasbench1shot1.tables.names import BUNDLED, tables_folder
 from nasbench1shot1.tables.table import Table, load_table
-from nasbench1shot1.wording import print_to_stderr
 
 OFFICIAL = {
     "nasbench_only108": "4c39c3936e36a85269881d659e44e61a245babcb72cb374eacacf75d0e5f4fd1",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import Coverage
 from nasbench1shot1.tables.description import (
@@ -31,7 +32,6 @@ from nasbench1shot1.tables.keys import row_keys
 from nasbench1shot1.tables.metric_column import Rows
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.references import References
-from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     from nasbench1shot1.nasbench101.cell import Cell

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, unknown_name
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import Coverage
 from nasbench1shot1.tables.description import (
@@ -29,7 +30,6 @@ from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.metrics import make_metrics, to_python
 from nasbench1shot1.tables.names import find_table
 from nasbench1shot1.tables.rows import TableRows
-from nasbench1shot1.wording import counted
 
 
 def load_table(path: str | Path | None = None) -> "Table":

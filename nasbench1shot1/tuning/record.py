@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.one_shot_search.config import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.config import LATER_FACTS
 from nasbench1shot1.one_shot_search.record import Run, open_search
@@ -18,7 +19,6 @@ from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tuning.config_spaces import read_config_space
 from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
 from nasbench1shot1.tuning.options import TuningOptions
-from nasbench1shot1.wording import counted, percent
 
 if TYPE_CHECKING:
     import pandas

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tuning.engine.interfaces import TUNERS
 from nasbench1shot1.tuning.record import Study, best, simulated_cost
-from nasbench1shot1.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

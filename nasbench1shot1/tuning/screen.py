@@ -12,13 +12,13 @@ from rich.table import Table as Screen
 from rich.text import Text
 
 from nasbench1shot1.ground.files import PictureFormat, picture_name
+from nasbench1shot1.ground.text import counted, duration, line_printer, percent
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
 from nasbench1shot1.runs.next_command import command_for
 from nasbench1shot1.tuning.config_spaces import to_json
 from nasbench1shot1.tuning.engine.interfaces import LOOPBACK, TUNERS, Progress, WorkerState
 from nasbench1shot1.tuning.record import TRAJECTORY, Study, best
-from nasbench1shot1.wording import counted, duration, line_printer, percent
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table

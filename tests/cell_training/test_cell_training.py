@@ -19,10 +19,10 @@ from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
 from nasbench1shot1.cell_training.schedule import learning_rate, stops
 from nasbench1shot1.cell_training.state import begin
 from nasbench1shot1.cell_training.stream import ShuffledStream
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.data_sets import IMAGENET16_120
 from nasbench1shot1.images.image_set import ImageSet, load_images
-from nasbench1shot1.wording import counted
 
 
 @pytest.fixture(scope="module")

@@ -26,8 +26,8 @@ from nasbench1shot1.cell_training import EdgeTraining, Training, load_training
 from nasbench1shot1.cell_training.config import EDGE_SCALES, EdgeTrainingConfig
 from nasbench1shot1.cell_training.record import EDGE_FACTS, FIELDS
 from nasbench1shot1.cell_training.schedule import epoch_learning_rate
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.runs.options import flag, option_names
-from nasbench1shot1.wording import percent
 
 QUIET = Console(quiet=True)
 OFFICIAL = EDGES.removeprefix("nb201:")

@@ -14,7 +14,7 @@ from nasbench1shot1.cli import main
 from nasbench1shot1.ground.download_bar import DownloadBar
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.terminal import guarded_output
-from nasbench1shot1.wording import line_printer, literal_console
+from nasbench1shot1.ground.text import line_printer, literal_console
 
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 QUICK = ["--scale", "quick", "--channels", "2", "--cells", "1", "--images-per-half", "40", "--batch-size", "20"]

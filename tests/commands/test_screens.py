@@ -13,10 +13,10 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.progress import SearchProgress
 from nasbench1shot1.table_import.importing import import_table
 from nasbench1shot1.tables.names import tables_folder
-from nasbench1shot1.wording import counted
 
 
 @pytest.mark.parametrize(

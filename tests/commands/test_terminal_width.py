@@ -14,8 +14,8 @@ from rich.console import Console
 
 from nasbench1shot1.cli import main
 from nasbench1shot1.ground.terminal import print_line, terminal_width, wrap_text
+from nasbench1shot1.ground.text import line_printer, print_to_stderr
 from nasbench1shot1.tuning.screen import HEADING, ROW
-from nasbench1shot1.wording import line_printer, print_to_stderr
 
 TEXT = "a sentence that is wider than the terminal"
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"

@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.black_box.ecdf import ecdf
 from nasbench1shot1.experiments.black_box.final_accuracy import PUBLISHED, compare_with_published, final_accuracies
 from nasbench1shot1.experiments.black_box.incumbents import repetitions
 from nasbench1shot1.experiments.tuning.trajectory import average
-from nasbench1shot1.wording import counted
+from nasbench1shot1.ground.text import counted
 
 
 def made(folder: Path, space: str, **options: object) -> nb.BlackBoxStudy:
