@@ -59,7 +59,7 @@ class Download:
         """Download and import the data set, and print its folder."""
         from rich.console import Console
 
-        from nasbench1shot1.ground.download_bar import DownloadBar
+        from nasbench1shot1.ground.downloads import DownloadBar
         from nasbench1shot1.images.data_sets import data_set
         from nasbench1shot1.images.sources import download_images, published_archives
 

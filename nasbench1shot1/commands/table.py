@@ -138,7 +138,7 @@ class Download:
         """Download and import the file, and print the folder of the table and how to use it."""
         from rich.console import Console
 
-        from nasbench1shot1.ground.download_bar import DownloadBar
+        from nasbench1shot1.ground.downloads import DownloadBar
         from nasbench1shot1.table_import.download import download_table
         from nasbench1shot1.table_import.progress import ImportBar
 

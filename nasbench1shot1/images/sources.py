@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.downloads import fetch
+from nasbench1shot1.ground.downloads import fetch
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path, sha256
 from nasbench1shot1.ground.text import print_to_stderr
@@ -128,7 +128,7 @@ def download_images(mirror: str | None = None, progress: Any = False, name: str 
     """Download an official data set, check its SHA-256, and import it with its name; return its folder.
 
     `mirror`: another address of one of the two archives, or of the folder that contains the Python version.
-    `progress`: as in `downloads.fetch`.
+    `progress`: as in `ground.downloads.fetch`.
     `name`: "cifar10" or "cifar100".
     Raises the errors of `published_archives`, and UserError if the file cannot be downloaded, has another SHA-256, or
     cannot be written.

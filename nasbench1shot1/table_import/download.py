@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.downloads import fetch
+from nasbench1shot1.ground.downloads import fetch
 from nasbench1shot1.ground.errors import UserError, unknown_name
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.table_import.importing import OFFICIAL, Progress, Report, import_table
@@ -29,8 +29,8 @@ def download_table(
     Args:
         which: "only108" for the trainings with 108 epochs, or "full" for 4, 12, 36 and 108 epochs.
         mirror: another address of the file, or of the folder that contains it.
-        keep: keep the file in the data folder's `downloads` after the import.
-        bar: progress bar of the download, as in `downloads.fetch`.
+        keep: keep the file in the data folder's `ground.downloads` after the import.
+        bar: progress bar of the download, as in `ground.downloads.fetch`.
         report: as in `import_table`.
         progress: receives the progress of the import, as in `import_table`.
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
-from nasbench1shot1.ground.download_bar import DownloadBar
+from nasbench1shot1.ground.downloads import DownloadBar
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.terminal import guarded_output
 from nasbench1shot1.ground.text import line_printer, literal_console

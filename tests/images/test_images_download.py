@@ -11,7 +11,7 @@ from pooch.utils import get_logger
 from rich.console import Console
 
 from nasbench1shot1.commands.data import Download, Import, Info
-from nasbench1shot1.ground.download_bar import DownloadBar
+from nasbench1shot1.ground.downloads import DownloadBar
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.images import sources
 from nasbench1shot1.images.image_set import load_images
