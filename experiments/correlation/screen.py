@@ -12,9 +12,9 @@ from nasbench1shot1.experiments.correlation.options import ALL
 from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS, SCATTER
 from nasbench1shot1.experiments.correlation.truth import source_text
 from nasbench1shot1.ground.files import PictureFormat, picture_name
+from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
-from nasbench1shot1.progress_bar import ProgressDisplay
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.correlation.expectation import Expectation

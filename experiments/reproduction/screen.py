@@ -11,9 +11,9 @@ from rich.table import Table as Screen
 from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Result
 from nasbench1shot1.experiments.reproduction.expectation import seconds_left
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, counted_jobs, nouns
+from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer
 from nasbench1shot1.jobs.running import Watcher
-from nasbench1shot1.progress_bar import ProgressDisplay
 
 
 class FigureProgress(ProgressDisplay, Watcher[FigureJob]):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.folders import is_started
 from nasbench1shot1.jobs.job import Job
@@ -14,7 +15,6 @@ from nasbench1shot1.named_data import check_importable
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, threads_per_search
 from nasbench1shot1.one_shot_search.overwriting import has_recorded_epoch
 from nasbench1shot1.one_shot_search.record import open_search
-from nasbench1shot1.progress_bar import ProgressDisplay
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, read_lines
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.next_command import resume_options

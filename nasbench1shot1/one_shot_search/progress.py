@@ -5,8 +5,8 @@ from typing import Any
 
 from rich.console import Console
 
+from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import percent, row_printer
-from nasbench1shot1.progress_bar import ProgressDisplay
 
 HEADING = "epoch   train loss   one-shot error   test regret   validation regret    time"
 ROW = "{epoch:>5}{loss:>13}{error:>17}{test:>14}{valid:>20}{seconds:>6} s"  # fits 80 columns
