@@ -233,7 +233,7 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
 def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], console: "Console | None") -> Ranking:
     """Evaluate the remaining architectures, then compute and write the results."""
     from nasbench1shot1.experiments.correlation.screen import RankingProgress, announce, show
-    from nasbench1shot1.notebooks.console import console_or_new
+    from nasbench1shot1.ground.notebooks import console_or_new
 
     console = console_or_new(console)
     total, done = _sizes(state)

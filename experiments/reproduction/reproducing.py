@@ -70,7 +70,7 @@ def reproduce(
         UserError: bad input, before anything is written; or jobs failed, after all other jobs are finished.
         KeyboardInterrupt: Ctrl-C; the message explains how to continue.
     """
-    from nasbench1shot1.notebooks.console import console_or_new
+    from nasbench1shot1.ground.notebooks import console_or_new
 
     console = console_or_new(console)
     folder = as_path(out, "--out") if out is not None else Path("reproduce") / f"{name}-{scale}"

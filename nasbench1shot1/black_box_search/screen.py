@@ -6,9 +6,9 @@ from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.black_box_search.summary import statistics_of
 from nasbench1shot1.ground.files import picture_name
+from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer, percent
-from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.runs.writer import RunWriter
 
 

@@ -10,9 +10,9 @@ from torch.nn import functional as F
 
 from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.cell_training.state import TrainingState
+from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer
-from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.runs.options import required
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import as_path, picture_name
-from nasbench1shot1.ground.inline_html import record_as_html
+from nasbench1shot1.ground.notebooks import record_as_html
 from nasbench1shot1.one_shot_search.folder import FIGURE, SEEDS
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.one_shot_search.search_record import SearchRecord, describe_regrets

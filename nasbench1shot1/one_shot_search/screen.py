@@ -9,10 +9,10 @@ from rich.console import Console
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.files import picture_name
+from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.named_data import SCRIPT
-from nasbench1shot1.notebooks.console import console_or_new
 from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.folder import CELLS, WEIGHTS

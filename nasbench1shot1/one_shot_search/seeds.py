@@ -76,7 +76,7 @@ def search_seeds(
         UserError: as in `search`; with several workers, after the searches that did not fail are finished.
         RunStoppedError: Ctrl-C; it names the folder to resume.
     """
-    from nasbench1shot1.notebooks.console import console_or_new
+    from nasbench1shot1.ground.notebooks import console_or_new
 
     _check_workers(workers)
     check_callbacks(callbacks)

@@ -103,7 +103,7 @@ class _Lines:
 
 def _finish(state: "ProxyState", writer: RunWriter[ProxyTrainings], console: "Console | None") -> ProxyTrainings:
     """Train the remaining architectures, then write the summary."""
-    from nasbench1shot1.notebooks.console import console_or_new
+    from nasbench1shot1.ground.notebooks import console_or_new
     from nasbench1shot1.proxy_training.loop import train_all
 
     console, config = console_or_new(console), state.config

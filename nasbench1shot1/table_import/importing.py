@@ -205,7 +205,7 @@ def _import_with_bar(file: Path, target: Path, report: Report, progress: Progres
     if progress is not None:
         import_table(file, target, report=report, progress=progress)
         return
-    from nasbench1shot1.notebooks.console import console_or_new
+    from nasbench1shot1.ground.notebooks import console_or_new
     from nasbench1shot1.table_import.progress import ImportBar
 
     with ImportBar(console_or_new(None, stderr=True)) as bar:

@@ -29,7 +29,7 @@ EVALUATION = "nasbench1shot1.tuning.evaluation:evaluation"
 
 def run_session(folder: Path, console: "Console | None") -> Study:
     """Run a recorded study to its end; raises as `tuning.tune` does."""
-    from nasbench1shot1.notebooks.console import console_or_new
+    from nasbench1shot1.ground.notebooks import console_or_new
     from nasbench1shot1.tables.space_table import table_for
     from nasbench1shot1.tuning.result import summarise, trajectory_figure
     from nasbench1shot1.tuning.screen import show_result

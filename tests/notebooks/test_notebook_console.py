@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from nasbench1shot1.notebooks.console import CellOutput, console_or_new, notebook_console
+from nasbench1shot1.ground.notebooks import CellOutput, console_or_new, notebook_console
 
 
 @pytest.fixture

@@ -1,8 +1,11 @@
-"""The progress of a call as one output of a notebook's cell, on which rich redraws as on a terminal."""
+"""What Jupyter notebooks show: the progress of a call in one output, and records as HTML with a picture."""
 
+import base64
 import io
 import re
 from collections.abc import Callable
+from html import escape
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -91,3 +94,28 @@ def _displayed() -> Callable[[str], None]:
             handles.append(display(content, raw=True, display_id=True))
 
     return show
+
+
+# The HTML of a record in a notebook, with its repr and its picture ----------------------------------------------------
+
+
+PICTURE_WIDTH = 640
+"""Maximum width of a picture in CSS pixels."""
+PICTURE_TYPES = {".png": "image/png", ".svg": "image/svg+xml"}
+"""Media types of the pictures that browsers show in an HTML image, by suffix; PDF files are not among them."""
+
+
+def record_as_html(text: str, picture: Path | None) -> str:
+    """Return HTML that shows a text and a picture, if it is a readable PNG or SVG file.
+
+    The picture is embedded, so notebooks keep it.
+    """
+    shown = f"<pre>{escape(text)}</pre>"
+    if picture is None or picture.suffix not in PICTURE_TYPES:
+        return shown
+    try:
+        data = base64.b64encode(picture.read_bytes()).decode()
+    except OSError:  # a repr must not fail
+        return shown
+    source = f"data:{PICTURE_TYPES[picture.suffix]};base64,{data}"
+    return f'{shown}<img src="{source}" alt="{escape(picture.name)}" style="max-width: {PICTURE_WIDTH}px">'
