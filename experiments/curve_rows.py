@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 
-from nasbench1shot1.method_colours import MOST_CURVES
+from nasbench1shot1.display.colours import MOST_CURVES
 
 
 def curve_rows(panels: Iterable[Sequence[str]], kinds: Mapping[str, str] | None = None) -> list[list[str]]:

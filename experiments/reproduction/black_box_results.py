@@ -12,6 +12,7 @@ import pandas
 
 from nasbench1shot1.black_box_search.drawing import caption
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.display.colours import MOST_BANDS
 from nasbench1shot1.experiments.black_box.ecdf import ecdf
 from nasbench1shot1.experiments.black_box.final_accuracy import compare_with_published, final_accuracies
 from nasbench1shot1.experiments.reproduction.black_box_drawing import (
@@ -26,7 +27,6 @@ from nasbench1shot1.experiments.reproduction.black_box_drawing import (
 from nasbench1shot1.experiments.reproduction.black_box_figures import SPACES, BlackBoxPlan
 from nasbench1shot1.experiments.reproduction.figure import FigureResults
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.method_colours import MOST_BANDS
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

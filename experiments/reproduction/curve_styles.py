@@ -1,6 +1,6 @@
 """Colours and line styles of the curves of a regret figure, safe for colour-blind readers.
 
-- Curves of several methods have the methods' colours (`method_colours`), which are equal in all figures.
+- Curves of several methods have the methods' colours (`display.colours`), which are equal in all figures.
 - Two variants of one method, such as without and with cutout, both have the method's colour: the first is solid, the
   second dashed.
 - More variants of one method are values of one option in ascending order, such as weight decays. They have the colours
@@ -11,8 +11,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nasbench1shot1.display.colours import LINES, METHODS, styles
 from nasbench1shot1.experiments.reproduction.figures import Curve, Panel
-from nasbench1shot1.method_colours import LINES, METHODS, styles
 
 MOST_OF_ONE_COLOUR = 2
 """Maximum number of variants that only differ in their lines."""

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas
 
+from nasbench1shot1.display.colours import MOST_BANDS
 from nasbench1shot1.experiments.reproduction.curve_styles import Style, curve_styles, legend_styles
 from nasbench1shot1.experiments.reproduction.figure import FigureJob
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.tuning_text import title_line
 from nasbench1shot1.experiments.rescoring import rescore
-from nasbench1shot1.method_colours import MOST_BANDS
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.regret_curve import (

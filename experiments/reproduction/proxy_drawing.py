@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Literal
 
 import pandas
 
+from nasbench1shot1.display.colours import COLOURS
 from nasbench1shot1.experiments.reproduction.proxy_correlation import LEVEL, ProxyResult, as_table
 from nasbench1shot1.ground.text import counted, percent
-from nasbench1shot1.method_colours import COLOURS
 from nasbench1shot1.one_shot_search.captions import LINE, provenance, table_text
 from nasbench1shot1.tables.table import Table
 

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import pandas
 
+from nasbench1shot1.display.colours import METHODS as COLOUR_OF
 from nasbench1shot1.experiments.correlation.drawing import shifts
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import source_text
 from nasbench1shot1.experiments.reproduction.figures import METHODS, PaperFigure
 from nasbench1shot1.experiments.reproduction.ranking_jobs import search_folder
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.method_colours import METHODS as COLOUR_OF
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.tables.table import Table

@@ -10,6 +10,7 @@ import pandas
 
 from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.display.colours import MOST_BANDS
 from nasbench1shot1.experiments.black_box.incumbents import repetitions
 from nasbench1shot1.experiments.reproduction.black_box_figures import LABELS
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults
@@ -26,7 +27,6 @@ from nasbench1shot1.experiments.reproduction.tuning_text import (
 from nasbench1shot1.experiments.rescoring import rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average, trajectory
 from nasbench1shot1.ground.text import percent
-from nasbench1shot1.method_colours import MOST_BANDS
 from nasbench1shot1.one_shot_search.captions import provenance, table_text
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import Study

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
+from nasbench1shot1.display.colours import MOST_BANDS, styles
 from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average
-from nasbench1shot1.method_colours import MOST_BANDS, styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

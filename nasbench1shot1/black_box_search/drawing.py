@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.display.colours import MOST_BANDS, distinct_colours
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.method_colours import MOST_BANDS, distinct_colours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

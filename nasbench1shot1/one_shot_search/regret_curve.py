@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pandas
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.display.colours import BLACK, COLOURS, colours
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
-from nasbench1shot1.method_colours import BLACK, COLOURS, colours
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.operation_counts import draw_operation_counts, operation_counts
 from nasbench1shot1.one_shot_search.search_record import SearchRecord

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
+from nasbench1shot1.display.colours import METHODS, styles
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.comparison.drawing import MOST_BANDS, caption, comparison_figure
-from nasbench1shot1.method_colours import METHODS, styles
 from nasbench1shot1.registry import BUILT_IN
 
 RANKS = [(50, 40, 30), (55, 45, 5), (59, 3, 33)]

@@ -20,6 +20,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.anytime import values_at
+from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction.black_box_drawing import DrawnStudy
 from nasbench1shot1.experiments.reproduction.black_box_jobs import BlackBoxJob
 from nasbench1shot1.experiments.reproduction.black_box_results import BlackBoxResults
@@ -28,7 +29,6 @@ from nasbench1shot1.experiments.reproduction.figure import check_recorded
 from nasbench1shot1.experiments.reproduction.figures import Curve
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.jobs import workers
-from nasbench1shot1.method_colours import METHODS
 from nasbench1shot1.registry import BUILT_IN
 
 ALL = list(BUILT_IN["black_box_optimizers"])
