@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from nasbench1shot1.black_box_search.drawing import QUARTILE_BAND, draw_anytime, zero_note
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.display.axes import AxesList, axes_or_new, checked_axes_list
 from nasbench1shot1.display.colours import colours
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.notebooks.axes_list import AxesList
-from nasbench1shot1.notebooks.default_axes import axes_or_new, checked_axes_list
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.regret_curve import (
     DEVIATION_BAND,

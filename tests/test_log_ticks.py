@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from nasbench1shot1.log_ticks import label_log_axis
+from nasbench1shot1.display.axes import label_log_axis
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, color: st
 
     Regrets below `floor`, a fraction, are drawn at `floor`, because a logarithmic axis cannot show zero.
     """
-    from nasbench1shot1.log_ticks import label_log_axis
+    from nasbench1shot1.display.axes import label_log_axis
 
     frame = ecdf(np.maximum(regrets, floor))
     axes.step(100 * frame["value"], frame["fraction"], where="post", color=color, linewidth=1.6, label=label)

@@ -8,13 +8,13 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.black_box_search.drawing import QUARTILE_BAND
+from nasbench1shot1.display.axes import AxesList
 from nasbench1shot1.display.colours import MOST_BANDS, styles
 from nasbench1shot1.experiments.comparison.comparison import Comparison, Contender
 from nasbench1shot1.experiments.comparison.curves import QUARTILES_FROM
 from nasbench1shot1.experiments.comparison.entry import EPOCHS, SEARCH_TIME, SIMULATED_TIME
 from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.notebooks.axes_list import AxesList
 from nasbench1shot1.one_shot_search.regret_curve import start_at_zero, use_whole_epochs
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def comparison_figure(comparison: Comparison) -> "Figure":
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from nasbench1shot1.notebooks.axes import inline_axes
+    from nasbench1shot1.display.axes import inline_axes
 
     rows = rows_of(comparison)
     height = sum(4.8 + 0.18 * -(-len(row) // 2) for row in rows)
@@ -134,7 +134,7 @@ def _draw_end(end: "pandas.Series[Any]", axes: "Axes", last: float, color: str, 
 
 def _floor(frames: list[pandas.DataFrame]) -> float:
     """Return the value drawn instead of zero on a logarithmic axis: half of the smallest positive mean."""
-    from nasbench1shot1.log_ticks import zero_floor
+    from nasbench1shot1.display.axes import zero_floor
 
     return zero_floor(np.concatenate([frame["mean"].to_numpy(np.float64) for frame in frames]))
 
@@ -142,7 +142,7 @@ def _floor(frames: list[pandas.DataFrame]) -> float:
 def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    from nasbench1shot1.log_ticks import label_log_axis
+    from nasbench1shot1.display.axes import label_log_axis
 
     source = f" ({comparison.source})"
     axes.set_xlabel(X_LABELS[comparison.over])
@@ -172,7 +172,7 @@ def _title(comparison: Comparison) -> str:
 
 def caption(comparison: Comparison) -> str:
     """Return the text below a figure: table, meaning of bands and clocks, and unfinished runs."""
-    from nasbench1shot1.log_ticks import ZERO_NOTE
+    from nasbench1shot1.display.axes import ZERO_NOTE
 
     is_simulated = comparison.over == SIMULATED_TIME
     sentences = [

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nasbench1shot1.display.axes import axes_or_new, checked_axes
 from nasbench1shot1.experiments.correlation.analysis import Predictions
 from nasbench1shot1.experiments.correlation.drawing import X_LABELS, draw_by_epoch, draw_scatter
 from nasbench1shot1.experiments.correlation.outcome import compute_correlations, predictions_and_truths, spearman_row
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, table_of_ranking
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
-from nasbench1shot1.notebooks.default_axes import axes_or_new, checked_axes
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
 from nasbench1shot1.tables.metric_column import whole_number

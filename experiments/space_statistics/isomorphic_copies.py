@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas
 
+from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, graphs
 from nasbench1shot1.experiments.space_statistics.top_cells import copies, top_rows
 from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, known_values, vertices_of
 from nasbench1shot1.nasbench101.encoding import VERTEX_BIT
-from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

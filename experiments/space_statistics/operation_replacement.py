@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas
 
+from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.space_statistics.drawing import finish
 from nasbench1shot1.experiments.space_statistics.values import (
     Floats,
@@ -16,7 +17,6 @@ from nasbench1shot1.experiments.space_statistics.values import (
 )
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_VERTICES, OPERATIONS, to_arrays
-from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

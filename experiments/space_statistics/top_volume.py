@@ -6,6 +6,7 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
 from nasbench1shot1.experiments.space_statistics.top_cells import encodings, top_rows
@@ -17,7 +18,6 @@ from nasbench1shot1.experiments.space_statistics.values import (
     vertices_of,
 )
 from nasbench1shot1.ground.text import percent
-from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.search_spaces.wirings import labellings
 from nasbench1shot1.tables.table import Table
 

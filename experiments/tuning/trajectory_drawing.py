@@ -65,7 +65,7 @@ def draw_trajectories(panels: Mapping[str, Sequence[Curve]], title: str, caption
 
 
 def _draw_panel(curves: Sequence[Curve], axes: "Axes", by_key: Mapping[str, Style], floor: float) -> None:
-    from nasbench1shot1.log_ticks import label_log_axis
+    from nasbench1shot1.display.axes import label_log_axis
 
     for curve in curves:
         _draw(curve, axes, by_key[curve.key], floor, has_band=len(curves) <= MOST_BANDS)
@@ -78,7 +78,7 @@ def _draw_panel(curves: Sequence[Curve], axes: "Axes", by_key: Mapping[str, Styl
 
 def _floor(panels: Mapping[str, Sequence[Curve]]) -> float:
     """Return the lower edge of the plot as a fraction: below the smallest positive regret."""
-    from nasbench1shot1.log_ticks import zero_floor
+    from nasbench1shot1.display.axes import zero_floor
 
     regrets = [frame["test_regret"] for curves in panels.values() for curve in curves for frame in curve.repetitions]
     return zero_floor(np.concatenate([regret.to_numpy(np.float64) for regret in regrets]))

@@ -79,21 +79,21 @@ def draw_anytime(
 
 
 def regret_floor(studies: Sequence[BlackBoxStudy], statistic: Statistic = "mean") -> float:
-    """Return the lower edge of axes with the curves of these studies, a fraction (`log_ticks.zero_floor`)."""
-    from nasbench1shot1.log_ticks import zero_floor
+    """Return the lower edge of axes with the curves of these studies, a fraction (`display.axes.zero_floor`)."""
+    from nasbench1shot1.display.axes import zero_floor
 
     return zero_floor(np.concatenate([study.regret_statistics[statistic] for study in studies]))
 
 
 def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
     """Return a sentence about regrets of zero for a plot of the mean; empty if no mean is zero."""
-    from nasbench1shot1.log_ticks import ZERO_NOTE
+    from nasbench1shot1.display.axes import ZERO_NOTE
 
     return ZERO_NOTE if any((study.regret_statistics["mean"] == 0).any() for study in studies) else ""
 
 
 def _use_log_axes(axes: "Axes", statistic: Statistic) -> "Axes":
-    from nasbench1shot1.log_ticks import label_log_axis
+    from nasbench1shot1.display.axes import label_log_axis
 
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.cell_drawing.drawing import draw_cell
 from nasbench1shot1.cell_drawing.graph import is_drawable
+from nasbench1shot1.display.axes import AxesList, checked_axes_list
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.notebooks.axes_list import AxesList
-from nasbench1shot1.notebooks.default_axes import checked_axes_list
 from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.one_shot_search.regret_curve import other_regrets
 from nasbench1shot1.one_shot_search.search_record import Parameters, SearchRecord, describe_regrets

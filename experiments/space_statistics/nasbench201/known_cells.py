@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
+from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
     ALL_SKIP,
@@ -14,7 +15,6 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
     tick_label,
 )
 from nasbench1shot1.experiments.space_statistics.nasbench201.published import TABLE_5, published_value
-from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

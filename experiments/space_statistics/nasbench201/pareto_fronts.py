@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas
 
+from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_by_cost import AXES, Cost
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
@@ -13,7 +14,6 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
     Column,
     Measurements,
 )
-from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
+from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
@@ -19,7 +20,6 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
 )
 from nasbench1shot1.experiments.space_statistics.values import Floats
 from nasbench1shot1.ground.errors import OutOfDomainError
-from nasbench1shot1.notebooks.default_axes import axes_or_new
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
