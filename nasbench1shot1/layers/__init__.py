@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.layers.batch_norm import accurate_batch_norm, has_long_sums
+from nasbench1shot1.supernets.batch_norm import accurate_batch_norm, has_long_sums
 
 BATCH_NORM_EPSILON = 1e-5  # NAS-Bench-101's
 
