@@ -25,7 +25,7 @@ from revisions import revision
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
-from nasbench1shot1.layers import BatchNorm2d
+from nasbench1shot1.supernets.layers import BatchNorm2d
 from nasbench1shot1.weight_sharing.choice_block_paths import IMAGES_AT_ONCE, ChoiceBlockPaths
 from nasbench1shot1.weight_sharing.generic_passes import GenericPasses
 from nasbench1shot1.weight_sharing.passes import Mixing

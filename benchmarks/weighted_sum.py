@@ -1,4 +1,4 @@
-"""`layers.weighted_sum` against plain multiplications and additions, in turns: a step of Λ and a weight step.
+"""`supernets.layers.weighted_sum` against plain multiplications and additions, in turns: a step of Λ and a weight step.
 
 python benchmarks/weighted_sum.py
 """
@@ -11,8 +11,8 @@ import torch
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
-from nasbench1shot1.layers import weighted_sum
 from nasbench1shot1.supernets import choice_blocks
+from nasbench1shot1.supernets.layers import weighted_sum
 
 STEPS, BATCH = 7, 96
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.layers import BatchNorm2d, initialise
 from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, as_one_shot, check_keys
+from nasbench1shot1.supernets.layers import BatchNorm2d, initialise
 from nasbench1shot1.supernets.presets import Preset, as_preset
 from nasbench1shot1.supernets.skeletons import resolve_class, skeleton_class
 

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.ground.errors import unknown_name
-from nasbench1shot1.layers import ConvBNReLU, max_pool_3x3
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.skeleton import (
     IMAGE_CHANNELS,
@@ -21,6 +20,7 @@ from nasbench1shot1.nasbench101.skeleton import (
     in_nasbench101_numbering,
     vertex_channels,
 )
+from nasbench1shot1.supernets.layers import ConvBNReLU, max_pool_3x3
 
 BATCH_NORM_MOMENTUM = 0.003
 """Weight of the newest batch in the running statistics; TensorFlow's momentum is the complement, 0.997."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nasbench1shot1.layers import BATCH_NORM_EPSILON, BatchNorm2d
+from nasbench1shot1.supernets.layers import BATCH_NORM_EPSILON, BatchNorm2d
 
 BATCH_NORM_MOMENTUM = 0.1
 """Weight of the newest batch in the running statistics: PyTorch's default, as published."""

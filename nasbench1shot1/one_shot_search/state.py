@@ -16,7 +16,6 @@ from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, scheme_for, split_images
-from nasbench1shot1.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions
@@ -24,6 +23,7 @@ from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.schedules import cosine
 from nasbench1shot1.supernet import Supernet
+from nasbench1shot1.supernets.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.supernets.presets import PRESETS, Preset
 from nasbench1shot1.weight_sharing.passes import class_scores
 

@@ -8,7 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.layers import (
+from nasbench1shot1.nasbench101.architecture import CellArchitecture
+from nasbench1shot1.nasbench101.cell import OPERATIONS
+from nasbench1shot1.supernets.layers import (
     ConvBNReLU,
     apply_to_part,
     as_broadcastable,
@@ -17,8 +19,6 @@ from nasbench1shot1.layers import (
     weighted_concatenation,
     weighted_sum,
 )
-from nasbench1shot1.nasbench101.architecture import CellArchitecture
-from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.supernets.presets import Preset
 
 

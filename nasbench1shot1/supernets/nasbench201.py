@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.layers import apply_to_part, as_broadcastable, check_partial, weighted_sum
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.layers import (
     ReLUConvBN,
@@ -21,6 +20,7 @@ from nasbench1shot1.nasbench201.layers import (
     stem,
 )
 from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS
+from nasbench1shot1.supernets.layers import apply_to_part, as_broadcastable, check_partial, weighted_sum
 from nasbench1shot1.supernets.presets import Preset
 from nasbench1shot1.supernets.skeletons import stack_starts
 

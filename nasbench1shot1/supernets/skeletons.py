@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
-from nasbench1shot1.layers import BATCH_NORM_EPSILON, BatchNorm2d, ConvBNReLU
+from nasbench1shot1.supernets.layers import BATCH_NORM_EPSILON, BatchNorm2d, ConvBNReLU
 from nasbench1shot1.supernets.presets import Preset
 
 SKELETONS = {

@@ -11,10 +11,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from nasbench1shot1.layers import BatchNorm2d
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.choice_blocks import ChoiceBlockCell
+from nasbench1shot1.supernets.layers import BatchNorm2d
 from nasbench1shot1.supernets.skeletons import CellStacks
 from nasbench1shot1.weight_sharing.first_cell import FirstCell
 from nasbench1shot1.weight_sharing.path_layers import Affine, FoldedLayers, MeasuredLayers, PathLayers, running_affine

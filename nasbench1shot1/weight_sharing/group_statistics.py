@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nasbench1shot1.layers import BatchNorm2d, normalised_by
 from nasbench1shot1.supernets.batch_norm import statistics
+from nasbench1shot1.supernets.layers import BatchNorm2d, normalised_by
 
 Moments = tuple[Tensor, Tensor]
 """The mean and the biased variance of every channel in every group, (groups, C) each."""

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nasbench1shot1.layers import BatchNorm2d, ConvBNReLU
 from nasbench1shot1.supernet import Supernet
+from nasbench1shot1.supernets.layers import BatchNorm2d, ConvBNReLU
 from nasbench1shot1.weight_sharing.group_statistics import channel_moments
 
 Affine = tuple[Tensor, Tensor]
@@ -134,7 +134,7 @@ def running_affine(norm: BatchNorm2d, key: Hashable) -> Affine:
 
 
 def max_pool_3x3(x: Tensor) -> Tensor:
-    """Return `layers.max_pool_3x3(x)`, without a gradient.
+    """Return `supernets.layers.max_pool_3x3(x)`, without a gradient.
 
     PyTorch's kernel also writes the index of each maximum, and takes two to five times as long on a CPU.
     """

@@ -8,8 +8,8 @@ from torch.nn import functional as F
 import nasbench1shot1 as nb
 from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
 from nasbench1shot1.cell_training.schedule import learning_rate
-from nasbench1shot1.layers import ConvBNReLU
 from nasbench1shot1.nasbench101.network import initialise
+from nasbench1shot1.supernets.layers import ConvBNReLU
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # TensorFlow's own
 
@@ -69,7 +69,7 @@ def test_convolution_batch_norm_and_relu_agree_with_tensorflow(tf):
 
 @pytest.mark.parametrize("size", [7, 8])
 def test_pooling_agrees_with_tensorflows_same_padding(tf, size):
-    from nasbench1shot1.layers import max_pool_3x3
+    from nasbench1shot1.supernets.layers import max_pool_3x3
 
     x = torch.randn(2, 3, size, size, generator=torch.Generator().manual_seed(0))
     last = x.permute(0, 2, 3, 1).numpy()

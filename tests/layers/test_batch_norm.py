@@ -6,8 +6,8 @@ from torch import nn
 from torch.func import grad, jvp, vmap
 from torch.nn import functional as F
 
-from nasbench1shot1.layers import BatchNorm2d, unchanged_statistics
 from nasbench1shot1.supernets.batch_norm import accurate_batch_norm, has_long_sums, statistics
+from nasbench1shot1.supernets.layers import BatchNorm2d, unchanged_statistics
 
 LARGE, ODD = (96, 8, 32, 32), (65, 9, 33, 33)  # a full batch of the first stack; an odd number of pixels
 

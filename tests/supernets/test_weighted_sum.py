@@ -7,7 +7,7 @@ from small_supernets import images, random_mixing, small
 from torch.func import grad, jacrev, jvp, vmap
 
 from nasbench1shot1 import layers
-from nasbench1shot1.layers import weighted_concatenation, weighted_sum
+from nasbench1shot1.supernets.layers import weighted_concatenation, weighted_sum
 
 
 @pytest.fixture(params=["host", "device"])

@@ -9,7 +9,7 @@ from torch import nn
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.layers import max_pool_3x3
+from nasbench1shot1.supernets.layers import max_pool_3x3
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 from nasbench1shot1.weight_sharing import first_cell, path_layers
 from nasbench1shot1.weight_sharing.choice_block_paths import ChoiceBlockPaths, is_supported

@@ -12,11 +12,11 @@ from torch import nn
 import nasbench1shot1 as nb
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import batches
-from nasbench1shot1.layers import BatchNorm2d
 from nasbench1shot1.one_shot_search import one_shot_error as one_shot
 from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.supernets.layers import BatchNorm2d
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 from nasbench1shot1.weight_sharing import choice_block_paths as engine
 from nasbench1shot1.weight_sharing import group_statistics
