@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.jobs.folders import is_started
-from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.job import Job, is_started
 from nasbench1shot1.runs.folder import METRICS
 from nasbench1shot1.runs.options import flag
 from nasbench1shot1.runs.record import RunRecord

@@ -11,7 +11,7 @@ from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import SearchJob, jobs_of
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.jobs.folders import is_started
+from nasbench1shot1.jobs.job import is_started
 from nasbench1shot1.one_shot_search.options import search_options
 
 SEARCH_AND_RANK = "nasbench1shot1.experiments.reproduction.ranking_jobs:search_and_rank"

@@ -12,7 +12,7 @@ from nasbench1shot1.black_box_search.config import FACTS, BlackBoxConfig
 from nasbench1shot1.evaluator import ELSEWHERE
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted, percent
-from nasbench1shot1.jobs.folders import is_started
+from nasbench1shot1.jobs.job import is_started
 from nasbench1shot1.runs.folder import METRICS, PARTS, count_lines
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.record import RunRecord, has_type

@@ -11,8 +11,7 @@ import threading
 from pathlib import Path
 
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.jobs.folders import wait_until_free
-from nasbench1shot1.jobs.job import run_until_finished
+from nasbench1shot1.jobs.job import run_until_finished, wait_until_free
 
 
 def main(arguments: list[str]) -> None:

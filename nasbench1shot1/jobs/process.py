@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.jobs.folders import LOOK_EVERY
-from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.job import LOOK_EVERY, Job
 from nasbench1shot1.runs.folder import SUMMARY
 
 CHILD = "nasbench1shot1.jobs.child"

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Generic, TypeVar
 
-from nasbench1shot1.jobs.folders import LOOK_EVERY
-from nasbench1shot1.jobs.job import Job, Workers
+from nasbench1shot1.jobs.job import LOOK_EVERY, Job, Workers
 from nasbench1shot1.jobs.process import one_line_error
 
 J = TypeVar("J", bound=Job)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
-from nasbench1shot1.jobs.folders import is_started
-from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.job import Job, is_started
 from nasbench1shot1.jobs.running import Watcher, run_jobs
 from nasbench1shot1.jobs.workers import open_workers
 from nasbench1shot1.named_data import check_importable

@@ -10,8 +10,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, UserError
 from nasbench1shot1.ground.files import atomic_write, write_json
 from nasbench1shot1.jobs.cluster import PATIENCE
-from nasbench1shot1.jobs.folders import is_finished, is_started, wait_until_free
-from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.job import Job, is_finished, is_started, wait_until_free
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.folder import PARAMETERS

@@ -30,7 +30,7 @@ from nasbench1shot1.experiments.reproduction.proxy_correlation import (
 from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
 from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
 from nasbench1shot1.jobs import workers
-from nasbench1shot1.jobs.folders import wait_until_free
+from nasbench1shot1.jobs.job import wait_until_free
 from nasbench1shot1.proxy_training import ProxyTrainings
 
 COLUMNS = ["cells", "channels", "epoch", "split", "spearman", "low", "high", "n", "measured"]

@@ -22,7 +22,7 @@ from nasbench1shot1.experiments.reproduction.drawing import as_table, draw, resu
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import get_figure, jobs_of
 from nasbench1shot1.jobs import process, workers
-from nasbench1shot1.jobs.folders import wait_until_free
+from nasbench1shot1.jobs.job import wait_until_free
 
 EPOCHS = ("--epochs", "3")
 

@@ -8,8 +8,7 @@ from light_run import LINES, attempts, light_job
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.jobs import folders
-from nasbench1shot1.jobs.folders import wait_until_free
-from nasbench1shot1.jobs.job import run_until_finished
+from nasbench1shot1.jobs.job import run_until_finished, wait_until_free
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.lock import locked
 

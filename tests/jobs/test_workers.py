@@ -12,8 +12,7 @@ from tiny_search import TINY
 
 import nasbench1shot1 as nb
 from nasbench1shot1.jobs import process, running
-from nasbench1shot1.jobs.folders import wait_until_free
-from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.job import Job, wait_until_free
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.jobs.running import Watcher, run_jobs
 from nasbench1shot1.jobs.workers import SerialExecutor, _LocalWorkers, open_workers, places, this_machine, this_process
