@@ -30,7 +30,7 @@ PRELOADED = [
     "nasbench1shot1.cli",
     "nasbench1shot1.cell_training",
     "nasbench1shot1.conformance.tiny_search",
-    "nasbench1shot1.jobs.child",
+    "nasbench1shot1.jobs.process",
     "nasbench1shot1.one_shot_search.searching",
     "nasbench1shot1.proxy_training",
     "nasbench1shot1.tuning.engine.child",

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.jobs.child import end_with_parent
+from nasbench1shot1.jobs.process import end_with_parent
 from nasbench1shot1.tuning.engine.interfaces import Pace
 from nasbench1shot1.tuning.engine.worker import run_worker
 
