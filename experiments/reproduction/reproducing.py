@@ -21,8 +21,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, save_figure
 from nasbench1shot1.ground.text import counted, duration, line_printer
 from nasbench1shot1.jobs.job import Workers
-from nasbench1shot1.jobs.running import run_jobs
-from nasbench1shot1.jobs.workers import open_workers
+from nasbench1shot1.jobs.pool import open_workers, run_jobs
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import absolute_file, flag
 

@@ -13,7 +13,7 @@ from nasbench1shot1.experiments.reproduction.expectation import seconds_left
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, counted_jobs, nouns
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer
-from nasbench1shot1.jobs.running import Watcher
+from nasbench1shot1.jobs.pool import Watcher
 
 
 class FigureProgress(ProgressDisplay, Watcher[FigureJob]):

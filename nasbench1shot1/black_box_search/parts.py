@@ -18,8 +18,7 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy, StudyPart, par
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.job import Job, Workers
-from nasbench1shot1.jobs.running import Watcher, run_jobs
-from nasbench1shot1.jobs.workers import open_workers, this_machine
+from nasbench1shot1.jobs.pool import Watcher, open_workers, run_jobs, this_machine
 from nasbench1shot1.runs.description import description
 from nasbench1shot1.runs.folder import CONFIG, METRICS, PARTS, check_facts, count_lines, read_lines
 from nasbench1shot1.runs.lifecycle import existing_run, new_run

@@ -8,8 +8,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Job, is_started
-from nasbench1shot1.jobs.running import Watcher, run_jobs
-from nasbench1shot1.jobs.workers import open_workers
+from nasbench1shot1.jobs.pool import Watcher, open_workers, run_jobs
 from nasbench1shot1.named_data import check_importable
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, threads_per_search
 from nasbench1shot1.one_shot_search.overwriting import has_recorded_epoch

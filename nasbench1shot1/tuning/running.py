@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.files import picture_name, save_figure
 from nasbench1shot1.jobs.job import LOOK_EVERY
-from nasbench1shot1.jobs.workers import places
+from nasbench1shot1.jobs.pool import places
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.lifecycle import existing_run

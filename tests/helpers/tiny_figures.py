@@ -8,7 +8,7 @@ import pytest
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import figures, reproducing
 from nasbench1shot1.experiments.reproduction.figures import FigureScale
-from nasbench1shot1.jobs.workers import this_process
+from nasbench1shot1.jobs.pool import this_process
 
 TINY: dict[str, Any] = {
     "scale": "quick",

@@ -13,9 +13,17 @@ from tiny_search import TINY
 import nasbench1shot1 as nb
 from nasbench1shot1.jobs import process, running
 from nasbench1shot1.jobs.job import Job, wait_until_free
+from nasbench1shot1.jobs.pool import (
+    SerialExecutor,
+    Watcher,
+    _LocalWorkers,
+    open_workers,
+    places,
+    run_jobs,
+    this_machine,
+    this_process,
+)
 from nasbench1shot1.jobs.process import usable_cores
-from nasbench1shot1.jobs.running import Watcher, run_jobs
-from nasbench1shot1.jobs.workers import SerialExecutor, _LocalWorkers, open_workers, places, this_machine, this_process
 from nasbench1shot1.runs.folder import CONFIG, METRICS, read_lines
 from nasbench1shot1.runs.lock import locked
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.files import write_error
+from nasbench1shot1.jobs.pool import Place
 from nasbench1shot1.jobs.process import THREADS, last_line
-from nasbench1shot1.jobs.workers import Place
 from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Pace, WorkerProcesses
 
 LOGS = "workers"
@@ -99,7 +99,7 @@ def local_workers(
     Args:
         folder: the study's folder; what workers print goes to workers/local-0.log, ….
         evaluation: "module:function"; `function(folder)` returns what `run_worker` needs as `evaluate`.
-        places: environment variables for each process (`jobs.workers.places`).
+        places: environment variables for each process (`jobs.pool.places`).
         threads: CPU threads of each worker.
         pace: intervals and time limits of the workers.
 
