@@ -11,7 +11,7 @@ from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, Paper
 from nasbench1shot1.ground.errors import UserError, unknown_name
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
-from nasbench1shot1.proposers.extra import require_extra
+from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.options import option_names
 from nasbench1shot1.tuning.options import TuningOptions, study_options

@@ -122,7 +122,7 @@ class TuneWorker:
     def run(self) -> None:
         """Evaluate configurations until the study is finished."""
         from nasbench1shot1.ground.text import line_printer, literal_console
-        from nasbench1shot1.proposers.extra import require_extra
+        from nasbench1shot1.proposers.configurations import require_extra
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.options import check_range
         from nasbench1shot1.tuning.engine.worker import run_worker

@@ -32,15 +32,17 @@ from hpbandster.core.dispatcher import Job
 from hpbandster.optimizers.config_generators.bohb import BOHB
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, to_python_scalars
-from nasbench1shot1.proposers.density import Density, log_acquisition
-from nasbench1shot1.proposers.generator import (
+from nasbench1shot1.proposers.configurations import (
     MODEL_BASED,
+    ConfigurationId,
     Configured,
     Proposed,
+    Scalar,
     random_configuration,
     random_state,
+    to_python_scalars,
 )
+from nasbench1shot1.proposers.density import Density, log_acquisition
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace

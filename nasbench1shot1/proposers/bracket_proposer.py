@@ -10,8 +10,13 @@ from hpbandster.optimizers.bohb import BOHB
 from hpbandster.optimizers.iterations import SuccessiveHalving
 
 from nasbench1shot1.proposers.brackets import BracketState, Plan
-from nasbench1shot1.proposers.configurations import ConfigurationId
-from nasbench1shot1.proposers.generator import MODEL_BASED, ConfigurationGenerator, Configured, Proposed
+from nasbench1shot1.proposers.configurations import (
+    MODEL_BASED,
+    ConfigurationGenerator,
+    ConfigurationId,
+    Configured,
+    Proposed,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -12,8 +12,8 @@ import numpy as np
 from ConfigSpace.hyperparameters import CategoricalHyperparameter
 
 from nasbench1shot1.proposers.bohb_generator import BohbGenerator
+from nasbench1shot1.proposers.configurations import MODEL_BASED, Proposed
 from nasbench1shot1.proposers.density import Density
-from nasbench1shot1.proposers.generator import MODEL_BASED, Proposed
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace

@@ -1,12 +1,21 @@
 """Identities and values of configurations, as plain Python values."""
 
+import copy
+import logging
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from hpbandster.core.dispatcher import Job
+from hpbandster.optimizers.config_generators.random_sampling import RandomSampling
 
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+
 
 Scalar = int | float | str | bool | None
 """Value of a hyperparameter, or of a field of a record."""
@@ -48,3 +57,77 @@ def _plain(name: str, value: Any) -> Scalar:
     if isinstance(scalar, float) and not math.isfinite(scalar):
         raise InvalidInputError(f"'{name}' is {scalar}: give a finite number, or None")
     return scalar
+
+
+# The check that the packages of the extra [tune] are installed --------------------------------------------------------
+
+
+def require_extra(package: str, what: str = "tuning") -> None:
+    """Raise UserError if a package of the extra [tune] is not installed; `what` is the feature that needs it."""
+    if find_spec(package) is None:
+        raise UserError(f"{what} needs {package}: in a checkout, run pip install '.[tune]'")
+
+
+# The interface of configuration generators, and their shared random draws and seeds -----------------------------------
+
+
+Configured = dict[str, Scalar]
+"""A configuration: values of the active hyperparameters, by name."""
+Proposed = tuple[Configured, dict[str, bool]]
+"""A configuration and hpbandster's information about it."""
+
+MODEL_BASED = "model_based_pick"
+
+
+class ConfigurationGenerator(Protocol):
+    """Proposes configurations. Each proposal must depend only on the seed and the arguments of all calls so far."""
+
+    def get_config(
+        self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
+    ) -> Proposed:
+        """Return the configuration with a given identity.
+
+        Args:
+            budget: number of epochs of the configuration's first trial.
+            configuration_id: the configuration's identity.
+            pending: configurations of trials that have not ended.
+        """
+
+    def new_result(self, job: Job) -> None:
+        """Add an observation: `job.kwargs` has config and budget; `job.result` is None if the trial diverged."""
+
+
+def random_state(*numbers: int) -> np.random.RandomState:
+    """Return a generator seeded by non-negative integers; hpbandster and scipy need this legacy type."""
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(numbers)))
+
+
+def random_configuration(space: "ConfigurationSpace", rng: np.random.RandomState) -> Proposed:
+    """Seed a space from `rng` and return a random configuration of it."""
+    space.seed(rng.randint(2**31))
+    return to_python_scalars(dict(space.sample_configuration())), {MODEL_BASED: False}
+
+
+# Random search as a configuration generator ---------------------------------------------------------------------------
+
+
+class RandomGenerator(RandomSampling):  # type: ignore[misc]
+    """Draws random configurations, as a baseline.
+
+    Args:
+        space: the configurations; it is copied.
+        seed: seed of all draws.
+    """
+
+    def __init__(self, space: "ConfigurationSpace", seed: int) -> None:
+        super().__init__(copy.deepcopy(space), logger=logging.getLogger(__name__))
+        self.seed = seed
+
+    def get_config(
+        self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
+    ) -> Proposed:
+        """Return the configuration with a given identity."""
+        return random_configuration(self.configspace, random_state(self.seed, *configuration_id))
+
+    def new_result(self, job: Job, update_model: bool = True) -> None:
+        """Do nothing: random search ignores results."""

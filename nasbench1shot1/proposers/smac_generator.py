@@ -34,13 +34,14 @@ from smac.model.random_forest import RandomForest
 from smac.random_design import ProbabilityRandomDesign
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
-from nasbench1shot1.proposers.configurations import ConfigurationId, to_python_scalars
-from nasbench1shot1.proposers.generator import (
+from nasbench1shot1.proposers.configurations import (
     MODEL_BASED,
+    ConfigurationId,
     Configured,
     Proposed,
     random_configuration,
     random_state,
+    to_python_scalars,
 )
 
 if TYPE_CHECKING:

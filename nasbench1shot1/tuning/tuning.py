@@ -13,7 +13,7 @@ from nasbench1shot1.one_shot_search.config import data_facts
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.searching import table_of_search
-from nasbench1shot1.proposers.extra import require_extra
+from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.description import COMMON, description, updated_description
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUMMARY

@@ -13,12 +13,12 @@ from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.optimizers.black_box.trials import TrialOptimizer
 from nasbench1shot1.proposers.brackets import EndlessBrackets, Plan
-from nasbench1shot1.proposers.extra import require_extra
+from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.runs.options import Range
 
 if TYPE_CHECKING:
     from nasbench1shot1.proposers.bracket_proposer import Proposal
-    from nasbench1shot1.proposers.generator import ConfigurationGenerator
+    from nasbench1shot1.proposers.configurations import ConfigurationGenerator
 
 
 @dataclass(frozen=True, kw_only=True)

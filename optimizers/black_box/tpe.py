@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.optimizers.black_box.trials import TrialOptimizer
-from nasbench1shot1.proposers.extra import require_extra
+from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.runs.options import Range
 
 if TYPE_CHECKING:

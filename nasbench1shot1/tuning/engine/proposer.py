@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING, Protocol
 from nasbench1shot1.proposers.bohb_generator import BohbGenerator
 from nasbench1shot1.proposers.bracket_proposer import BracketProposer, Proposal
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
-from nasbench1shot1.proposers.configurations import ConfigurationId, to_python_scalars
-from nasbench1shot1.proposers.extra import require_extra
-from nasbench1shot1.proposers.generator import ConfigurationGenerator
-from nasbench1shot1.proposers.random_generator import RandomGenerator
+from nasbench1shot1.proposers.configurations import (
+    ConfigurationGenerator,
+    ConfigurationId,
+    RandomGenerator,
+    require_extra,
+    to_python_scalars,
+)
 from nasbench1shot1.tuning.engine.interfaces import Tuner
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from nasbench1shot1.ground.errors import RunStoppedError
 from nasbench1shot1.proposers.brackets import Brackets
-from nasbench1shot1.proposers.extra import require_extra
+from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.tuning.engine.interfaces import USUAL_TIMING, Recorder, Timing, Tuner, WorkerProcesses
 

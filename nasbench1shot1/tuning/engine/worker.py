@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import reason
-from nasbench1shot1.proposers.extra import require_extra
+from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.runs.folder import SUMMARY
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Evaluate, Pace, PrintLine, print_nothing
