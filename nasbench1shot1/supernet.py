@@ -17,8 +17,8 @@ from nasbench1shot1.supernets.skeletons import resolve_class, skeleton_class
 
 CELLS = {
     "choice-block": "nasbench1shot1.supernets.choice_blocks:ChoiceBlockCell",
-    "nasbench201": "nasbench1shot1.supernets.nasbench201:EdgeCell",
-    "nasbench201-affine": "nasbench1shot1.supernets.nasbench201:AffineEdgeCell",
+    "nasbench201": "nasbench1shot1.nasbench201.supernet:EdgeCell",
+    "nasbench201-affine": "nasbench1shot1.nasbench201.supernet:AffineEdgeCell",
 }
 """Short names of cells as module:class; a space's `cell_kind` is one of them, or itself a module:class."""
 

@@ -17,7 +17,7 @@ from nasbench1shot1.supernets.presets import Preset
 
 SKELETONS = {
     "nasbench101": "nasbench1shot1.supernets.skeletons:CellStacks",
-    "nasbench201": "nasbench1shot1.supernets.nasbench201:ResidualStages",
+    "nasbench201": "nasbench1shot1.nasbench201.supernet:ResidualStages",
 }
 """Short names of skeletons as module:class; a space's `skeleton` is one of them, or itself a module:class."""
 

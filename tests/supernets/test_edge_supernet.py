@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 import nasbench1shot1 as nb
 from nasbench1shot1.nasbench201.network import EdgeNetwork, build_edge_network
+from nasbench1shot1.nasbench201.supernet import live_edges
 from nasbench1shot1.supernets.layers import BatchNorm2d
-from nasbench1shot1.supernets.nasbench201 import live_edges
 
 KINDS = ("nasbench201", "nasbench201-affine")
 PATHS = {
