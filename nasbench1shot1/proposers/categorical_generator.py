@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from ConfigSpace.hyperparameters import CategoricalHyperparameter
 
-from nasbench1shot1.proposers.bohb_generator import BohbGenerator
+from nasbench1shot1.proposers.bohb import BohbGenerator, Density
 from nasbench1shot1.proposers.configurations import MODEL_BASED, Proposed
-from nasbench1shot1.proposers.density import Density
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from nasbench1shot1.proposers.bohb import LEAST_DENSITY, Density, reference_bandwidths
 from nasbench1shot1.proposers.categorical_generator import CategoricalGenerator
 from nasbench1shot1.proposers.configurations import MODEL_BASED, Proposed
-from nasbench1shot1.proposers.density import LEAST_DENSITY, Density, reference_bandwidths
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,7 +1,7 @@
 """BOHB: Hyperband with configurations proposed by kernel densities of good and bad configurations.
 
 Source: Falkner et al., BOHB: Robust and Efficient Hyperparameter Optimization at Scale (ICML 2018, arXiv:1807.01774).
-The generator is hpbandster's with its known faults fixed (`proposers.bohb_generator`). `densities="hpbandster"` keeps
+The generator is hpbandster's with its known faults fixed (`proposers.bohb`). `densities="hpbandster"` keeps
 the faults of its densities (`proposers.hpbandster_generator`).
 """
 
@@ -18,7 +18,7 @@ from nasbench1shot1.runs.options import Range
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
-    from nasbench1shot1.proposers.bohb_generator import BohbGenerator
+    from nasbench1shot1.proposers.bohb import BohbGenerator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class BOHB(Hyperband):
 
     def _kind(self, space: "ConfigurationSpace") -> "type[BohbGenerator]":
         """Return the class of the generator; raises InvalidInputError if it does not support the space."""
-        from nasbench1shot1.proposers.bohb_generator import BohbGenerator
+        from nasbench1shot1.proposers.bohb import BohbGenerator
         from nasbench1shot1.proposers.categorical_generator import CategoricalGenerator, is_categorical
         from nasbench1shot1.proposers.hpbandster_generator import HpbandsterGenerator
 

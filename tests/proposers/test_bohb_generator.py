@@ -22,9 +22,8 @@ with warnings.catch_warnings():
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proposers import bohb_generator
-from nasbench1shot1.proposers.bohb_generator import BohbGenerator
+from nasbench1shot1.proposers.bohb import BohbGenerator, Density, log_acquisition
 from nasbench1shot1.proposers.configurations import RandomGenerator
-from nasbench1shot1.proposers.density import Density, log_acquisition
 
 
 @pytest.mark.parametrize("seed", range(6))

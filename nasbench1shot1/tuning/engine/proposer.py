@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol
 
-from nasbench1shot1.proposers.bohb_generator import BohbGenerator
+from nasbench1shot1.proposers.bohb import BohbGenerator
 from nasbench1shot1.proposers.bracket_proposer import BracketProposer, Proposal
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
 from nasbench1shot1.proposers.configurations import (
