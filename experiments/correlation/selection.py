@@ -14,10 +14,10 @@ from nasbench1shot1.ground.files import as_path, sha256
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
+from nasbench1shot1.nasbench101.shared_passes import sharing_key
 from nasbench1shot1.one_shot_search.kept_weights import method_of
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.space import OneShotSpace
-from nasbench1shot1.weight_sharing.subgraphs import sharing_key
 
 CONTROLLER_DRAWS = 100
 """Number of samples from ENAS's controller (NAS-Bench-1Shot1, section 5)."""

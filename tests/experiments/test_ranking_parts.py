@@ -21,8 +21,8 @@ from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.selection import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, true_errors
+from nasbench1shot1.nasbench101.shared_passes import sort_paths
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-from nasbench1shot1.weight_sharing.subgraphs import sort_paths
 
 
 def parameters_of(space, seed=0, scale=1.0):
