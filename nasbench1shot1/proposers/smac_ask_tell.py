@@ -14,7 +14,7 @@ from smac.main.config_selector import ConfigSelector
 from smac.random_design import ProbabilityRandomDesign
 from smac.runhistory import TrialInfo, TrialValue
 
-from nasbench1shot1.proposers.categorical_generator import is_categorical
+from nasbench1shot1.proposers.categorical_bohb import is_categorical
 from nasbench1shot1.proposers.categorical_search import CategoricalSearch
 from nasbench1shot1.proposers.smac_generator import OrderedLocalSearch
 

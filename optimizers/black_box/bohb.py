@@ -2,7 +2,7 @@
 
 Source: Falkner et al., BOHB: Robust and Efficient Hyperparameter Optimization at Scale (ICML 2018, arXiv:1807.01774).
 The generator is hpbandster's with its known faults fixed (`proposers.bohb`). `densities="hpbandster"` keeps
-the faults of its densities (`proposers.hpbandster_generator`).
+the faults of its densities (`proposers.categorical_bohb`).
 """
 
 from collections.abc import Mapping
@@ -77,8 +77,7 @@ class BOHB(Hyperband):
     def _kind(self, space: "ConfigurationSpace") -> "type[BohbGenerator]":
         """Return the class of the generator; raises InvalidInputError if it does not support the space."""
         from nasbench1shot1.proposers.bohb import BohbGenerator
-        from nasbench1shot1.proposers.categorical_generator import CategoricalGenerator, is_categorical
-        from nasbench1shot1.proposers.hpbandster_generator import HpbandsterGenerator
+        from nasbench1shot1.proposers.categorical_bohb import CategoricalGenerator, HpbandsterGenerator, is_categorical
 
         categorical, published = is_categorical(space), self.hyperparameters.densities == "hpbandster"
         if published and not categorical:

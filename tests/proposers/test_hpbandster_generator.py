@@ -8,7 +8,7 @@ import pytest
 from configurations_of_tests import job
 
 import nasbench1shot1 as nb
-from nasbench1shot1.proposers.hpbandster_generator import HpbandsterDensity, HpbandsterGenerator, choose_candidate
+from nasbench1shot1.proposers.categorical_bohb import HpbandsterDensity, HpbandsterGenerator, choose_candidate
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

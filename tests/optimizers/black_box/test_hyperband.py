@@ -11,7 +11,7 @@ from nasbench1shot1.black_box_search.simulation import Limits, TrainingResult, s
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.proposers import categorical_generator
 from nasbench1shot1.proposers.brackets import EndlessBrackets
-from nasbench1shot1.proposers.hpbandster_generator import HpbandsterGenerator
+from nasbench1shot1.proposers.categorical_bohb import HpbandsterGenerator
 
 
 def error_of(query):
