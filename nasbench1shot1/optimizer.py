@@ -11,8 +11,8 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.hyperparameters import Hyperparameters as Hyperparameters
 from nasbench1shot1.space import OneShotSpace, as_one_shot
-from nasbench1shot1.weight_sharing.passes import Batch as Batch
-from nasbench1shot1.weight_sharing.passes import Mixing as Mixing
+from nasbench1shot1.supernets.passes import Batch as Batch
+from nasbench1shot1.supernets.passes import Mixing as Mixing
 
 if TYPE_CHECKING:
     import torch

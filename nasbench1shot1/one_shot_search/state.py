@@ -24,8 +24,8 @@ from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.schedules import cosine
 from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.layers import other_buffers, unchanged_statistics
+from nasbench1shot1.supernets.passes import class_scores
 from nasbench1shot1.supernets.presets import PRESETS, Preset
-from nasbench1shot1.weight_sharing.passes import class_scores
 
 
 @dataclass

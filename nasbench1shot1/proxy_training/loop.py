@@ -15,7 +15,7 @@ from nasbench1shot1.runs.divergence import check_network, checked_finite
 from nasbench1shot1.runs.schedules import cosine
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.supernet import Supernet
-from nasbench1shot1.weight_sharing.passes import Mixing, class_scores
+from nasbench1shot1.supernets.passes import Mixing, class_scores
 
 VALIDATION_BATCH = 500  # images; with fixed batch-norm statistics, the batch size only affects rounding
 

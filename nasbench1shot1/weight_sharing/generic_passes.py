@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.supernet import Supernet, to_tensors
+from nasbench1shot1.supernets.passes import Mixing, class_scores
 from nasbench1shot1.weight_sharing.group_statistics import GroupStatistics, fixed_statistics, measured_statistics
-from nasbench1shot1.weight_sharing.passes import Mixing, class_scores
 
 
 class GenericPasses:

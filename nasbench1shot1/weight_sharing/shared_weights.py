@@ -20,10 +20,9 @@ from nasbench1shot1.images.splits import Split
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.shared_passes import IMAGES_AT_ONCE, ChoiceBlockPaths, is_supported
 from nasbench1shot1.supernet import Supernet
+from nasbench1shot1.supernets.passes import Batch, Mixing, Pass, as_mixing, check_passes, is_mixture, path_of
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 from nasbench1shot1.weight_sharing.generic_passes import GenericPasses
-from nasbench1shot1.weight_sharing.passes import Batch, Mixing
-from nasbench1shot1.weight_sharing.requests import Pass, as_mixing, check_passes, is_mixture, path_of
 
 REFERENCE_IMAGES = 128  # images of the weight half, without augmentation, that measure "recalibrated" statistics
 PATH_BATCH = 384  # images scored per pass of one architecture; larger batches do not fit into a CPU's cache
