@@ -50,7 +50,7 @@ class SMAC(TrialOptimizer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         require_extra("smac", "SMAC")
-        from nasbench1shot1.proposers.smac_ask_tell import AskTellFacade
+        from nasbench1shot1.proposers.smac import AskTellFacade
 
         own = self.hyperparameters
         self._facade = AskTellFacade(

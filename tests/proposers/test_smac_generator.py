@@ -6,7 +6,7 @@ from configurations_of_tests import continuous_space, job, mixed_space
 from smac import MultiFidelityFacade
 
 from nasbench1shot1.proposers import smac_generator
-from nasbench1shot1.proposers.smac_generator import SmacGenerator
+from nasbench1shot1.proposers.smac import SmacGenerator
 
 
 def generator_with(space, observations, seed=0, random_fraction=0.0):

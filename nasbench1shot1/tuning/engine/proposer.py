@@ -55,6 +55,6 @@ def _generator(tuner: Tuner, space: "ConfigurationSpace", seed: int) -> Configur
     if tuner == "bohb":
         return BohbGenerator(space, seed)
     require_extra("smac")
-    from nasbench1shot1.proposers.smac_generator import SmacGenerator
+    from nasbench1shot1.proposers.smac import SmacGenerator
 
     return SmacGenerator(space, seed)

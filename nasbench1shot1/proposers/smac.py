@@ -21,19 +21,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from ConfigSpace import Configuration
 from hpbandster.core.dispatcher import Job
 from joblib import parallel_config
-from smac import MultiFidelityFacade, Scenario
-from smac.acquisition.maximizer import LocalAndSortedRandomSearch, LocalSearch
-from smac.initial_design import AbstractInitialDesign
+from smac import AlgorithmConfigurationFacade, MultiFidelityFacade, Scenario
+from smac.acquisition.maximizer import AbstractAcquisitionMaximizer, LocalAndSortedRandomSearch, LocalSearch
+from smac.initial_design import AbstractInitialDesign, RandomInitialDesign
 from smac.intensifier.abstract_intensifier import AbstractIntensifier
+from smac.intensifier.intensifier import Intensifier
 from smac.main.config_selector import ConfigSelector
 from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.model.random_forest import RandomForest
 from smac.random_design import ProbabilityRandomDesign
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
+from nasbench1shot1.proposers.categorical_bohb import is_categorical
 from nasbench1shot1.proposers.configurations import (
     MODEL_BASED,
     ConfigurationId,
@@ -46,6 +49,8 @@ from nasbench1shot1.proposers.configurations import (
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
+    from numpy.typing import NDArray
+
 
 RANDOM_FRACTION = 0.2  # SMAC's default
 BY_MODEL = "Acquisition Function Maximizer"
@@ -185,3 +190,153 @@ class AskOnlyIntensifier(AbstractIntensifier):
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Do nothing, because no state was saved."""
+
+
+# SMAC's local and random search of the acquisition function, on arrays of categories ----------------------------------
+#
+# The algorithm follows SMAC's `LocalAndSortedRandomSearch`: hill climbing from the best of many random configurations and
+# from the best observed ones. SMAC's own code creates a Configuration for every neighbour, which takes most of the time
+# of a proposal.
+
+
+STARTS = 10
+"""Number of hill climbs from random configurations, and also from observed ones, as in SMAC."""
+RETURNED = 50
+"""Number of returned configurations; SMAC takes the first new one."""
+
+
+class CategoricalSearch(AbstractAcquisitionMaximizer):
+    """Maximizes an acquisition function over independent categorical hyperparameters."""
+
+    def _maximize(self, previous_configs: list[Configuration], n_points: int) -> list[tuple[float, Configuration]]:
+        levels = np.array([h.size for h in self._configspace.values()])
+        drawn = np.floor(self._rng.rand(n_points, len(levels)) * levels)
+        known = np.array([config.get_array() for config in previous_configs])
+        climbed = self._climb(np.concatenate([self._best(drawn, STARTS)[0], self._best(known, STARTS)[0]]), levels)
+        points = np.unique(np.concatenate([climbed, drawn]), axis=0)
+        new = ~np.isin(_keys(points, levels), _keys(known, levels))
+        best, values = self._best(points[new], RETURNED)
+        return [(float(value), self._configuration(point)) for point, value in zip(best, values, strict=True)]
+
+    def _values(self, points: "NDArray[np.float64]") -> "NDArray[np.float64]":
+        assert self._acquisition_function is not None
+        values = np.asarray(self._acquisition_function._compute(points), np.float64).ravel()
+        return np.where(np.isnan(values), -np.inf, values)
+
+    def _best(self, points: "NDArray[np.float64]", number: int) -> "tuple[NDArray[np.float64], NDArray[np.float64]]":
+        """Return the points with the largest values, and these values; ties are in random order."""
+        if not len(points):
+            return points, np.zeros(0)
+        points = points[self._rng.permutation(len(points))]
+        values = self._values(points)
+        order = np.argsort(-values, kind="stable")[:number]
+        return points[order], values[order]
+
+    def _climb(self, points: "NDArray[np.float64]", levels: "NDArray[np.int64]") -> "NDArray[np.float64]":
+        """Move each point to its best neighbour until no neighbour is better."""
+        shifts = np.concatenate([np.eye(len(levels))[[d]] * np.arange(1, n)[:, None] for d, n in enumerate(levels)])
+        points, values = points.copy(), self._values(points)
+        moving = np.arange(len(points))
+        while len(moving) and len(shifts):
+            around = (points[moving, None] + shifts) % levels
+            found = self._values(around.reshape(-1, len(levels))).reshape(around.shape[:2])
+            best = found.argmax(axis=1)
+            rows = np.flatnonzero(found.max(axis=1) > values[moving])
+            moving, best, around, found = moving[rows], best[rows], around[rows], found[rows]
+            places = np.arange(len(rows))
+            points[moving], values[moving] = around[places, best], found[places, best]
+        return points
+
+    def _configuration(self, point: "NDArray[np.float64]") -> Configuration:
+        return Configuration(self._configspace, vector=point, origin="Acquisition Function Maximizer: Local Search")
+
+
+def _keys(points: "NDArray[np.float64]", levels: "NDArray[np.int64]") -> Any:
+    """Return a number for each point, equal for equal points."""
+    return points @ np.concatenate([[1.0], np.cumprod(levels[:-1], dtype=float)])
+
+
+# SMAC3's facade for algorithm configuration, used with ask and tell, without files, threads or unordered sets ---------
+
+
+ENDLESS = 10**9
+"""Number of trials that SMAC may ask for."""
+
+
+class AskTellFacade:
+    """One search with SMAC3, which minimizes a noisy cost.
+
+    Equal seeds and equal costs give equal proposals in every process, with any number of processors.
+
+    Args:
+        space: the configurations; SMAC seeds it.
+        seed: seed of all draws.
+        trees: number of trees of the random forest.
+        random_fraction: probability of a random configuration.
+        most_trainings: maximum number of trials of a configuration.
+        challengers: number of random configurations ranked per proposal.
+    """
+
+    def __init__(
+        self,
+        space: "ConfigurationSpace",
+        *,
+        seed: int,
+        trees: int,
+        random_fraction: float,
+        most_trainings: int,
+        challengers: int,
+    ) -> None:
+        maximizer = CategoricalSearch if is_categorical(space) else _OrderedSearch
+        with TemporaryDirectory() as folder:  # SMAC only writes its scenario there
+            scenario = Scenario(space, output_directory=Path(folder), n_trials=ENDLESS, seed=seed)
+            self._forest = AlgorithmConfigurationFacade.get_model(scenario, n_trees=trees)
+            self._facade = AlgorithmConfigurationFacade(
+                scenario,
+                _no_target,
+                model=self._forest,
+                acquisition_maximizer=maximizer(space, challengers=challengers, seed=seed),
+                initial_design=RandomInitialDesign(scenario, n_configs=1),
+                random_design=ProbabilityRandomDesign(random_fraction, seed),
+                intensifier=Intensifier(scenario, max_config_calls=most_trainings, max_incumbents=1),
+                config_selector=_Selector(scenario, retrain_after=1),
+                logging_level=False,
+                overwrite=True,
+            )
+
+    def ask(self) -> TrialInfo | None:
+        """Return the next trial, or None if SMAC does not find one."""
+        # as in `smac_generator.forest`: this limit does not change any tree, but saves memory and time
+        self._forest._rf_opts["max_leaf_nodes"] = max(len(self._facade.runhistory), 2)
+        try:
+            with parallel_config("sequential"):
+                return self._facade.ask()
+        except StopIteration:
+            return None
+
+    def tell(self, trial: TrialInfo, cost: float) -> None:
+        """Add the cost of a trial."""
+        self._facade.tell(trial, TrialValue(cost=cost), save=False)
+
+
+def _no_target(config: Any, seed: int = 0) -> float:
+    """Act as the target function, which SMAC never calls."""
+    raise AssertionError
+
+
+class _OrderedSearch(LocalAndSortedRandomSearch):
+    """SMAC's acquisition maximizer with an ordered local search."""
+
+    def __init__(self, space: "ConfigurationSpace", challengers: int, seed: int) -> None:
+        super().__init__(space, challengers=challengers, seed=seed)
+        self._local_search = OrderedLocalSearch(space, seed=seed)
+
+
+class _Selector(ConfigSelector):
+    """SMAC's selector, but with predictions for all observed configurations at once instead of one by one."""
+
+    def _get_x_best(self, X: "NDArray[np.float64]") -> "tuple[NDArray[np.float64], float]":
+        assert self._model is not None
+        means = self._model.predict_marginalized(X)[0].ravel()
+        best = int(np.argmin(means))
+        return X[best], float(means[best])
