@@ -28,8 +28,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.nasbench101.shared_passes import IMAGES_AT_ONCE, ChoiceBlockPaths
 from nasbench1shot1.supernets.layers import BatchNorm2d
 from nasbench1shot1.supernets.passes import Mixing
-from nasbench1shot1.weight_sharing.generic_passes import GenericPasses
-from nasbench1shot1.weight_sharing.shared_weights import PATH_BATCH, REFERENCE_IMAGES
+from nasbench1shot1.supernets.weight_sharing import PATH_BATCH, REFERENCE_IMAGES, GenericPasses
 
 PUBLISHED_BATCH = 128  # of evaluate_one_shot_models.py
 FEW = 2  # architectures of a part for the slow sides

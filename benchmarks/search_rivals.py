@@ -19,7 +19,7 @@ from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.optimizers.sampling import SamplingOptimizer
-from nasbench1shot1.weight_sharing.shared_weights import MIXED_BATCH, REFERENCE_IMAGES, SharedWeights
+from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH, REFERENCE_IMAGES, SharedWeights
 
 IMAGES = 20_000  # of a half
 EPOCHS = 50

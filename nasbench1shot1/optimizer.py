@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
+    from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 INITIAL_SPREAD = 1e-3  # standard deviation of the initial Λ, as published
 

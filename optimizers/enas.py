@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from nasbench1shot1.optimizers.enas_controller import ControllerSettings, Samples
-    from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
+    from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 BETAS, EPSILON = (0.1, 0.999), 1e-3  # settings of the controller's Adam, as published
 DRAWN_AT_ONCE = 64  # architectures; drawing them one by one takes ten times as long

@@ -18,7 +18,7 @@ from nasbench1shot1.space import OneShotSpace
 if TYPE_CHECKING:
     import torch
 
-    from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
+    from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from nasbench1shot1.ground.files import atomic_write, sha256
 from nasbench1shot1.one_shot_search.kept_weights import supernet_of
 from nasbench1shot1.runs.options import required
 from nasbench1shot1.runs.writer import RunWriter
-from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
+from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 CHUNK = 512
 """Number of architectures between two checkpoints."""

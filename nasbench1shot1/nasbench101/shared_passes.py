@@ -14,7 +14,7 @@ from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.choice_blocks import ChoiceBlockCell, MixedOperation
 from nasbench1shot1.supernets.layers import BatchNorm2d, ConvBNReLU
 from nasbench1shot1.supernets.skeletons import CellStacks
-from nasbench1shot1.weight_sharing.group_statistics import channel_moments
+from nasbench1shot1.supernets.weight_sharing import channel_moments
 
 NodeKey = tuple[object, ...]
 """(node, operation, keys of the node's parents); (0,) for the cell's input."""

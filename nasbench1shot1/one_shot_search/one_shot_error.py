@@ -6,7 +6,7 @@ import torch
 
 from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.weight_sharing.shared_weights import MIXED_BATCH
+from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH
 
 
 @torch.no_grad()

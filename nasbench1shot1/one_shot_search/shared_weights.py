@@ -2,7 +2,7 @@
 
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.runs.options import required
-from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
+from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 
 def shared_weights(state: SearchState, epoch: int) -> SharedWeights:

@@ -12,7 +12,7 @@ from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.random_ws import RandomWS
 from nasbench1shot1.supernet import to_tensors
-from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
+from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 MUTANTS = 4
 

@@ -13,8 +13,8 @@ from nasbench1shot1.nasbench101.shared_passes import ChoiceBlockPaths, is_suppor
 from nasbench1shot1.supernets.layers import max_pool_3x3
 from nasbench1shot1.supernets.passes import Subnetwork, as_mixing, without_last_edge
 from nasbench1shot1.supernets.presets import BATCH_NORMS
+from nasbench1shot1.supernets.weight_sharing import fixed_statistics, measured_statistics
 from nasbench1shot1.weight_sharing import first_cell, path_layers
-from nasbench1shot1.weight_sharing.group_statistics import fixed_statistics, measured_statistics
 
 ARCHITECTURES, FEWER, CHANNELS = 60, 20, 4
 

@@ -19,11 +19,10 @@ from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.supernets.layers import BatchNorm2d
 from nasbench1shot1.supernets.passes import without_last_edge
 from nasbench1shot1.supernets.presets import BATCH_NORMS
+from nasbench1shot1.supernets.weight_sharing import SharedWeights, fixed_statistics, measured_statistics
 from nasbench1shot1.weight_sharing import choice_block_paths as engine
 from nasbench1shot1.weight_sharing import group_statistics
 from nasbench1shot1.weight_sharing import shared_weights as scoring
-from nasbench1shot1.weight_sharing.group_statistics import fixed_statistics, measured_statistics
-from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
 
 REFERENCE, AT_ONCE, IMAGES, CELLS = 16, 24, 60, 2
 

@@ -15,7 +15,7 @@ from nasbench1shot1.optimizer import Hyperparameters, Mixing
 from nasbench1shot1.runs.options import Range, check_range
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import to_tensors
-from nasbench1shot1.weight_sharing.shared_weights import SharedWeights
+from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 
 @dataclass(frozen=True, kw_only=True)

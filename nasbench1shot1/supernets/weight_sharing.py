@@ -1,14 +1,14 @@
 """Scores of architectures with a supernet's shared weights, for sampling methods and rankings."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.architecture import Architecture
@@ -19,10 +19,174 @@ from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.shared_passes import IMAGES_AT_ONCE, ChoiceBlockPaths, is_supported
-from nasbench1shot1.supernet import Supernet
-from nasbench1shot1.supernets.passes import Batch, Mixing, Pass, as_mixing, check_passes, is_mixture, path_of
+from nasbench1shot1.supernet import Supernet, to_tensors
+from nasbench1shot1.supernets.batch_norm import statistics
+from nasbench1shot1.supernets.layers import BatchNorm2d, normalised_by
+from nasbench1shot1.supernets.passes import (
+    Batch,
+    Mixing,
+    Pass,
+    as_mixing,
+    check_passes,
+    class_scores,
+    is_mixture,
+    path_of,
+)
 from nasbench1shot1.supernets.presets import BATCH_NORMS
-from nasbench1shot1.weight_sharing.generic_passes import GenericPasses
+
+Moments = tuple[Tensor, Tensor]
+"""The mean and the biased variance of every channel in every group, (groups, C) each."""
+
+
+class GroupStatistics:
+    """Statistics of consecutive groups of equal size in a batch, for every `BatchNorm2d` of a network.
+
+    In the pass that measures them (`measured_statistics`), each group is normalised by its own moments, which are
+    stored. In later passes (`fixed_statistics`), the groups of other batches are normalised by the stored moments.
+    """
+
+    def __init__(self, groups: int) -> None:
+        self.groups, self.are_fixed = groups, False
+        self._kept: dict[BatchNorm2d, list[Moments]] = {}
+        self._calls: dict[BatchNorm2d, int] = {}
+
+    def __call__(self, layer: BatchNorm2d, x: Tensor) -> Tensor:
+        """Normalise x (N, C, H, W), whose groups have N / groups images each, in a call of `layer`."""
+        kept = self._kept.setdefault(layer, [])
+        if not self.are_fixed:
+            kept.append(group_moments(x, self.groups))
+            return normalise_groups(layer, x, *kept[-1])
+        call = self._calls.get(layer, 0)
+        self._calls[layer] = call + 1
+        return normalise_groups(layer, x, *kept[call % len(kept)])  # a layer may be called several times in a pass
+
+
+@contextmanager
+def measured_statistics(net: nn.Module, groups: int = 1) -> Iterator[GroupStatistics]:
+    """Let every `BatchNorm2d` normalise by groups in one pass; yield the statistics for `fixed_statistics`."""
+    statistics = GroupStatistics(groups)
+    with normalised_by(net, statistics):
+        yield statistics
+    statistics.are_fixed = True
+
+
+@contextmanager
+def fixed_statistics(net: nn.Module, statistics: GroupStatistics) -> Iterator[None]:
+    """Let every `BatchNorm2d` normalise by previously measured statistics, in complete passes."""
+    with normalised_by(net, statistics):
+        yield
+
+
+def group_moments(x: Tensor, groups: int) -> Moments:
+    """Return the mean and the biased variance of every channel in each group of x (N, C, H, W)."""
+    if _all_at_once(x):
+        variance, mean = torch.var_mean(x.unflatten(0, (groups, -1)).float(), dim=(1, 3, 4), correction=0)
+        return mean, variance
+    means, variances = zip(*(channel_moments(part) for part in x.chunk(groups)), strict=True)
+    return torch.stack(means), torch.stack(variances)
+
+
+def channel_moments(x: Tensor) -> Moments:
+    """Return the mean and the biased variance of every channel of x (N, C, H, W), (C,) each, at least float32."""
+    return statistics(x.float() if x.dtype == torch.bfloat16 else x)
+
+
+def normalise_groups(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Tensor) -> Tensor:
+    """Normalise each group of x (N, C, H, W) by its means and variances, (groups, C) each."""
+    if _all_at_once(x):
+        return _by_broadcasting(layer, x.unflatten(0, (len(means), -1)), means, variances).flatten(0, 1)
+    groups = zip(x.chunk(len(means)), means, variances, strict=True)
+    parts = [
+        F.batch_norm(part, mean, variance, layer.weight, layer.bias, training=False, eps=layer.eps)
+        for part, mean, variance in groups
+    ]
+    return torch.cat(parts) if parts[1:] else parts[0]
+
+
+def _all_at_once(x: Tensor) -> bool:
+    """Return whether a few kernels handle all groups, which a GPU launches faster than several kernels per group.
+
+    On a CPU, PyTorch's own kernels, one group after another, take a quarter of the time.
+    """
+    return not x.is_cpu
+
+
+def _by_broadcasting(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Tensor) -> Tensor:
+    """Return x (G, size, C, H, W), normalised by means and variances (G, C)."""
+    scale = torch.rsqrt(variances + layer.eps)
+    if layer.affine:
+        scale = scale * layer.weight
+    shift = layer.bias - means * scale if layer.affine else -means * scale
+    return (x.float() * scale[:, None, :, None, None] + shift[:, None, :, None, None]).to(x.dtype)
+
+
+# Class scores from `Supernet.forward`, for mixtures, for other kinds of cells, and for groups of passes on a GPU ------
+
+
+class GenericPasses:
+    """Class scores of A passes, each of which may be any `Mixing`.
+
+    Args:
+        net: a supernet in evaluation mode.
+        mixings: A passes.
+        batch_norm: "batch", "running" or "recalibrated", as in `SharedWeights`.
+        reference: function that returns the images (N, 3, H, W) on which recalibrated statistics are measured.
+        precision: "float32" or "bfloat16".
+        together: number of architectures that share a pass, with mixing weights per image; 1 computes each alone.
+    """
+
+    def __init__(
+        self,
+        net: Supernet,
+        mixings: Sequence[Mixing],
+        batch_norm: str,
+        reference: Callable[[], Tensor],
+        precision: str = "float32",
+        together: int = 1,
+    ) -> None:
+        self._net, self._batch_norm, self._precision = net, batch_norm, precision
+        self._groups = [mixings[start : start + together] for start in range(0, len(mixings), together)]
+        self._measured = [self._measure(group, reference) for group in self._groups]
+
+    @torch.no_grad()
+    def logits(self, images: Tensor) -> Iterator[tuple[list[int], Tensor]]:
+        """Yield, for every pass, a list with its position in `mixings`, and its class scores (N, classes)."""
+        position = 0
+        for group, measured in zip(self._groups, self._measured, strict=True):
+            with self._statistics(len(group), measured):
+                logits = self._logits(group, images)
+            for of_one in logits.chunk(len(group)):
+                yield [position], of_one
+                position += 1
+
+    @torch.no_grad()
+    def _measure(self, group: Sequence[Mixing], reference: Callable[[], Tensor]) -> GroupStatistics | None:
+        """Return the statistics of the reference images in each pass of a group; None unless recalibrated."""
+        if self._batch_norm != "recalibrated":
+            return None
+        with measured_statistics(self._net, len(group)) as statistics:
+            self._logits(group, reference())
+        return statistics
+
+    def _statistics(self, groups: int, measured: GroupStatistics | None) -> AbstractContextManager[object]:
+        if measured is not None:
+            return fixed_statistics(self._net, measured)
+        return measured_statistics(self._net, groups) if self._batch_norm == "batch" else nullcontext()
+
+    def _logits(self, group: Sequence[Mixing], images: Tensor) -> Tensor:
+        """Return class scores (G · N, classes): the N images in the first pass, then in the second, …"""
+        if len(group) == 1:
+            compiled = self._batch_norm == "running"  # a compiled graph supports only running statistics
+            return class_scores(self._net, group[0], images, self._precision, compiled)
+        one_hot = [to_tensors(self._net.space.one_hot(mixing.path), images.device) for mixing in group if mixing.path]
+        weights = {
+            key: torch.stack([of[key] for of in one_hot]).repeat_interleave(len(images), 0) for key in one_hot[0]
+        }
+        return class_scores(self._net, Mixing(weights), images.repeat(len(group), 1, 1, 1), self._precision)
+
+
+# Scores of architectures with a supernet's shared weights, for sampling methods and rankings --------------------------
+
 
 REFERENCE_IMAGES = 128  # images of the weight half, without augmentation, that measure "recalibrated" statistics
 PATH_BATCH = 384  # images scored per pass of one architecture; larger batches do not fit into a CPU's cache
