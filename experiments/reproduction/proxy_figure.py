@@ -27,7 +27,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import line_printer
 from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.proxy_training import ProxyConfig, ProxyTrainings
-from nasbench1shot1.proxy_training.config import SCALES as TRAINING_SCALES
+from nasbench1shot1.proxy_training.record import SCALES as TRAINING_SCALES
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

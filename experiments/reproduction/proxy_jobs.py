@@ -9,7 +9,7 @@ from typing import Any
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, job_fields
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.proxy_training import ProxyTrainings
-from nasbench1shot1.proxy_training.config import proxy_config
+from nasbench1shot1.proxy_training.record import proxy_config
 
 TRAIN = "nasbench1shot1.proxy_training.running:train_proxies"
 

@@ -6,8 +6,8 @@ from itertools import islice
 
 import torch
 
-from nasbench1shot1.proxy_training.config import ProxyConfig
 from nasbench1shot1.proxy_training.loop import training_steps, validation_error, weight_optimizer
+from nasbench1shot1.proxy_training.record import ProxyConfig
 from nasbench1shot1.proxy_training.state import ProxyState, begin
 from nasbench1shot1.runs.compute import cpu_threads
 

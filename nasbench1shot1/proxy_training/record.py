@@ -1,19 +1,122 @@
-"""The record of a proxy study's trainings, with one line per architecture."""
+"""The options of a proxy study's trainings, and the record of the trainings."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.proxy_training.config import ProxyConfig
+from nasbench1shot1.runs.compute import MOST_THREADS, default_threads, resolve_device
 from nasbench1shot1.runs.folder import METRICS, damaged_file_error
+from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, make_options
 from nasbench1shot1.runs.record import RunRecord
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+SCALES: dict[str, dict[str, Any]] = {
+    "full": {},
+    "quick": {
+        "architectures": 24,
+        "epochs": 8,
+        "images": "cifar10-sample",
+        "images_per_half": 320,
+        "channels": 8,
+        "cells": 3,
+        "batch_size": 32,
+    },
+}
+"""Values that a scale sets for options that are not given. "full" uses the defaults of the fields, which follow the
+paper where it states a value; "quick" takes a few minutes on two CPU cores.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxyConfig:
+    """The options of a proxy study's trainings. `resolved` replaces None by a value that depends on the machine."""
+
+    space: str = "s3"
+    """Search space that the architectures are sampled from: s1, s2 or s3."""
+    architectures: Annotated[int, Range(3, 10**6)] = 150
+    """Number of sampled architectures (quick scale: 24)."""
+    scale: Literal["full", "quick"] = "full"
+    """full: the paper's setting on the official CIFAR-10; quick: few small trainings on bundled images."""
+    preset: Literal["corrected", "original"] = "corrected"
+    """corrected, or original for the down-sampling and the image split of the published code."""
+    seed: Annotated[int, Range(0)] = 0
+    """Random seed for the sample, and for the weights, image order, crops and flips of every training."""
+    epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 50
+    """Number of training epochs (quick scale: 8)."""
+    images: str = "cifar10"
+    """Image set: cifar10, cifar100, ImageNet16-120, cifar10-sample, the name of an imported set, or an .npz file."""
+    images_per_half: Annotated[int | None, Range(2)] = None
+    """Number of images in each half, one for training and one for validation (quick scale: 320). Default: all."""
+    channels: Annotated[int, Range(1, 4096)] = 16
+    """Number of channels of every block in the first stack (quick scale: 8)."""
+    cells: Annotated[int, Range(1, 1000)] = 9
+    """Number of cells (quick scale: 3)."""
+    batch_size: Annotated[int, Range(2)] = 96
+    """Batch size (quick scale: 32)."""
+    learning_rate: Annotated[float, Range(0)] = 0.025
+    """Initial learning rate; a cosine schedule lowers it after each epoch, towards --learning-rate-min."""
+    learning_rate_min: Annotated[float, Range(0)] = 0.001
+    """Minimum learning rate of the cosine schedule."""
+    momentum: Annotated[float, Range(0, 1)] = 0.9
+    """Momentum of SGD."""
+    weight_decay: Annotated[float, Range(0)] = 3e-4
+    """Weight decay (L2)."""
+    grad_clip: Annotated[float, Range(above=0)] = 5.0
+    """Maximum norm of the gradient; larger gradients are clipped."""
+    batch_norm_momentum: Annotated[float, Range(0, 1)] = 0.1
+    """Weight of a new batch in batch-norm's running statistics, which validation uses. PyTorch's default: 0.1."""
+    device: str = "auto"
+    """Device: auto, cpu, cuda, cuda:1, …"""
+    threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
+    """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """float32, or bfloat16 for the network (autocast); batch-norm statistics and SGD stay in float32."""
+
+    def resolved(self) -> "ProxyConfig":
+        """Fill in values that depend on the machine, and check every value.
+
+        Raises:
+            InvalidInputError: a number is out of range, the device does not exist, or the learning rate would increase.
+        """
+        config = replace(
+            self,
+            threads=default_threads() if self.threads is None else self.threads,
+            device=resolve_device(self.device),
+            images=absolute_file(self.images) or self.images,
+        )
+        check_ranges(config)
+        if config.learning_rate_min > config.learning_rate:
+            raise InvalidInputError(
+                f"--learning-rate {config.learning_rate} is less than --learning-rate-min {config.learning_rate_min}: "
+                "raise --learning-rate or lower --learning-rate-min"
+            )
+        return config
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all options by name, for JSON."""
+        return asdict(self)
+
+
+def proxy_config(given: Mapping[str, Any]) -> ProxyConfig:
+    """Return a resolved configuration from named options; the scale sets options that are None or not given.
+
+    Raises:
+        InvalidInputError: an option is unknown (the message suggests the closest known option), or a value has a wrong
+            type or is out of range.
+    """
+    scale = make_options(ProxyConfig, given, {}).scale
+    return make_options(ProxyConfig, given, SCALES[scale]).resolved()
+
+
+# The record of a proxy study's trainings, with one line per architecture ----------------------------------------------
+
 
 FIELDS: dict[str, Any] = {
     "number": int,

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted, line_printer, percent
-from nasbench1shot1.proxy_training.config import ProxyConfig, proxy_config
-from nasbench1shot1.proxy_training.record import FACTS, ProxyTrainings, summarise
+from nasbench1shot1.proxy_training.record import FACTS, ProxyConfig, ProxyTrainings, proxy_config, summarise
 from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description
 from nasbench1shot1.runs.folder import CONFIG, check_facts

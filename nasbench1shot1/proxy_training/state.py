@@ -14,7 +14,7 @@ from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, scheme_for, split_images
-from nasbench1shot1.proxy_training.config import ProxyConfig
+from nasbench1shot1.proxy_training.record import ProxyConfig
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernet import Supernet
