@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.runs.opening import open_run as open_run
     from nasbench1shot1.space import OneShotSpace as OneShotSpace
     from nasbench1shot1.space import SearchSpace as SearchSpace
-    from nasbench1shot1.supernet import Supernet as Supernet
+    from nasbench1shot1.supernets.supernet import Supernet as Supernet
     from nasbench1shot1.table_import.nasbench_object import table_from_nasbench as table_from_nasbench
     from nasbench1shot1.tables.table import Metrics as Metrics
     from nasbench1shot1.tables.table import Table as Table
@@ -78,7 +78,7 @@ _HOME = {
     "Run": "one_shot_search.record",
     "SearchGroup": "one_shot_search.group",
     "SearchSpace": "space",
-    "Supernet": "supernet",
+    "Supernet": "supernets.supernet",
     "Table": "tables.table",
     "UserError": "ground.errors",
     "compare": "experiments.comparison.comparing",

@@ -184,8 +184,8 @@ class OneShotSpace(SearchSpace):
     """A search space with a continuous relaxation, so that one-shot methods can search it with a supernet.
 
     Attributes:
-        cell_kind: the cell of its supernets: a key of `supernet.CELLS`, or another class as "module:Class"
-            (`supernet.SupernetCell` documents the interface).
+        cell_kind: the cell of its supernets: a key of `supernets.supernet.CELLS`, or another class as "module:Class"
+            (`supernets.supernet.SupernetCell` documents the interface).
         operation_key: the key of the mixing weights that choose operations. Each row belongs to a place in the cell; a
             single path computes one operation at each place.
         skeleton: the layers around the cells of its supernets: a key of `supernets.skeletons.SKELETONS`, or another

@@ -73,7 +73,7 @@ class SamplingOptimizer(OneShotOptimizer):
 
     def choose(self, shared: SharedWeights) -> None:
         """Draw candidates and select the best one."""
-        from nasbench1shot1.supernet import to_tensors
+        from nasbench1shot1.supernets.supernet import to_tensors
 
         drawn = list(dict.fromkeys(self.sample() for _ in range(self.hyperparameters.candidates)))
         self.chosen = select(drawn, shared, self.hyperparameters, self.generator)
@@ -93,7 +93,7 @@ class SamplingOptimizer(OneShotOptimizer):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the state that `state_dict` returned."""
-        from nasbench1shot1.supernet import to_tensors
+        from nasbench1shot1.supernets.supernet import to_tensors
 
         self.chosen = Architecture.parse(state["chosen"])
         self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
 from nasbench1shot1.space import Choice, OneShotSpace
-from nasbench1shot1.supernet import to_tensors
+from nasbench1shot1.supernets.supernet import to_tensors
 
 BEFORE_THE_HEAD = ("stem", "cells", "reductions")
 """Names of the supernet's parts up to its last cell."""

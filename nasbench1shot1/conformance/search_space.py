@@ -286,7 +286,7 @@ class OneShotSpaceConformance(SearchSpaceConformance):
     def test_supernet_evaluates_architectures(self, space: OneShotSpace, archs: list[Architecture]) -> None:
         import torch
 
-        from nasbench1shot1.supernet import Supernet
+        from nasbench1shot1.supernets.supernet import Supernet
 
         net = Supernet(space, channels=2, cells=3, generator=torch.Generator().manual_seed(0)).eval()
         images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))

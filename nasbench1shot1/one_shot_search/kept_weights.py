@@ -15,7 +15,7 @@ from nasbench1shot1.one_shot_search.folder import WEIGHTS
 from nasbench1shot1.one_shot_search.options import recorded_search
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CONFIG
-from nasbench1shot1.supernet import Supernet
+from nasbench1shot1.supernets.supernet import Supernet
 
 if TYPE_CHECKING:
     from nasbench1shot1.optimizer import OneShotOptimizer

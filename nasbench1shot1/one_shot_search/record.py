@@ -31,7 +31,7 @@ from nasbench1shot1.runs.writer import RunWriter
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from nasbench1shot1.supernet import Supernet
+    from nasbench1shot1.supernets.supernet import Supernet
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import torch
 
 from nasbench1shot1.space import OneShotSpace
-from nasbench1shot1.supernet import cell_class
 from nasbench1shot1.supernets.presets import Preset
 from nasbench1shot1.supernets.skeletons import skeleton_class
+from nasbench1shot1.supernets.supernet import cell_class
 
 
 class SupernetSize(NamedTuple):

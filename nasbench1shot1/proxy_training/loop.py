@@ -14,8 +14,8 @@ from nasbench1shot1.proxy_training.state import ProxyState
 from nasbench1shot1.runs.divergence import check_network, checked_finite
 from nasbench1shot1.runs.schedules import cosine
 from nasbench1shot1.runs.writer import RunWriter
-from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.passes import Mixing, class_scores
+from nasbench1shot1.supernets.supernet import Supernet
 
 VALIDATION_BATCH = 500  # images; with fixed batch-norm statistics, the batch size only affects rounding
 

@@ -17,8 +17,8 @@ from nasbench1shot1.images.splits import Split, scheme_for, split_images
 from nasbench1shot1.proxy_training.record import ProxyConfig
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.space import OneShotSpace
-from nasbench1shot1.supernet import Supernet
 from nasbench1shot1.supernets.presets import PRESETS
+from nasbench1shot1.supernets.supernet import Supernet
 
 
 @dataclass

@@ -16,7 +16,7 @@ from nasbench1shot1.space import OneShotSpace
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from nasbench1shot1.supernet import Supernet
+    from nasbench1shot1.supernets.supernet import Supernet
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.shared_passes import IMAGES_AT_ONCE, ChoiceBlockPaths, is_supported
-from nasbench1shot1.supernet import Supernet, to_tensors
 from nasbench1shot1.supernets.batch_norm import statistics
 from nasbench1shot1.supernets.layers import BatchNorm2d, normalised_by
 from nasbench1shot1.supernets.passes import (
@@ -33,6 +32,7 @@ from nasbench1shot1.supernets.passes import (
     path_of,
 )
 from nasbench1shot1.supernets.presets import BATCH_NORMS
+from nasbench1shot1.supernets.supernet import Supernet, to_tensors
 
 Moments = tuple[Tensor, Tensor]
 """The mean and the biased variance of every channel in every group, (groups, C) each."""

@@ -19,7 +19,7 @@ from nasbench1shot1.optimizer import Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.random_ws import RandomWS
 from nasbench1shot1.registry import BUILT_IN
-from nasbench1shot1.supernet import to_tensors
+from nasbench1shot1.supernets.supernet import to_tensors
 from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 SELECTION = {"candidates": 6, "candidate_batches": 1, "finalists": 2}

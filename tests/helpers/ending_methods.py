@@ -11,7 +11,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.random_ws import RandomWS
-from nasbench1shot1.supernet import to_tensors
+from nasbench1shot1.supernets.supernet import to_tensors
 from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 MUTANTS = 4

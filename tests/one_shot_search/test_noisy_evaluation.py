@@ -10,7 +10,7 @@ from tiny_search import generator, tiny_state
 
 from nasbench1shot1.one_shot_search.loop import one_shot_error, train_epoch
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.supernet import Supernet
+from nasbench1shot1.supernets.supernet import Supernet
 
 PUBLISHED = {"optimizer": "gdas", "preset": "original", "images_per_half": 300, "cells": 2}
 """Three batches of up to 128 images, or fewer of more."""

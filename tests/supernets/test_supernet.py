@@ -9,8 +9,8 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 import nasbench1shot1 as nb
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-from nasbench1shot1.supernet import to_tensors
 from nasbench1shot1.supernets.presets import PRESETS
+from nasbench1shot1.supernets.supernet import to_tensors
 
 
 @pytest.mark.parametrize(("space", "count"), [("s1", 1_101_402), ("s2", 1_101_402), ("s3", 1_509_594)])

@@ -14,7 +14,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.optimizer import Hyperparameters, Mixing
 from nasbench1shot1.runs.options import Range, check_range
 from nasbench1shot1.space import OneShotSpace
-from nasbench1shot1.supernet import to_tensors
+from nasbench1shot1.supernets.supernet import to_tensors
 from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 
