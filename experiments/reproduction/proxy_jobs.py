@@ -59,7 +59,7 @@ class ProxyJob(FigureJob):
 
     def seconds_per_unit(self) -> float:
         """Return the seconds per training of an architecture on this machine."""
-        from nasbench1shot1.proxy_training.estimate import seconds_per_architecture
+        from nasbench1shot1.proxy_training.loop import seconds_per_architecture
 
         return seconds_per_architecture(proxy_config(self.options))
 

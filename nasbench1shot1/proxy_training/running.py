@@ -17,7 +17,7 @@ from nasbench1shot1.runs.writer import RunWriter
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nasbench1shot1.proxy_training.state import ProxyState
+    from nasbench1shot1.proxy_training.loop import ProxyState
 
 
 def train_proxies(
@@ -55,7 +55,7 @@ def train_proxies(
 
 
 def _start(config: ProxyConfig, folder: Path, console: "Console | None") -> ProxyTrainings:
-    from nasbench1shot1.proxy_training.state import begin
+    from nasbench1shot1.proxy_training.loop import begin
     from nasbench1shot1.runs.environment import environment
 
     check_is_new(folder)
@@ -68,7 +68,7 @@ def _start(config: ProxyConfig, folder: Path, console: "Console | None") -> Prox
 
 
 def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> ProxyTrainings:
-    from nasbench1shot1.proxy_training.state import begin
+    from nasbench1shot1.proxy_training.loop import begin
 
     ProxyTrainings.open(folder)
     with existing_run(folder, RunWriter[ProxyTrainings], ProxyTrainings) as writer:

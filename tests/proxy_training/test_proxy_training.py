@@ -14,9 +14,8 @@ from torch.nn import functional as F
 import nasbench1shot1 as nb
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.proxy_training import ProxyTrainings, loop, train_proxies
-from nasbench1shot1.proxy_training.estimate import seconds_per_architecture
+from nasbench1shot1.proxy_training.loop import ProxyState, begin, seconds_per_architecture
 from nasbench1shot1.proxy_training.record import proxy_config
-from nasbench1shot1.proxy_training.state import ProxyState, begin
 from nasbench1shot1.runs.schedules import cosine
 
 QUIET = Console(quiet=True)
