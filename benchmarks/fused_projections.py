@@ -14,7 +14,7 @@ import torch
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
-from nasbench1shot1.supernets.choice_blocks import ChoiceBlockCell
+from nasbench1shot1.nasbench101.supernet import ChoiceBlockCell
 
 STEPS, BATCH = 8, 96
 

@@ -9,8 +9,8 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import MAX_VERTICES
+from nasbench1shot1.nasbench101.supernet import ChoiceBlockCell
 from nasbench1shot1.space import OneShotSpace
-from nasbench1shot1.supernets.choice_blocks import ChoiceBlockCell
 from nasbench1shot1.supernets.passes import Mixing, Pass, without_last_edge
 from nasbench1shot1.supernets.presets import PRESETS
 from nasbench1shot1.supernets.supernet import Supernet, cell_class, to_tensors

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
-from nasbench1shot1.supernets.choice_blocks import ChoiceBlockCell, MixedOperation
+from nasbench1shot1.nasbench101.supernet import ChoiceBlockCell, MixedOperation
 from nasbench1shot1.supernets.layers import BatchNorm2d, ConvBNReLU
 from nasbench1shot1.supernets.skeletons import CellStacks
 from nasbench1shot1.supernets.supernet import Supernet

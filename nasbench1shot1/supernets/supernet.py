@@ -16,7 +16,7 @@ from nasbench1shot1.supernets.presets import Preset, as_preset
 from nasbench1shot1.supernets.skeletons import resolve_class, skeleton_class
 
 CELLS = {
-    "choice-block": "nasbench1shot1.supernets.choice_blocks:ChoiceBlockCell",
+    "choice-block": "nasbench1shot1.nasbench101.supernet:ChoiceBlockCell",
     "nasbench201": "nasbench1shot1.nasbench201.supernet:EdgeCell",
     "nasbench201-affine": "nasbench1shot1.nasbench201.supernet:AffineEdgeCell",
 }
