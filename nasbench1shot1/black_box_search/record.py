@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.anytime import statistics_over_time, time_grid
-from nasbench1shot1.black_box_search.config import FACTS, BlackBoxConfig
+from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
 from nasbench1shot1.evaluator import ELSEWHERE
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted, percent

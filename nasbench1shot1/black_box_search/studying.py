@@ -52,7 +52,7 @@ def black_box(
         scheduler: address of a dask scheduler whose workers run the searches instead (docs/jobs.md).
         allow_module: module that `resume` may import because the study's config.json names it.
         console: rich console for progress output. Default: a new console. `Console(quiet=True)` is silent.
-        options: fields of `black_box_search.config.BlackBoxConfig`, such as space="s1", seconds=1e7 or repeats=500, and
+        options: fields of `black_box_search.options.BlackBoxConfig`, such as space="s1", seconds=1e7 or repeats=500, and
             of the optimizer's `Hyperparameters`. `space` may be an `nb.SearchSpace` that a module
             has as an attribute, `table` an `nb.Table` that has a folder.
 
