@@ -21,8 +21,7 @@ import numpy as np
 
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.repeats import Repeats
-from nasbench1shot1.black_box_search.simulation import TrainingResult, simulate
-from nasbench1shot1.black_box_search.trainings import TableTrainings
+from nasbench1shot1.black_box_search.simulation import TableTrainings, TrainingResult, simulate
 from nasbench1shot1.nasbench201.topology import representatives
 from nasbench1shot1.optimizers.black_box.bohb import BOHB
 from nasbench1shot1.tables.table import load_table

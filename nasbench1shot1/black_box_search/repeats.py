@@ -9,8 +9,7 @@ import numpy as np
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 from nasbench1shot1.black_box_search.options import BlackBoxOptions
-from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, SearchResult, simulate
-from nasbench1shot1.black_box_search.trainings import TableTrainings
+from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, SearchResult, TableTrainings, simulate
 from nasbench1shot1.evaluator import Score, score, scores_on_other_datasets
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives
 from nasbench1shot1.registry import search_space

@@ -14,8 +14,7 @@ from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
-from nasbench1shot1.black_box_search.simulation import Limits, TrainingResult, simulate
-from nasbench1shot1.black_box_search.trainings import TableTrainings
+from nasbench1shot1.black_box_search.simulation import Limits, TableTrainings, TrainingResult, simulate
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.space import SearchSpace
 

@@ -8,8 +8,7 @@ from black_box_tables import BUDGETS, S1, ScriptedProposals, s1_table, smooth_ta
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
-from nasbench1shot1.black_box_search.simulation import Limits, simulate
-from nasbench1shot1.black_box_search.trainings import TableTrainings
+from nasbench1shot1.black_box_search.simulation import Limits, TableTrainings, simulate
 
 CELLS = 2_685
 
