@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
-from nasbench1shot1.black_box_search.parts import Places, run_parts
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
-from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
+from nasbench1shot1.black_box_search.repeats import Places, Repeats, run_parts, table_of_study, with_dataset
 from nasbench1shot1.black_box_search.screen import StudyProgress, announce, show_result
 from nasbench1shot1.black_box_search.summary import summarise
 from nasbench1shot1.ground.arguments import options_by_keyword

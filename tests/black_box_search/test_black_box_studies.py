@@ -20,9 +20,8 @@ import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.drawing import caption
-from nasbench1shot1.black_box_search.parts import SEARCHES, divide, run_part
 from nasbench1shot1.black_box_search.record import started_parts
-from nasbench1shot1.black_box_search.repeats import Repeats
+from nasbench1shot1.black_box_search.repeats import SEARCHES, Repeats, divide, run_part
 from nasbench1shot1.display.axes import ZERO_NOTE
 from nasbench1shot1.ground.files import save_figure
 
