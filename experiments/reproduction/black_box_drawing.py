@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from nasbench1shot1.black_box_search.anytime import statistics_over_time
 from nasbench1shot1.black_box_search.drawing import draw_anytime, regret_floor
-from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.record import BlackBoxStudy, statistics_over_time
 from nasbench1shot1.display.colours import MOST_BANDS, colours
 from nasbench1shot1.experiments.black_box.ecdf import draw_ecdf
 from nasbench1shot1.experiments.black_box.final_accuracy import draw_sorted

@@ -1,13 +1,16 @@
-"""The record of a black-box study: one line per search, with its incumbents over simulated time."""
+"""Incumbents of all searches of a study at given times of the simulated clock."""
 
 import re
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.black_box_search.anytime import statistics_over_time, time_grid
+import numpy as np
+from numpy.typing import NDArray
+
 from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
 from nasbench1shot1.evaluator import ELSEWHERE
 from nasbench1shot1.ground.errors import InvalidInputError
@@ -19,6 +22,67 @@ from nasbench1shot1.runs.record import RunRecord, has_type
 
 if TYPE_CHECKING:
     import pandas
+
+
+Floats = NDArray[np.float64]
+
+
+def values_at(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> Floats:
+    """Return a column of the incumbents at T times, shape (searches, T); NaN before a search's first training ends.
+
+    Args:
+        trajectory: rows of incumbents with the columns repeat, simulated_seconds and `column`, sorted by time within
+            each repeat.
+        times: T simulated seconds, ascending.
+        column: the column to return, such as "test_regret" or "test_error".
+    """
+    moments, searches = np.asarray(times, np.float64), trajectory.groupby("repeat", sort=True)
+    return np.stack([_steps(rows, moments, column) for _, rows in searches])
+
+
+def _steps(rows: "pandas.DataFrame", times: Floats, column: str) -> Floats:
+    values = np.concatenate([[np.nan], rows[column].to_numpy(np.float64)])
+    return values[np.searchsorted(rows["simulated_seconds"].to_numpy(np.float64), times, side="right")]
+
+
+def statistics_over_time(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> "pandas.DataFrame":
+    """Return statistics of the incumbents over all searches, from the time at which every search has a value.
+
+    Args:
+        trajectory, times, column: as in `values_at`.
+
+    Returns:
+        A data frame with the columns seconds, mean, median, low and high (25 % and 75 % quantiles), one row per time.
+        The statistics are NaN at times at which the value of an incumbent is unknown.
+    """
+    import pandas
+
+    moments, values = np.asarray(times, np.float64), values_at(trajectory, times, column)
+    has_started = np.logical_or.accumulate(~np.isnan(values).any(axis=0))
+    moments, values = moments[has_started], values[:, has_started]
+    low, median, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
+    return pandas.DataFrame(
+        {"seconds": moments, "mean": values.mean(axis=0), "median": median, "low": low, "high": high}
+    )
+
+
+def time_grid(trajectories: Sequence["pandas.DataFrame"], last: float | None = None, points: int = 300) -> Floats:
+    """Return times, evenly spaced on a logarithmic axis, from the first incumbent of any search to the last time.
+
+    A logarithmic grid cannot start at zero, so incumbents without cost are ignored.
+
+    Args:
+        trajectories: rows of incumbents.
+        last: the last time in simulated seconds. Default: the time of the last incumbent.
+        points: number of times.
+    """
+    seconds = np.concatenate([rows["simulated_seconds"].to_numpy(np.float64) for rows in trajectories])
+    first, end = float(seconds[seconds > 0].min(initial=last or seconds.max() or 1.0)), float(last or seconds.max())
+    return np.geomspace(first, max(end, first), points)
+
+
+# The record of a black-box study: one line per search, with its incumbents over simulated time ------------------------
+
 
 FIELDS: dict[str, Any] = {
     "repeat": int,
@@ -190,3 +254,36 @@ def _are_scores(line: Mapping[str, Any]) -> bool:
         and all(has_type(value, float | None) for value in values.values())
         for values in line["other_datasets"].values()
     )
+
+
+# The summary of a finished black-box study ----------------------------------------------------------------------------
+
+
+FROM_CONFIG = ("optimizer", "space", "seed", "repeats", "seconds", "evaluations", "epochs", "dataset", "table_id")
+
+
+def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return statistics over the searches of a study. Errors and regrets are fractions, times are seconds."""
+    return {
+        **{name: config[name] for name in FROM_CONFIG},
+        "test_regret": statistics_of([line["test_regret"] for line in lines]),
+        "test_error": statistics_of([line["test_error"] for line in lines]),
+        "validation_error": statistics_of([line["validation_error"] for line in lines]),
+        "measured_test_errors": sum(line["test_measured"] for line in lines),
+        "mean_evaluations": statistics.fmean(line["evaluations"] for line in lines),
+        "mean_simulated_seconds": statistics.fmean(line["simulated_seconds"] for line in lines),
+    }
+
+
+def statistics_of(values: Sequence[float | None]) -> dict[str, float] | None:
+    """Return mean, standard deviation (n - 1; 0 for one value), median, minimum and maximum; None if one is None."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values) or not known:
+        return None
+    return {
+        "mean": statistics.fmean(known),
+        "std": statistics.stdev(known) if len(known) > 1 else 0.0,
+        "median": statistics.median(known),
+        "min": min(known),
+        "max": max(known),
+    }

@@ -2,9 +2,8 @@
 
 from rich.console import Console
 
-from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
+from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, statistics_of
 from nasbench1shot1.black_box_search.repeats import Repeats
-from nasbench1shot1.black_box_search.summary import statistics_of
 from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
-from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy
+from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, summarise
 from nasbench1shot1.black_box_search.repeats import Places, Repeats, run_parts, table_of_study, with_dataset
 from nasbench1shot1.black_box_search.screen import StudyProgress, announce, show_result
-from nasbench1shot1.black_box_search.summary import summarise
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path, picture_name, save_figure

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import nasbench1shot1 as nb
-from nasbench1shot1.black_box_search.anytime import statistics_over_time
+from nasbench1shot1.black_box_search.record import statistics_over_time
 from nasbench1shot1.experiments.black_box.ecdf import ecdf
 from nasbench1shot1.experiments.black_box.final_accuracy import PUBLISHED, compare_with_published, final_accuracies
 from nasbench1shot1.experiments.black_box.incumbents import repetitions

@@ -19,7 +19,7 @@ from tiny_figures import run_jobs_here
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.black_box_search import studying
-from nasbench1shot1.black_box_search.anytime import values_at
+from nasbench1shot1.black_box_search.record import values_at
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction.black_box_drawing import DrawnStudy
 from nasbench1shot1.experiments.reproduction.black_box_jobs import BlackBoxJob
