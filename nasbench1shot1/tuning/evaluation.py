@@ -23,7 +23,7 @@ from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS,
 from nasbench1shot1.runs.lifecycle import locked_folder
 from nasbench1shot1.tables.space_table import table_for
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.tuning.engine.trial import Outcome, Trial, TrialInterruptedError, TrialStoppedError
+from nasbench1shot1.tuning.engine.interfaces import Outcome, Trial, TrialInterruptedError, TrialStoppedError
 from nasbench1shot1.tuning.objective import objective
 from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, study_settings
 from nasbench1shot1.tuning.record import Study, folder_of

@@ -14,7 +14,7 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.tables.items import Item
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.tuning.engine.trial import Trial
+from nasbench1shot1.tuning.engine.interfaces import Trial
 
 
 def objective(

@@ -10,7 +10,7 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.job import Job, run_until_finished
-from nasbench1shot1.tuning.engine.trial import Outcome, Trial
+from nasbench1shot1.tuning.engine.interfaces import Outcome, Trial
 from nasbench1shot1.tuning.evaluation import evaluation
 from nasbench1shot1.tuning.record import Study
 

@@ -11,7 +11,7 @@ import time
 
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.proposers.configurations import format_id
-from nasbench1shot1.tuning.engine.trial import Outcome, TrialInterruptedError, TrialStoppedError
+from nasbench1shot1.tuning.engine.interfaces import Outcome, TrialInterruptedError, TrialStoppedError
 
 STEPS = 5
 

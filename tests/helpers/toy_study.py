@@ -14,10 +14,9 @@ from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.proposers.configurations import format_id, parse_id
 from nasbench1shot1.runs.folder import as_json_line, read_lines
 from nasbench1shot1.tuning.engine import dispatcher, master, name_server, proposer  # noqa: F401, for the fork server
-from nasbench1shot1.tuning.engine.interfaces import Pace, Timing
+from nasbench1shot1.tuning.engine.interfaces import Pace, RecordedObservation, Timing
 from nasbench1shot1.tuning.engine.local_workers import local_workers
 from nasbench1shot1.tuning.engine.study import run_study
-from nasbench1shot1.tuning.engine.trial import RecordedObservation
 
 FAST = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=5, missed_pings=3, most_deaths=99)
 QUICK = Pace(look_every=0.1, answers_within=5)

@@ -13,11 +13,10 @@ from nasbench1shot1.tuning.engine.dispatcher_events import (
     TrialStarted,
     WorkersChanged,
 )
-from nasbench1shot1.tuning.engine.interfaces import Timing
+from nasbench1shot1.tuning.engine.interfaces import Timing, Trial
 from nasbench1shot1.tuning.engine.name_server import Address
 from nasbench1shot1.tuning.engine.remote import UnansweredError
 from nasbench1shot1.tuning.engine.remote_worker import RemoteWorker
-from nasbench1shot1.tuning.engine.trial import Trial
 
 PREFIX = "hpbandster.run_token.worker."
 TRIAL = Trial((0, 0, 3), {"rate": 0.1}, 25)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from nasbench1shot1.ground.errors import DamagedFileError
+from nasbench1shot1.tuning.engine.interfaces import RecordedObservation, Trial
 from nasbench1shot1.tuning.engine.logs import (
     ATTEMPTS,
     SUBMISSIONS,
@@ -13,7 +14,6 @@ from nasbench1shot1.tuning.engine.logs import (
     Submissions,
     iterate_chronologically,
 )
-from nasbench1shot1.tuning.engine.trial import RecordedObservation, Trial
 
 
 def submission(number, after, budget=1):

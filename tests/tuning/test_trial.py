@@ -7,7 +7,7 @@ import pytest
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proposers.configurations import to_python_scalars
-from nasbench1shot1.tuning.engine.trial import Outcome, Trial
+from nasbench1shot1.tuning.engine.interfaces import Outcome, Trial
 
 
 def test_numpy_scalars_become_python_numbers_and_survive_json():

@@ -36,11 +36,10 @@ from nasbench1shot1.tuning.engine.dispatcher_events import (
     TrialStarted,
     WorkersChanged,
 )
-from nasbench1shot1.tuning.engine.interfaces import Timing
+from nasbench1shot1.tuning.engine.interfaces import Timing, Trial
 from nasbench1shot1.tuning.engine.name_server import Address
 from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, expose
 from nasbench1shot1.tuning.engine.remote_worker import RemoteWorker, TrialJob
-from nasbench1shot1.tuning.engine.trial import Trial
 
 CALLS_AT_ONCE = 32
 

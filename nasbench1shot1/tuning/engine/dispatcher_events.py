@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from nasbench1shot1.tuning.engine.trial import Trial
+from nasbench1shot1.tuning.engine.interfaces import Trial
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, Self
 from nasbench1shot1.ground.files import atomic_write, write_error
 from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, format_id, parse_id, to_python_scalars
 from nasbench1shot1.runs.folder import METRICS, as_json_line, damaged_file_error, read_lines
-from nasbench1shot1.tuning.engine.trial import RecordedObservation, Trial
+from nasbench1shot1.tuning.engine.interfaces import RecordedObservation, Trial
 
 SUBMISSIONS, ATTEMPTS = "submissions.jsonl", "attempts.jsonl"
 FIELDS = ("number", "configuration_id", "budget", "configuration", "model_based", "after", "submitted")

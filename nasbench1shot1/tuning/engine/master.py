@@ -25,12 +25,20 @@ from nasbench1shot1.tuning.engine.dispatcher_events import (
     TrialRequeued,
     TrialStarted,
 )
-from nasbench1shot1.tuning.engine.interfaces import Progress, Recorder, Timing, WorkerProcesses, WorkerState
+from nasbench1shot1.tuning.engine.interfaces import (
+    Observation,
+    Outcome,
+    Progress,
+    Recorder,
+    Timing,
+    Trial,
+    WorkerProcesses,
+    WorkerState,
+)
 from nasbench1shot1.tuning.engine.local_workers import log_of
 from nasbench1shot1.tuning.engine.logs import Attempts, Submission, Submissions, iterate_chronologically
 from nasbench1shot1.tuning.engine.proposer import Proposer
 from nasbench1shot1.tuning.engine.remote import UnansweredError
-from nasbench1shot1.tuning.engine.trial import Observation, Outcome, Trial
 
 TICK = 1.0  # seconds
 FEW = 10

@@ -5,8 +5,8 @@ from typing import Any
 
 from hpbandster.core.dispatcher import Job, Worker
 
+from nasbench1shot1.tuning.engine.interfaces import Trial
 from nasbench1shot1.tuning.engine.remote import call
-from nasbench1shot1.tuning.engine.trial import Trial
 
 
 class TrialJob(Job):  # type: ignore[misc]

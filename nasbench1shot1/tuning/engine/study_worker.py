@@ -21,10 +21,17 @@ from hpbandster.core.worker import Worker
 
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.process import one_line_error
-from nasbench1shot1.tuning.engine.interfaces import Evaluate, Pace, PrintLine, print_nothing
+from nasbench1shot1.tuning.engine.interfaces import (
+    Evaluate,
+    Outcome,
+    Pace,
+    PrintLine,
+    Trial,
+    TrialInterruptedError,
+    print_nothing,
+)
 from nasbench1shot1.tuning.engine.name_server import Address
 from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, call, expose
-from nasbench1shot1.tuning.engine.trial import Outcome, Trial, TrialInterruptedError
 
 
 class StudyWorker(Worker):  # type: ignore[misc]
