@@ -5,8 +5,9 @@ import threading
 import pytest
 
 from nasbench1shot1.ground.errors import DamagedFileError
-from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
-from nasbench1shot1.tuning.engine.dispatcher_events import (
+from nasbench1shot1.tuning.engine.dispatcher import (
+    RemoteWorker,
+    StudyDispatcher,
     ThreadFailed,
     TrialFinished,
     TrialRequeued,
@@ -16,7 +17,6 @@ from nasbench1shot1.tuning.engine.dispatcher_events import (
 from nasbench1shot1.tuning.engine.interfaces import Timing, Trial
 from nasbench1shot1.tuning.engine.name_server import Address
 from nasbench1shot1.tuning.engine.remote import UnansweredError
-from nasbench1shot1.tuning.engine.remote_worker import RemoteWorker
 
 PREFIX = "hpbandster.run_token.worker."
 TRIAL = Trial((0, 0, 3), {"rate": 0.1}, 25)

@@ -1,45 +1,143 @@
-"""The dispatcher: assigns trials to workers, and reports what happens to the master.
-
-`StudyDispatcher` fixes these faults of hpbandster's `core/dispatcher.py`:
-
-- The trial of a dead worker was recorded as failed (a "todo" in its source). Here it goes back to the head of the queue
-  as another attempt.
-- A job was registered after it was sent, so that a fast result met an unknown job (issue 100), and a worker that died
-  in between ended the thread (issue 104). Here a job is registered first, and a failed call is a dead worker.
-- Results were not checked. Here a result counts only if it names the attempt and the worker that the job has now; late
-  and repeated ones are dropped.
-- Calls to workers held the lock and had no time limit. Here no call holds the lock, and all have one.
-- An exception ended a thread silently, and the study waited forever. Here it reaches the master.
-- A notification that came while the thread worked was lost. Here it is an event, which stays set.
-- Dead workers stayed in the name server. Here they are removed.
-
-All threads only put events into a queue, which the master reads.
-"""
+"""The events that the dispatcher reports to the master; `at` is the time of an event by `time.monotonic`."""
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
-from hpbandster.core.dispatcher import Dispatcher
+from hpbandster.core.dispatcher import Dispatcher, Job, Worker
 
 from nasbench1shot1.jobs.process import one_line_error
-from nasbench1shot1.tuning.engine.dispatcher_events import (
-    Event,
-    ThreadFailed,
-    TrialFinished,
-    TrialRequeued,
-    TrialStarted,
-    WorkersChanged,
-)
 from nasbench1shot1.tuning.engine.interfaces import Timing, Trial
 from nasbench1shot1.tuning.engine.name_server import Address
-from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, expose
-from nasbench1shot1.tuning.engine.remote_worker import RemoteWorker, TrialJob
+from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, call, expose
+
+
+@dataclass(frozen=True)
+class TrialStarted:
+    """A trial was given to a worker."""
+
+    trial: Trial
+    worker: str
+    at: float = field(default_factory=time.monotonic, compare=False)
+
+
+@dataclass(frozen=True)
+class TrialFinished:
+    """A worker reported the outcome of a trial: an outcome as JSON, or the error of an evaluation that failed."""
+
+    trial: Trial
+    worker: str
+    outcome: dict[str, Any] | None
+    error: str | None
+    at: float = field(default_factory=time.monotonic, compare=False)
+
+
+@dataclass(frozen=True)
+class TrialRequeued:
+    """A trial returned to the queue.
+
+    Attributes:
+        trial: the next attempt of the trial.
+        worker: the worker that had the trial.
+        died: whether the worker, or the process of its evaluation, died.
+        why: the reason.
+        steps: number of steps of the evaluation that were completed before; counted only if `died`.
+    """
+
+    trial: Trial
+    worker: str
+    died: bool
+    why: str
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class WorkersChanged:
+    """A worker joined or was lost."""
+
+
+@dataclass(frozen=True)
+class ThreadFailed:
+    """A thread of the dispatcher failed."""
+
+    error: Exception
+
+
+Event = TrialStarted | TrialFinished | TrialRequeued | WorkersChanged | ThreadFailed
+
+
+# Jobs and workers as the dispatcher sees them -------------------------------------------------------------------------
+
+
+class TrialJob(Job):  # type: ignore[misc]
+    """hpbandster's job for one attempt of a trial."""
+
+    def __init__(self, trial: Trial) -> None:
+        super().__init__(trial.configuration_id, trial=trial.as_json())
+        self.trial, self.is_accepted = trial, False
+
+
+class RemoteWorker(Worker):  # type: ignore[misc]
+    """A worker as the dispatcher sees it.
+
+    Attributes:
+        name, uri: its entry in the name server.
+        runs_job: the job that it was given.
+        changes: counts assignments and ends of jobs.
+        missed: calls in a row that it did not answer.
+        since: time of the last assignment or end, by `time.monotonic`.
+    """
+
+    def __init__(self, name: str, uri: str, seconds: float) -> None:
+        self.name, self.uri, self._seconds = name, uri, seconds
+        self.runs_job: TrialJob | None = None
+        self.changes = self.missed = 0
+        self.since = time.monotonic()
+
+    @property
+    def short_name(self) -> str:
+        """The name without hpbandster's prefix."""
+        return str(self.name.partition(".worker.")[2])
+
+    @property
+    def trial(self) -> Trial | None:
+        """What the worker was given; None if it is idle."""
+        return None if self.runs_job is None else self.runs_job.trial
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the worker; raises UnansweredError."""
+        return call(self.uri, self._seconds, method, *arguments)
+
+    def assign(self, job: TrialJob | None) -> None:
+        """Note what the worker runs now."""
+        self.runs_job, self.since = job, time.monotonic()
+        self.changes += 1
+
+
+# The dispatcher: assigns trials to workers, and reports what happens to the master ------------------------------------
+#
+# `StudyDispatcher` fixes these faults of hpbandster's `core/dispatcher.py`:
+#
+# - The trial of a dead worker was recorded as failed (a "todo" in its source). Here it goes back to the head of the queue
+#   as another attempt.
+# - A job was registered after it was sent, so that a fast result met an unknown job (issue 100), and a worker that died
+#   in between ended the thread (issue 104). Here a job is registered first, and a failed call is a dead worker.
+# - Results were not checked. Here a result counts only if it names the attempt and the worker that the job has now; late
+#   and repeated ones are dropped.
+# - Calls to workers held the lock and had no time limit. Here no call holds the lock, and all have one.
+# - An exception ended a thread silently, and the study waited forever. Here it reaches the master.
+# - A notification that came while the thread worked was lost. Here it is an event, which stays set.
+# - Dead workers stayed in the name server. Here they are removed.
+#
+# All threads only put events into a queue, which the master reads.
+
 
 CALLS_AT_ONCE = 32
 

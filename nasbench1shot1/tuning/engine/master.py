@@ -17,9 +17,9 @@ from nasbench1shot1.proposers.bracket_proposer import Proposal
 from nasbench1shot1.proposers.configurations import ConfigurationId
 from nasbench1shot1.runs.folder import damaged_file_error
 from nasbench1shot1.runs.next_command import resume_command
-from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
-from nasbench1shot1.tuning.engine.dispatcher_events import (
+from nasbench1shot1.tuning.engine.dispatcher import (
     Event,
+    StudyDispatcher,
     ThreadFailed,
     TrialFinished,
     TrialRequeued,
