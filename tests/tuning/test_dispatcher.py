@@ -15,8 +15,7 @@ from nasbench1shot1.tuning.engine.dispatcher import (
     WorkersChanged,
 )
 from nasbench1shot1.tuning.engine.interfaces import Timing, Trial
-from nasbench1shot1.tuning.engine.name_server import Address
-from nasbench1shot1.tuning.engine.remote import UnansweredError
+from nasbench1shot1.tuning.engine.remote import Address, UnansweredError
 
 PREFIX = "hpbandster.run_token.worker."
 TRIAL = Trial((0, 0, 3), {"rate": 0.1}, 25)

@@ -18,8 +18,8 @@ from nasbench1shot1.tuning.engine.interfaces import Outcome, Timing, TrialInterr
 from nasbench1shot1.tuning.engine.local_workers import no_workers
 from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
 from nasbench1shot1.tuning.engine.master import StudyMaster
-from nasbench1shot1.tuning.engine.name_server import NAME_SERVER, name_server
 from nasbench1shot1.tuning.engine.proposer import make_proposer
+from nasbench1shot1.tuning.engine.remote import NAME_SERVER, name_server
 from nasbench1shot1.tuning.engine.study import run_study
 from nasbench1shot1.tuning.engine.worker import run_worker
 

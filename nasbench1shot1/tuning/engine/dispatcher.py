@@ -15,8 +15,7 @@ from hpbandster.core.dispatcher import Dispatcher, Job, Worker
 
 from nasbench1shot1.jobs.process import one_line_error
 from nasbench1shot1.tuning.engine.interfaces import Timing, Trial
-from nasbench1shot1.tuning.engine.name_server import Address
-from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, call, expose
+from nasbench1shot1.tuning.engine.remote import Address, NameServerClient, UnansweredError, answer, call, expose
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
     from nasbench1shot1.tuning.engine.dispatcher import StudyDispatcher
-    from nasbench1shot1.tuning.engine.name_server import Address
+    from nasbench1shot1.tuning.engine.remote import Address
 
 
 def run_study(
@@ -61,8 +61,8 @@ def run_study(
     """
     require_extra("hpbandster")
     from nasbench1shot1.tuning.engine.master import StudyMaster
-    from nasbench1shot1.tuning.engine.name_server import name_server
     from nasbench1shot1.tuning.engine.proposer import make_proposer
+    from nasbench1shot1.tuning.engine.remote import name_server
 
     proposer = make_proposer(tuner, space, brackets, seed)
     master = StudyMaster(folder, proposer, recorder, brackets.planned, timing)

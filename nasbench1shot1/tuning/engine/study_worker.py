@@ -30,8 +30,7 @@ from nasbench1shot1.tuning.engine.interfaces import (
     TrialInterruptedError,
     print_nothing,
 )
-from nasbench1shot1.tuning.engine.name_server import Address
-from nasbench1shot1.tuning.engine.remote import NameServerClient, UnansweredError, answer, call, expose
+from nasbench1shot1.tuning.engine.remote import Address, NameServerClient, UnansweredError, answer, call, expose
 
 
 class StudyWorker(Worker):  # type: ignore[misc]

@@ -70,8 +70,7 @@ def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: 
 
     Raises as `run_worker` does.
     """
-    from nasbench1shot1.tuning.engine.name_server import read_address
-    from nasbench1shot1.tuning.engine.remote import UnansweredError
+    from nasbench1shot1.tuning.engine.remote import UnansweredError, read_address
     from nasbench1shot1.tuning.engine.study_worker import StudyWorker, local_address
 
     if (address := read_address(folder)) is None:
