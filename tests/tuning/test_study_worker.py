@@ -10,8 +10,7 @@ from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.tuning.engine import study_worker
 from nasbench1shot1.tuning.engine.interfaces import Pace
 from nasbench1shot1.tuning.engine.remote import NAME_SERVER, Address, UnansweredError
-from nasbench1shot1.tuning.engine.study_worker import StudyWorker
-from nasbench1shot1.tuning.engine.worker import run_worker
+from nasbench1shot1.tuning.engine.worker import StudyWorker, run_worker
 
 DISPATCHER = "hpbandster.run_{}.dispatcher"
 

@@ -19,7 +19,7 @@ from nasbench1shot1.tuning.engine.interfaces import USUAL_PACE, Pace, WorkerProc
 
 LOGS = "workers"
 """Folder of the logs of local workers, in the study's folder."""
-CHILD = "nasbench1shot1.tuning.engine.child"
+CHILD = "nasbench1shot1.tuning.engine.worker"
 AGAIN_AFTER = 1.0  # seconds between two starts of a worker
 
 
