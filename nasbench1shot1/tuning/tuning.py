@@ -101,7 +101,7 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
 
     from nasbench1shot1.one_shot_search.state import load_halves
     from nasbench1shot1.runs.environment import environment
-    from nasbench1shot1.tuning.engine.proposer import make_proposer
+    from nasbench1shot1.tuning.engine.master import make_proposer
 
     tuning, common = options.tuning, options.search.common
     space = config_space(tuning.config_space, options.fixed)

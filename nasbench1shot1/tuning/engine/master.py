@@ -1,20 +1,23 @@
-"""The master of a study: one visible loop that submits trials, registers observations and notices what goes wrong.
-
-hpbandster's `core/master.py` registers results in the thread that received them, waits on conditions without a time
-limit, and resumes by feeding old results to its model (`WarmStartIteration`), without their brackets. Here only this
-loop changes the study's state. Every wait has a time limit. A stopped study is replayed: repeating its submissions and
-observations in order restores the brackets and models that an uninterrupted study would have.
-"""
+"""The tuner of a study: `Proposer`, the interface that a study needs, and its construction."""
 
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty
+from typing import TYPE_CHECKING, Protocol
 
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.proposers.bracket_proposer import Proposal
-from nasbench1shot1.proposers.configurations import ConfigurationId
+from nasbench1shot1.proposers.bohb import BohbGenerator
+from nasbench1shot1.proposers.bracket_proposer import BracketProposer, Proposal
+from nasbench1shot1.proposers.brackets import Brackets, BracketState
+from nasbench1shot1.proposers.configurations import (
+    ConfigurationGenerator,
+    ConfigurationId,
+    RandomGenerator,
+    require_extra,
+    to_python_scalars,
+)
 from nasbench1shot1.runs.folder import damaged_file_error
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.tuning.engine.dispatcher import (
@@ -32,13 +35,67 @@ from nasbench1shot1.tuning.engine.interfaces import (
     Recorder,
     Timing,
     Trial,
+    Tuner,
     WorkerProcesses,
     WorkerState,
 )
 from nasbench1shot1.tuning.engine.local_workers import log_of
 from nasbench1shot1.tuning.engine.logs import Attempts, Submission, Submissions, iterate_chronologically
-from nasbench1shot1.tuning.engine.proposer import Proposer
 from nasbench1shot1.tuning.engine.remote import UnansweredError
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+
+
+class Proposer(Protocol):
+    """An ask-and-tell tuner. Its seed and the preceding calls must determine its proposals."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether every trial has been observed."""
+
+    def propose(self) -> Proposal | None:
+        """Return the next trial; None if nothing can be proposed before another observation."""
+
+    def repeat(self, recorded: Proposal) -> Proposal | None:
+        """Propose as when `recorded` was proposed; a configuration that would be drawn is taken from it."""
+
+    def observe(self, configuration_id: ConfigurationId, epochs: int, loss: float | None) -> None:
+        """Register the loss of a proposed trial; None if it diverged."""
+
+    def started_brackets(self) -> tuple[BracketState, ...]:
+        """Return the brackets that have begun, for a live view."""
+
+
+def make_proposer(tuner: Tuner, space: "ConfigurationSpace", brackets: Brackets, seed: int) -> Proposer:
+    """Return the proposer of a study; the first configuration that it proposes is the space's default.
+
+    Raises:
+        InvalidInputError: the tuner does not support the space.
+        UserError: a package that the tuner needs is not installed.
+    """
+    default = to_python_scalars(dict(space.get_default_configuration()))
+    return BracketProposer(brackets, _generator(tuner, space, seed), default)
+
+
+def _generator(tuner: Tuner, space: "ConfigurationSpace", seed: int) -> ConfigurationGenerator:
+    if tuner == "random":
+        return RandomGenerator(space, seed)
+    if tuner == "bohb":
+        return BohbGenerator(space, seed)
+    require_extra("smac")
+    from nasbench1shot1.proposers.smac import SmacGenerator
+
+    return SmacGenerator(space, seed)
+
+
+# The master of a study: one visible loop that submits trials, registers observations and notices what goes wrong ------
+#
+# hpbandster's `core/master.py` registers results in the thread that received them, waits on conditions without a time
+# limit, and resumes by feeding old results to its model (`WarmStartIteration`), without their brackets. Here only this
+# loop changes the study's state. Every wait has a time limit. A stopped study is replayed: repeating its submissions and
+# observations in order restores the brackets and models that an uninterrupted study would have.
+
 
 TICK = 1.0  # seconds
 FEW = 10

@@ -60,8 +60,7 @@ def run_study(
         RunStoppedError: Ctrl-C.
     """
     require_extra("hpbandster")
-    from nasbench1shot1.tuning.engine.master import StudyMaster
-    from nasbench1shot1.tuning.engine.proposer import make_proposer
+    from nasbench1shot1.tuning.engine.master import StudyMaster, make_proposer
     from nasbench1shot1.tuning.engine.remote import name_server
 
     proposer = make_proposer(tuner, space, brackets, seed)
