@@ -39,9 +39,9 @@ from nasbench1shot1.tuning.engine.interfaces import (
     WorkerProcesses,
     WorkerState,
 )
-from nasbench1shot1.tuning.engine.local_workers import log_of
 from nasbench1shot1.tuning.engine.logs import Attempts, Submission, Submissions, iterate_chronologically
 from nasbench1shot1.tuning.engine.remote import UnansweredError
+from nasbench1shot1.tuning.engine.study import log_of
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
