@@ -20,7 +20,7 @@ from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUMMARY
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_ranges, check_unchanged, flag, option_names, typed_options
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
-from nasbench1shot1.tuning.objective import check_has_objective
+from nasbench1shot1.tuning.evaluation import check_has_objective
 from nasbench1shot1.tuning.options import (
     PER_SESSION,
     StudyOptions,

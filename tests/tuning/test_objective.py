@@ -16,8 +16,7 @@ from nasbench1shot1.one_shot_search.config import SCALES
 from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.tuning import evaluation
 from nasbench1shot1.tuning.engine.interfaces import Observation, Outcome, TrialInterruptedError, TrialStoppedError
-from nasbench1shot1.tuning.evaluation import FAILURE, trial_job
-from nasbench1shot1.tuning.objective import check_has_objective, objective
+from nasbench1shot1.tuning.evaluation import FAILURE, check_has_objective, objective, trial_job
 from nasbench1shot1.tuning.record import Study
 from nasbench1shot1.tuning.recording import observation_line
 
