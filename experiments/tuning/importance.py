@@ -14,7 +14,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.tuning.encoding import encode_observations, is_ordered, n_choices
-from nasbench1shot1.tuning.optuna_export import import_optuna, new_optuna_study
+from nasbench1shot1.tuning.export import import_optuna, new_optuna_study
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

@@ -22,7 +22,7 @@ class Export:
     def run(self) -> None:
         """Write the file and print its path."""
         from nasbench1shot1.ground.text import counted
-        from nasbench1shot1.tuning.optuna_export import export_optuna
+        from nasbench1shot1.tuning.export import export_optuna
         from nasbench1shot1.tuning.record import Study
 
         number = export_optuna(Study.open(self.study), self.optuna)

@@ -9,7 +9,7 @@ from nasbench1shot1.proposers.configurations import format_id, parse_id
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.interfaces import Observation, Progress, RecordedObservation, Trial
-from nasbench1shot1.tuning.hpbandster_files import write_hpbandster_files
+from nasbench1shot1.tuning.export import write_hpbandster_files
 from nasbench1shot1.tuning.record import Study, StudyWriter, folder_of
 from nasbench1shot1.tuning.screen import StudyScreen
 

@@ -15,7 +15,7 @@ from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.lifecycle import existing_run
 from nasbench1shot1.tuning.engine.interfaces import Timing, WorkerProcesses
 from nasbench1shot1.tuning.engine.study import local_workers, no_workers, run_study
-from nasbench1shot1.tuning.hpbandster_files import write_hpbandster_files
+from nasbench1shot1.tuning.export import write_hpbandster_files
 from nasbench1shot1.tuning.record import TRAJECTORY, Study, StudyWriter
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
 from synthetic_study import by_weight_decay, write_study
 
-from nasbench1shot1.tuning.hpbandster_files import write_hpbandster_files
+from nasbench1shot1.tuning.export import write_hpbandster_files
 from nasbench1shot1.tuning.record import Study
 
 result = pytest.importorskip("hpbandster.core.result", reason="hpbandster is not installed")

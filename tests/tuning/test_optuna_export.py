@@ -9,7 +9,7 @@ from synthetic_study import write_study
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.tuning.optuna_export import export_optuna, optuna_distributions
+from nasbench1shot1.tuning.export import export_optuna, optuna_distributions
 from nasbench1shot1.tuning.record import Study
 
 optuna = pytest.importorskip("optuna", reason="Optuna is not installed")
