@@ -127,7 +127,7 @@ class TuneWorker:
         from nasbench1shot1.runs.options import check_range
         from nasbench1shot1.tuning.engine.worker import run_worker
         from nasbench1shot1.tuning.evaluation import evaluation
-        from nasbench1shot1.tuning.running import wait_for_study
+        from nasbench1shot1.tuning.tuning import wait_for_study
 
         require_extra("hpbandster")
         check_range("patience", self.patience, 0)

@@ -18,7 +18,7 @@ from nasbench1shot1.tuning import evaluation
 from nasbench1shot1.tuning.engine.interfaces import Observation, Outcome, TrialInterruptedError, TrialStoppedError
 from nasbench1shot1.tuning.evaluation import FAILURE, check_has_objective, objective, trial_job
 from nasbench1shot1.tuning.record import Study
-from nasbench1shot1.tuning.recording import observation_line
+from nasbench1shot1.tuning.tuning import observation_line
 
 ARCH = nb.Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
 SELECTION = {"candidates": 3, "candidate_batches": 1, "finalists": 1, "batch_size": 20}
