@@ -12,7 +12,7 @@ from nasbench1shot1.tables.metric_column import Rows
 
 _CLASSES = {
     "nasbench101": "nasbench1shot1.nasbench101.keys:CellKeys",
-    "nasbench201": "nasbench1shot1.tables.index_keys:IndexKeys",
+    "nasbench201": "nasbench1shot1.nasbench201.keys:IndexKeys",
 }
 
 
