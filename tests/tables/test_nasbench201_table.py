@@ -9,7 +9,7 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.table_building.nasbench201 import SHORT, build_nasbench201
+from nasbench1shot1.nasbench201.embedded_table import SHORT, build_nasbench201
 from nasbench1shot1.tables.table import Table
 
 ALL_SKIP = "|skip_connect~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|skip_connect~1|skip_connect~2|"
