@@ -1,6 +1,6 @@
 """The widths of all layers of a cell's network, and its number of parameters, for cells with any number of vertices.
 
-`table_building.parameters` counts many cells of at most 7 vertices at once; tests compare the two.
+`nasbench101.features` counts many cells of at most 7 vertices at once; tests compare the two.
 """
 
 from collections.abc import Iterator, Sequence

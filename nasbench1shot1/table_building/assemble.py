@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
+from nasbench1shot1.nasbench101.features import CellArrays, features, trainable_parameters
 from nasbench1shot1.nasbench101.numbering import canonicalise
-from nasbench1shot1.table_building.cell_arrays import CellArrays
 from nasbench1shot1.table_building.columns import FULL_BUDGET, describe_columns
-from nasbench1shot1.table_building.features import features
 from nasbench1shot1.table_building.fidelity import accuracy_fidelity, time_fidelity
-from nasbench1shot1.table_building.parameters import trainable_parameters
 from nasbench1shot1.table_building.regression import Predictions, Settings, cross_fit, folds_by_hash
 from nasbench1shot1.table_building.shrinkage import (
     Shrinkage,

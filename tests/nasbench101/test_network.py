@@ -67,8 +67,7 @@ def test_the_modules_have_the_official_parameter_counts(real):
 
 def test_the_vectorised_count_agrees_on_other_numberings(real):
     """The vectorised and the general count check each other."""
-    from nasbench1shot1.table_building.cell_arrays import CellArrays
-    from nasbench1shot1.table_building.parameters import trainable_parameters
+    from nasbench1shot1.nasbench101.features import CellArrays, trainable_parameters
 
     arches = [nb.search_space("s3").sample(np.random.default_rng(i), loose_ends=True) for i in range(500)]
     codes = np.array([arch.cell.encoding for arch in arches], np.uint64)

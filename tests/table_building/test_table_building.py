@@ -12,11 +12,9 @@ from nasbench1shot1.ground.errors import DamagedFileError, UserError
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays, to_arrays
+from nasbench1shot1.nasbench101.features import CellArrays, features, path_counts, trainable_parameters, vertex_channels
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.table_building import Settings, build
-from nasbench1shot1.table_building.cell_arrays import CellArrays
-from nasbench1shot1.table_building.features import features, path_counts
-from nasbench1shot1.table_building.parameters import trainable_parameters, vertex_channels
 from nasbench1shot1.table_building.regression import folds_by_hash
 from nasbench1shot1.table_building.shrinkage import Shrinkage, fit_shrinkages, pooled_noise
 from nasbench1shot1.table_building.sources import OFFICIAL_PAIRS, RETRAINED, read_source
