@@ -16,6 +16,7 @@ from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
 from nasbench1shot1.nasbench101.features import CellArrays, features, trainable_parameters
 from nasbench1shot1.nasbench101.numbering import canonicalise
+from nasbench1shot1.nasbench101.sample import Floats, Matrix, Sample, read_repeats, read_sample
 from nasbench1shot1.table_building.columns import FULL_BUDGET, describe_columns
 from nasbench1shot1.table_building.fidelity import accuracy_fidelity, time_fidelity
 from nasbench1shot1.table_building.regression import Predictions, Settings, cross_fit, folds_by_hash
@@ -25,10 +26,8 @@ from nasbench1shot1.table_building.shrinkage import (
     robust_sd,
     weight_from_repeats,
 )
-from nasbench1shot1.table_building.sources import Floats, Matrix, read_repeats
 from nasbench1shot1.table_building.validation_to_test import fit_error_curve, validation_test_pairs
 from nasbench1shot1.tables.folder import Columns, Meta, check_target, write_table
-from nasbench1shot1.tables.measured_sample import Sample, read_sample
 
 NAME, VERSION = "nb101-embedded", "1"
 Report = Callable[[str], None]

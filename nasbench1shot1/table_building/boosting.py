@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nasbench1shot1.table_building.sources import Floats, Matrix
+from nasbench1shot1.nasbench101.sample import Floats, Matrix
 
 LEAVES, FEATURE_FRACTION = 24, 0.15
 LEARNING_RATE = 0.05

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from nasbench1shot1.table_building.sources import OFFICIAL_PAIRS, RETRAINED
-from nasbench1shot1.tables.measured_sample import IMAGES, SAMPLE
+from nasbench1shot1.nasbench101.sample import IMAGES, OFFICIAL_PAIRS, RETRAINED, SAMPLE
 
 FULL_BUDGET = 108
 

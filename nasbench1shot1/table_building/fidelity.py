@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.table_building.sources import Floats
+from nasbench1shot1.nasbench101.sample import Floats
 
 GOOD = 0.9
 Mask = NDArray[np.bool_]

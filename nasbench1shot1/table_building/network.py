@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from nasbench1shot1.table_building.sources import Floats, Matrix
+from nasbench1shot1.nasbench101.sample import Floats, Matrix
 
 WIDTH, DROPOUT = 256, 0.1
 LEARNING_RATE, WEIGHT_DECAY = 2e-3, 0.05

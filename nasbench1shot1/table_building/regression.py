@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.nasbench101.sample import Floats, Matrix
 from nasbench1shot1.table_building import boosting
-from nasbench1shot1.table_building.sources import Floats, Matrix
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nasbench1shot1.table_building.sources import Floats
+from nasbench1shot1.nasbench101.sample import Floats
 
 CLIP = 3.0
 """Residuals are clipped to this many standard deviations: a diverged repeat says little about a cell's mean."""

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.table_building.sources import OFFICIAL_PAIRS, Floats, read_repeats, read_source
-from nasbench1shot1.tables.measured_sample import Sample
+from nasbench1shot1.nasbench101.sample import OFFICIAL_PAIRS, Floats, Sample, read_repeats, read_source
 
 KNOTS = (0.055, 0.065, 0.08, 0.1, 0.14, 0.2)
 RETRAINED_FROM = 0.1

@@ -46,8 +46,8 @@ def find_table(named: str | Path | None) -> "Path | TableFolder":
     if asked == NASBENCH201:
         return PACKAGE_DATA / "nb201" / "table"
     if asked == SAMPLE:
+        from nasbench1shot1.nasbench101.sample import sample_columns
         from nasbench1shot1.tables.folder import make_in_memory_folder
-        from nasbench1shot1.tables.measured_sample import sample_columns
 
         return make_in_memory_folder(*sample_columns())
     for path in (as_path(asked, "table"), tables_folder() / asked):

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.nasbench101.sample import NAME
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import PRESENT, Reference
-from nasbench1shot1.tables.measured_sample import NAME
 from nasbench1shot1.tables.names import EMBEDDED, NASBENCH201, SAMPLE, find_table
 from nasbench1shot1.tables.table import Table, load_table
 

@@ -7,7 +7,7 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.files import PACKAGE_DATA
-from nasbench1shot1.tables.measured_sample import sample_columns
+from nasbench1shot1.nasbench101.sample import sample_columns
 from nasbench1shot1.tables.table import Table
 
 SAMPLE = PACKAGE_DATA / "sources" / "nb101_partial_val.npz"

@@ -9,7 +9,7 @@ import pytest
 import nasbench1shot1
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.files import read_npz
-from nasbench1shot1.tables.measured_sample import read_sample
+from nasbench1shot1.nasbench101.sample import read_sample
 
 PACKAGE = Path(nasbench1shot1.__file__).parent
 GROUND = {"architecture", "errors", "files", "ground", "nasbench101", "nasbench201", "space", "tables", "wording"}

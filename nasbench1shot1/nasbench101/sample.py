@@ -1,11 +1,8 @@
-"""The bundled sample of NAS-Bench-101, as a table that contains only measurements.
-
-It has 27,001 of the 423,624 cells, in effect drawn uniformly. Each has one of the three official repeats at each
-budget: validation accuracy and, at 108 epochs, training time. It has no test accuracy. NOTICE names its source.
-"""
+"""The measurements of NAS-Bench-101 that are bundled in data/sources, and the table of its sample."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +18,7 @@ IMAGES = 9984
 
 NAME, VERSION = "nb101-sample", "1"
 TIMED_BUDGET = 108
-_ARRAYS = ("hash", "adjacency", "ops", "n_vertices", "epochs", "valid_acc", "train_time_s_e108", "params")
+_SAMPLE_ARRAYS = ("hash", "adjacency", "ops", "n_vertices", "epochs", "valid_acc", "train_time_s_e108", "params")
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ def read_sample(folder: Path | None = None) -> Sample:
     Args:
         folder: the folder with `nb101_partial_val.npz`. Default: the package's own sources.
     """
-    arrays = read_npz((folder or SOURCES) / SAMPLE, "restore it or reinstall the package", _ARRAYS)
+    arrays = read_npz((folder or SOURCES) / SAMPLE, "restore it or reinstall the package", _SAMPLE_ARRAYS)
     operations = np.maximum(arrays["ops"][:, 1:6].astype(np.int64), -1)
     n_vertices = arrays["n_vertices"].astype(np.int64)
     operations[np.arange(1, 6) >= n_vertices[:, None] - 1] = -1
@@ -108,3 +105,39 @@ def sample_columns(sources: Path | None = None) -> tuple[Columns, Meta]:
         "columns": about,
     }
     return columns, meta
+
+
+# The measurements from which the table is built, which are bundled in `data/sources` ----------------------------------
+
+
+OFFICIAL_PAIRS = "nb101_ecnas7v_unlabelled.npz"
+RETRAINED = "ecnas_4v_retrained.npz"
+_SOURCE_ARRAYS = {
+    OFFICIAL_PAIRS: ("valid_acc", "test_acc", "train_time_s", "log10_params"),
+    RETRAINED: ("hash", "repeat", "epochs", "valid_acc", "test_acc", "train_time_s"),
+}
+
+Floats = NDArray[np.float64]
+Matrix = NDArray[np.float32]
+
+
+def read_source(name: str, folder: Path | None = None) -> dict[str, NDArray[Any]]:
+    """Return the arrays of one source; raises DamagedFileError if it cannot be read or lacks a needed array."""
+    return read_npz((folder or SOURCES) / name, "restore it or reinstall the package", _SOURCE_ARRAYS[name])
+
+
+def read_repeats(folder: Path | None = None) -> dict[int, dict[str, Floats]]:
+    """Return EC-NAS's trainings of all 91 cells with up to four vertices, three repeats at each of four budgets.
+
+    Returns:
+        For each budget `valid_acc`, `test_acc` and `train_time_s`, each (91, 3).
+    """
+    arrays = read_source(RETRAINED, folder)
+    order = np.lexsort((arrays["repeat"], *arrays["hash"].T[::-1], arrays["epochs"]))
+    shaped = {
+        name: arrays[name][order].reshape(4, -1, 3) for name in ("epochs", "valid_acc", "test_acc", "train_time_s")
+    }
+    return {
+        int(shaped["epochs"][i, 0, 0]): {name: shaped[name][i] for name in ("valid_acc", "test_acc", "train_time_s")}
+        for i in range(4)
+    }
