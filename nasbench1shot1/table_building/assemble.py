@@ -14,19 +14,23 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, encode_all
+from nasbench1shot1.nasbench101.estimation import (
+    Predictions,
+    Settings,
+    Shrinkage,
+    cross_fit,
+    fit_error_curve,
+    fit_shrinkages,
+    folds_by_hash,
+    robust_sd,
+    validation_test_pairs,
+    weight_from_repeats,
+)
 from nasbench1shot1.nasbench101.features import CellArrays, features, trainable_parameters
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.nasbench101.sample import Floats, Matrix, Sample, read_repeats, read_sample
 from nasbench1shot1.table_building.columns import FULL_BUDGET, describe_columns
 from nasbench1shot1.table_building.fidelity import accuracy_fidelity, time_fidelity
-from nasbench1shot1.table_building.regression import Predictions, Settings, cross_fit, folds_by_hash
-from nasbench1shot1.table_building.shrinkage import (
-    Shrinkage,
-    fit_shrinkages,
-    robust_sd,
-    weight_from_repeats,
-)
-from nasbench1shot1.table_building.validation_to_test import fit_error_curve, validation_test_pairs
 from nasbench1shot1.tables.folder import Columns, Meta, check_target, write_table
 
 NAME, VERSION = "nb101-embedded", "1"

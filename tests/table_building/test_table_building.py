@@ -12,13 +12,18 @@ from nasbench1shot1.ground.errors import DamagedFileError, UserError
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays, to_arrays
+from nasbench1shot1.nasbench101.estimation import (
+    Shrinkage,
+    fit_error_curve,
+    fit_shrinkages,
+    folds_by_hash,
+    pooled_noise,
+    validation_test_pairs,
+)
 from nasbench1shot1.nasbench101.features import CellArrays, features, path_counts, trainable_parameters, vertex_channels
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.nasbench101.sample import OFFICIAL_PAIRS, RETRAINED, SAMPLE, Sample, read_sample, read_source
 from nasbench1shot1.table_building import Settings, build
-from nasbench1shot1.table_building.regression import folds_by_hash
-from nasbench1shot1.table_building.shrinkage import Shrinkage, fit_shrinkages, pooled_noise
-from nasbench1shot1.table_building.validation_to_test import fit_error_curve, validation_test_pairs
 from nasbench1shot1.tables.folder import open_folder
 from nasbench1shot1.tables.table import Table
 
