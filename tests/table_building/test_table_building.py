@@ -188,7 +188,7 @@ def few_sources(tmp_path: Path) -> Path:
 def test_a_missing_extra_is_named(
     few_cells: dict[str, list[Cell]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nasbench1shot1.table_building.assemble.find_spec", lambda name: None)
+    monkeypatch.setattr("nasbench1shot1.nasbench101.embedded_table.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"\[table\]"):
         build(few_cells, tmp_path / "out", TINY)
     assert not (tmp_path / "out").exists()
@@ -204,7 +204,7 @@ def test_an_impossible_target_is_refused_before_building(
     (tmp_path / "file").write_text("")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes").write_text("")
-    monkeypatch.setattr("nasbench1shot1.table_building.assemble.read_sample", work)
+    monkeypatch.setattr("nasbench1shot1.nasbench101.embedded_table.read_sample", work)
     monkeypatch.setattr("nasbench1shot1.registry.search_space", work)
     for start in (lambda: build({}, tmp_path / out, TINY), Build(tmp_path / out).run):
         with pytest.raises(UserError, match=r"another (folder|or an empty folder)"):
