@@ -15,39 +15,6 @@ from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.next_command import named_modules
 
 LOOK_EVERY = 0.2  # seconds
-
-
-def is_started(folder: Path) -> bool:
-    """Return whether the folder contains a run, which must be resumed instead of started."""
-    return (folder / CONFIG).is_file()
-
-
-def is_finished(folder: Path) -> bool:
-    """Return whether the folder contains a finished run."""
-    return is_started(folder) and (folder / SUMMARY).is_file()
-
-
-def wait_until_free(folder: Path, seconds: float) -> None:
-    """Wait until no other process holds the folder's lock, or until the time has passed.
-
-    A lost worker may still hold the lock for a moment. If the lock is not free afterwards, taking it raises an error.
-    """
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and folder.is_dir() and _is_locked(folder):
-        time.sleep(LOOK_EVERY)
-
-
-def _is_locked(folder: Path) -> bool:
-    try:
-        with locked(folder):
-            return False
-    except InvalidInputError:
-        return True
-
-
-# A job, which is one run among many, and the interface of the workers that run jobs -----------------------------------
-
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -132,3 +99,31 @@ def run_until_finished(
         function(resume=folder, **(resume_options or {}), **({"allow_module": modules} if modules else {}))
     else:
         function(out=folder, **options)
+
+
+def is_started(folder: Path) -> bool:
+    """Return whether the folder contains a run, which must be resumed instead of started."""
+    return (folder / CONFIG).is_file()
+
+
+def is_finished(folder: Path) -> bool:
+    """Return whether the folder contains a finished run."""
+    return is_started(folder) and (folder / SUMMARY).is_file()
+
+
+def wait_until_free(folder: Path, seconds: float) -> None:
+    """Wait until no other process holds the folder's lock, or until the time has passed.
+
+    A lost worker may still hold the lock for a moment. If the lock is not free afterwards, taking it raises an error.
+    """
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and folder.is_dir() and _is_locked(folder):
+        time.sleep(LOOK_EVERY)
+
+
+def _is_locked(folder: Path) -> bool:
+    try:
+        with locked(folder):
+            return False
+    except InvalidInputError:
+        return True

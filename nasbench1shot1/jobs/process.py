@@ -1,4 +1,9 @@
-"""A job in a separate process, which the waiting thread monitors."""
+"""A job in a separate process, which the waiting thread monitors.
+
+The process runs `python -m nasbench1shot1.jobs.process JOB-AS-JSON`. Its parent holds the other end of its standard
+input. When the parent ends for any reason, the process also ends. A killed run can therefore be resumed, and no orphan
+keeps a folder locked.
+"""
 
 import json
 import os
@@ -109,12 +114,6 @@ def last_line(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     last = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
     return last.removeprefix("nb1shot1: ").strip()
-
-
-# The process of one job, `python -m nasbench1shot1.jobs.process JOB-AS-JSON`, which ends when its parent does -----------
-#
-# The parent holds the other end of standard input. When the parent ends for any reason, this process also ends. A killed
-# run can therefore be resumed, and no orphan keeps a folder locked.
 
 
 def main(arguments: list[str]) -> None:

@@ -29,7 +29,7 @@ from nasbench1shot1.experiments.reproduction.proxy_correlation import (
 )
 from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
 from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
-from nasbench1shot1.jobs import workers
+from nasbench1shot1.jobs import pool
 from nasbench1shot1.jobs.job import wait_until_free
 from nasbench1shot1.proxy_training import ProxyTrainings
 
@@ -63,7 +63,7 @@ def no_process(monkeypatch) -> None:
     def refuse(self, job):
         raise AssertionError(f"{job.name} was started")
 
-    monkeypatch.setattr(workers._LocalWorkers, "submit", refuse)
+    monkeypatch.setattr(pool._LocalWorkers, "submit", refuse)
 
 
 def all_files(out: Path) -> dict[Path, bytes]:

@@ -28,7 +28,7 @@ from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.figure import check_recorded
 from nasbench1shot1.experiments.reproduction.figures import Curve
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
-from nasbench1shot1.jobs import workers
+from nasbench1shot1.jobs import pool
 from nasbench1shot1.registry import BUILT_IN
 
 ALL = list(BUILT_IN["black_box_optimizers"])
@@ -169,7 +169,7 @@ def test_figure_7_draws_the_results_of_its_studies_and_searches_once(tmp_path, h
     assert table.id in all_text(canvas) and ("measured" in all_text(canvas) or "predicted" in all_text(canvas))
     assert [axes.get_xscale() for axes in canvas.axes] == ["log", "log"]
     check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL[:7])), [4, 3], bands=[0, 3])
-    monkeypatch.setattr(workers._LocalWorkers, "submit", lambda *_: pytest.fail("searched again"))
+    monkeypatch.setattr(pool._LocalWorkers, "submit", lambda *_: pytest.fail("searched again"))
     again, said = drawn("nas101-figure7", tmp_path, **given)
     assert again.equals(frame) and "2 are finished" in said
 

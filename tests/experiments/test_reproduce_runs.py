@@ -21,7 +21,7 @@ from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction.drawing import as_table, draw, results
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import get_figure, jobs_of
-from nasbench1shot1.jobs import process, workers
+from nasbench1shot1.jobs import pool, process
 from nasbench1shot1.jobs.job import wait_until_free
 
 EPOCHS = ("--epochs", "3")
@@ -56,7 +56,7 @@ def no_process(monkeypatch) -> None:
     def refuse(self, job):
         raise AssertionError(f"{job.name} was started")
 
-    monkeypatch.setattr(workers._LocalWorkers, "submit", refuse)
+    monkeypatch.setattr(pool._LocalWorkers, "submit", refuse)
 
 
 def without_seconds(run: nb.Run) -> list[dict]:

@@ -7,7 +7,7 @@ import pytest
 from light_run import LINES, attempts, light_job
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.jobs import folders
+from nasbench1shot1.jobs import job as jobs
 from nasbench1shot1.jobs.job import run_until_finished, wait_until_free
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.lock import locked
@@ -53,7 +53,7 @@ def test_a_job_waits_for_a_folder_locked_by_a_lost_worker(tmp_path, monkeypatch)
     holder = locked(tmp_path / "run")
     holder.__enter__()
     wait_until_free(tmp_path / "run", 0.01)  # bounded
-    monkeypatch.setattr(folders.time, "sleep", lambda seconds: holder.__exit__(None, None, None))
+    monkeypatch.setattr(jobs.time, "sleep", lambda seconds: holder.__exit__(None, None, None))
     wait_until_free(tmp_path / "run", 60)
     with locked(tmp_path / "run"):
         pass

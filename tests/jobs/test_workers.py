@@ -11,7 +11,7 @@ from light_run import LINES, attempts, light_job, wait_for_lines
 from tiny_search import TINY
 
 import nasbench1shot1 as nb
-from nasbench1shot1.jobs import process, running
+from nasbench1shot1.jobs import pool, process
 from nasbench1shot1.jobs.job import Job, wait_until_free
 from nasbench1shot1.jobs.pool import (
     SerialExecutor,
@@ -119,7 +119,7 @@ def test_a_crashed_process_and_a_process_without_a_result_are_reported(tmp_path)
 
 def test_a_run_folder_that_does_not_appear_on_this_machine_is_reported(tmp_path, monkeypatch):
     """Imitate a worker with another file system."""
-    monkeypatch.setattr(running, "APPEARS_WITHIN", 0.0)
+    monkeypatch.setattr(pool, "APPEARS_WITHIN", 0.0)
     elsewhere = _LocalWorkers(SerialExecutor(), lambda job: None, 1)
     assert run_jobs([light_job(tmp_path, "idle")], elsewhere) == {
         "idle": f"its worker reported that it finished, but {tmp_path / 'idle'} has no finished run on this machine"
