@@ -85,12 +85,10 @@ setup(
         "nasbench1shot1.recording",
         "nasbench1shot1.runs",
         "nasbench1shot1.supernets",
-        "nasbench1shot1.table_building",
         "nasbench1shot1.table_import",
         "nasbench1shot1.tables",
         "nasbench1shot1.tuning",
         "nasbench1shot1.tuning.engine",
-        "nasbench1shot1.weight_sharing",
         *(f"nasbench1shot1.{folder}" for folder in DATA),
     ],
     package_dir={

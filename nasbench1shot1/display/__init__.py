@@ -1,1 +1,1 @@
-"""TODO"""
+"""Pictures: colours, axes, and drawn cells; the only room that imports matplotlib."""

@@ -14,7 +14,7 @@ from nasbench1shot1.ground.files import data_folder, write_error
 
 
 def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: str) -> Path:
-    """Download a file into the data folder's `ground.downloads` and return its path; a valid file is not downloaded again.
+    """Download a file into the data folder's `downloads` and return its path; a valid file is not downloaded again.
 
     Args:
         url: address of the file.

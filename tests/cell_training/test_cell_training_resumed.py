@@ -174,7 +174,7 @@ def test_a_full_disk_is_reported_in_one_sentence_and_the_training_can_be_resumed
 ):
     import errno
 
-    from nasbench1shot1 import files
+    from nasbench1shot1.ground import files
 
     real = os.fsync
 

@@ -10,7 +10,7 @@ DRIVER = """
 import os, signal, sys
 from rich.console import Console
 import nasbench1shot1 as nb
-from nasbench1shot1 import files
+from nasbench1shot1.ground import files
 from nasbench1shot1.runs import checkpoints, writer
 from nasbench1shot1.cell_training import loop
 

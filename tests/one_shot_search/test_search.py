@@ -103,7 +103,7 @@ DRIVER = """
 import os, signal, sys
 from rich.console import Console
 import nasbench1shot1 as nb
-from nasbench1shot1 import files
+from nasbench1shot1.ground import files
 from nasbench1shot1.runs import checkpoints, writer
 from nasbench1shot1.one_shot_search import loop, record
 
@@ -307,7 +307,7 @@ def test_a_nan_loss_ends_the_search_and_keeps_the_record(tmp_path):
 def test_a_full_disk_is_reported_in_one_sentence_and_the_run_can_be_resumed(unbroken, tmp_path, monkeypatch):
     import errno
 
-    from nasbench1shot1 import files
+    from nasbench1shot1.ground import files
 
     real = os.fsync
 
