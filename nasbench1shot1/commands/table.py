@@ -162,7 +162,7 @@ class Build:
         """Fit, cross-validate, write."""
         from nasbench1shot1.nasbench101.skeleton import as_cell
         from nasbench1shot1.registry import search_space
-        from nasbench1shot1.table_building import build
+        from nasbench1shot1.nasbench101.embedded_table import build
         from nasbench1shot1.tables.folder import check_target
         from nasbench1shot1.tables.table import load_table
 

@@ -335,8 +335,6 @@ def cross_fit(
         settings: amount of work.
         report: receives a line for every fold.
     """
-    from nasbench1shot1.table_building import network
-
     held_out, total = np.empty(y.shape), np.zeros((len(others), y.shape[1]))
     for fold in range(settings.folds):
         report(f"fold {fold + 1} of {settings.folds}")
@@ -344,8 +342,8 @@ def cross_fit(
         wanted = np.concatenate([x[inside], others])
         given = x[~inside], y[~inside], wanted
         predicted = (
-            boosting.fit_and_predict(*given, settings.trees, settings.threads)
-            + network.fit_and_predict(*given, settings.epochs, settings.threads)
+            fit_trees(*given, settings.trees, settings.threads)
+            + fit_network(*given, settings.epochs, settings.threads)
         ) / 2
         held_out[inside] = predicted[: inside.sum()]
         total += predicted[inside.sum() :]

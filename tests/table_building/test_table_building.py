@@ -11,8 +11,10 @@ from nasbench1shot1.commands.table import Build
 from nasbench1shot1.ground.errors import DamagedFileError, UserError
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
+from nasbench1shot1.nasbench101.embedded_table import build
 from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays, to_arrays
 from nasbench1shot1.nasbench101.estimation import (
+    Settings,
     Shrinkage,
     fit_error_curve,
     fit_shrinkages,
@@ -23,7 +25,6 @@ from nasbench1shot1.nasbench101.estimation import (
 from nasbench1shot1.nasbench101.features import CellArrays, features, path_counts, trainable_parameters, vertex_channels
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.nasbench101.sample import OFFICIAL_PAIRS, RETRAINED, SAMPLE, Sample, read_sample, read_source
-from nasbench1shot1.table_building import Settings, build
 from nasbench1shot1.tables.folder import open_folder
 from nasbench1shot1.tables.table import Table
 
