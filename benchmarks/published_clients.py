@@ -33,8 +33,7 @@ from nasbench1shot1 import api
 from nasbench1shot1.api import graph_util, model_spec
 from nasbench1shot1.api.config import build_config
 from nasbench1shot1.ground.files import PACKAGE_DATA
-from nasbench1shot1.table_import.model_metrics import model_metrics
-from nasbench1shot1.table_import.tfrecords import frames
+from nasbench1shot1.nasbench101.tfrecords import frames, model_metrics
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "helpers"))
 from official_files import graphs_of, made_up, write_file

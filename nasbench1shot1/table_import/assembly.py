@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.nasbench101.tfrecords import Record
 from nasbench1shot1.table_import.column_descriptions import budgets_off_halfway, describe_imported_columns
 from nasbench1shot1.table_import.compact import IMAGES, compact
 from nasbench1shot1.table_import.graphs import GraphEncoder
 from nasbench1shot1.table_import.identity import check_identities, complete_spaces, hash_text
-from nasbench1shot1.table_import.records import Record
 from nasbench1shot1.table_import.repeats import DuplicateFinder, Repeats
 from nasbench1shot1.tables.description import MEMBER
 from nasbench1shot1.tables.folder import HALFWAY, METRICS, Columns, Meta

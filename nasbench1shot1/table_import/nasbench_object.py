@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.nasbench101.tfrecords import Record, Values, check_possible
 from nasbench1shot1.table_import.assembly import Assembly
-from nasbench1shot1.table_import.records import Record, Values, check_possible
 from nasbench1shot1.tables.folder import METRICS
 from nasbench1shot1.tables.table import Table
 

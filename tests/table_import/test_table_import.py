@@ -443,7 +443,7 @@ def test_an_import_replaces_a_table_only_when_complete(trainings: list[Training]
 def test_progress_goes_from_zero_to_the_total(
     trainings: list[Training], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nasbench1shot1.table_import.tfrecords._BLOCK", 4096)
+    monkeypatch.setattr("nasbench1shot1.nasbench101.tfrecords._BLOCK", 4096)
     said: list[tuple[str, float | None]] = []
     file = official.write_file(tmp_path / "a.tfrecord", trainings)
     import_table(file, tmp_path / "table", progress=lambda *step: said.append(step))
