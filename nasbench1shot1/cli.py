@@ -165,7 +165,7 @@ def _flags(arguments: list[str]) -> dict[str, str]:
 
 def _known(options: Any, default: Any, flags: Iterable[str]) -> frozenset[str]:
     """Return the names of the given options; raises for an unknown option, and names the closest known one."""
-    from nasbench1shot1.commands.option_help import option_names
+    from nasbench1shot1.commands.help_screen import option_names
 
     names = {"help", *option_names(options, default)}
     known = {**{f"no_{name}": name for name in names}, **{name: name for name in names}}
@@ -205,7 +205,7 @@ def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -
 
 def _without_option(value: str, options: Any, default: Any) -> str:
     """Return the sentence about a value that does not follow an option, with the option that it may be meant for."""
-    from nasbench1shot1.commands.option_help import flags_for
+    from nasbench1shot1.commands.help_screen import flags_for
 
     meant = next(flags_for(value, options, default), None)
     return f"unexpected argument '{value}'" + (f"; did you mean {meant} {value}?" if meant else "")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 import tyro
 
-from nasbench1shot1.commands.default_variants import default_variants
+from nasbench1shot1.commands.help_screen import default_variants
 
 Options = TypeVar("Options")
 

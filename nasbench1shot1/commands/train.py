@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeV
 import tyro
 
 from nasbench1shot1.cell_training.config import TrainingConfig, TrainingOptions, check_options
-from nasbench1shot1.commands.default_variants import default_variants
+from nasbench1shot1.commands.help_screen import default_variants
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.runs.options import Form, TableName, option_names
 

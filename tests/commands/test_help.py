@@ -9,9 +9,7 @@ import pytest
 import tyro
 
 from nasbench1shot1.cli import COMMANDS, main
-from nasbench1shot1.commands.default_variants import default_variants
-from nasbench1shot1.commands.help_screen import help_screen
-from nasbench1shot1.commands.option_help import option_helps
+from nasbench1shot1.commands.help_screen import default_variants, help_screen, option_helps
 from nasbench1shot1.commands.optional_values import with_optional_values
 from nasbench1shot1.one_shot_search.config import SCALES
 from nasbench1shot1.optimizers.gradient import RelaxationName, UpdateName
