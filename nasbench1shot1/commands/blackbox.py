@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import tyro
 
 from nasbench1shot1.black_box_search.options import BlackBoxConfig
+from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN, default_variants
-from nasbench1shot1.commands.recorded_optimizer import optimizer_name
 
 Own = TypeVar("Own")
 

@@ -47,7 +47,7 @@ class Query:
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
-        from nasbench1shot1.commands.shell_text import check_can_be_looked_up, check_not_truncated
+        from nasbench1shot1.commands.arguments import check_can_be_looked_up, check_not_truncated
         from nasbench1shot1.ground.files import check_picture
         from nasbench1shot1.ground.text import counted, literal_console
         from nasbench1shot1.registry import BUILT_IN

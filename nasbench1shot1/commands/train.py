@@ -85,7 +85,7 @@ class Train(Generic[Options]):
     def run(self) -> None:
         """Train."""
         from nasbench1shot1.cell_training.training import train_cell
-        from nasbench1shot1.commands.shell_text import check_can_be_looked_up, check_not_truncated
+        from nasbench1shot1.commands.arguments import check_can_be_looked_up, check_not_truncated
         from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.tables.table import load_table
 

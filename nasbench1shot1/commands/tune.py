@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 import tyro
 
+from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN
-from nasbench1shot1.commands.recorded_optimizer import optimizer_name
 from nasbench1shot1.commands.search import MEASURING, RUNNING, SCALE, WEIGHTS, search_variants
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.runs.compute import MOST_THREADS
