@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 import torch
 
-from nasbench1shot1.conformance.mixings import batch_mixings, choice_weights, computed_weights, weights_per_cell
 from nasbench1shot1.conformance.search_steps import (
     SilentReporter,
+    batch_mixings,
     begin_epoch,
     change_half,
+    choice_weights,
+    computed_weights,
     continue_search,
     few_images,
     give_momentum,
@@ -25,6 +27,7 @@ from nasbench1shot1.conformance.search_steps import (
     mixings,
     save_and_load,
     train_and_choose,
+    weights_per_cell,
 )
 from nasbench1shot1.conformance.tiny_search import IMAGES_PER_HALF, are_identical, random_images, tiny_state
 from nasbench1shot1.ground.errors import InvalidInputError
