@@ -12,8 +12,7 @@ import torch
 from ending_methods import EvolvesAtTheEnd, PerturbsAtTheEnd
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.conformance.optimizer import OptimizerConformance
-from nasbench1shot1.conformance.optimizer_steps import OptimizerStepsConformance
+from nasbench1shot1.conformance.optimizer import OptimizerConformance, OptimizerStepsConformance
 from nasbench1shot1.conformance.tiny_search import random_images, tiny_search, tiny_state
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.optimizers.darts import DARTS

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from test_optimizer_conformance import OPTIONS
 
-from nasbench1shot1.conformance.optimizer import OptimizerConformance
-from nasbench1shot1.conformance.optimizer_steps import OptimizerStepsConformance
+from nasbench1shot1.conformance.optimizer import OptimizerConformance, OptimizerStepsConformance
 from nasbench1shot1.conformance.tiny_search import random_images, tiny_state
 
 SPACE = "nb201"
