@@ -27,7 +27,7 @@ from unittest.mock import MagicMock
 import numpy as np
 from space_statistics import whole_table
 
-from nasbench1shot1.api.config import build_config
+from nasbench1shot1.api.nasbench import build_config
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.nasbench101.encoding import to_arrays

@@ -31,7 +31,7 @@ from revisions import revision
 import nasbench1shot1 as nb
 from nasbench1shot1 import api
 from nasbench1shot1.api import graph_util, model_spec
-from nasbench1shot1.api.config import build_config
+from nasbench1shot1.api.nasbench import build_config
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.tfrecords import frames, model_metrics
 
