@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nasbench1shot1.api.edge_strings import net_config
+from nasbench1shot1.api.topology_api import net_config
 from nasbench1shot1.api.topology_values import KnownValues, TopologyReader, absent_value_error, split_of
 from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
 
