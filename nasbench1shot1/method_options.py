@@ -7,7 +7,6 @@ from typing import Any, get_type_hints
 
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.hyperparameters import Hyperparameters
-from nasbench1shot1.registry import names
 from nasbench1shot1.runs.description import COMMON, OWN
 from nasbench1shot1.runs.options import flag, has_simple_type, option_names
 
@@ -46,13 +45,13 @@ class Methods:
     """All optimizers of one kind, one-shot or black-box.
 
     Attributes:
-        group: the optimizers' group in the registry.
+        names: returns the registered names of the optimizers.
         find: returns the class of an optimizer by name.
         common: the record of the options that all runs of this kind share.
         reserved: names that an optimizer's own options must not have.
     """
 
-    group: str
+    names: Callable[[], Iterable[str]]
     find: Callable[[str], Any]
     common: type
     reserved: frozenset[str]
@@ -112,7 +111,7 @@ class Methods:
 
     def _registered_name(self, method: Any) -> str:
         """Return the registered name of an optimizer, or the name of its class if it is not registered."""
-        for name in names(self.group):
+        for name in self.names():
             with suppress(InvalidInputError):  # another package's that cannot be imported
                 if self.find(name) is method:
                     return name
@@ -121,7 +120,7 @@ class Methods:
     def _holders(self, option: str) -> list[str]:
         """Return the names of the registered optimizers that have an option, including optimizers of other packages."""
         found = []
-        for name in names(self.group):
+        for name in self.names():
             with suppress(InvalidInputError):  # another package's that cannot be imported
                 if option in option_names(self.find(name).Hyperparameters):
                     found.append(name)

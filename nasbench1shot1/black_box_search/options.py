@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.method_options import Methods, RunOptions, options_of
-from nasbench1shot1.registry import black_box_optimizer, search_space
+from nasbench1shot1.registry import black_box_optimizer, names, search_space
 from nasbench1shot1.runs.description import COMMON, OWN
 from nasbench1shot1.runs.options import Names, Range, TableName, check_ranges, make_options, recorded_options
 from nasbench1shot1.tables.coverage import Reference
@@ -73,7 +73,7 @@ RESERVED = frozenset(
     {"out", "resume", "workers", "scheduler", "allow_module", "console", "help", "named", "kind", COMMON, OWN, *FACTS}
 )
 """Names that an optimizer's own options must not have; `nb.black_box`, the command line or config.json use them."""
-METHODS = Methods("black_box_optimizers", black_box_optimizer, BlackBoxConfig, RESERVED)
+METHODS = Methods(lambda: names("black_box_optimizers"), black_box_optimizer, BlackBoxConfig, RESERVED)
 """All black-box optimizers."""
 
 

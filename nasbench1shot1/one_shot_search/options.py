@@ -14,7 +14,7 @@ from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.method_options import Methods, RunOptions, options_of
 from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
-from nasbench1shot1.registry import is_trusted, one_shot, optimizer, search_space
+from nasbench1shot1.registry import is_trusted, names, one_shot, optimizer, search_space
 from nasbench1shot1.runs.description import COMMON, OWN
 from nasbench1shot1.runs.options import check_ranges, make_options, recorded_options
 from nasbench1shot1.supernets.presets import PRESETS
@@ -28,7 +28,7 @@ RESERVED = frozenset(
     | {"named", "kind", "grown", COMMON, OWN, *FACTS}
 )
 """Names that no option of an optimizer can have: `nb.search`, the command line or config.json use them otherwise."""
-METHODS = Methods("optimizers", optimizer, SearchConfig, RESERVED)
+METHODS = Methods(lambda: names("optimizers"), optimizer, SearchConfig, RESERVED)
 """All one-shot optimizers."""
 
 

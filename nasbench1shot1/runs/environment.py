@@ -7,9 +7,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from nasbench1shot1 import __version__
 
 PACKAGES = ("torch", "numpy", "pandas", "ConfigSpace", "matplotlib")
 
@@ -20,6 +17,10 @@ def environment(device: str) -> dict[str, Any]:
     Args:
         device: device of the run, "cpu", "cuda:1", …; `gpu` in the result is its name, None for a CPU.
     """
+    import torch
+
+    from nasbench1shot1 import __version__
+
     return {
         "nasbench1shot1": __version__,
         "git": _commit(),
