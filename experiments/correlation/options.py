@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives
 from nasbench1shot1.ground.files import PictureFormat, as_path
-from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device
+from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, make_options
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.names import resolve_table_name

@@ -141,7 +141,7 @@ def _default_folder(options: BlackBoxOptions) -> Path:
 
 
 def _start(options: BlackBoxOptions, folder: Path, places: Places, console: "Console | None") -> BlackBoxStudy:
-    from nasbench1shot1.runs.environment import environment
+    from nasbench1shot1.runs.machine import environment
 
     _check_places(options, places)
     repeats = _repeats(options)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.skeleton import Skeleton
-from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device
+from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
     Images,

@@ -5,7 +5,7 @@ from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.skeleton import parameter_count
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.network import STAGES, edge_parameter_count
-from nasbench1shot1.runs.memory import check_memory
+from nasbench1shot1.runs.machine import check_memory
 from nasbench1shot1.runs.options import flag
 
 COPIES = 4  # weights, gradients, and RMSProp's two buffers

@@ -11,10 +11,10 @@ from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
-from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description
 from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
+from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.runs.options import check_unchanged, recorded_options, typed_options
 from nasbench1shot1.runs.writer import RunWriter
 
@@ -117,7 +117,7 @@ def _table() -> "Table":
 def _start(x: Any, config: TrainingOptions, out: str | Path | None, console: "Console | None") -> Training:
     from nasbench1shot1.cell_training.recipe import recipe
     from nasbench1shot1.cell_training.state import begin
-    from nasbench1shot1.runs.environment import environment
+    from nasbench1shot1.runs.machine import environment
 
     method = recipe(x, config)
     folder = as_path(out or f"runs/{method.name}-{config.epochs}-{config.seed}", "--out")

@@ -9,7 +9,7 @@ import tyro
 
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
-from nasbench1shot1.runs.compute import Device
+from nasbench1shot1.runs.machine import Device
 from nasbench1shot1.runs.options import Images, Names, Seeds, TableName
 
 GIVEN = (

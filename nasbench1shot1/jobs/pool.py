@@ -113,7 +113,7 @@ def open_workers(
         return dask_cluster(scheduler)
     import torch
 
-    from nasbench1shot1.runs.compute import resolve_device
+    from nasbench1shot1.runs.machine import resolve_device
 
     return this_machine(places(workers, resolve_device(device), threads, torch.cuda.device_count()))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.runs.compute import cpu_threads
+from nasbench1shot1.runs.machine import cpu_threads
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
 from nasbench1shot1.registry import search_space
-from nasbench1shot1.runs.compute import MOST_THREADS, Device, default_threads, resolve_device
+from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import MOST_EPOCHS, Images, Names, Range, TableName, absolute_file, check_ranges
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.coverage import Reference

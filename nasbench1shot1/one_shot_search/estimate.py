@@ -17,7 +17,7 @@ from nasbench1shot1.one_shot_search.loop import training_steps
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState, begin
-from nasbench1shot1.runs.compute import cpu_threads
+from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.supernets.supernet import Supernet
 
 TIMED_STEPS = 2  # steps after one that is not timed: the first step of a process or on a GPU is slower

@@ -2,7 +2,7 @@
 
 from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.sizes import supernet_size
-from nasbench1shot1.runs.memory import check_memory
+from nasbench1shot1.runs.machine import check_memory
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.presets import PRESETS
 

@@ -16,10 +16,10 @@ from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, res
 from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search
 from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
 from nasbench1shot1.registry import check_trusted, one_shot, search_space
-from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import description, updated_description
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
+from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.runs.options import check_unchanged, flag
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def start_search(
 ) -> Run:
     """Search in a new folder; raises as `search`."""
     from nasbench1shot1.one_shot_search.state import begin
-    from nasbench1shot1.runs.environment import environment
+    from nasbench1shot1.runs.machine import environment
 
     table = table_of_search(options.common)
     with cpu_threads(options.common.threads):

@@ -7,10 +7,10 @@ from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted, line_printer, percent
 from nasbench1shot1.proxy_training.record import FACTS, ProxyConfig, ProxyTrainings, proxy_config, summarise
-from nasbench1shot1.runs.compute import cpu_threads
 from nasbench1shot1.runs.description import COMMON, description
 from nasbench1shot1.runs.folder import CONFIG, check_facts
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
+from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.runs.options import check_unchanged, recorded_options, typed_options
 from nasbench1shot1.runs.writer import RunWriter
 
@@ -56,7 +56,7 @@ def train_proxies(
 
 def _start(config: ProxyConfig, folder: Path, console: "Console | None") -> ProxyTrainings:
     from nasbench1shot1.proxy_training.loop import begin
-    from nasbench1shot1.runs.environment import environment
+    from nasbench1shot1.runs.machine import environment
 
     check_is_new(folder)
     with cpu_threads(config.threads):

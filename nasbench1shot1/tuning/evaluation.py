@@ -25,9 +25,9 @@ from nasbench1shot1.one_shot_search.options import update_search_options
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.searching import search, start_search
 from nasbench1shot1.registry import one_shot, search_space
-from nasbench1shot1.runs.compute import resolve_device
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_object
 from nasbench1shot1.runs.lifecycle import locked_folder
+from nasbench1shot1.runs.machine import resolve_device
 from nasbench1shot1.tables.items import Item
 from nasbench1shot1.tables.space_table import table_for
 from nasbench1shot1.tables.table import Table

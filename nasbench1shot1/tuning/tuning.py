@@ -36,7 +36,7 @@ from nasbench1shot1.tuning.engine.interfaces import (
     Trial,
     WorkerProcesses,
 )
-from nasbench1shot1.tuning.engine.study import local_workers, no_workers, run_study
+from nasbench1shot1.tuning.engine.local_workers import local_workers, no_workers, run_study
 from nasbench1shot1.tuning.evaluation import check_has_objective
 from nasbench1shot1.tuning.export import write_hpbandster_files
 from nasbench1shot1.tuning.options import PER_SESSION, StudyOptions, TuningOptions, check_not_set, study_options
@@ -274,7 +274,7 @@ def _start(options: StudyOptions, out: str | Path | None, console: "Console | No
     from importlib.metadata import version
 
     from nasbench1shot1.one_shot_search.state import load_halves
-    from nasbench1shot1.runs.environment import environment
+    from nasbench1shot1.runs.machine import environment
     from nasbench1shot1.tuning.engine.master import make_proposer
 
     tuning, common = options.tuning, options.search.common

@@ -23,9 +23,9 @@ from nasbench1shot1 import cli
 from nasbench1shot1.jobs.cluster import _run, dask_cluster
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.jobs.pool import Watcher, run_jobs, this_process
-from nasbench1shot1.runs.compute import resolve_device
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.lock import locked
+from nasbench1shot1.runs.machine import resolve_device
 
 SEARCH = "nasbench1shot1.one_shot_search.searching:search"
 

@@ -10,7 +10,7 @@ from tiny_search import tiny_state
 from tiny_studies import tiny_study, trial
 
 from nasbench1shot1.one_shot_search.loop import training_steps
-from nasbench1shot1.runs.compute import cpu_threads
+from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.tuning.config_spaces import bundled_names, config_space
 from nasbench1shot1.tuning.evaluation import trial_job
 from nasbench1shot1.tuning.options import study_options

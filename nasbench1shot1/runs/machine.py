@@ -1,0 +1,150 @@
+"""The machine of a run: its device, CPU threads and memory, and the environment that environment.json records."""
+
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.runs.options import Form
+
+MOST_THREADS = 8 * (os.cpu_count() or 1)
+Device = Annotated[str, Form("{auto,cpu,cuda,cuda:N}")]
+"""The type of the option `device`, for `resolve_device`."""
+
+
+def resolve_device(wanted: str) -> str:
+    """Return the named device; "auto" selects a GPU if one is available.
+
+    Raises InvalidInputError for an unknown device, or for CUDA on a machine without a CUDA device.
+    """
+    import torch
+
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", wanted):
+        raise unknown_name("device", wanted, ("auto", "cpu", "cuda", "cuda:0"))
+    if wanted != "cpu" and not torch.cuda.is_available():
+        raise InvalidInputError(
+            f"--device '{wanted}' needs a CUDA device, but PyTorch finds none: use --device cpu, or install a CUDA "
+            "build of PyTorch"
+        )
+    if wanted != "cpu" and int(wanted.partition(":")[2] or 0) >= torch.cuda.device_count():
+        raise InvalidInputError(
+            f"--device '{wanted}' does not exist: this machine has {torch.cuda.device_count()} CUDA devices, starting "
+            "with cuda:0"
+        )
+    return wanted
+
+
+def default_threads() -> int:
+    """Return the number of CPU threads that PyTorch chooses."""
+    import torch
+
+    return torch.get_num_threads()
+
+
+@contextmanager
+def cpu_threads(count: int | None) -> Iterator[None]:
+    """Use a number of CPU threads inside the context, and restore the previous number afterwards."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+# Checks whether a run fits into memory, before anything is allocated --------------------------------------------------
+
+
+SWAP_UNKNOWN = 4  # times the physical memory, for systems that grow their swap as needed
+
+
+def check_memory(needed: int, device: str, what: str, advice: str) -> None:
+    """Raise InvalidInputError for a run that cannot fit into the memory of a device.
+
+    Args:
+        needed: lower bound of the memory of the run, in bytes.
+        device: "cpu", "cuda", "cuda:1", …
+        what: beginning of the message, which ends with "needs", with the values of options in quotes.
+        advice: what to do instead.
+
+    Raises:
+        InvalidInputError: the device has less memory in total, including swap.
+    """
+    available = memory_of(device)
+    if available is not None and needed > available:
+        where = "this machine" if device == "cpu" else device
+        raise InvalidInputError(
+            f"{what} at least {_gigabytes(needed)} of memory, and {where} has {_gigabytes(available)}: {advice}"
+        )
+
+
+def memory_of(device: str) -> int | None:
+    """Return the total memory of a device in bytes, including swap; None if it is unknown."""
+    if device != "cpu":
+        import torch
+
+        if not device.startswith("cuda") or not torch.cuda.is_available():
+            return None
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    try:
+        lines = [line.split() for line in Path("/proc/meminfo").read_text().splitlines()]
+        return 1024 * sum(int(line[1]) for line in lines if line[0] in ("MemTotal:", "SwapTotal:"))
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return SWAP_UNKNOWN * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # Windows
+        return None
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 2**30:,.0f} GiB" if count >= 10 * 2**30 else f"{count / 2**30:.1f} GiB"
+
+
+# The environment of a run, for environment.json: versions, device and commit ------------------------------------------
+
+
+PACKAGES = ("torch", "numpy", "pandas", "ConfigSpace", "matplotlib")
+
+
+def environment(device: str) -> dict[str, Any]:
+    """Return package versions, the machine, and the commit if this is a checkout.
+
+    Args:
+        device: device of the run, "cpu", "cuda:1", …; `gpu` in the result is its name, None for a CPU.
+    """
+    import torch
+
+    from nasbench1shot1 import __version__
+
+    return {
+        "nasbench1shot1": __version__,
+        "git": _commit(),
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cpu_count": os.cpu_count(),
+        "cuda": torch.version.cuda,
+        "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else None,
+        **{package: version(package) for package in PACKAGES},
+    }
+
+
+def _commit() -> str | None:
+    checkout = Path(__file__).resolve().parents[2]  # a strict editable install consists of links
+    if not (checkout / ".git").exists():  # installed: a repository around it would be a different one
+        return None
+    try:
+        git = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40"]
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
