@@ -9,8 +9,8 @@ from warnings import warn
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.api.topology_results import ArchResults
-from nasbench1shot1.api.topology_values import (
+from nasbench1shot1.api.topology_results import (
+    ArchResults,
     KnownValues,
     TopologyReader,
     absent_value_error,

@@ -12,7 +12,7 @@ import pytest
 import nasbench1shot1 as nb
 from nasbench1shot1.api import NASBench, nats_bench
 from nasbench1shot1.api.nas_201_api import NASBench201API
-from nasbench1shot1.api.topology_values import MissingValueError
+from nasbench1shot1.api.topology_results import MissingValueError
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 
 ARCH_11 = "|nor_conv_3x3~0|+|nor_conv_3x3~0|avg_pool_3x3~1|+|none~0|nor_conv_3x3~1|avg_pool_3x3~2|"
