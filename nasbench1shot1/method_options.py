@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.hyperparameters import Hyperparameters
-from nasbench1shot1.runs.description import COMMON, OWN
+from nasbench1shot1.runs.folder import COMMON, OWN
 from nasbench1shot1.runs.options import flag, has_simple_type, option_names
 
 

@@ -33,8 +33,7 @@ from nasbench1shot1.one_shot_search.kept_weights import require_kept_epochs
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.registry import check_trusted, import_trusted, one_shot, search_space, table_of
-from nasbench1shot1.runs.description import COMMON, description, updated_description
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
+from nasbench1shot1.runs.folder import COMMON, CONFIG, SUMMARY, check_facts, description, updated_description
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.machine import cpu_threads, environment
 from nasbench1shot1.runs.next_command import resume_options

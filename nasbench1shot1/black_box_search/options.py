@@ -10,7 +10,7 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.method_options import Methods, RunOptions, options_of
 from nasbench1shot1.registry import black_box_optimizer, names, search_space
-from nasbench1shot1.runs.description import COMMON, OWN
+from nasbench1shot1.runs.folder import COMMON, OWN
 from nasbench1shot1.runs.options import Names, Range, TableName, check_ranges, make_options, recorded_options
 from nasbench1shot1.tables.coverage import Reference
 from nasbench1shot1.tables.names import resolve_table_name

@@ -21,8 +21,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, Us
 from nasbench1shot1.jobs.job import Job, Workers
 from nasbench1shot1.jobs.pool import Watcher, open_workers, run_jobs, this_machine
 from nasbench1shot1.registry import search_space
-from nasbench1shot1.runs.description import description
-from nasbench1shot1.runs.folder import CONFIG, METRICS, PARTS, check_facts, count_lines, read_lines
+from nasbench1shot1.runs.folder import CONFIG, METRICS, PARTS, check_facts, count_lines, description, read_lines
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.next_command import resume_options
 from nasbench1shot1.runs.writer import RunWriter

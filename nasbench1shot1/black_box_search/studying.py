@@ -18,8 +18,7 @@ from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer, percent
 from nasbench1shot1.named_data import check_importable, with_names
 from nasbench1shot1.registry import check_trusted, search_space
-from nasbench1shot1.runs.description import description
-from nasbench1shot1.runs.folder import CONFIG, PARTS, check_facts
+from nasbench1shot1.runs.folder import CONFIG, PARTS, check_facts, description
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_range, check_unchanged
 from nasbench1shot1.runs.writer import RunWriter

@@ -14,8 +14,7 @@ from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
-from nasbench1shot1.runs.description import read_description
-from nasbench1shot1.runs.folder import CONFIG, damaged_file_error
+from nasbench1shot1.runs.folder import CONFIG, damaged_file_error, read_description
 from nasbench1shot1.runs.record import RunRecord
 
 ACCURACIES = ("train_accuracy", "validation_accuracy", "test_accuracy")

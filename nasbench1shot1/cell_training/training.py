@@ -11,8 +11,7 @@ from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
-from nasbench1shot1.runs.description import COMMON, description
-from nasbench1shot1.runs.folder import CONFIG, check_facts
+from nasbench1shot1.runs.folder import COMMON, CONFIG, check_facts, description
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.runs.options import check_unchanged, recorded_options, typed_options

@@ -57,8 +57,7 @@ def _recorded_optimizer(resume: str | None) -> str | None:
     if not resume:
         return None
     from nasbench1shot1.one_shot_search.record import SEEDS
-    from nasbench1shot1.runs.description import RECORDED, read_description
-    from nasbench1shot1.runs.folder import read_object
+    from nasbench1shot1.runs.folder import RECORDED, read_description, read_object
 
     folder = as_path(resume, "--resume")
     with suppress(UserError, OSError, KeyError, TypeError):

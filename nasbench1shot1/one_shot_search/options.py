@@ -15,7 +15,7 @@ from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.method_options import Methods, RunOptions, options_of
 from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
 from nasbench1shot1.registry import is_trusted, names, one_shot, optimizer, search_space
-from nasbench1shot1.runs.description import COMMON, OWN
+from nasbench1shot1.runs.folder import COMMON, OWN
 from nasbench1shot1.runs.options import check_ranges, make_options, recorded_options
 from nasbench1shot1.supernets.presets import PRESETS
 

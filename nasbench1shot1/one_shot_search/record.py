@@ -23,8 +23,7 @@ from nasbench1shot1.one_shot_search.search_record import (
     read_parameters,
     split_by_epoch,
 )
-from nasbench1shot1.runs.description import RECORDED, read_description
-from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.folder import CONFIG, RECORDED, read_description
 from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.writer import RunWriter
 

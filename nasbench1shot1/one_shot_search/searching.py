@@ -16,8 +16,7 @@ from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, res
 from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search
 from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
 from nasbench1shot1.registry import check_trusted, one_shot, search_space
-from nasbench1shot1.runs.description import description, updated_description
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts, description, updated_description
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.runs.options import check_unchanged, flag

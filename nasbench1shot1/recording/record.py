@@ -8,7 +8,7 @@ from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.one_shot_search import search_record
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.recording.options import FACTS, RecorderOptions
-from nasbench1shot1.runs.description import RECORDED
+from nasbench1shot1.runs.folder import RECORDED
 from nasbench1shot1.runs.record import has_type
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from nasbench1shot1.recording.numbers import check_column_names, checked_seconds
 from nasbench1shot1.recording.options import RecorderOptions
 from nasbench1shot1.recording.record import RecordedSearch
 from nasbench1shot1.registry import one_shot, search_space
-from nasbench1shot1.runs.description import COMMON, description
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts
+from nasbench1shot1.runs.folder import COMMON, CONFIG, SUMMARY, check_facts, description
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.machine import environment
 from nasbench1shot1.runs.options import check_ranges, make_options

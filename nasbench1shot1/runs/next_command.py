@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.runs.description import read_description
-from nasbench1shot1.runs.folder import SEEDS, read_object
+from nasbench1shot1.runs.folder import SEEDS, read_description, read_object
 
 _IMPORTED = ("optimizer", "space")
 """The options that can name an object of a module."""

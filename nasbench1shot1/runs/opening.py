@@ -7,8 +7,7 @@ from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path
-from nasbench1shot1.runs.description import read_description
-from nasbench1shot1.runs.folder import PARTS, SEEDS
+from nasbench1shot1.runs.folder import PARTS, SEEDS, read_description
 from nasbench1shot1.runs.next_command import resume_command
 
 KINDS = {

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path, picture_name
 from nasbench1shot1.ground.notebooks import record_as_html
-from nasbench1shot1.runs.description import read_description
 from nasbench1shot1.runs.earlier_names import with_current_names, with_earlier_names
 from nasbench1shot1.runs.folder import (
     CONFIG,
@@ -21,6 +20,7 @@ from nasbench1shot1.runs.folder import (
     SUMMARY,
     as_json_line,
     damaged_file_error,
+    read_description,
     read_lines,
     read_object,
 )

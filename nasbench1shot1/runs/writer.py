@@ -9,7 +9,6 @@ from typing import Any, Generic, Protocol, TypeVar
 from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.ground.files import atomic_write, write_error, write_json
 from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
-from nasbench1shot1.runs.description import updated_description
 from nasbench1shot1.runs.folder import (
     CHECKPOINT,
     CONFIG,
@@ -19,6 +18,7 @@ from nasbench1shot1.runs.folder import (
     as_json_line,
     read_lines,
     read_object,
+    updated_description,
 )
 from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, matches_digest

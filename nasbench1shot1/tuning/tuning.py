@@ -22,8 +22,17 @@ from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.searching import table_of_search
 from nasbench1shot1.proposers.configurations import format_id, parse_id, require_extra
 from nasbench1shot1.registry import one_shot, search_space
-from nasbench1shot1.runs.description import COMMON, description, updated_description
-from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, METRICS, SUMMARY, check_facts, read_lines
+from nasbench1shot1.runs.folder import (
+    COMMON,
+    CONFIG,
+    CONFIG_SPACE,
+    METRICS,
+    SUMMARY,
+    check_facts,
+    description,
+    read_lines,
+    updated_description,
+)
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_ranges, check_unchanged, flag, option_names, typed_options
 from nasbench1shot1.tables.table import Table

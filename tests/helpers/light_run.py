@@ -11,8 +11,7 @@ import numpy as np
 
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.job import Job
-from nasbench1shot1.runs.description import COMMON, description
-from nasbench1shot1.runs.folder import METRICS, read_lines
+from nasbench1shot1.runs.folder import COMMON, METRICS, description, read_lines
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter

@@ -15,8 +15,7 @@ from nasbench1shot1.evaluator import score
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.proposers.brackets import Brackets
-from nasbench1shot1.runs.description import COMMON, KIND, description
-from nasbench1shot1.runs.folder import CONFIG_SPACE, METRICS, SUMMARY
+from nasbench1shot1.runs.folder import COMMON, CONFIG_SPACE, KIND, METRICS, SUMMARY, description
 from nasbench1shot1.runs.options import option_names
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tuning.config_spaces import FOLDER, read_config_space, write_config_space
