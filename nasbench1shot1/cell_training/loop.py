@@ -11,7 +11,7 @@ from nasbench1shot1.cell_training.parts import Part
 from nasbench1shot1.cell_training.record import ACCURACIES, Training
 from nasbench1shot1.cell_training.schedule import EPOCH, Stop
 from nasbench1shot1.cell_training.state import TrainingState
-from nasbench1shot1.runs.divergence import check_network, checked_finite
+from nasbench1shot1.runs.training import check_network, checked_finite
 from nasbench1shot1.runs.writer import RunWriter
 
 CHECK_EVERY = 10  # steps between checks of the loss: on a GPU, each check waits for the device

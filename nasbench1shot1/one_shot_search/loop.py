@@ -23,7 +23,7 @@ from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
 from nasbench1shot1.runs.checkpoints import save_checkpoint
-from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
+from nasbench1shot1.runs.training import check_finite, check_network, checked_finite
 from nasbench1shot1.tables.table import Table
 
 CHECK_EVERY = 10  # steps between readings of the loss: on a GPU, each reading waits for the device

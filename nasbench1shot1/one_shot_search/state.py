@@ -21,7 +21,7 @@ from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.runs.checkpoints import checked_restore
-from nasbench1shot1.runs.schedules import cosine
+from nasbench1shot1.runs.training import cosine
 from nasbench1shot1.supernets.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.supernets.passes import class_scores
 from nasbench1shot1.supernets.presets import PRESETS, Preset
