@@ -1,8 +1,13 @@
-"""The base class of the options that belong to one optimizer, one-shot or black-box."""
+"""The options that belong to one optimizer, one-shot or black-box: declaration, checks, and which optimizers have them."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import Any, get_type_hints
 
-from nasbench1shot1.runs.options import check_ranges
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.runs.folder import COMMON, OWN
+from nasbench1shot1.runs.options import check_ranges, flag, has_simple_type, option_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,3 +26,122 @@ class Hyperparameters:
         A field's annotation declares its range: `population: Annotated[int, Range(2)] = 20` (`runs.options.Range`).
         """
         check_ranges(self)
+
+
+# Options that belong to one optimizer: lookup of the optimizers that have them, and checks of declarations ------------
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of one run of an optimizer, in two records.
+
+    Attributes:
+        common: the options that all runs of this kind share.
+        own: the optimizer's own options.
+        method: the class of the optimizer.
+    """
+
+    common: Any
+    own: Hyperparameters
+    method: Any
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """Return both records, keyed by section of config.json."""
+        return {COMMON: asdict(self.common), OWN: asdict(self.own)}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all options in one flat dictionary, keyed by name."""
+        return {**asdict(self.common), **asdict(self.own)}
+
+
+def options_of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given options that are fields of a record."""
+    known = option_names(record)
+    return {name: value for name, value in options.items() if name in known}
+
+
+@dataclass(frozen=True)
+class Methods:
+    """All optimizers of one kind, one-shot or black-box.
+
+    Attributes:
+        names: returns the registered names of the optimizers.
+        find: returns the class of an optimizer by name.
+        common: the record of the options that all runs of this kind share.
+        reserved: names that an optimizer's own options must not have.
+    """
+
+    names: Callable[[], Iterable[str]]
+    find: Callable[[str], Any]
+    common: type
+    reserved: frozenset[str]
+
+    def check_options(self, method: Any, given: Iterable[str]) -> None:
+        """Raise InvalidInputError for an option that only other optimizers have. The message names them."""
+        mine = {*option_names(self.common), *option_names(method.Hyperparameters)}
+        for name in given:
+            if name not in mine and (holders := self._holders(name)):
+                raise InvalidInputError(
+                    f"{flag(name)} does not apply to {self._registered_name(method)} (only to {', '.join(holders)}): "
+                    "remove it"
+                )
+
+    def check_known(self, method: Any, given: Iterable[str]) -> None:
+        """Raise InvalidInputError for an option that is neither a common option nor an option of the method."""
+        self.check_options(method, given := list(given))
+        known = (*option_names(self.common), *option_names(method.Hyperparameters))
+        if unknown := [name for name in given if name not in known]:
+            raise unknown_name("option", unknown[0], known)
+
+    def check_method(self, method: Any, defaults: Iterable[str]) -> None:
+        """Check an optimizer's declaration of its own options.
+
+        Args:
+            method: the class.
+            defaults: names of all options for which the class declares a default.
+
+        Raises:
+            InvalidInputError: an own option has a common or reserved name, lacks a default, or does not have a simple
+                type; or a default does not name an option.
+        """
+        own = method.Hyperparameters
+        if not (isinstance(own, type) and issubclass(own, Hyperparameters)):
+            raise InvalidInputError(
+                f"{method.__name__}.Hyperparameters must be a subclass of "
+                "nasbench1shot1.hyperparameters.Hyperparameters"
+            )
+        common, hints = set(option_names(self.common)), get_type_hints(own)
+        for field in fields(own):
+            self._check_own(method.__name__, field.name, common)
+            if not has_simple_type(hints[field.name]):
+                raise InvalidInputError(
+                    f"the option '{field.name}' of {method.__name__} has an unsupported type: use int, "
+                    "float, bool, str or a Literal of strings, each optionally | None"
+                )
+            if MISSING is field.default is field.default_factory:
+                raise InvalidInputError(f"the option '{field.name}' of {method.__name__} has no default: give it one")
+        for name in defaults:
+            if name not in (known := common | set(option_names(own))):
+                raise unknown_name(f"option among the defaults of {method.__name__}:", name, known)
+
+    def _check_own(self, method: str, name: str, common: set[str]) -> None:
+        if name in common | self.reserved:
+            why = "is a common option" if name in common else "is reserved for the command or the record"
+            raise InvalidInputError(f"{method} has an option '{name}', but this name {why}: rename the option")
+
+    def _registered_name(self, method: Any) -> str:
+        """Return the registered name of an optimizer, or the name of its class if it is not registered."""
+        for name in self.names():
+            with suppress(InvalidInputError):  # another package's that cannot be imported
+                if self.find(name) is method:
+                    return name
+        return str(method.__name__)
+
+    def _holders(self, option: str) -> list[str]:
+        """Return the names of the registered optimizers that have an option, including optimizers of other packages."""
+        found = []
+        for name in self.names():
+            with suppress(InvalidInputError):  # another package's that cannot be imported
+                if option in option_names(self.find(name).Hyperparameters):
+                    found.append(name)
+        return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat
-from nasbench1shot1.method_options import Methods, RunOptions, options_of
+from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.registry import black_box_optimizer, names, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
 from nasbench1shot1.runs.options import Names, Range, TableName, check_ranges, make_options, recorded_options
@@ -142,7 +142,7 @@ def help_defaults(
 
 
 def check_method(method: "type[BlackBoxOptimizer]") -> None:
-    """Check an optimizer's declaration of its own options; raises as `method_options.Methods.check_method` does."""
+    """Check an optimizer's declaration of its own options; raises as `hyperparameters.Methods.check_method` does."""
     METHODS.check_method(method, chain(*method.family_defaults.values(), *method.space_defaults.values()))
 
 

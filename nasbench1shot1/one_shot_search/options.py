@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.jobs.process import usable_cores
-from nasbench1shot1.method_options import Methods, RunOptions, options_of
 from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
 from nasbench1shot1.registry import is_trusted, names, one_shot, optimizer, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
@@ -170,7 +170,7 @@ def check_options(method: "type[OneShotOptimizer]", given: Iterable[str]) -> Non
 
 
 def check_method(method: "type[OneShotOptimizer]") -> None:
-    """Check an optimizer's declaration of its own options; raises as `method_options.Methods.check_method` does."""
+    """Check an optimizer's declaration of its own options; raises as `hyperparameters.Methods.check_method` does."""
     of_families = chain.from_iterable(method.family_defaults.values())
     defaults = (*method.defaults, *method.original_defaults, *method.quick_defaults, *of_families)
     METHODS.check_method(method, defaults)
