@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 import nasbench1shot1 as nb
-from nasbench1shot1.ground.files import save_figure
+from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.one_shot_search.operation_counts import operation_counts
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")

@@ -8,6 +8,7 @@ from typing import Any
 import pandas
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
@@ -19,7 +20,6 @@ from nasbench1shot1.ground.files import (
     atomic_write,
     check_writable,
     picture_name,
-    save_figure,
     write_json,
 )
 from nasbench1shot1.ground.text import counted

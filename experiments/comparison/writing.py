@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.drawing import comparison_figure
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_folder, check_writable, save_figure
+from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_folder, check_writable
 
 FIGURE, RESULTS, RANK_TESTS = "comparison", "comparison.csv", "rank_tests.csv"
 FILES = {RESULTS, RANK_TESTS, *(f"{FIGURE}.{suffix}" for suffix in FORMATS)}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas
 
+from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, correlations, merge_copies
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, headline_rows, scatter_figure
 from nasbench1shot1.experiments.correlation.headline import rows_at, rows_of_all
@@ -32,7 +33,7 @@ from nasbench1shot1.experiments.correlation.truth import (
     true_errors,
 )
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_write, picture_name, save_figure
+from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_write, picture_name
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.tables.table import Table
 

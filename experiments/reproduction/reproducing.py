@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.expectation import makespan, measure, seconds_left
 from nasbench1shot1.experiments.reproduction.figure import (
@@ -18,7 +19,7 @@ from nasbench1shot1.experiments.reproduction.figure import (
 from nasbench1shot1.experiments.reproduction.outputs import check_belongs_to, mark_folder, stem
 from nasbench1shot1.experiments.reproduction.screen import FigureProgress, describe_work, list_jobs
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, save_figure
+from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable
 from nasbench1shot1.ground.text import counted, duration, line_printer
 from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.pool import open_workers, run_jobs

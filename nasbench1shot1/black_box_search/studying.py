@@ -10,9 +10,10 @@ from rich.console import Console
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, statistics_of, summarise
 from nasbench1shot1.black_box_search.repeats import Places, Repeats, run_parts, table_of_study, with_dataset
+from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import as_path, picture_name, save_figure
+from nasbench1shot1.ground.files import as_path, picture_name
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer, percent
@@ -96,8 +97,8 @@ def black_box(
         scheduler: address of a dask scheduler whose workers run the searches instead (docs/jobs.md).
         allow_module: module that `resume` may import because the study's config.json names it.
         console: rich console for progress output. Default: a new console. `Console(quiet=True)` is silent.
-        options: fields of `black_box_search.options.BlackBoxConfig`, such as space="s1", seconds=1e7 or repeats=500, and
-            of the optimizer's `Hyperparameters`. `space` may be an `nb.SearchSpace` that a module
+        options: fields of `black_box_search.options.BlackBoxConfig`, such as space="s1", seconds=1e7 or repeats=500,
+            and of the optimizer's `Hyperparameters`. `space` may be an `nb.SearchSpace` that a module
             has as an attribute, `table` an `nb.Table` that has a folder.
 
     Returns:

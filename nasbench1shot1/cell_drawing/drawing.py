@@ -74,7 +74,7 @@ def _figure_size(layout: Layout) -> tuple[float, float]:
 
 
 def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout) -> None:
-    from nasbench1shot1.cell_drawing.scaled_text import ScaledText
+    from nasbench1shot1.display.artists import ScaledText
 
     for source, target in graph.edges:
         edge = graph.edges[source, target]
@@ -98,7 +98,7 @@ def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout) ->
 def _draw_vertices(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout) -> None:
     from matplotlib.patches import FancyBboxPatch
 
-    from nasbench1shot1.cell_drawing.scaled_text import ScaledText
+    from nasbench1shot1.display.artists import ScaledText
 
     left, height = -layout.half_width, layout.vertex_text
     for vertex, attributes in graph.nodes.items():

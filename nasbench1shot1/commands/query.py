@@ -127,7 +127,7 @@ def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str
 
 def _draw(network: "Architecture | Cell", path: Path) -> None:
     from nasbench1shot1.cell_drawing.drawing import draw_cell
-    from nasbench1shot1.ground.files import save_figure
+    from nasbench1shot1.display.axes import save_figure
 
     if figure := draw_cell(network).get_figure(root=True):
         save_figure(figure, path)

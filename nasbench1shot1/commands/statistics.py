@@ -84,8 +84,9 @@ class Statistics:
         """Run an analysis, write its CSV file and its picture, and return its headline and attributes."""
         import numpy as np
 
+        from nasbench1shot1.display.axes import save_figure
         from nasbench1shot1.experiments.space_statistics.drawing import figure_of
-        from nasbench1shot1.ground.files import atomic_write, save_figure
+        from nasbench1shot1.ground.files import atomic_write
 
         options = {
             "split": self._split(analysis, table),

@@ -1,65 +1,27 @@
-"""Axes of every picture: the caller's or new ones, their PNG in a notebook, and logarithmic ticks."""
+"""Figures and axes: the caller's or new ones, as files and in notebooks, and logarithmic scales.
 
-import math
+Matplotlib is imported when something is drawn.
+"""
+
 from collections.abc import Iterable
-from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import Formatter, LogLocator, MaxNLocator, NullFormatter
 
 from nasbench1shot1.ground.errors import InvalidInputError, shorten
+from nasbench1shot1.ground.files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
+    from nasbench1shot1.display.artists import InlineAxes
 
-RESOLUTION = 100
-"""Dots per inch of pictures in notebooks."""
-
-
-class AxesList(list["Axes"]):
-    """Matplotlib axes; as the result of a notebook's cell, the figure of the first ones is shown."""
-
-    def _repr_png_(self) -> bytes | None:
-        """Return the figure as a PNG."""
-        return picture(self[0]) if self else None
-
-
-def picture(axes: "Axes") -> bytes:
-    """Return the figure of axes as a PNG."""
-    file = BytesIO()
-    figure = axes.get_figure(root=True)
-    assert figure is not None  # axes that were drawn on have one
-    figure.savefig(file, format="png", dpi=RESOLUTION)
-    return file.getvalue()
-
-
-# Axes that a notebook shows as a picture, although pyplot does not know their figure ----------------------------------
-
-
-class InlineAxes(Axes):
-    """Matplotlib axes; as the result of a notebook's cell, their figure is shown."""
-
-    def _repr_png_(self) -> bytes:
-        """Return the figure as a PNG."""
-        return picture(self)
-
-
-def inline_axes(figure: "Figure") -> InlineAxes:
-    """Add the only axes to a figure, and give it a canvas that can be saved without a window."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot(axes_class=InlineAxes)
-    assert isinstance(axes, InlineAxes)
-    return axes
-
-
-# The axes that a function draws on: the caller's (`ax=`, `axes=`), or the axes of a new figure ------------------------
+ZERO_NOTE: Final = "Regrets of zero are drawn at the lower edge."
+"""Sentence for the caption of a logarithmic plot whose lower edge is `zero_floor`."""
+_UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def axes_or_new(ax: "Axes | None", size: tuple[float, float] = (6.4, 4.4)) -> "Axes":
@@ -77,6 +39,18 @@ def axes_or_new(ax: "Axes | None", size: tuple[float, float] = (6.4, 4.4)) -> "A
     if ax is not None:
         return checked_axes(ax)
     return inline_axes(Figure(figsize=size, layout="constrained", dpi=150))
+
+
+def inline_axes(figure: "Figure") -> "InlineAxes":
+    """Add the only axes to a figure, and give it a canvas that can be saved without a window."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    from nasbench1shot1.display.artists import InlineAxes
+
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot(axes_class=InlineAxes)
+    assert isinstance(axes, InlineAxes)
+    return axes
 
 
 def checked_axes(ax: Any) -> "Axes":
@@ -114,50 +88,33 @@ def _shown(value: object) -> str:
     return shorten(repr(value))
 
 
-# Logarithmic axes: ticks that are readable over less than a decade and over many, and where zero is drawn -------------
+class AxesList(list["Axes"]):
+    """Matplotlib axes; as the result of a notebook's cell, the figure of the first ones is shown."""
+
+    def _repr_png_(self) -> bytes | None:
+        """Return the figure as a PNG."""
+        from nasbench1shot1.display.artists import picture
+
+        return picture(self[0]) if self else None
 
 
-DENSE: Final = (1, 2, 5)
-"""Factors of the ticks in every decade."""
-PLAIN: Final = 1e5
-"""Axes that end below this value have plain numbers; others have powers of ten."""
-ZERO_NOTE: Final = "Regrets of zero are drawn at the lower edge."
-"""Sentence for the caption of a logarithmic plot whose lower edge is `zero_floor`."""
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure in the format of the file's suffix, such as ".png" or ".svg", completely or not at all.
+
+    Equal figures give equal files: they have no date, and identifiers in SVG files are not random.
+    """
+    import matplotlib
+
+    with atomic_write(path) as file, matplotlib.rc_context({"svg.hashsalt": "nb1shot1"}):
+        figure.savefig(file, format=path.suffix.removeprefix("."), metadata=_UNDATED.get(path.suffix))
 
 
-class LogTicks(LogLocator):
-    """About three to ten ticks: evenly spaced over less than a decade, otherwise one to three per decade."""
-
-    def tick_values(self, vmin: float, vmax: float) -> Any:
-        """Return the values of the ticks between two positive numbers."""
-        if vmin <= 0 or vmax < 10 * vmin:
-            return MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(vmin, vmax)
-        factors = DENSE if vmax < 1e3 * vmin else (1, 3) if vmax < 1e4 * vmin else (1,)
-        return LogLocator(subs=factors).tick_values(vmin, vmax)
-
-
-class PlainOrPower(Formatter):
-    """Plain numbers, such as 20,000, or powers of ten, such as 3 · 10⁶, if the axis has large numbers."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        """Return the label of a tick at `x`."""
-        assert self.axis is not None  # matplotlib sets it
-        low, high = sorted(self.axis.get_view_interval())
-        digits = _significant_digits(low, high)
-        if x <= 0 or high < PLAIN:
-            return f"{x:,.{max(digits, 6)}g}" if x < PLAIN else f"{x:,.0f}"
-        mantissa, exponent = f"{x:.{digits - 1}e}".split("e")
-        factor, power = f"{float(mantissa):.{digits}g}", f"10^{{{int(exponent)}}}"
-        return f"${power}$" if factor == "1" else f"${factor}\\cdot {power}$"
-
-
-def _significant_digits(low: float, high: float) -> int:
-    """Return the number of digits that tell ticks apart: three, and more if the axis spans little of its values."""
-    return min(3 + math.ceil(math.log10(high / (high - low))), 15) if 0 < low < high < 10 * low else 3
-
-
-def label_log_axis(axis: Axis) -> None:
+def label_log_axis(axis: "Axis") -> None:
     """Give a logarithmic axis readable ticks, and no labels between them."""
+    from matplotlib.ticker import NullFormatter
+
+    from nasbench1shot1.display.artists import LogTicks, PlainOrPower
+
     axis.set_major_locator(LogTicks())
     axis.set_major_formatter(PlainOrPower())
     axis.set_minor_formatter(NullFormatter())

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     import numpy as np
     from _typeshed import DataclassInstance
-    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 
@@ -196,7 +195,6 @@ PictureFormat = Literal["png", "svg", "pdf"]
 """File formats of pictures."""
 FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
 PICTURES = tuple(f".{name}" for name in FORMATS)
-_UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def picture_name(name: str, format: PictureFormat | None) -> str:
@@ -208,17 +206,6 @@ def check_picture(path: Path | None) -> None:
     """Raise InvalidInputError if a path's suffix is not one of `PICTURES`; None (no picture) is valid."""
     if path is not None and path.suffix not in PICTURES:
         raise InvalidInputError(f"'{path}' is not the name of a picture: it must end in {alternatives(PICTURES)}")
-
-
-def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure in the format of the file's suffix, such as ".png" or ".svg", completely or not at all.
-
-    Equal figures give equal files: they have no date, and identifiers in SVG files are not random.
-    """
-    import matplotlib
-
-    with atomic_write(path) as file, matplotlib.rc_context({"svg.hashsalt": "nb1shot1"}):
-        figure.savefig(file, format=path.suffix.removeprefix("."), metadata=_UNDATED.get(path.suffix))
 
 
 def read_json(path: Path) -> Any:

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from nasbench1shot1.ground.files import PictureFormat, picture_name, save_figure
+from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.one_shot_search.cells_over_epochs import cells_figure
 from nasbench1shot1.one_shot_search.folder import CELLS, FIGURE
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure

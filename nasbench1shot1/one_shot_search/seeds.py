@@ -6,9 +6,10 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
-from nasbench1shot1.ground.files import as_path, picture_name, save_figure, write_json
+from nasbench1shot1.ground.files import as_path, picture_name, write_json
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import as_path, picture_name, save_figure, write_json
+from nasbench1shot1.ground.files import as_path, picture_name, write_json
 from nasbench1shot1.jobs.job import LOOK_EVERY
 from nasbench1shot1.jobs.pool import places
 from nasbench1shot1.named_data import check_importable, with_names

@@ -22,8 +22,7 @@ from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.drawing import caption
 from nasbench1shot1.black_box_search.record import started_parts
 from nasbench1shot1.black_box_search.repeats import SEARCHES, Repeats, divide, run_part
-from nasbench1shot1.display.axes import ZERO_NOTE
-from nasbench1shot1.ground.files import save_figure
+from nasbench1shot1.display.axes import ZERO_NOTE, save_figure
 
 QUIET = Console(quiet=True)
 SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}

@@ -15,6 +15,7 @@ from space_statistics_tables import (
 )
 
 import nasbench1shot1 as nb
+from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
 from nasbench1shot1.experiments.space_statistics.autocorrelation import autocorrelation
 from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation
@@ -28,7 +29,6 @@ from nasbench1shot1.experiments.space_statistics.error_distribution import error
 from nasbench1shot1.experiments.space_statistics.fitness_distance import fitness_distance
 from nasbench1shot1.experiments.space_statistics.operation_replacement import operation_replacement
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.ground.files import save_figure
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import OPERATIONS
 from nasbench1shot1.tables.table import Table, load_table

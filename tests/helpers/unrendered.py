@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def save_unrendered(figure: "Figure | None", path: Path) -> None:
-    """Replace `ground.files.save_figure`: write only the signature of a PNG, without rendering."""
+    """Replace `display.axes.save_figure`: write only the signature of a PNG, without rendering."""
     with atomic_write(path) as file:
         file.write(b"\x89PNG\r\n\x1a\n")
 

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 import nasbench1shot1 as nb
-from nasbench1shot1.ground.files import save_figure, write_json
+from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.runs.folder import read_object
 
