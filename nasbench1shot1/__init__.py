@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.images.splits import split_images as split_images
     from nasbench1shot1.nasbench101.architecture import CellArchitecture as CellArchitecture
     from nasbench1shot1.nasbench101.cell import Cell as Cell
+    from nasbench1shot1.nasbench101.official_files import table_from_nasbench as table_from_nasbench
     from nasbench1shot1.nasbench201.architecture import EdgeArchitecture as EdgeArchitecture
     from nasbench1shot1.networks import build_network as build_network
     from nasbench1shot1.one_shot_search.cells_over_epochs import draw_cells as draw_cells
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from nasbench1shot1.space import OneShotSpace as OneShotSpace
     from nasbench1shot1.space import SearchSpace as SearchSpace
     from nasbench1shot1.supernets.supernet import Supernet as Supernet
-    from nasbench1shot1.table_import.nasbench_object import table_from_nasbench as table_from_nasbench
     from nasbench1shot1.tables.table import Metrics as Metrics
     from nasbench1shot1.tables.table import Table as Table
     from nasbench1shot1.tables.table import load_table as load_table
@@ -98,7 +98,7 @@ _HOME = {
     "search_seeds": "one_shot_search.seeds",
     "search_space": "registry",
     "split_images": "images.splits",
-    "table_from_nasbench": "table_import.nasbench_object",
+    "table_from_nasbench": "nasbench101.official_files",
     "train_cell": "cell_training.training",
     "tune": "tuning.tuning",
 }

@@ -8,8 +8,8 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import as_path, file_lock, read_json
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
 from nasbench1shot1.ground.text import print_to_stderr
+from nasbench1shot1.nasbench101.official_files import EPOCHS, Assembly
 from nasbench1shot1.nasbench101.tfrecords import read_records
-from nasbench1shot1.table_import.assembly import EPOCHS, Assembly
 from nasbench1shot1.table_import.source import PBZ2, PTH, TFRECORD, Source, is_source, table_name
 from nasbench1shot1.table_import.source import Progress as Progress
 from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
