@@ -164,11 +164,11 @@ def _read_nasbench201(
             f"epochs do not apply to {source.path.name}, because NAS-Bench-201's files have 12 and 200: remove epochs"
         )
     if source.path.suffix == PTH:
-        from nasbench1shot1.table_import.nasbench201_pth import read_pth
+        from nasbench1shot1.nasbench201.official_files import read_pth
 
         assembly = read_pth(source, progress)
     else:
-        from nasbench1shot1.table_import.nats_archive import read_archive
+        from nasbench1shot1.nasbench201.official_files import read_archive
 
         assembly = read_archive(source, progress)
     columns, meta = assembly.finish()
