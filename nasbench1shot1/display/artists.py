@@ -1,0 +1,100 @@
+"""Subclasses of matplotlib's classes: axes that notebooks show, ticks of logarithmic axes, and text that shrinks.
+
+This module imports matplotlib, so others import it only where they draw.
+"""
+
+import math
+from io import BytesIO
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
+from matplotlib.text import Text
+from matplotlib.ticker import Formatter, LogLocator, MaxNLocator
+from matplotlib.transforms import Bbox
+
+RESOLUTION = 100
+"""Dots per inch of pictures in notebooks."""
+DENSE: Final = (1, 2, 5)
+"""Factors of the ticks in every decade."""
+PLAIN: Final = 1e5
+"""Axes that end below this value have plain numbers; others have powers of ten."""
+
+
+class InlineAxes(Axes):
+    """Matplotlib axes; as the result of a notebook's cell, their figure is shown."""
+
+    def _repr_png_(self) -> bytes:
+        """Return the figure as a PNG."""
+        return picture(self)
+
+
+def picture(axes: Axes) -> bytes:
+    """Return the figure of axes as a PNG."""
+    file = BytesIO()
+    figure = axes.get_figure(root=True)
+    assert figure is not None  # axes that were drawn on have one
+    figure.savefig(file, format="png", dpi=RESOLUTION)
+    return file.getvalue()
+
+
+class LogTicks(LogLocator):
+    """About three to ten ticks: evenly spaced over less than a decade, otherwise one to three per decade."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        """Return the values of the ticks between two positive numbers."""
+        if vmin <= 0 or vmax < 10 * vmin:
+            return MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(vmin, vmax)
+        factors = DENSE if vmax < 1e3 * vmin else (1, 3) if vmax < 1e4 * vmin else (1,)
+        return LogLocator(subs=factors).tick_values(vmin, vmax)
+
+
+class PlainOrPower(Formatter):
+    """Plain numbers, such as 20,000, or powers of ten, such as 3 · 10⁶, if the axis has large numbers."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the label of a tick at `x`."""
+        assert self.axis is not None  # matplotlib sets it
+        low, high = sorted(self.axis.get_view_interval())
+        digits = _significant_digits(low, high)
+        if x <= 0 or high < PLAIN:
+            return f"{x:,.{max(digits, 6)}g}" if x < PLAIN else f"{x:,.0f}"
+        mantissa, exponent = f"{x:.{digits - 1}e}".split("e")
+        factor, power = f"{float(mantissa):.{digits}g}", f"10^{{{int(exponent)}}}"
+        return f"${power}$" if factor == "1" else f"${factor}\\cdot {power}$"
+
+
+def _significant_digits(low: float, high: float) -> int:
+    """Return the number of digits that tell ticks apart: three, and more if the axis spans little of its values."""
+    return min(3 + math.ceil(math.log10(high / (high - low))), 15) if 0 < low < high < 10 * low else 3
+
+
+class ScaledText(Text):
+    """A centred text in a size of `fontsize` points, or smaller, so that it is at most `height` data units high.
+
+    The size is set whenever the text is drawn, because layouts and savefig change the size of the axes. The width is
+    only limited on axes with an equal aspect.
+    """
+
+    def __init__(self, x: float, y: float, text: str, *, fontsize: float, height: float, **properties: Any) -> None:
+        super().__init__(x, y, text, fontsize=fontsize, ha="center", va="center", clip_on=False, **properties)
+        self._largest, self._height = fontsize, height
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw the text in the size that fits."""
+        self._shrink()
+        super().draw(renderer)
+
+    def get_window_extent(self, renderer: RendererBase | None = None, dpi: float | None = None) -> Bbox:
+        """Return the extent in pixels, in the size that fits."""
+        self._shrink()
+        return super().get_window_extent(renderer, dpi)
+
+    def _shrink(self) -> None:
+        figure = self.get_figure(root=True)
+        if not isinstance(self.axes, Axes) or figure is None:
+            return
+        (_, bottom), (_, top) = self.axes.transData.transform([(0, 0), (0, self._height)])
+        size = min(self._largest, max(72 * abs(top - bottom) / figure.dpi, 0.1))
+        if size != self.get_fontsize():
+            self.set_fontsize(size)
