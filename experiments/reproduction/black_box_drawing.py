@@ -8,8 +8,7 @@ import numpy as np
 from nasbench1shot1.black_box_search.drawing import draw_anytime, regret_floor
 from nasbench1shot1.black_box_search.record import BlackBoxStudy, statistics_over_time
 from nasbench1shot1.display.colours import MOST_BANDS, colours
-from nasbench1shot1.experiments.black_box.ecdf import draw_ecdf
-from nasbench1shot1.experiments.black_box.final_accuracy import draw_sorted
+from nasbench1shot1.experiments.black_box_studies import draw_ecdf, draw_sorted
 from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.experiments.reproduction.black_box_figures import DATA_SETS, ROWS
 from nasbench1shot1.experiments.reproduction.figures import Curve, Panel

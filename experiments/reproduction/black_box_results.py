@@ -13,8 +13,7 @@ import pandas
 from nasbench1shot1.black_box_search.drawing import caption
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.colours import MOST_BANDS
-from nasbench1shot1.experiments.black_box.ecdf import ecdf
-from nasbench1shot1.experiments.black_box.final_accuracy import compare_with_published, final_accuracies
+from nasbench1shot1.experiments.black_box_studies import compare_with_published, ecdf, final_accuracies
 from nasbench1shot1.experiments.reproduction.black_box_drawing import (
     DrawnStudy,
     FigureText,

@@ -9,9 +9,13 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_search.record import statistics_over_time
-from nasbench1shot1.experiments.black_box.ecdf import ecdf
-from nasbench1shot1.experiments.black_box.final_accuracy import PUBLISHED, compare_with_published, final_accuracies
-from nasbench1shot1.experiments.black_box.incumbents import repetitions
+from nasbench1shot1.experiments.black_box_studies import (
+    PUBLISHED,
+    compare_with_published,
+    ecdf,
+    final_accuracies,
+    repetitions,
+)
 from nasbench1shot1.experiments.tuning.trajectory import average
 from nasbench1shot1.ground.text import counted
 

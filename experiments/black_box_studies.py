@@ -1,20 +1,56 @@
-"""Final accuracies of repeated searches on every data set. NAS-Bench-201 (Dong and Yang 2020), figure 6.
+"""Analyses of finished black-box studies."""
 
-The architectures were found on one data set. Their accuracies after full training are looked up on all data sets.
-"""
-
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.record import INCUMBENT, BlackBoxStudy
+from nasbench1shot1.evaluator import Score, score
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes
+
+
+def ecdf(values: Any) -> "pandas.DataFrame":
+    """Return the empirical cumulative distribution function (ECDF) of N values.
+
+    The columns are `value` (ascending) and `fraction`, the fraction of values up to and including `value`. Of rows with
+    equal values, the last row has the correct fraction.
+    """
+    import pandas
+
+    ascending = np.sort(np.asarray(values, np.float64))
+    return pandas.DataFrame({"value": ascending, "fraction": np.arange(1, len(ascending) + 1) / len(ascending)})
+
+
+def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, color: str) -> "Axes":
+    """Draw the ECDF of final test regrets, given as fractions, in percent on a logarithmic axis; return the axes.
+
+    Regrets below `floor`, a fraction, are drawn at `floor`, because a logarithmic axis cannot show zero.
+    """
+    from nasbench1shot1.display.axes import label_log_axis
+
+    frame = ecdf(np.maximum(regrets, floor))
+    axes.step(100 * frame["value"], frame["fraction"], where="post", color=color, linewidth=1.6, label=label)
+    axes.set_xscale("log")
+    label_log_axis(axes.xaxis)
+    axes.set_xlabel("final test regret [%]")
+    axes.set_ylabel("fraction of searches")
+    axes.grid(alpha=0.25)
+    return axes
+
+
+# Final accuracies of repeated searches on every data set. NAS-Bench-201 (Dong and Yang 2020), figure 6 ----------------
+#
+# The architectures were found on one data set. Their accuracies after full training are looked up on all data sets.
+
 
 SPLITS = ("validation", "test")
 Published = Mapping[tuple[str, str, str], tuple[float, float]]
@@ -82,3 +118,41 @@ def draw_sorted(axes: "Axes", accuracies: pandas.DataFrame, *, label: str, color
     axes.set_xlabel("search, sorted by accuracy")
     axes.grid(alpha=0.25)
     return axes
+
+
+# Incumbents of black-box studies in the format of tuning curves over simulated time -----------------------------------
+
+
+def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:
+    """Return the incumbents of every search as repetitions of a `tuning.trajectory.Curve`.
+
+    Args:
+        study: a study with recorded searches.
+        table: the table of the study.
+
+    Returns:
+        One data frame per search with the columns seconds, test_regret and validation_regret (fractions). Each
+        incumbent has a row, and a last row repeats the final incumbent at the end of the search.
+
+    Raises:
+        InvalidInputError: the study searched another table.
+    """
+    if study.config["table_id"] != table.id:
+        raise InvalidInputError(
+            f"{study.folder} searched the table {study.config['table_id']}, but the figure is scored on {table.id}: "
+            "select the study's table with --table or repeat the study"
+        )
+    scored: dict[str, Score] = {}
+    return [pandas.DataFrame(_incumbent_rows(line, table, study.config["dataset"], scored)) for line in study.lines]
+
+
+def _incumbent_rows(
+    line: dict[str, Any], table: Table, dataset: str, scored: dict[str, Score]
+) -> Iterator[dict[str, Any]]:
+    entries = [dict(zip(INCUMBENT, entry, strict=True)) for entry in line["incumbents"]]
+    end = {**entries[-1], "simulated_seconds": line["simulated_seconds"]}
+    for entry in [*entries, end]:
+        if (text := entry["architecture"]) not in scored:
+            scored[text] = score(Architecture.parse(text), table, dataset)
+        regrets = {"test_regret": scored[text].test_regret, "validation_regret": scored[text].validation_regret}
+        yield {"seconds": entry["simulated_seconds"], **regrets}
