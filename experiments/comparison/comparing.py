@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.display.axes import checked_axes, checked_axes_list
 from nasbench1shot1.experiments.comparison.comparison import Comparison, Contender
-from nasbench1shot1.experiments.comparison.entries import axis_of, check_comparable, labels_of, open_entries
-from nasbench1shot1.experiments.comparison.entry import Entry, Over, Repetition
+from nasbench1shot1.experiments.comparison.entries import (
+    Entry,
+    Over,
+    Repetition,
+    axis_of,
+    check_comparable,
+    labels_of,
+    open_entries,
+)
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.registry import check_trusted, import_trusted, search_space
 from nasbench1shot1.runs.folder import CONFIG

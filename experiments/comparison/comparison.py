@@ -8,7 +8,7 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.experiments.comparison.curves import curve, span
-from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME, Entry, Facts, Floats, Over, Repetition
+from nasbench1shot1.experiments.comparison.entries import SIMULATED_TIME, Entry, Facts, Floats, Over, Repetition
 from nasbench1shot1.experiments.comparison.rank_tests import rank_tests
 from nasbench1shot1.one_shot_search.captions import provenance
 

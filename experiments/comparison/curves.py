@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.comparison.entry import EPOCHS, Floats, Over, Repetition
+from nasbench1shot1.experiments.comparison.entries import EPOCHS, Floats, Over, Repetition
 
 QUARTILES_FROM = 10
 """Minimum number of repetitions for quartiles; with fewer, the spread is from the minimum to the maximum."""

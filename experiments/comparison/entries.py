@@ -1,18 +1,32 @@
-"""Opening the runs of a comparison from folders or records, and checking them before any computation."""
+"""x"""
 
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.experiments.comparison.entry import EPOCHS, OVER, SIMULATED_TIME, Entry, Facts, Over
-from nasbench1shot1.experiments.comparison.searches import SearchEntry
-from nasbench1shot1.experiments.comparison.studies import BlackBoxEntry, TuningEntry
-from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.evaluator import Score, score
+from nasbench1shot1.experiments.rescoring import rescore, rescore_study
+from nasbench1shot1.experiments.tuning.trajectory import trajectory
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.named_data import table_of_run
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
+from nasbench1shot1.registry import check_trusted
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.opening import open_run
+from nasbench1shot1.tables.coverage import PRESENT
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.engine.interfaces import TUNERS
 from nasbench1shot1.tuning.record import Study
 
 MOST = 10
@@ -139,3 +153,336 @@ def check_comparable(entries: Sequence[Entry], is_rescored: bool) -> Facts:
 
 def _name(item: tuple[str, Entry]) -> str:
     return item[0]
+
+
+# The common interface of compared runs: label, repetitions and facts about their data ---------------------------------
+
+
+Floats = NDArray[np.float64]
+Over = Literal["epochs", "search-time", "simulated-time"]
+EPOCHS: Final = "epochs"
+SEARCH_TIME: Final = "search-time"
+SIMULATED_TIME: Final = "simulated-time"
+OVER: tuple[Over, ...] = (EPOCHS, SEARCH_TIME, SIMULATED_TIME)
+
+
+class Facts(NamedTuple):
+    """Recorded ids or names that must be equal for regrets to be comparable."""
+
+    space: str
+    dataset: str
+    table: str
+
+
+@dataclass(frozen=True, eq=False)
+class Repetition:
+    """The test regret of one search over time.
+
+    Attributes:
+        at: epochs or seconds at which a preferred architecture is recorded; ascending, not empty.
+        regrets: test regret of the preferred architecture from each entry of `at` on, as fractions; shape of `at`.
+            NaN for architectures that a partial table lacks.
+        end: epoch or second at which the record ends.
+        final: test regret of the result, a fraction, or NaN likewise. It applies after `end` if the search is finished.
+        measured: fraction of the regrets that are measured; the others are predicted.
+        is_finished: whether the search is finished.
+    """
+
+    at: Floats
+    regrets: Floats
+    end: float
+    final: float
+    measured: float
+    is_finished: bool = True
+
+    def regret_at(self, times: Floats) -> Floats:
+        """Return the regret of the preferred architecture at T epochs or seconds, shape (T,); NaN before the first."""
+        found = np.concatenate([[np.nan], self.regrets])[np.searchsorted(self.at, times, side="right")]
+        return np.where(times > self.end, self.final, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry(ABC):
+    """A run, a group of seeds or a study in a comparison.
+
+    Attributes:
+        folder: folder of the run.
+        kind: kind of run, in words.
+        AXES: supported horizontal axes.
+    """
+
+    AXES: ClassVar[tuple[Over, ...]]
+
+    folder: Path
+    kind: str
+
+    @property
+    @abstractmethod
+    def configs(self) -> Sequence[Mapping[str, Any]]:
+        """The contents of config.json for each search of the run; at least one."""
+
+    @property
+    @abstractmethod
+    def progress(self) -> str | None:
+        """The progress of an unfinished run, such as "12 of 50 epochs"; None if it is finished."""
+
+    @abstractmethod
+    def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
+        """Return the searches of the run that have a result.
+
+        Args:
+            over: one of `AXES`.
+            table: the table to score all architectures on. Default: the recorded regrets.
+
+        Raises:
+            UserError: the table lacks an architecture, or test regrets or training times are missing.
+        """
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folders of the run and of its searches, to detect entries that share a folder."""
+        return [self.folder]
+
+    @property
+    def optimizer(self) -> str:
+        """Name of the optimizer; for "module:Class", only the class."""
+        return str(self.configs[0]["optimizer"]).rpartition(":")[2]
+
+    @property
+    def name(self) -> str:
+        """The default label."""
+        return self.optimizer
+
+    @property
+    def facts(self) -> set[Facts]:
+        """Space, data set and table of the regrets; one element unless the searches of a group differ."""
+        return {Facts(config["space_id"], self._dataset(config), config["table_id"]) for config in self.configs}
+
+    def _dataset(self, config: Mapping[str, Any]) -> str:
+        """Return the data set of a run. Early versions supported only CIFAR-10 and did not record it."""
+        return config.get("dataset") or "cifar10"
+
+    def check_known(self, what: str, values: Floats, config: Mapping[str, Any]) -> Floats:
+        """Return values; raises InvalidInputError if one is NaN, unless the run's table may lack architectures."""
+        if np.isnan(values).any() and config.get("reference") != PRESENT:
+            raise InvalidInputError(
+                f"'{self.folder}' lacks {what}, because its table lacks them: score all runs on another table "
+                "with --table"
+            )
+        return values
+
+
+# Searches and groups of seeds in a comparison -------------------------------------------------------------------------
+
+
+COLUMNS = {EPOCHS: "epoch", SEARCH_TIME: "search_seconds", SIMULATED_TIME: "simulated_seconds"}
+
+
+@dataclass(frozen=True, eq=False)
+class SearchEntry(Entry):
+    """A search, or the searches of a group of seeds.
+
+    Attributes:
+        runs: the searches that have begun.
+        planned: the number of searches.
+    """
+
+    AXES = OVER
+
+    runs: Sequence[SearchRecord]
+    planned: int
+
+    @classmethod
+    def from_run(cls, run: SearchRecord) -> Self:
+        """Return the entry of a single search."""
+        return cls(run.folder, "search", [run], 1)
+
+    @classmethod
+    def from_group(cls, group: SearchGroup) -> Self:
+        """Return the entry of a group; raises InvalidInputError if none of its searches has begun."""
+        if not group.runs:
+            command = resume_command("search", group.folder)
+            raise InvalidInputError(
+                f"'{group.folder}' does not contain a search yet: resume it with {command}, or remove it"
+            )
+        return cls(group.folder, "group of seeds", group.runs, len(group.seeds))
+
+    @property
+    def configs(self) -> Sequence[Mapping[str, Any]]:
+        """See `Entry`."""
+        return [run.config for run in self.runs]
+
+    @property
+    def folders(self) -> list[Path]:
+        """See `Entry`."""
+        return [self.folder, *(run.folder for run in self.runs)]
+
+    @property
+    def progress(self) -> str | None:
+        """See `Entry`."""
+        running = [run for run in self.runs if not run.is_finished]
+        if self.planned == 1:
+            return _epochs(running[0]) if running else None
+        seeds = [f"seed {run.config['seed']} at {_epochs(run)}" for run in running]
+        missing = self.planned - len(self.runs)
+        return (
+            ", ".join([*seeds, *([f"{missing} of {counted(self.planned, 'seed')} not started"] if missing else [])])
+            or None
+        )
+
+    def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
+        """See `Entry`."""
+        return [self._repetition(run, over, table) for run in self.runs if self._has_result(run, over)]
+
+    def _has_result(self, run: SearchRecord, over: Over) -> bool:
+        """Return whether a run has results, and at least one at a known time if its table may lack architectures."""
+        known = run.config.get("reference") != PRESENT or any(line[COLUMNS[over]] is not None for line in run.lines)
+        return bool(run.lines) and known
+
+    def _repetition(self, run: SearchRecord, over: Over, table: Table | None) -> Repetition:
+        frame = run.metrics if table is None else rescore(run, table)
+        regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64), run.config)
+        at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64), run.config)
+        final = float(regrets[_final_epoch(run, len(frame))])
+        measured = frame["test_measured"][frame["test_regret"].notna()]
+        has_time = ~np.isnan(at)  # an architecture that a partial table lacks has no simulated time
+        at, regrets = at[has_time], regrets[has_time]
+        seen = latest_results(at)
+        return Repetition(at[seen], regrets[seen], float(at[-1]), final, float(measured.mean()), run.is_finished)
+
+
+def latest_results(at: Floats) -> NDArray[np.bool_]:
+    """Return a mask of the epochs whose result is the latest one at some time, shape (epochs + 1,).
+
+    Over epochs and search time, all results are. Over simulated time, the result of an epoch is known after its search
+    time plus one training. The result of a later epoch can be known earlier if its architecture trains faster; it then
+    hides the result of the earlier epoch.
+
+    Args:
+        at: the time at which the result of each epoch is known.
+    """
+    later = np.minimum.accumulate(at[::-1])[::-1]
+    return np.append(at[:-1] < later[1:], True)
+
+
+def _final_epoch(run: SearchRecord, lines: int) -> int:
+    """Return the epoch of a search's result: the last one, unless early stopping returned to an earlier epoch."""
+    return int(run.summary.get("final_epoch", lines - 1)) if run.is_finished else lines - 1
+
+
+def _epochs(run: SearchRecord) -> str:
+    done = max(len(run.lines) - 1, 0)
+    return counted(done, "epoch") if run.planned_epochs is None else f"{done} of {counted(run.planned_epochs, 'epoch')}"
+
+
+# Black-box studies and tuning studies in a comparison; each kind has its own simulated clock --------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class BlackBoxEntry(Entry):
+    """A black-box study. Each search is a repetition. Scoring on another table does not change its clock."""
+
+    AXES = (SIMULATED_TIME,)
+
+    study: BlackBoxStudy
+
+    @classmethod
+    def from_study(cls, study: BlackBoxStudy) -> Self:
+        """Return the entry of a study."""
+        return cls(study.folder, BlackBoxStudy.KIND, study)
+
+    @property
+    def configs(self) -> Sequence[Mapping[str, Any]]:
+        """See `Entry`."""
+        return [self.study.config]
+
+    @property
+    def progress(self) -> str | None:
+        """See `Entry`."""
+        done, all_ = len(self.study.lines), self.study.config["repeats"]
+        return None if self.study.is_finished else f"{done:,} of {all_:,} searches"
+
+    def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
+        """See `Entry`."""
+        self.study.check_merged()
+        known: dict[str, Score] = {}
+        return [self._repetition(line, table, known) for line in self.study.lines]
+
+    def _repetition(self, line: Mapping[str, Any], table: Table | None, known: dict[str, Score]) -> Repetition:
+        incumbents, limit = line["incumbents"], self.study.config["seconds"]
+        regrets, is_measured = [entry[-1] for entry in incumbents], line["test_measured"]
+        if table is not None:
+            scores = [self._score(entry[2], table, known) for entry in incumbents]
+            regrets, is_measured = [found.test_regret for found in scores], scores[-1].test_measured
+        values = self.check_known("test regrets", np.array(regrets, dtype=np.float64), self.study.config)
+        return Repetition(
+            at=np.array([entry[0] for entry in incumbents], dtype=np.float64),
+            regrets=values,
+            end=float(limit or line["simulated_seconds"]),
+            final=float(values[-1]),
+            measured=float(is_measured),
+        )
+
+    def _score(self, text: str, table: Table, known: dict[str, Score]) -> Score:
+        """Return the score of an architecture, looking up each architecture only once."""
+        if text not in known:
+            known[text] = score(Architecture.parse(text), table, self.study.config["dataset"])
+        return known[text]
+
+
+@dataclass(frozen=True, eq=False)
+class TuningEntry(Entry):
+    """A tuning study: a single repetition whose clock sums the costs of all searches."""
+
+    AXES = (SIMULATED_TIME,)
+
+    study: Study
+
+    @classmethod
+    def from_study(cls, study: Study) -> Self:
+        """Return the entry of a study."""
+        return cls(study.folder, "tuning study", study)
+
+    @property
+    def configs(self) -> Sequence[Mapping[str, Any]]:
+        """See `Entry`."""
+        return [self.study.config]
+
+    @property
+    def name(self) -> str:
+        """See `Entry`."""
+        return f"{self.optimizer}, tuned by {TUNERS[self.study.config['tuner']]}"
+
+    @property
+    def progress(self) -> str | None:
+        """See `Entry`."""
+        return None if self.study.is_finished else counted(len(self.study.lines), "observation")
+
+    def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
+        """See `Entry`."""
+        frame = rescore_study(self.study, table or self._own_table())
+        found = trajectory(frame)
+        if not len(found):
+            return []
+        regrets = self.check_known("test regrets", found["test_regret"].to_numpy(np.float64), self.study.shared_options)
+        at = found["seconds"].to_numpy(np.float64)
+        flags = frame.loc[frame["number"].isin(found["number"]), "test_measured"]
+        return [Repetition(at, regrets, float(at[-1]), float(regrets[-1]), float(flags.mean()), self.study.is_finished)]
+
+    def _own_table(self) -> Table:
+        """Return the table of the study, needed to tell measured from predicted regrets.
+
+        Raises InvalidInputError if the table is not installed.
+        """
+        recorded = self.study.config["table_id"]
+        shared, space, where = self.study.shared_options, self.study.config["space"], self.folder / CONFIG
+        check_trusted("search_spaces", "space", space, where)
+        with suppress(UserError):
+            config = {"space": space, "reference": shared.get("reference")}
+            table = table_of_run(config, where, shared.get("table"))
+            if table.id == recorded:
+                return table
+        raise InvalidInputError(
+            f"the table {recorded} of '{self.folder}' is not installed, so it is unknown which regrets are "
+            "measured: score all runs on an installed table with --table"
+        )

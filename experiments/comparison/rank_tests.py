@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.comparison.entry import Floats
+from nasbench1shot1.experiments.comparison.entries import Floats
 
 FEWEST = 5
 """Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""

@@ -10,7 +10,7 @@ from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.drawing import missing_text, unfinished_text
-from nasbench1shot1.experiments.comparison.entry import SIMULATED_TIME
+from nasbench1shot1.experiments.comparison.entries import SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, describe_effect
 from nasbench1shot1.ground.text import counted, line_printer, percent
 
