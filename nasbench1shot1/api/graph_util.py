@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench101 import adjacency
-from nasbench1shot1.nasbench101.cell import graph_hash
+from nasbench1shot1.nasbench101.cell import as_square_array, check_bits, graph_hash
 from nasbench1shot1.nasbench101.encoding import edge_bit
 
 if TYPE_CHECKING:
@@ -108,6 +107,6 @@ def _networkx(matrix: ArrayLike, labels: Sequence[Any]) -> "networkx.DiGraph[int
 
 def _adjacency(matrix: ArrayLike, n_labels: int) -> NDArray[np.int8]:
     """Return the matrix after checking that its size matches the labels and its entries are 0 or 1."""
-    given = adjacency.as_square_array(matrix, n_labels)
-    adjacency.check_bits(given)
+    given = as_square_array(matrix, n_labels)
+    check_bits(given)
     return given.astype(np.int8)

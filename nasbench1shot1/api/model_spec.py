@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.api.graph_util import hash_module
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.nasbench101 import adjacency
+from nasbench1shot1.nasbench101.cell import as_square_array, check_ascending, check_bits
 from nasbench1shot1.nasbench101.encoding import INPUT, OUTPUT, encode_graph, path_vertices
 
 _SMALL = 7
@@ -192,8 +192,8 @@ def _forbidden(n: int) -> int:
 
 def _checked_matrix(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
     """Return the matrix as a new array; raises InvalidInputError if it cannot be a spec's."""
-    given = adjacency.as_square_array(matrix, n_labels)
+    given = as_square_array(matrix, n_labels)
     if not _is_small(given):
-        adjacency.check_bits(given)
-        adjacency.check_ascending(given)
+        check_bits(given)
+        check_ascending(given)
     return given

@@ -1,27 +1,33 @@
 """Calls shared by the official APIs of NATS-Bench's topology space and NAS-Bench-201, answered from a table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 from warnings import warn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nasbench1shot1.api.topology_architectures import TopologyArchitectures
 from nasbench1shot1.api.topology_results import (
     ArchResults,
     KnownValues,
     TopologyReader,
     absent_value_error,
     means_only_error,
+    net_config,
     percent,
     split_of,
 )
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
+from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations
+from nasbench1shot1.nasbench201.operations import OPERATIONS
+from nasbench1shot1.nasbench201.topology import unique_string
 from nasbench1shot1.nasbench201.trainings import DATASETS, OBJECTIVES, OFFICIAL_SETS
 from nasbench1shot1.tables.table import Table, load_table
 
+_EXAMPLE = "|nor_conv_1x1~0|+|none~0|none~1|+|none~0|none~1|skip_connect~2|"
 SEARCHED = {objective["dataset"]: objective["validation"] for objective in OBJECTIVES}
 """The data sets of searches, each with the training that has its validation values."""
 _SETS = {"valid": "x-valid", "test": "x-test"}
@@ -29,6 +35,111 @@ _COMMENTS = {
     "cifar10-valid": "train: half of CIFAR-10's training images; valid: the other half; test: its test images",
     "cifar10": "train: all of CIFAR-10's training images; test: its test images",
 }
+
+
+def str2lists(arch_str: str) -> list[tuple[tuple[str, int], ...]]:
+    """Return the incoming edges of each node after the input, as pairs of operation and source node.
+
+    Raises InvalidInputError (a ValueError) for a malformed string.
+    """
+    try:
+        return [tuple(_edge(edge) for edge in node.split("|") if edge) for node in arch_str.split("+")]
+    except (AttributeError, ValueError):
+        raise InvalidInputError(f"{arch_str!r} is not an architecture string: write, for example, {_EXAMPLE}") from None
+
+
+def str2matrix(arch_str: str, search_space: Sequence[str] = OPERATIONS) -> NDArray[np.float64]:
+    """Return the index of each edge's operation, (nodes, nodes) float64; row: target, column: source; 0: no edge.
+
+    Args:
+        arch_str: an architecture string.
+        search_space: the operations, in the order of their indices.
+
+    Raises InvalidInputError (a ValueError) for a malformed string or an operation that is not in `search_space`.
+    """
+    nodes = str2lists(arch_str)
+    matrix = np.zeros((len(nodes) + 1, len(nodes) + 1))
+    for target, edges in enumerate(nodes, start=1):
+        for operation, source in edges:
+            if operation not in search_space:
+                raise unknown_name("operation", operation, search_space)
+            if source >= target:
+                raise InvalidInputError(f"{arch_str!r} has an edge from node {source} to {target}: write {_EXAMPLE}")
+            matrix[target, source] = list(search_space).index(operation)
+    return matrix
+
+
+def _edge(text: str) -> tuple[str, int]:
+    operation, source = text.split("~")
+    return operation, int(source)
+
+
+class TopologyArchitectures:
+    """The calls about architectures, which need no results: a sequence of the strings of all 15,625 architectures."""
+
+    full_train_epochs = full_epochs_in_paper = 200
+    search_space_name, is_topology, is_size = "topology", True, False
+    str2lists = staticmethod(str2lists)
+    str2matrix = staticmethod(str2matrix)
+
+    @cached_property
+    def meta_archs(self) -> list[str]:
+        """The strings of all 15,625 architectures, in the order of their official indices."""
+        return [EdgeArchitecture.unchecked(SPACE_NAME, tuple(row)).official for row in all_operations().tolist()]
+
+    @cached_property
+    def archstr2index(self) -> dict[str, int]:
+        """The official index of each string."""
+        return {name: index for index, name in enumerate(self.meta_archs)}
+
+    def __len__(self) -> int:
+        return N_ARCHITECTURES
+
+    def __getitem__(self, index: int) -> str:
+        return self.meta_archs[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.meta_archs)
+
+    def arch(self, index: int) -> str:
+        """Return the string of an index; raises InvalidInputError (a ValueError) for an unknown one."""
+        return self.meta_archs[self._known_index(index)]
+
+    def query_index_by_arch(self, arch: Any) -> int:
+        """Return the index of an architecture, or -1 if it is unknown.
+
+        Args:
+            arch: a string, an index, an `EdgeArchitecture`, or an object whose `tostr` method returns the string.
+
+        Raises InvalidInputError (a ValueError) for an index that does not exist.
+        """
+        if isinstance(arch, int | np.integer):
+            if 0 <= arch < N_ARCHITECTURES:
+                return int(arch)
+            raise InvalidInputError(f"{arch} is not an official index: give 0 to {N_ARCHITECTURES - 1:,}")
+        name = arch.official if isinstance(arch, EdgeArchitecture) else arch
+        name = name.tostr() if hasattr(name, "tostr") else name
+        return self.archstr2index.get(name, -1) if isinstance(name, str) else -1
+
+    def get_unique_str(self, arch: Any) -> str:
+        """Return the string of an architecture's topology, equal for isomorphic architectures.
+
+        Raises InvalidInputError (a ValueError) for an unknown architecture.
+        """
+        return unique_string(all_operations()[self._known_index(arch)].tolist(), zero_rule=True)
+
+    def get_net_config(self, index: Any, dataset: str) -> dict[str, Any]:
+        """Return the configuration from which AutoDL-Projects builds the network: name, C, N, arch_str, num_classes.
+
+        Raises InvalidInputError for an unknown architecture or data set.
+        """
+        return net_config(self.meta_archs[self._known_index(index)], dataset)
+
+    def _known_index(self, arch: Any) -> int:
+        index = self.query_index_by_arch(arch)
+        if index < 0:
+            raise InvalidInputError(f"{arch!r} is not an architecture of NAS-Bench-201: give a string or an index")
+        return index
 
 
 class TopologyAPI(TopologyArchitectures):

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nasbench1shot1.api.topology_api import net_config
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
-from nasbench1shot1.nasbench201.trainings import DATASETS, OFFICIAL_SETS
+from nasbench1shot1.nasbench201.trainings import CLASSES, DATASETS, OFFICIAL_SETS
 from nasbench1shot1.tables.table import Table
 
 Repeat = Any  # "mean", or the number of a repeat
@@ -185,6 +184,16 @@ class TopologyReader:
         return f"the training of {self.table.hashes(row)[0]} on {dataset} for {epochs} epochs"
 
 
+def net_config(arch_str: str, dataset: str) -> dict[str, Any]:
+    """Return the official configuration of the published network, which AutoDL-Projects builds.
+
+    Raises InvalidInputError for an unknown data set.
+    """
+    if not isinstance(dataset, str) or dataset not in CLASSES:
+        raise unknown_name("data set", dataset, CLASSES)
+    return {"name": "infer.tiny", "C": 16, "N": 5, "arch_str": arch_str, "num_classes": CLASSES[dataset]}
+
+
 def percent(fraction: float) -> float:
     """Return a fraction in percent, without the rounding noise of the multiplication."""
     return round(100 * fraction, 10)
@@ -209,9 +218,6 @@ def split_of(dataset: str, official_set: str) -> str:
 def _check_dataset(dataset: object) -> None:
     if not isinstance(dataset, str) or dataset not in DATASETS:
         raise unknown_name("data set", dataset, DATASETS)
-
-
-# `ArchResults` and `ResultsCount` of the official APIs: all trainings of an architecture, and a single one ------------
 
 
 class ResultsCount:
