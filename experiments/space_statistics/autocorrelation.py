@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.experiments.counts import choice_block_space
 from nasbench1shot1.experiments.rank_correlation import pearson
 from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, finish
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
@@ -18,7 +19,6 @@ from nasbench1shot1.experiments.space_statistics.values import (
     known_values,
     vertices_of,
 )
-from nasbench1shot1.experiments.spaces import choice_block_space
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.nasbench101.skeleton import as_cell

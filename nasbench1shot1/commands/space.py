@@ -20,7 +20,7 @@ class Space:
         """Count and print; raises InvalidInputError for an unknown name."""
         from rich.console import Console
 
-        from nasbench1shot1.experiments.kind_counts import render_sizes
+        from nasbench1shot1.experiments.counts import render_sizes
 
         for sizes in render_sizes(self.names):
             Console().print(sizes)

@@ -7,17 +7,15 @@ import pytest
 from rich.console import Console
 
 from nasbench1shot1 import registry
-from nasbench1shot1.experiments.nasbench101_counts import (
-    nasbench101_cells_by_vertices,
-    nasbench101_counts,
-    render_nasbench101,
-)
-from nasbench1shot1.experiments.space_counts import (
+from nasbench1shot1.experiments.counts import (
     PRINTED,
     RULES,
     TITLES,
     cells_by_vertices,
+    nasbench101_cells_by_vertices,
+    nasbench101_counts,
     render,
+    render_nasbench101,
     shared_cells,
     space_counts,
     union_size,
@@ -110,7 +108,7 @@ def test_the_screen_shows_counts_next_to_the_papers_and_marks_differences(counts
 
 def test_a_space_without_published_counts_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = ChoiceBlockSpace("tiny", "tiny-v1", (1, 1))
-    monkeypatch.setattr("nasbench1shot1.experiments.spaces.search_space", {"tiny": tiny}.__getitem__)
+    monkeypatch.setattr("nasbench1shot1.experiments.counts.search_space", {"tiny": tiny}.__getitem__)
     counts = space_counts(["tiny"])
     assert counts.loc[("unique", "cell"), "tiny"] == 4
     assert pd.isna(counts.loc[("unique", PRINTED), "tiny"])
@@ -120,7 +118,7 @@ def test_a_space_without_published_counts_is_counted(monkeypatch: pytest.MonkeyP
 def test_other_spaces_and_unknown_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInputError, match="did you mean 's1'"):
         space_counts(["s11"])
-    monkeypatch.setattr("nasbench1shot1.experiments.spaces.search_space", lambda name: registry)
+    monkeypatch.setattr("nasbench1shot1.experiments.counts.search_space", lambda name: registry)
     with pytest.raises(InvalidInputError, match="other is not made of choice blocks"):
         space_counts(["other"])
 

@@ -1,0 +1,281 @@
+"""Sizes of search spaces, by every counting rule, next to published numbers."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nasbench1shot1 import registry
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.nasbench101.architecture import live_blocks
+from nasbench1shot1.nasbench101.cell import OPERATIONS
+from nasbench1shot1.nasbench101.encoding import VERTEX_BIT
+from nasbench1shot1.registry import search_space
+from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+from nasbench1shot1.search_spaces.nasbench101 import SPACE, NASBench101Space
+from nasbench1shot1.search_spaces.wirings import pruned_matrix
+from nasbench1shot1.space import SearchSpace
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Group, RenderableType
+    from rich.table import Table
+
+
+def choice_block_space(space: str | ChoiceBlockSpace) -> ChoiceBlockSpace:
+    """Return a space, given by name or as an object; raises InvalidInputError if it is not made of choice blocks."""
+    found = search_space(space) if isinstance(space, str) else space
+    if not isinstance(found, ChoiceBlockSpace):
+        raise InvalidInputError(f"{space} is not made of choice blocks: give s1, s2, s3 or a space of that kind")
+    return found
+
+
+# Numbers of encodings and cells of NAS-Bench-101 and NAS-Bench-Mini, by both readings of "valid" (docs/spaces.md) -----
+
+
+ROWS = {
+    ("Encodings", "all: possible edges and operations"): ("loose_ends", "all"),
+    ("", "a path, at most 9 edges after pruning"): ("loose_ends", "pruned"),
+    ("", "a path, at most 9 edges before pruning"): ("loose_ends", "raw"),
+    ("Without loose ends", "each pruned labelled graph once"): ("no_loose_ends", None),
+    ("Distinct cells", "each cell once"): ("unique", None),
+}
+
+
+NASBENCH101_CAPTIONS = {
+    "nb101": ("NAS-Bench-101", "Ying et al. 2019: about 510M encodings, 423k cells"),
+    "nb101-mini": ("NAS-Bench-Mini", "Ying et al. 2019: 64.5k cells of at most six vertices"),
+}
+
+
+def nasbench101_counts(space: NASBench101Space = SPACE) -> dict[tuple[str, str | None], int]:
+    """Return the count for every (kind, rule) of `ROWS`; nothing is hashed, so it takes about a second."""
+    return {which: space.count(*which) for which in ROWS.values()}
+
+
+def nasbench101_cells_by_vertices(space: NASBench101Space = SPACE) -> dict[int, int]:
+    """Return the number of distinct cells by number of vertices, including input and output; ascending."""
+    sizes, counts = np.unique(space.encodings() >> np.uint64(VERTEX_BIT), return_counts=True)
+    return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
+
+
+def render_nasbench101(space: NASBench101Space = SPACE) -> "Group":
+    """Return the counts for the terminal, with the sizes of the cells below."""
+    from rich.console import Group
+    from rich.table import Table
+
+    benchmark, caption = NASBENCH101_CAPTIONS.get(space.name, ("NAS-Bench-101", ""))
+    table = Table(title=f"{benchmark}, {space.name}", caption=caption)
+    table.add_column("quantity")
+    table.add_column("counted")
+    table.add_column(space.name, justify="right")
+    counts = nasbench101_counts(space)
+    for (quantity, counted), which in ROWS.items():
+        table.add_row(quantity, counted, f"{counts[which]:,}")
+    return Group(table, render_vertices({space.name: nasbench101_cells_by_vertices(space)}))
+
+
+def render_vertices(counts: Mapping[str, Mapping[int, int]]) -> "Table":
+    """Return the number of distinct cells of each number of vertices for the terminal, with a row for each space."""
+    from rich.table import Table
+
+    sizes = sorted({size for of_space in counts.values() for size in of_space})
+    table = Table(title="Distinct cells by number of vertices")
+    table.add_column("vertices")
+    for size in sizes:
+        table.add_column(str(size), justify="right")
+    for name, of_space in counts.items():
+        table.add_row(name, *(f"{of_space.get(size, 0):,}" for size in sizes))
+    return table
+
+
+# Numbers of architectures of each choice-block space, by every counting rule, next to the paper's numbers -------------
+#
+# The rules are explained in docs/spaces.md. Command line: `nb1shot1 space`.
+
+
+NAMES = ("s1", "s2", "s3")
+
+PRINTED = "printed in the paper"
+TITLES = {
+    "wirings": "Wirings",
+    "loose_ends": "With loose ends",
+    "no_loose_ends": "Without loose ends",
+    "unique": "Distinct cells",
+}
+RULES = {
+    "all": "every choice of parents",
+    "all-live": "every block live",
+    "in-place": "live part, blocks in place",
+    "renumbered": "live part, blocks renumbered",
+    "encodings": "an operation for every block",
+    "read-blocks": "an operation for every read block",
+    "live-part": "each live part once",
+    "paper": "live parts and read dead blocks",
+    "cell": "each cell of NAS-Bench-101 once",
+    PRINTED: PRINTED,
+}
+
+
+def space_counts(names: Sequence[str] = NAMES) -> "pd.DataFrame":
+    """Return the counts of some choice-block spaces; "distinct cells" are enumerated, or read from the cache.
+
+    Returns:
+        One column per space, one row per (quantity, rule), as in `TITLES` and `RULES`; integers, or <NA> where the
+        paper prints no number.
+
+    Raises:
+        InvalidInputError: a name is unknown, or the space is not made of choice blocks.
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame({name: _counts(choice_block_space(name)) for name in names}, dtype="Int64")
+    return frame.rename_axis(index=["quantity", "rule"])
+
+
+def cells_by_vertices(name: str) -> dict[int, int]:
+    """Return the number of distinct cells of a space by number of vertices, including input and output; ascending."""
+    space = choice_block_space(name)
+    sizes = np.array([len(live_blocks(wiring)) + 2 for wiring in space.wirings])
+    wiring_of_cell = space.distinct_cells.indices // len(OPERATIONS) ** space.n_blocks
+    return dict(sorted(Counter(sizes[wiring_of_cell].tolist()).items()))
+
+
+def shared_cells(names: Sequence[str] = NAMES) -> "pd.DataFrame":
+    """Return the number of distinct cells that each pair of spaces shares, (len(names), len(names)); diagonal: all
+    cells."""
+    import pandas as pd
+
+    hashes = [_hashes(name) for name in names]
+    return pd.DataFrame([[len(a & b) for b in hashes] for a in hashes], index=list(names), columns=list(names))
+
+
+def union_size(names: Sequence[str] = NAMES) -> int:
+    """Return the number of distinct cells in the union of some spaces."""
+    return len(set().union(*map(_hashes, names)))
+
+
+def render(counts: "pd.DataFrame") -> "Group":
+    """Return the frame of `space_counts` for the terminal, with the sizes of the cells and the shared cells below
+    it."""
+    from rich.console import Group
+
+    names = list(counts.columns)
+    by_vertices = render_vertices({name: cells_by_vertices(name) for name in names})
+    if len(names) == 1:
+        return Group(_table(counts), by_vertices)
+    together = f"Together, these spaces have {union_size(names):,} distinct cells."
+    return Group(_table(counts), by_vertices, f"Shared distinct cells: {_pairs(names)}.", together)
+
+
+def _table(counts: "pd.DataFrame") -> "Table":
+    from rich.table import Table
+
+    table = Table(title="Sizes of the search spaces", caption="≠ differs from NAS-Bench-1Shot1 (Table 1)")
+    table.add_column("quantity")
+    table.add_column("counted")
+    for name in counts.columns:
+        table.add_column(name, justify="right")
+    for quantity, title in TITLES.items():
+        rules: list[str] = counts.loc[quantity].index.tolist()
+        for rule in rules:
+            cells = [_cell(counts, quantity, rule, name) for name in counts.columns]
+            style = "bold" if rule == PRINTED else None
+            table.add_row(title if rule == rules[0] else "", RULES[rule], *cells, style=style)
+        table.add_section()
+    return table
+
+
+def _cell(counts: "pd.DataFrame", quantity: str, rule: str, name: str) -> str:
+    """Return a number in words; it is marked if the paper prints a different one."""
+    import pandas as pd
+
+    numbers: dict[Any, Any] = counts[name].to_dict()
+    value, printed = numbers[quantity, rule], numbers.get((quantity, PRINTED), pd.NA)
+    if pd.isna(value):
+        return "-  "
+    return f"{value:,}  " if pd.isna(printed) or value == printed else f"[yellow]{value:,} ≠[/yellow]"
+
+
+def _pairs(names: Sequence[str]) -> str:
+    shared: dict[Any, Any] = shared_cells(names).to_dict()
+    return ", ".join(f"{a} and {b}: {shared[a][b]:,}" for a, b in combinations(names, 2))
+
+
+def _counts(space: ChoiceBlockSpace) -> dict[tuple[str, str], int | None]:
+    wirings = space.wirings
+    return {
+        ("wirings", "all"): len(wirings),
+        ("wirings", "all-live"): sum(len(live_blocks(wiring)) == space.n_blocks for wiring in wirings),
+        ("wirings", "in-place"): len(space.loose_end_free_wirings),
+        ("wirings", "renumbered"): len({pruned_matrix(wiring).tobytes() for wiring in wirings}),
+        ("loose_ends", "encodings"): space.count("loose_ends", "encodings"),
+        ("loose_ends", "read-blocks"): space.count("loose_ends", "read-blocks"),
+        ("loose_ends", PRINTED): space.paper_counts.get("loose_ends"),
+        ("no_loose_ends", "live-part"): space.count("no_loose_ends"),
+        ("no_loose_ends", "paper"): space.count("no_loose_ends", "paper"),
+        ("no_loose_ends", PRINTED): space.paper_counts.get("no_loose_ends"),
+        ("unique", "cell"): space.count("unique"),
+        ("unique", PRINTED): space.paper_counts.get("unique"),
+    }
+
+
+def _hashes(name: str) -> set[bytes]:
+    return {row.tobytes() for row in choice_block_space(name).distinct_cells.hashes}
+
+
+# Counts of a space's architectures by kind, and tables of the sizes of spaces for the terminal ------------------------
+#
+# The kinds of nb201 are explained in docs/nasbench201_space.md. Command line: `nb1shot1 space`.
+
+
+DESCRIPTIONS = {
+    "nb201": {
+        "all": "an operation for every edge",
+        "unique_skip_connect": "topologies; skip connections simplified",
+        "unique": "topologies; zeroized edges simplified, too",
+    }
+}
+CAPTIONS = {"nb201": "NAS-Bench-201; Dong and Yang 2020 report the same numbers"}
+
+
+def render_sizes(names: Sequence[str] = ()) -> "list[RenderableType]":
+    """Return the sizes of some spaces for the terminal; choice-block spaces share a table, which comes first.
+
+    Args:
+        names: registered names; none selects all spaces of this package.
+
+    Raises InvalidInputError for an unknown name.
+    """
+    spaces = {name: registry.search_space(name) for name in names or registry.BUILT_IN["search_spaces"]}
+    choice_blocks = [name for name, space in spaces.items() if isinstance(space, ChoiceBlockSpace)]
+    others = [space for space in spaces.values() if not isinstance(space, ChoiceBlockSpace)]
+    shared: list[RenderableType] = [render(space_counts(choice_blocks))] if choice_blocks else []
+    return shared + [_render_other(space) for space in others]
+
+
+def kind_counts(space: SearchSpace) -> dict[str, int]:
+    """Return the number of architectures of each kind of a space."""
+    return {kind: space.count(kind) for kind in space.kinds}
+
+
+def render_kinds(space: SearchSpace) -> "Table":
+    """Return the counts of `kind_counts` for the terminal."""
+    from rich.table import Table
+
+    table = Table(title=f"Sizes of {space.name}", caption=CAPTIONS.get(space.name))
+    descriptions = DESCRIPTIONS.get(space.name, {})
+    for heading in ("kind", "counted"):
+        table.add_column(heading)
+    table.add_column(space.name, justify="right")
+    for kind, count in kind_counts(space).items():
+        table.add_row(kind, descriptions.get(kind, ""), f"{count:,}")
+    return table
+
+
+def _render_other(space: SearchSpace) -> "RenderableType":
+    if isinstance(space, NASBench101Space):
+        return render_nasbench101(space)
+    return render_kinds(space)
