@@ -60,7 +60,6 @@ setup(
         "nasbench1shot1.optimizers",
         "nasbench1shot1.optimizers.black_box",
         "nasbench1shot1.experiments",
-        "nasbench1shot1.experiments.black_box",
         "nasbench1shot1.experiments.comparison",
         "nasbench1shot1.experiments.correlation",
         "nasbench1shot1.experiments.reproduction",

@@ -1,1 +1,0 @@
-"""Analyses of finished black-box studies."""
