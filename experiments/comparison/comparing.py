@@ -4,29 +4,31 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import checked_axes, checked_axes_list
 from nasbench1shot1.experiments.comparison.comparison import Comparison, Contender
-from nasbench1shot1.experiments.comparison.entries import (EPOCHS, OVER, SIMULATED_TIME, BlackBoxEntry, Entry, Facts, Over, Repetition, SearchEntry, TuningEntry)
-from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.ground.errors import unknown_name
-from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.search_record import SearchRecord
-from nasbench1shot1.runs.opening import open_run
-from nasbench1shot1.tuning.record import Study
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.experiments.comparison.entries import (
+    EPOCHS,
+    OVER,
+    SIMULATED_TIME,
+    BlackBoxEntry,
     Entry,
+    Facts,
     Over,
     Repetition,
-    axis_of,
-    check_comparable,
-    labels_of,
-    open_entries,
+    SearchEntry,
+    TuningEntry,
 )
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.one_shot_search.group import SearchGroup
+from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.registry import check_trusted, import_trusted, search_space
 from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.tables.coverage import PRESENT
 from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.tuning.record import Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.commands.space import Space
-from nasbench1shot1.experiments import kind_counts as counts
+from nasbench1shot1.experiments import counts
 from nasbench1shot1.search_spaces.nasbench201 import NASBench201Space
 
 
