@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import checked_axes, checked_axes_list
-from nasbench1shot1.experiments.comparison.comparison import Comparison, Contender
 from nasbench1shot1.experiments.comparison.entries import (
     EPOCHS,
     OVER,
@@ -19,6 +18,7 @@ from nasbench1shot1.experiments.comparison.entries import (
     SearchEntry,
     TuningEntry,
 )
+from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.group import SearchGroup

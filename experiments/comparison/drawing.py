@@ -10,9 +10,8 @@ import pandas
 from nasbench1shot1.black_box_search.drawing import QUARTILE_BAND
 from nasbench1shot1.display.axes import AxesList
 from nasbench1shot1.display.colours import MOST_BANDS, styles
-from nasbench1shot1.experiments.comparison.comparison import Comparison, Contender
-from nasbench1shot1.experiments.comparison.curves import QUARTILES_FROM
 from nasbench1shot1.experiments.comparison.entries import EPOCHS, SEARCH_TIME, SIMULATED_TIME
+from nasbench1shot1.experiments.comparison.statistics import QUARTILES_FROM, Comparison, Contender
 from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.regret_curve import start_at_zero, use_whole_epochs

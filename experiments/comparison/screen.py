@@ -8,10 +8,9 @@ import pandas
 from rich.console import Console
 from rich.table import Table as Screen
 
-from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.drawing import missing_text, unfinished_text
 from nasbench1shot1.experiments.comparison.entries import SIMULATED_TIME
-from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, describe_effect
+from nasbench1shot1.experiments.comparison.statistics import FEWEST, SIGNIFICANT, Comparison, describe_effect
 from nasbench1shot1.ground.text import counted, line_printer, percent
 
 WIDE = 110

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.experiments.comparison.comparison import Comparison
 from nasbench1shot1.experiments.comparison.drawing import comparison_figure
+from nasbench1shot1.experiments.comparison.statistics import Comparison
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_folder, check_writable
 

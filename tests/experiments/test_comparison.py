@@ -11,10 +11,16 @@ from scipy.stats import mannwhitneyu
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
-from nasbench1shot1.experiments.comparison.comparison import Comparison
-from nasbench1shot1.experiments.comparison.curves import MOST_POINTS, curve
 from nasbench1shot1.experiments.comparison.entries import Repetition, latest_results
-from nasbench1shot1.experiments.comparison.rank_tests import describe_effect, effect_size, holm, rank_tests
+from nasbench1shot1.experiments.comparison.statistics import (
+    MOST_POINTS,
+    Comparison,
+    curve,
+    describe_effect,
+    effect_size,
+    holm,
+    rank_tests,
+)
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
 from nasbench1shot1.ground.files import write_json
 

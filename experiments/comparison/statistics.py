@@ -1,0 +1,279 @@
+"""The result of a comparison: curves, a table of final regrets and rank tests."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.experiments.comparison.entries import EPOCHS, SIMULATED_TIME, Entry, Facts, Floats, Over, Repetition
+from nasbench1shot1.one_shot_search.captions import provenance
+
+QUARTILES_FROM = 10
+"""Minimum number of repetitions for quartiles; with fewer, the spread is from the minimum to the maximum."""
+MOST_POINTS = 1_000
+"""Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
+
+
+def curve(repetitions: Sequence[Repetition], over: Over) -> pandas.DataFrame:
+    """Return mean and spread of the test regret of the preferred architecture.
+
+    The curve starts when every repetition has a result. The last result of a finished repetition extends to the end of
+    the curve. A curve with unfinished repetitions ends with the shortest of them.
+
+    Args:
+        repetitions: at least one repetition.
+        over: horizontal axis. With "epochs", the curve has one point per epoch; otherwise, one point per change.
+
+    Returns:
+        Columns `at` (epochs or seconds), `mean`, `low`, `high` (fractions) and `repetitions`. `low` and `high` are the
+        quartiles if there are ten or more repetitions, otherwise the minimum and the maximum.
+    """
+    times = _moments(repetitions, over)
+    values = np.stack([repetition.regret_at(times) for repetition in repetitions])
+    low, high = _spread(values)
+    columns = {"at": times, "mean": values.mean(axis=0), "low": low, "high": high}
+    return pandas.DataFrame({**columns, "repetitions": len(values)})
+
+
+def span(repetitions: Sequence[Repetition]) -> tuple[float, float]:
+    """Return the first and last epoch or second of the curve of some repetitions."""
+    start = max(float(repetition.at[0]) for repetition in repetitions)
+    running = [repetition.end for repetition in repetitions if not repetition.is_finished]
+    end = min(running) if running else max(repetition.end for repetition in repetitions)
+    return start, max(start, end)
+
+
+def _moments(repetitions: Sequence[Repetition], over: Over) -> Floats:
+    start, end = span(repetitions)
+    if over == EPOCHS:
+        return np.arange(start, end + 1)
+    changes = np.unique(np.concatenate([[start, end], *(repetition.at for repetition in repetitions)]))
+    changes = changes[(changes >= start) & (changes <= end)]
+    if len(changes) <= MOST_POINTS:
+        return changes
+    return np.unique(np.clip(np.geomspace(max(start, 1e-9), end, MOST_POINTS), start, end))
+
+
+def _spread(values: Floats) -> tuple[Floats, Floats]:
+    """Return the lower and upper edges of the spread of values of shape (repetitions, T)."""
+    if len(values) >= QUARTILES_FROM:
+        low, high = np.quantile(values, (0.25, 0.75), axis=0)
+        return low, high
+    return values.min(axis=0), values.max(axis=0)
+
+
+# Rank tests and effect sizes of all pairs of methods: which method has lower regrets? ---------------------------------
+
+
+FEWEST = 5
+"""Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""
+SIGNIFICANT = 0.05
+"""p-values from this one on are called not significant."""
+COLUMNS = ("moment", "first", "second", "n_first", "n_second", "u", "p", "p_holm", "a12", "effect")
+EFFECTS = ((0.71, "large"), (0.64, "medium"), (0.56, "small"), (0.0, "negligible"))
+"""Minimum A12 (or 1 − A12) for each effect size (Vargha and Delaney, 2000, section 5)."""
+
+
+def rank_tests(samples: Mapping[str, Floats], moment: str) -> pandas.DataFrame:
+    """Compare the regrets of all pairs of methods with a two-sided Mann–Whitney U test.
+
+    Args:
+        samples: regrets of the runs of each method, by label. Methods with fewer than `FEWEST` runs are omitted.
+        moment: point in time of the regrets, such as "end".
+
+    Returns:
+        A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`
+        the p-value, and `p_holm` the p-value with Holm's correction for the number of pairs. `a12` is the probability
+        that a run of the first method has a lower regret than a run of the second (ties count half; Vargha and Delaney,
+        2000). `effect_size` is the effect size in words.
+    """
+    enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
+    rows = [_test(moment, first, second, enough) for first, second in combinations(enough, 2)]
+    frame = pandas.DataFrame(rows, columns=[name for name in COLUMNS if name != "p_holm"])
+    frame.insert(COLUMNS.index("p_holm"), "p_holm", holm(frame["p"].to_numpy(np.float64)))
+    return frame
+
+
+def _test(moment: str, first: str, second: str, samples: Mapping[str, Floats]) -> tuple[object, ...]:
+    a, b = samples[first], samples[second]
+    u, p = _mann_whitney(a, b)
+    a12 = 1 - u / (len(a) * len(b))  # U counts the pairs in which the first regret is higher
+    return moment, first, second, len(a), len(b), u, p, a12, effect_size(a12)
+
+
+def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
+    """Return the U statistic of `a` and the two-sided p-value; the p-value is 1 if all values are equal."""
+    from scipy.stats import mannwhitneyu  # type: ignore[attr-defined]
+
+    if np.ptp(np.concatenate([a, b])) == 0:
+        return len(a) * len(b) / 2, 1.0
+    found = mannwhitneyu(a, b, alternative="two-sided")
+    return float(found.statistic), float(found.pvalue)
+
+
+def effect_size(a12: float) -> str:
+    """Return an effect size in words: negligible, small, medium or large."""
+    return next(word for smallest, word in EFFECTS if max(a12, 1 - a12) >= smallest)
+
+
+def describe_effect(first: str, second: str, a12: float) -> str:
+    """Return the meaning of an A12 as a sentence without a full stop."""
+    better, worse, share = (first, second, a12) if a12 >= 0.5 else (second, first, 1 - a12)
+    if share == 0.5:
+        return f"{first} and {second} are equally likely to be better"
+    return f"{better} is better than {worse} in {100 * share:.0f} % of pairs: a {effect_size(a12)} effect"
+
+
+def holm(p: Sequence[float] | Floats) -> Floats:
+    """Return p-values with Holm's correction (Holm, 1979), in the order given."""
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    factors = len(values) - np.arange(len(values))
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
+    return adjusted
+
+
+# The result of a comparison: curves, a table of final regrets and rank tests ------------------------------------------
+
+
+END, COMMON = "end", "common time"
+"""Moments of rank tests: the end of each run, or the last time that all curves reach."""
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A run, a group of seeds or a study, with its results.
+
+    Attributes:
+        label: name in figures and tables.
+        entry: the run.
+        repetitions: the searches that have a result; at least one.
+    """
+
+    label: str
+    entry: Entry
+    repetitions: Sequence[Repetition]
+
+    @property
+    def final(self) -> Floats:
+        """Final test regret of each repetition, as a fraction."""
+        return np.array([repetition.final for repetition in self.repetitions])
+
+    @property
+    def missing(self) -> int:
+        """Number of repetitions whose result a partial table lacks."""
+        return int(np.isnan(self.final).sum())
+
+    @property
+    def source(self) -> str:
+        """Whether the regrets of this run are measured or predicted, in words."""
+        return provenance(pandas.Series([repetition.measured for repetition in self.repetitions]))
+
+    def at(self, moment: float) -> Floats:
+        """Return the test regret of each repetition at an epoch or second; empty if a repetition has no result then."""
+        found = np.array([repetition.regret_at(np.array([moment]))[0] for repetition in self.repetitions])
+        return (
+            np.empty(0) if np.isnan(found).any() else found
+        )  # the repetitions with an early result would be a biased sample
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison:
+    """Runs in one figure.
+
+    Attributes:
+        contenders: the runs, in the order given.
+        over: the horizontal axis.
+        facts: space, data set and table of all runs.
+        is_rescored: whether all architectures were scored again on this table.
+    """
+
+    contenders: Sequence[Contender]
+    over: Over
+    facts: Facts
+    is_rescored: bool = False
+
+    def __repr__(self) -> str:
+        means = (f"{of.label} {100 * of.final.mean():.2f} % (n = {len(of.final)})" for of in self.contenders)
+        where = f"{self.space}, over {self.over}"
+        return f"Comparison({where}; mean final test regret, {self.source}: {', '.join(means)})"
+
+    @property
+    def space(self) -> str:
+        """The short name of the search space, for captions; `facts` has its versioned id."""
+        return str(self.contenders[0].entry.configs[0]["space"])
+
+    @cached_property
+    def curves(self) -> dict[str, pandas.DataFrame]:
+        """The curves of all runs by label, in the format of `curves.curve`."""
+        return {contender.label: curve(contender.repetitions, self.over) for contender in self.contenders}
+
+    @property
+    def source(self) -> str:
+        """Whether the regrets of all runs are measured or predicted, in words."""
+        shares = [repetition.measured for contender in self.contenders for repetition in contender.repetitions]
+        return provenance(pandas.Series(shares))
+
+    @property
+    def common_time(self) -> float:
+        """The last simulated second that all curves reach."""
+        return min(span(contender.repetitions)[1] for contender in self.contenders)
+
+    @cached_property
+    def results(self) -> pandas.DataFrame:
+        """A data frame with one row per run; regrets are fractions.
+
+        Columns: label, kind, optimizer, folder, n (number of searches with a result), finished, source (measured or
+        predicted), final_mean, final_std (n - 1; NaN for one search), final_median and final_best (statistics of the
+        final test regrets). Over simulated time, also common_seconds (the last time that all curves reach), common_mean
+        and common_std (statistics of the regrets at this time; NaN if a search has no result by then).
+        """
+        return pandas.DataFrame([self._row(contender) for contender in self.contenders])
+
+    def _row(self, contender: Contender) -> dict[str, object]:
+        entry = contender.entry
+        row: dict[str, object] = {
+            "label": contender.label,
+            "kind": entry.kind,
+            "optimizer": entry.optimizer,
+            "folder": str(entry.folder),
+            "n": len(contender.repetitions),
+            "finished": entry.progress is None,
+            "source": contender.source,
+        }
+        row |= {f"final_{name}": value for name, value in _statistics(contender.final).items()}
+        if self.over == SIMULATED_TIME:
+            common = _statistics(contender.at(self.common_time))
+            row |= {"common_seconds": self.common_time} | {f"common_{name}": common[name] for name in ("mean", "std")}
+        return row
+
+    @cached_property
+    def rank_tests(self) -> pandas.DataFrame:
+        """A data frame with one row per pair of runs with five or more searches; columns as in `rank_tests.rank_tests`.
+
+        The tests compare the final regrets. Over simulated time, further rows compare the regrets at the last time that
+        all curves reach. Holm's correction is applied to these two sets of tests separately.
+        """
+        final = {contender.label: contender.final for contender in self.contenders}
+        frames = [rank_tests({label: values[~np.isnan(values)] for label, values in final.items()}, END)]
+        if self.over == SIMULATED_TIME:
+            common = {contender.label: contender.at(self.common_time) for contender in self.contenders}
+            frames.append(rank_tests(common, COMMON))
+        return pandas.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+
+
+def _statistics(values: Floats) -> dict[str, float]:
+    """Return mean, standard deviation (n - 1), median and minimum of known values; NaN where there are too few."""
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return dict.fromkeys(("mean", "std", "median", "best"), float("nan"))
+    return {
+        "mean": float(values.mean()),
+        "std": float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
+        "median": float(np.median(values)),
+        "best": float(values.min()),
+    }
