@@ -39,8 +39,7 @@ class Compare:
     def run(self) -> None:
         """Compare the runs, write the files and print the tables."""
         from nasbench1shot1.experiments.comparison.comparing import compare_runs
-        from nasbench1shot1.experiments.comparison.screen import show
-        from nasbench1shot1.experiments.comparison.writing import check_out, write_comparison
+        from nasbench1shot1.experiments.comparison.output import check_out, show, write_comparison
         from nasbench1shot1.ground.text import literal_console
 
         check_out(self.out)
