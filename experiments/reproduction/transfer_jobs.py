@@ -18,13 +18,13 @@ from nasbench1shot1.experiments.reproduction.figures import (
 )
 from nasbench1shot1.experiments.reproduction.jobs import SearchJob, jobs_of, resolve_options
 from nasbench1shot1.experiments.reproduction.tuning_jobs import StudyJob, studies_of
-from nasbench1shot1.experiments.tuning.transfer import best_of
+from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.tuning.record import Study
 
-SEARCH_WITH_BEST = "nasbench1shot1.experiments.tuning.transfer:search_with_best"
+SEARCH_WITH_BEST = "nasbench1shot1.experiments.tuning.best:search_with_best"
 TUNED_ON = "s3"
 STUDY_SEED = 0
 TRANSFERRED = "-transferred"

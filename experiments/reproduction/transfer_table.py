@@ -15,7 +15,7 @@ from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJ
 from nasbench1shot1.experiments.reproduction.transfer_jobs import TRANSFERRED, transfer_jobs
 from nasbench1shot1.experiments.reproduction.tuning_text import title_line, unfinished_text
 from nasbench1shot1.experiments.rescoring import rescore
-from nasbench1shot1.experiments.tuning.transfer import transfer_table
+from nasbench1shot1.experiments.tuning.best import transfer_table
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.tables.table import Table

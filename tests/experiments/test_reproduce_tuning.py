@@ -15,8 +15,8 @@ from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, check_recorded
 from nasbench1shot1.experiments.reproduction.figures import FigureScale
 from nasbench1shot1.experiments.reproduction.screen import describe_work
+from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.experiments.tuning.trajectory import average, trajectory
-from nasbench1shot1.experiments.tuning.transfer import best_of
 from nasbench1shot1.jobs.pool import this_process
 from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.tuning.record import Study
