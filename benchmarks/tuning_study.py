@@ -18,8 +18,7 @@ from scipy.stats import spearmanr
 import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.tuning.importance import importances
-from nasbench1shot1.experiments.tuning.trajectory import Curve, average, costs, trajectory
-from nasbench1shot1.experiments.tuning.trajectory_drawing import draw_trajectories
+from nasbench1shot1.experiments.tuning.trajectory import Curve, average, costs, draw_trajectories, trajectory
 from nasbench1shot1.tuning.engine.interfaces import TUNERS
 
 REPETITIONS = 1000

@@ -83,7 +83,7 @@ class Trajectories(FigureResults):
 
     def draw(self) -> "Figure":
         """Return the picture, as `trajectory_drawing.draw_trajectories` does."""
-        from nasbench1shot1.experiments.tuning.trajectory_drawing import draw_trajectories
+        from nasbench1shot1.experiments.tuning.trajectory import draw_trajectories
 
         panels: dict[str, list[Curve]] = {}
         for panel, curve in self._curves():

@@ -1,19 +1,23 @@
-"""Incumbents of studies over simulated time: figures 5, 14 and 15 of NAS-Bench-1Shot1.
+"""x"""
 
-The simulated clock sums the costs of all observations, as if one machine had made them one after the other. The cost of
-an observation is the time of its search plus the table's training time of its architecture (section 5 of the paper).
-The incumbent is the observation with the lowest loss so far, at any budget; test values select nothing.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.display.colours import MOST_BANDS, styles
+from nasbench1shot1.experiments.curve_rows import curve_rows
+from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.tuning.record import simulated_cost
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
 
 Floats = NDArray[np.float64]
 
@@ -103,3 +107,103 @@ def _values_at(frame: pandas.DataFrame, name: str, times: Floats) -> Floats:
     rows = np.searchsorted(frame["seconds"].to_numpy(np.float64), times, side="right") - 1
     held: Floats = frame[name].to_numpy(np.float64)[rows]
     return held
+
+
+# The plot of incumbents over simulated time: one panel per space, one line per method ---------------------------------
+
+
+WIDTH = 1.8
+"""Width of all curves, in points."""
+Style = Mapping[str, Any]
+CLOCK = "simulated time: all searches, and one training of each architecture [s]"
+
+
+def draw_trajectories(panels: Mapping[str, Sequence[Curve]], title: str, caption: str, source: str) -> "Figure":
+    """Plot the mean test regret of the incumbents on logarithmic axes, with one column per panel.
+
+    The standard deviation is shaded on axes of at most `MOST_BANDS` curves. If a panel has more than five curves, the
+    figure has several rows with shared axes (`curve_rows`). A dot marks the first search of the studies that started
+    with the optimizer's default configuration: its mean time and regret. Regrets of zero lie on the lower edge.
+
+    Args:
+        panels: curves by the title of their panel; every curve has a repetition, every repetition an incumbent.
+        title: title of the figure.
+        caption: text below the figure.
+        source: how far the regrets are measured, such as "predicted".
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    curves = {curve.key: curve for of_panel in panels.values() for curve in of_panel}
+    kinds = {key: curve.kind for key, curve in curves.items()}
+    rows = curve_rows([[curve.key for curve in of_panel] for of_panel in panels.values()], kinds)
+    size = max(1.6 + 3.6 * len(panels), 8.0), 2.0 + 3.6 * len(rows)
+    canvas = Figure(figsize=size, layout="constrained", dpi=100)
+    FigureCanvasAgg(canvas)
+    parts = canvas.add_gridspec(2, 1, height_ratios=(8 * len(rows), 1))  # the legend needs its own row
+    above, below = canvas.add_subfigure(parts[0]), canvas.add_subfigure(parts[1])
+    grid = above.subplots(len(rows), len(panels), sharex=True, sharey=True, squeeze=False)
+    order = [curves[key] for row in rows for key in row]
+    by_key = dict(zip([curve.key for curve in order], styles([curve.method for curve in order]), strict=True))
+    floor = _floor(panels)
+    for row, line in zip(rows, grid, strict=True):
+        name = f": {kinds[row[0]]}" if len(rows) > 1 else ""
+        for (panel, of_panel), ax in zip(panels.items(), line, strict=True):
+            _draw_panel([curve for curve in of_panel if curve.key in row], ax, by_key, floor)
+            ax.set_title(f"{panel}{name}", fontsize=10)
+        line[0].set_ylabel(f"test regret of the incumbent [%]\n({source})", fontsize=9)
+    for ax in grid[-1]:
+        ax.set_xlabel(CLOCK, fontsize=7)
+    grid[0, 0].set_ylim(bottom=100 * floor)
+    _legend(below, order, by_key)
+    above.suptitle(title, fontsize=10)
+    canvas.supxlabel(caption, fontsize=7, color="#444444")
+    return canvas
+
+
+def _draw_panel(curves: Sequence[Curve], axes: "Axes", by_key: Mapping[str, Style], floor: float) -> None:
+    from nasbench1shot1.display.axes import label_log_axis
+
+    for curve in curves:
+        _draw(curve, axes, by_key[curve.key], floor, has_band=len(curves) <= MOST_BANDS)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    label_log_axis(axes.xaxis)
+    label_log_axis(axes.yaxis)
+    axes.grid(alpha=0.25, which="both")
+
+
+def _floor(panels: Mapping[str, Sequence[Curve]]) -> float:
+    """Return the lower edge of the plot as a fraction: below the smallest positive regret."""
+    from nasbench1shot1.display.axes import zero_floor
+
+    regrets = [frame["test_regret"] for curves in panels.values() for curve in curves for frame in curve.repetitions]
+    return zero_floor(np.concatenate([regret.to_numpy(np.float64) for regret in regrets]))
+
+
+def _draw(curve: Curve, axes: "Axes", style: Style, floor: float, has_band: bool) -> None:
+    frame, colour = average(curve.repetitions), style["color"]
+    mean, spread = frame["test_regret_mean"], frame["test_regret_std"].fillna(0.0)
+    low, high = (100 * np.maximum(values, floor) for values in (mean - spread, mean + spread))
+    axes.step(frame["seconds"], 100 * np.maximum(mean, floor), where="post", linewidth=WIDTH, **style)
+    if has_band and len(curve.repetitions) > 1:
+        axes.fill_between(frame["seconds"], low, high, step="post", color=colour, alpha=0.14, linewidth=0)
+    if defaults := _defaults(curve):
+        first = pandas.DataFrame(defaults)[["seconds", "test_regret"]].mean()
+        axes.plot(first["seconds"], 100 * max(first["test_regret"], floor), "o", color=colour, markersize=5)
+
+
+def _defaults(curve: Curve) -> list["pandas.Series[float]"]:
+    """Return the first search of every repetition that started with the default configuration."""
+    firsts = [frame.iloc[0] for frame in curve.repetitions]
+    return [first for first in firsts if first.get("configuration_id") == DEFAULT_ID]
+
+
+def _legend(below: "SubFigure", curves: Sequence[Curve], by_key: Mapping[str, Style]) -> None:
+    from matplotlib.lines import Line2D
+
+    lines = [Line2D([], [], linewidth=WIDTH, label=curve.label, **by_key[curve.key]) for curve in curves]
+    if any(_defaults(curve) for curve in curves):
+        dot = Line2D([], [], color="black", marker="o", markersize=5, linestyle="", label="default configuration")
+        lines.append(dot)
+    below.legend(handles=lines, loc="center", ncols=min(len(lines), 4), frameon=False, fontsize=8, handlelength=3.2)

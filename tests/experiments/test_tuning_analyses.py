@@ -11,8 +11,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.rescoring import rescore_study
 from nasbench1shot1.experiments.tuning.best import best_configurations, best_of, transfer_table
-from nasbench1shot1.experiments.tuning.trajectory import average, costs, trajectory
-from nasbench1shot1.experiments.tuning.trajectory_drawing import Curve, draw_trajectories
+from nasbench1shot1.experiments.tuning.trajectory import Curve, average, costs, draw_trajectories, trajectory
 from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.tuning.record import Study
 
