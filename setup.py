@@ -25,7 +25,7 @@ TABLE = ["lightgbm>=4.5"]
 CLUSTER = ["distributed>=2025.7"]
 # Tunes one-shot optimizers; building hpbandster needs a C compiler and the Python headers.
 TUNE = ["hpbandster==0.7.4", "optuna>=5", "PyYAML>=6", "scikit-learn>=1.4", "smac>=2.4"]
-# Computes pairwise interactions of hyperparameters (experiments/tuning/interactions.py).
+# Computes pairwise interactions of hyperparameters (experiments/tuning/importance.py).
 INTERACTIONS = ["hypershap>=0.0.6"]
 # Reads (and unpickles) archives of NATS-Bench for `nb1shot1 table import`.
 NATS = ["nats-bench>=1.8"]

@@ -19,10 +19,16 @@ from nasbench1shot1.experiments.reproduction.tuning_text import (
     unfinished_text,
 )
 from nasbench1shot1.experiments.tuning.encoding import list_observations
-from nasbench1shot1.experiments.tuning.importance import EVALUATOR, importances, order_of
-from nasbench1shot1.experiments.tuning.interactions import EVALUATOR as INTERACTIONS
-from nasbench1shot1.experiments.tuning.interactions import interactions, is_installed
-from nasbench1shot1.experiments.tuning.marginal import PAIR, marginal
+from nasbench1shot1.experiments.tuning.importance import (
+    EVALUATOR,
+    PAIR,
+    importances,
+    interactions,
+    is_installed,
+    marginal,
+    order_of,
+)
+from nasbench1shot1.experiments.tuning.importance import EVALUATOR as INTERACTIONS
 from nasbench1shot1.ground.text import line_printer
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import Study

@@ -1,25 +1,24 @@
-"""How much of the loss's variance does each hyperparameter explain? fANOVA per budget (figure 16 of NAS-Bench-1Shot1).
-
-The evaluator is Optuna's `FanovaImportanceEvaluator` (Hutter et al. 2014): a random forest is fitted to the
-observations, and its variance over the space is attributed to the hyperparameters. Configurations are passed in the
-unit cube. Otherwise, the evaluator would integrate over the raw range, in which most of a logarithmic range has almost
-no volume.
-"""
+"""x"""
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.experiments.tuning.encoding import encode_observations, is_ordered, n_choices
+from nasbench1shot1.experiments.tuning.encoding import encode_observations, is_ordered, list_observations, n_choices
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.tuning.export import import_optuna, new_optuna_study
 
 if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
     from optuna.distributions import BaseDistribution
 
     from nasbench1shot1.tuning.record import Study
+
 
 EVALUATOR = "Optuna's fANOVA"
 REST = "(interactions)"
@@ -91,3 +90,140 @@ def order_of(frame: pandas.DataFrame) -> list[str]:
     """Return the hyperparameters of `importances` from the most to the least important on average; `REST` last."""
     mean = frame[frame["hyperparameter"] != REST].groupby("hyperparameter", sort=False)["importance"].mean()
     return [*mean.fillna(0.0).sort_values(ascending=False, kind="stable").index, REST]
+
+
+# Which pairs of hyperparameters interact? Shapley interactions by hypershap, an optional extra ------------------------
+#
+# hypershap's sensitivity game asks how much the prediction of a random forest varies if some hyperparameters vary and the
+# others keep their defaults (Wever et al. 2025). fANOVA averages over the other hyperparameters instead, so the two do
+# not measure the same thing.
+
+
+INTERACTIONS_EVALUATOR = "hypershap's sensitivity, Faithful Shapley interactions"
+SAMPLES = 1000
+"""Random configurations per set of hyperparameters."""
+
+
+def interactions(studies: "Sequence[Study]", budget: int | None = None, seed: int = 0) -> pandas.DataFrame:
+    """Return the contribution of each hyperparameter and of each pair to the variance of the predicted loss.
+
+    Args:
+        studies: studies of one configuration space without conditions, which are pooled.
+        budget: only fit searches of this many epochs. Default: all.
+        seed: seed of the random forest and of the random configurations.
+
+    Returns:
+        Columns `first`, `second` (empty for a hyperparameter alone) and `interaction`, a variance of losses as
+        fractions; negative for a pair whose joint effect is less than the sum of its parts. No rows if fewer than
+        `FEWEST` searches did not diverge.
+
+    Raises:
+        InvalidInputError: the space has conditions, or the studies have different configuration spaces.
+        UserError: hypershap is not installed.
+    """
+    try:
+        from hypershap import ExplanationTask, HyperSHAP
+        from sklearn.ensemble import RandomForestRegressor
+    except ImportError as error:
+        raise UserError("interactions need hypershap: in a checkout, run pip install '.[interactions]'") from error
+    from ConfigSpace import Configuration
+
+    space = studies[0].config_space
+    if space.conditions:
+        raise InvalidInputError("interactions are not defined for a configuration space with conditions")
+    found = list_observations(studies, budget)
+    if len(found) < FEWEST:
+        return pandas.DataFrame(columns=["first", "second", "interaction"])
+    data = [(Configuration(space, values=configuration), loss) for configuration, loss in found]
+    task = ExplanationTask.from_data(space, data, RandomForestRegressor(random_state=seed))
+    values = HyperSHAP(task).sensitivity(space.get_default_configuration(), n_samples=SAMPLES, seed=seed)
+    names = list(space)
+    sets = [(i,) for i in range(len(names))] + list(combinations(range(len(names)), 2))
+    rows = [(names[of[0]], names[of[1]] if len(of) > 1 else "", float(values[of])) for of in sets]
+    return pandas.DataFrame(rows, columns=["first", "second", "interaction"])
+
+
+def is_installed() -> bool:
+    """Return whether hypershap is installed."""
+    return find_spec("hypershap") is not None
+
+
+# The expected loss over two hyperparameters: the surfaces of figure 16 of NAS-Bench-1Shot1 ----------------------------
+#
+# A random forest is fitted to the observations of one budget. Its marginal over two hyperparameters is the mean of its
+# prediction over all values of the others, uniform on their scales (Hutter et al. 2014, equation 3), here over a Sobol
+# sequence.
+
+
+PAIR = ("cutout_probability", "weight_decay")
+"""The hyperparameters that figure 16 shows: cutout and L2."""
+TREES = 64
+"""Number of trees, the default of Optuna's fANOVA."""
+
+
+def marginal(
+    studies: "Sequence[Study]",
+    pair: tuple[str, str] = PAIR,
+    budget: int | None = None,
+    *,
+    points: int = 25,
+    others: int = 64,
+    seed: int = 0,
+) -> pandas.DataFrame:
+    """Return the expected loss on a grid over two numeric hyperparameters.
+
+    Args:
+        studies: studies of one configuration space, which are pooled.
+        pair: names of the two hyperparameters.
+        budget: only fit searches of this many epochs. Default: all.
+        points: number of grid points per hyperparameter, evenly spaced on its scale, ends included.
+        others: number of points over which the other hyperparameters are averaged; a power of 2.
+        seed: seed of the forest and of the Sobol sequence.
+
+    Returns:
+        A frame with one row per grid point: the two hyperparameters in their own units, and `loss`, a fraction. It has
+        no rows if fewer than `FEWEST` searches did not diverge.
+
+    Raises:
+        InvalidInputError: a name is unknown, not numeric, or given twice, or the studies have different spaces.
+        UserError: scikit-learn is not installed.
+    """
+    space = studies[0].config_space
+    for name in pair:
+        if name not in space:
+            raise unknown_name("hyperparameter", name, list(space))
+    if pair[0] == pair[1] or any(n_choices(space[name]) is not None for name in pair):
+        raise InvalidInputError(f"a marginal over {pair[0]} and {pair[1]} is not defined: give two different numbers")
+    frame, losses = encode_observations(studies, budget)
+    if len(losses) < FEWEST:
+        return pandas.DataFrame(columns=[*pair, "loss"], dtype=np.float64)
+    forest = _forest(seed).fit(frame.to_numpy(), losses)
+    axis = np.linspace(0.0, 1.0, points)
+    first, second = (values.ravel() for values in np.meshgrid(axis, axis, indexing="ij"))
+    filled = np.repeat(_filling(space, others, seed)[None], len(first), axis=0)  # (grid, others, hyperparameters)
+    names = list(space)
+    filled[:, :, names.index(pair[0])] = first[:, None]
+    filled[:, :, names.index(pair[1])] = second[:, None]
+    predicted = forest.predict(filled.reshape(-1, len(names))).reshape(len(first), others).mean(axis=1)
+    units = [[float(space[name].to_value(x)) for x in of] for name, of in zip(pair, (first, second), strict=True)]
+    return pandas.DataFrame({pair[0]: units[0], pair[1]: units[1], "loss": predicted})
+
+
+def _filling(space: "ConfigurationSpace", others: int, seed: int) -> NDArray[np.float64]:
+    """Return points of the whole space in the encoding of `encoding.to_unit_cube`, shape (others, hyperparameters)."""
+    from scipy.stats import qmc
+
+    points = qmc.Sobol(len(space), seed=seed).random(others)
+    for column, hyperparameter in enumerate(space.values()):
+        if count := n_choices(hyperparameter):
+            points[:, column] = np.minimum(np.floor(points[:, column] * count), count - 1)
+    filled: NDArray[np.float64] = points
+    return filled
+
+
+def _forest(seed: int) -> Any:
+    try:
+        from sklearn.ensemble import RandomForestRegressor
+    except ImportError as error:
+        raise UserError("this needs scikit-learn: in a checkout, run pip install '.[tune]'") from error
+    return RandomForestRegressor(n_estimators=TREES, random_state=seed)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.tuning.importance import EVALUATOR, order_of
-from nasbench1shot1.experiments.tuning.interactions import EVALUATOR as INTERACTIONS
-from nasbench1shot1.experiments.tuning.marginal import PAIR
+from nasbench1shot1.experiments.tuning.importance import EVALUATOR, PAIR, order_of
+from nasbench1shot1.experiments.tuning.importance import EVALUATOR as INTERACTIONS
 from nasbench1shot1.ground.text import counted
 
 if TYPE_CHECKING:

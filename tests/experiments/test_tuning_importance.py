@@ -9,9 +9,14 @@ from synthetic_study import by_weight_decay, write_study
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.tuning.encoding import encode_observations, to_unit_cube
-from nasbench1shot1.experiments.tuning.importance import REST, importances, order_of
-from nasbench1shot1.experiments.tuning.interactions import interactions, is_installed
-from nasbench1shot1.experiments.tuning.marginal import marginal
+from nasbench1shot1.experiments.tuning.importance import (
+    REST,
+    importances,
+    interactions,
+    is_installed,
+    marginal,
+    order_of,
+)
 
 pytest.importorskip("optuna", reason="Optuna is not installed")
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
