@@ -18,13 +18,13 @@ from nasbench1shot1.experiments.reproduction.tuning_text import (
     title_line,
     unfinished_text,
 )
-from nasbench1shot1.experiments.tuning.encoding import list_observations
 from nasbench1shot1.experiments.tuning.importance import (
     EVALUATOR,
     PAIR,
     importances,
     interactions,
     is_installed,
+    list_observations,
     marginal,
     order_of,
 )

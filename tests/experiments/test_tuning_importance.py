@@ -8,14 +8,15 @@ import pytest
 from synthetic_study import by_weight_decay, write_study
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.tuning.encoding import encode_observations, to_unit_cube
 from nasbench1shot1.experiments.tuning.importance import (
     REST,
+    encode_observations,
     importances,
     interactions,
     is_installed,
     marginal,
     order_of,
+    to_unit_cube,
 )
 
 pytest.importorskip("optuna", reason="Optuna is not installed")
