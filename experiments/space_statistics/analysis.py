@@ -1,15 +1,91 @@
-"""An analysis of a table: its function, the panels of its figure, and its result in one line."""
+"""x"""
 
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas
 
+from nasbench1shot1.experiments.space_statistics.values import caption
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Okabe and Ito's colours."""
+GREY = "#5a5a5a"
+_CAPTION = "caption"
+
+
+def new_figure(panels: int = 1) -> "Figure":
+    """Return an empty figure for a number of panels side by side."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4 if panels == 1 else 4.9 * panels, 4.6), layout="constrained", dpi=110)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def finish(axes: "Axes", frame: pandas.DataFrame, title: str) -> "Axes":
+    """Add a title, a grid and a caption about the table and its measured rows; return the axes."""
+    predicted = "  (PREDICTED)" if frame.attrs["predicted"] else ""
+    axes.set_title(title + predicted, fontsize=10)
+    axes.grid(alpha=0.25)
+    axes.set_axisbelow(True)
+    axes.annotate(
+        _wrap(frame.attrs, 92),
+        (0.5, 0),
+        (0, -5),
+        xycoords=axes.xaxis.label,  # below the label, which may have several lines
+        textcoords="offset points",
+        fontsize=7,
+        color=GREY,
+        ha="center",
+        va="top",
+        gid=_CAPTION,
+    )
+    return axes
+
+
+def figure_of(
+    panels: "tuple[Any, ...]",
+    frame: pandas.DataFrame,
+    columns: int | None = None,
+    panel_inches: tuple[float, float] | None = None,
+) -> "Figure":
+    """Draw all panels of a frame in one figure, with one caption about the data.
+
+    Args:
+        panels: functions (frame, axes), drawn row by row.
+        frame: the data that the panels draw.
+        columns: panels in a row. Default: all.
+        panel_inches: width and height of a panel.
+    """
+    columns = columns or len(panels)
+    figure, rows = new_figure(columns), -(-len(panels) // columns)
+    width = 100 * columns
+    if panel_inches:
+        figure.set_size_inches(panel_inches[0] * columns, panel_inches[1] * rows)
+        width = int(19 * panel_inches[0]) * columns
+    for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).flat, panels, strict=True):
+        panel(frame, axes)
+        for text in [text for text in axes.texts if text.get_gid() == _CAPTION]:
+            text.remove()
+    figure.supxlabel(_wrap(frame.attrs, width), fontsize=7, color=GREY)
+    return figure
+
+
+def _wrap(attributes: Mapping[Any, Any], width: int) -> str:
+    return "\n".join(textwrap.fill(line, width) for line in caption(attributes).splitlines())
+
+
+# An analysis of a table: its function, the panels of its figure, and its result in one line ---------------------------
+
 
 Frame = pandas.DataFrame
 

@@ -10,7 +10,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.counts import choice_block_space
 from nasbench1shot1.experiments.rank_correlation import pearson
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, finish
+from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, finish
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
 from nasbench1shot1.experiments.space_statistics.values import (
     Floats,

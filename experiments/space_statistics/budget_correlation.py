@@ -8,7 +8,7 @@ import pandas
 
 from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
-from nasbench1shot1.experiments.space_statistics.drawing import finish
+from nasbench1shot1.experiments.space_statistics.analysis import finish
 from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values, values_or_nan
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import percent

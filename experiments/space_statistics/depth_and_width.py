@@ -8,7 +8,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import axes_or_new
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, finish
+from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, known_values, values_or_nan
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_VERTICES, VERTEX_BIT, Encodings, to_arrays
 from nasbench1shot1.tables.table import Table

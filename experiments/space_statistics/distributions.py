@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.display.axes import axes_or_new
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, finish
+from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.values import (
     SPLITS,
     Floats,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.counts import choice_block_space
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, finish
+from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values
 from nasbench1shot1.nasbench101.architecture import live_blocks
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, VERTEX_BIT, edge_bit

@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.display.axes import axes_or_new
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, finish
+from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, graphs
 from nasbench1shot1.experiments.space_statistics.top_cells import copies, top_rows
 from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, known_values, vertices_of

@@ -7,7 +7,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import axes_or_new
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, finish
+from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
 from nasbench1shot1.experiments.space_statistics.top_cells import encodings, top_rows
 from nasbench1shot1.experiments.space_statistics.values import (

@@ -85,7 +85,7 @@ class Statistics:
         import numpy as np
 
         from nasbench1shot1.display.axes import save_figure
-        from nasbench1shot1.experiments.space_statistics.drawing import figure_of
+        from nasbench1shot1.experiments.space_statistics.analysis import figure_of
         from nasbench1shot1.ground.files import atomic_write
 
         options = {

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.space_statistics.drawing import figure_of
+from nasbench1shot1.experiments.space_statistics.analysis import figure_of
 from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_by_cost import accuracy_by_cost, plot_accuracy
 from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES
 from nasbench1shot1.experiments.space_statistics.nasbench201.correlation_matrix import correlation_matrix

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas
 
 from nasbench1shot1.display.axes import axes_or_new
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, finish
+from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
     DATASETS,
     RESNET,

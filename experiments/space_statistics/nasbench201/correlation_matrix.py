@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
-from nasbench1shot1.experiments.space_statistics.drawing import finish
+from nasbench1shot1.experiments.space_statistics.analysis import finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import Column, Measurements, tick_label
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.tables.table import Table

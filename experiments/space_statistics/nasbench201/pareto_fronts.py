@@ -6,7 +6,7 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.display.axes import axes_or_new
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, GREY, finish
+from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_by_cost import AXES, Cost
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
     DATASETS,

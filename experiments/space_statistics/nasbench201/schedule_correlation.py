@@ -7,7 +7,7 @@ import pandas
 
 from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.rank_correlation import kendall, pearson, spearman
-from nasbench1shot1.experiments.space_statistics.drawing import COLOURS, finish
+from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
     REFERENCE,
     Column,
