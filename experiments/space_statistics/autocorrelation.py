@@ -143,7 +143,7 @@ def _walk_encodings(
 def _walk_space(
     table: Table, values: Floats, space: ChoiceBlockSpace, steps: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], str]:
-    from nasbench1shot1.experiments.space_statistics.error_distribution import architecture_counts
+    from nasbench1shot1.experiments.space_statistics.distributions import architecture_counts
 
     rows = table.rows_of_encodings(architecture_counts(space)[0])
     known = int(((rows >= 0) & ~np.isnan(values[rows])).sum())

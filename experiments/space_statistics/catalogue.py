@@ -11,11 +11,12 @@ from nasbench1shot1.experiments.space_statistics.cost import cost, plot_cost
 from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width, plot_by_depth, plot_by_width
 from nasbench1shot1.experiments.space_statistics.distributions import (
     accuracy_distribution,
+    error_distribution,
     noise_distribution,
     plot_accuracy_distribution,
+    plot_error_distribution,
     plot_noise_distribution,
 )
-from nasbench1shot1.experiments.space_statistics.error_distribution import error_distribution, plot_error_distribution
 from nasbench1shot1.experiments.space_statistics.fitness_distance import fitness_distance, plot_fitness_distance
 from nasbench1shot1.experiments.space_statistics.isomorphic_copies import isomorphic_copies, plot_isomorphic_copies
 from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES as NASBENCH201_ANALYSES

@@ -24,8 +24,11 @@ from nasbench1shot1.experiments.space_statistics.catalogue import ANALYSES
 from nasbench1shot1.experiments.space_statistics.cost import cost, plot_cost
 from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width, depths_and_widths
 from nasbench1shot1.experiments.space_statistics.distances import cell_distances
-from nasbench1shot1.experiments.space_statistics.distributions import accuracy_distribution, noise_distribution
-from nasbench1shot1.experiments.space_statistics.error_distribution import error_distribution
+from nasbench1shot1.experiments.space_statistics.distributions import (
+    accuracy_distribution,
+    error_distribution,
+    noise_distribution,
+)
 from nasbench1shot1.experiments.space_statistics.fitness_distance import fitness_distance
 from nasbench1shot1.experiments.space_statistics.operation_replacement import operation_replacement
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
