@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
-from nasbench1shot1.experiments.space_statistics.autocorrelation import autocorrelation, plot_autocorrelation
 from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation, plot_budget_correlation
 from nasbench1shot1.experiments.space_statistics.cost import cost, plot_cost
 from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width, plot_by_depth, plot_by_width
@@ -17,8 +16,13 @@ from nasbench1shot1.experiments.space_statistics.distributions import (
     plot_error_distribution,
     plot_noise_distribution,
 )
-from nasbench1shot1.experiments.space_statistics.fitness_distance import fitness_distance, plot_fitness_distance
 from nasbench1shot1.experiments.space_statistics.isomorphic_copies import isomorphic_copies, plot_isomorphic_copies
+from nasbench1shot1.experiments.space_statistics.locality import (
+    autocorrelation,
+    fitness_distance,
+    plot_autocorrelation,
+    plot_fitness_distance,
+)
 from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES as NASBENCH201_ANALYSES
 from nasbench1shot1.experiments.space_statistics.operation_replacement import (
     operation_replacement,

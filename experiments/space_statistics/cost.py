@@ -9,7 +9,7 @@ import pandas
 from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.rank_correlation import pearson, spearman
 from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
-from nasbench1shot1.experiments.space_statistics.distances import cell_distances
+from nasbench1shot1.experiments.space_statistics.locality import cell_distances
 from nasbench1shot1.experiments.space_statistics.values import Floats, accuracy, cells_of, check_enough, known_values
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.tables.table import Table
