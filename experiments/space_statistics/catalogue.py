@@ -16,7 +16,6 @@ from nasbench1shot1.experiments.space_statistics.distributions import (
     plot_error_distribution,
     plot_noise_distribution,
 )
-from nasbench1shot1.experiments.space_statistics.isomorphic_copies import isomorphic_copies, plot_isomorphic_copies
 from nasbench1shot1.experiments.space_statistics.locality import (
     autocorrelation,
     fitness_distance,
@@ -29,7 +28,12 @@ from nasbench1shot1.experiments.space_statistics.operation_replacement import (
     plot_accuracy_change,
     plot_time_change,
 )
-from nasbench1shot1.experiments.space_statistics.top_volume import plot_top_volume, top_volume
+from nasbench1shot1.experiments.space_statistics.top_cells import (
+    isomorphic_copies,
+    plot_isomorphic_copies,
+    plot_top_volume,
+    top_volume,
+)
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, unknown_name
 from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.tables.table import Table

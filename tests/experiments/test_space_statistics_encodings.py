@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from space_statistics_tables import all_cells, operation_counts, retrained_table, small_table, synthetic_table
 
-from nasbench1shot1.experiments.space_statistics.isomorphic_copies import isomorphic_copies
 from nasbench1shot1.experiments.space_statistics.locality import autocorrelation, shifted_correlations, walk
 from nasbench1shot1.experiments.space_statistics.pruning import graphs
-from nasbench1shot1.experiments.space_statistics.top_cells import copies, encodings
-from nasbench1shot1.experiments.space_statistics.top_volume import nearest_distances, top_volume
+from nasbench1shot1.experiments.space_statistics.top_cells import (
+    copies,
+    encodings,
+    isomorphic_copies,
+    nearest_distances,
+    top_volume,
+)
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, edge_bit
