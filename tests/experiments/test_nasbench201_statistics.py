@@ -6,12 +6,15 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.space_statistics.analysis import figure_of
-from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_by_cost import accuracy_by_cost, plot_accuracy
+from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_and_cost import (
+    accuracy_by_cost,
+    pareto_fronts,
+    plot_accuracy,
+)
 from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES
 from nasbench1shot1.experiments.space_statistics.nasbench201.correlation_matrix import correlation_matrix
 from nasbench1shot1.experiments.space_statistics.nasbench201.known_cells import known_cells
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import ALL_SKIP, RESNET, Measurements
-from nasbench1shot1.experiments.space_statistics.nasbench201.pareto_fronts import pareto_fronts
 from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import dataset_ranks, short_training_ranks
 from nasbench1shot1.experiments.space_statistics.nasbench201.schedule_correlation import schedule_correlation
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError

@@ -3,7 +3,13 @@
 from functools import partial
 
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
-from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_by_cost import accuracy_by_cost, plot_accuracy
+from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_and_cost import (
+    COSTS,
+    accuracy_by_cost,
+    pareto_fronts,
+    plot_accuracy,
+    plot_pareto_front,
+)
 from nasbench1shot1.experiments.space_statistics.nasbench201.correlation_matrix import (
     SHARES,
     correlation_matrix,
@@ -11,11 +17,6 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.correlation_matrix 
 )
 from nasbench1shot1.experiments.space_statistics.nasbench201.known_cells import known_cells, plot_known_cells
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import DATASETS, SPLITS
-from nasbench1shot1.experiments.space_statistics.nasbench201.pareto_fronts import (
-    COSTS,
-    pareto_fronts,
-    plot_pareto_front,
-)
 from nasbench1shot1.experiments.space_statistics.nasbench201.published import TABLE_5, TABLE_6
 from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import (
     dataset_ranks,

@@ -1,16 +1,16 @@
-"""Which architectures have the lowest test error for their cost? NATS-Bench discusses these fronts with figure 3."""
+"""x"""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas
 
 from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, finish
-from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_by_cost import AXES, Cost
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
     DATASETS,
     RESNET,
+    SPLITS,
     Column,
     Measurements,
 )
@@ -18,6 +18,97 @@ from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+Cost = Literal["trainable_parameters", "flops"]
+AXES = {"trainable_parameters": "parameters [millions]", "flops": "FLOPs [millions]", "index": "official index"}
+
+
+def accuracy_by_cost(table: Table, cost: Cost = "trainable_parameters", kind: str = "all") -> pandas.DataFrame:
+    """Return training, validation and test accuracy of every architecture at the full budget, and its cost.
+
+    Args:
+        table: a table of NAS-Bench-201.
+        cost: "trainable_parameters", or "flops" of a forward pass on one image.
+        kind: which architectures are included, a kind of the space nb201.
+
+    Returns:
+        `index` (official), `dataset`, `split`, `accuracy` (fraction, mean over seeds), the cost, and `n`, the number of
+        architectures with this data set and split. `attrs["resnet"]` compares the ResNet cell with the best test
+        accuracy of each data set, among all architectures and among architectures of equal cost.
+
+    Raises:
+        InvalidInputError: the table is of another benchmark, or the kind is unknown.
+        OutOfDomainError: the table has none of the values.
+    """
+    found = Measurements(table, kind)
+    columns = found.columns(("train", *SPLITS))
+    words = f"accuracy at {found.full_budget} epochs and {AXES[cost].split()[0]}"
+    attributes = found.attributes(words, columns, "star: the ResNet cell", cost=cost)
+    frame = pandas.concat([_long_format(found, column, cost) for column in columns if column.n], ignore_index=True)
+    place = found.place(RESNET)
+    star = None if place is None else int(found.indices[place])
+    frame.attrs = {**attributes, "resnet_index": star, "resnet": _compare(frame, star, cost)}
+    return frame
+
+
+def plot_accuracy(
+    frame: pandas.DataFrame, ax: "Axes | None" = None, *, dataset: str, split: str = "test", against: str
+) -> "Axes":
+    """Draw accuracies of a data set and split against "index", "trainable_parameters" or "flops"."""
+    axes = axes_or_new(ax)
+    shown = frame[(frame["dataset"] == dataset) & (frame["split"] == split)]
+    scale = 1 if against == "index" else 1e6
+    axes.scatter(
+        shown[against] / scale,
+        100 * shown["accuracy"],
+        s=3,
+        alpha=0.35,
+        linewidths=0,
+        color=COLOURS[0],
+        rasterized=True,
+    )
+    star = shown[shown["index"] == frame.attrs["resnet_index"]]
+    axes.scatter(
+        star[against] / scale, 100 * star["accuracy"], marker="*", s=170, color=COLOURS[4], edgecolors="black", zorder=3
+    )
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_xlabel(AXES[against])
+    axes.set_ylabel(f"{split} accuracy [%]")
+    if shown.empty:
+        axes.text(0.5, 0.5, "not in this table", transform=axes.transAxes, ha="center", color=GREY)
+        axes.set_xticks([])
+        axes.set_yticks([])
+    return finish(axes, frame, f"{DATASETS[dataset]}, {split}: n = {len(shown):,}")
+
+
+def _long_format(found: Measurements, column: Column, cost: Cost) -> pandas.DataFrame:
+    """Return the architectures that have a value in a column."""
+    parts = {
+        "index": found.indices,
+        "dataset": column.dataset,
+        "split": column.split,
+        "accuracy": column.accuracy,
+        cost: found.cost(column.dataset, cost),
+        "n": column.n,
+    }
+    return pandas.DataFrame(parts)[column.known]
+
+
+def _compare(frame: pandas.DataFrame, star: int | None, cost: Cost) -> list[dict[str, Any]]:
+    """Return the ResNet cell's test accuracy and the best test accuracies, for each data set."""
+    compared = []
+    for dataset, tested in frame[frame["split"] == "test"].groupby("dataset", sort=False):
+        for resnet in tested[tested["index"] == star].to_dict("records"):
+            equal = tested.loc[tested[cost] == resnet[cost], "accuracy"].max()
+            best = tested["accuracy"].max()
+            best_accuracies = {"best": float(best), "best_of_equal_cost": float(equal)}
+            compared.append({"dataset": dataset, "accuracy": resnet["accuracy"], **best_accuracies})
+    return compared
+
+
+# Which architectures have the lowest test error for their cost? NATS-Bench discusses these fronts with figure 3 -------
+
 
 COSTS: tuple[Cost, ...] = ("trainable_parameters", "flops")
 
