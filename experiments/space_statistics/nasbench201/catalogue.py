@@ -10,16 +10,14 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_and_cost i
     plot_accuracy,
     plot_pareto_front,
 )
-from nasbench1shot1.experiments.space_statistics.nasbench201.correlation_matrix import (
-    SHARES,
-    correlation_matrix,
-    plot_correlation_matrix,
-)
 from nasbench1shot1.experiments.space_statistics.nasbench201.known_cells import known_cells, plot_known_cells
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import DATASETS, SPLITS
 from nasbench1shot1.experiments.space_statistics.nasbench201.published import TABLE_5, TABLE_6
 from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import (
+    SHARES,
+    correlation_matrix,
     dataset_ranks,
+    plot_correlation_matrix,
     plot_ranks,
     short_training_ranks,
 )
