@@ -1,4 +1,4 @@
-"""The options that belong to one optimizer, one-shot or black-box: declaration, checks, and which optimizers have them."""
+"""The options that belong to one optimizer, one-shot or black-box: their declaration, its checks, and lookup."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -26,9 +26,6 @@ class Hyperparameters:
         A field's annotation declares its range: `population: Annotated[int, Range(2)] = 20` (`runs.options.Range`).
         """
         check_ranges(self)
-
-
-# Options that belong to one optimizer: lookup of the optimizers that have them, and checks of declarations ------------
 
 
 @dataclass(frozen=True)

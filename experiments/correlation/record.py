@@ -87,7 +87,6 @@ class Ranking(RunRecord):
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "ranking", "correlate", FIELDS, RankingOptions, FACTS
-    LATER = ("blocks_sha256",)
 
     PICTURE = SCATTER
 
@@ -145,10 +144,7 @@ class Ranking(RunRecord):
         return EpochScores(**arrays)
 
     def blocks(self, epoch: int) -> dict[str, NDArray[np.float32]]:
-        """Read the mean errors and losses of an evaluated epoch on blocks of images, (W, B) each; raises as `scores`.
-
-        The file of a ranking by an earlier version, which did not record its SHA-256, is only checked for its form.
-        """
+        """Read the mean errors and losses of an evaluated epoch on blocks of images, (W, B) each; raises as `scores`."""
         return self._arrays(blocks_path(self.folder, epoch), epoch, "blocks_sha256", BLOCK_COLUMNS)
 
     def _arrays(self, path: Path, epoch: int, digest: str, columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
@@ -157,8 +153,7 @@ class Ranking(RunRecord):
         if epoch not in by_epoch:
             known = ", ".join(map(str, by_epoch)) or "none so far"
             raise InvalidInputError(f"'{self.folder}' has no scores of epoch {epoch}; it has {known}")
-        recorded = by_epoch[epoch].get(digest)
-        if recorded is not None and path.is_file() and sha256(path) != recorded:
+        if path.is_file() and sha256(path) != by_epoch[epoch][digest]:
             raise damaged_file_error(path, "it is not what was recorded")
         arrays = read_npz(path, "restore it, or rank again", columns)
         lengths = {len(of) for name, of in arrays.items() if name != "image_rows"}

@@ -47,8 +47,6 @@ FACTS = {
     "dataset": str,
 }
 """Fields of config.json besides the options, with their types: the data that the run used."""
-LATER_FACTS = ("dataset",)
-"""Facts that earlier versions did not record."""
 
 
 def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves: "Split") -> dict[str, Any]:

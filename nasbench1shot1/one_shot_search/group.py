@@ -116,9 +116,8 @@ class SearchGroup(Sequence[Run]):
     @property
     def is_finished(self) -> bool:
         """Return whether the searches of all seeds are finished, with as many epochs as the group now has."""
-        epochs = self.options.get("epochs")
         return len(self.runs) == len(self.seeds) and all(
-            run.is_finished and epochs in (None, run.config["epochs"]) for run in self.runs
+            run.is_finished and run.config["epochs"] == self.options.get("epochs") for run in self.runs
         )
 
     @cached_property

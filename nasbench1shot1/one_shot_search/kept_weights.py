@@ -81,16 +81,10 @@ def method_of(run: KeptRun, epoch: int) -> "OneShotOptimizer":
         epoch: one of `kept_epochs(run)`.
 
     Raises:
-        InvalidInputError: as for `supernet_of`; or the file was written by an earlier version, without this state.
+        InvalidInputError: as for `supernet_of`.
         DamagedFileError: the file does not hold the state of this run's optimizer.
     """
-    content = _read_epoch(run, epoch)
-    if "method" not in content:
-        raise InvalidInputError(
-            f"'{_path(run, epoch)}' was written by an earlier version, which did not save the optimizer's state: "
-            "search again"
-        )
-    method = untrained_method(run)
+    content, method = _read_epoch(run, epoch), untrained_method(run)
     try:
         method.load_state_dict(content["method"])
     except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:

@@ -10,7 +10,7 @@ import numpy as np
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import as_path, atomic_write
-from nasbench1shot1.one_shot_search.config import FACTS, LATER_FACTS, SearchConfig
+from nasbench1shot1.one_shot_search.config import FACTS, SearchConfig
 from nasbench1shot1.one_shot_search.folder import FIGURE as FIGURE
 from nasbench1shot1.one_shot_search.folder import PARAMETERS as PARAMETERS
 from nasbench1shot1.one_shot_search.folder import SEEDS as SEEDS
@@ -43,7 +43,6 @@ class Run(SearchRecord):
     """
 
     KIND, COMMAND, OPTIONS, FACTS = "search", "search", SearchConfig, FACTS
-    LATER = ("other_datasets", *LATER_FACTS)
 
     def supernet(self, epoch: int) -> "tuple[Supernet, dict[str, Tensor]]":
         """Return the network with the weights of a saved epoch, and Λ after that epoch.

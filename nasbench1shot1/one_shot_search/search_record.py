@@ -104,12 +104,12 @@ class SearchRecord(RunRecord):
         import pandas
 
         frame = super().as_frame(lines).drop(columns="other_datasets")
-        elsewhere = [flatten_datasets(line.get("other_datasets", {})) for line in lines]
+        elsewhere = [flatten_datasets(line["other_datasets"]) for line in lines]
         return pandas.concat([frame, pandas.DataFrame(elsewhere, index=frame.index, dtype="float64")], axis=1)
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether there is a line for each epoch that the summary counts, and for epoch 0."""
-        searched = self.summary.get("searched_epochs", len(lines) - 1)  # the first version did not write this field
+        searched = self.summary["searched_epochs"]
         return type(searched) is int and len(lines) == searched + 1
 
     @cached_property
@@ -124,8 +124,7 @@ class SearchRecord(RunRecord):
         Raises DamagedFileError if the file is damaged, or differs from what a finished search recorded.
         """
         stored = read_parameters(self.folder / PARAMETERS)
-        recorded = self.summary.get(PARAMETERS_DIGEST) if self.is_finished else None  # earlier versions wrote none
-        if recorded not in (None, parameters_digest(split_by_epoch(stored))):
+        if self.is_finished and self.summary.get(PARAMETERS_DIGEST) != parameters_digest(split_by_epoch(stored)):
             raise damaged_file_error(self.folder / PARAMETERS, f"its values are not those that {SUMMARY} summarises")
         return stored
 

@@ -154,7 +154,7 @@ def resume_search(
         table = table_of_search(options.common)
         with cpu_threads(options.common.threads):
             state = begin(options)
-            check_facts(folder, {"dataset": state.images.dataset, **recorded}, _facts(state, table))  # a later fact
+            check_facts(folder, recorded, _facts(state, table))
             writer.restore(state)
             if options.common.epochs != recorded["epochs"]:
                 _record_growth(folder, recorded, options.common.epochs, state.epoch)
@@ -199,7 +199,7 @@ def _record_growth(folder: Path, recorded: Mapping[str, Any], epochs: int, epoch
     (folder / SUMMARY).unlink(missing_ok=True)  # of the shorter run
     growth = {"from": recorded["epochs"], "to": epochs, "after_epoch": epoch}
     write_json(
-        folder / CONFIG, updated_description(folder, {"epochs": epochs, "grown": [*recorded.get("grown", []), growth]})
+        folder / CONFIG, updated_description(folder, {"epochs": epochs, "grown": [*recorded["grown"], growth]})
     )
 
 

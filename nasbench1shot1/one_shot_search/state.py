@@ -172,7 +172,7 @@ def begin(options: SearchOptions) -> SearchState:
         config.learning_rate,
         config.momentum,
         weight_decay=config.weight_decay,
-        nesterov=bool(config.nesterov),  # None, as in runs of versions without this option, means no
+        nesterov=bool(config.nesterov),
     )
     method = options.method(space, options.own, epoch_generator(config.seed, "architecture", 0), device)
     _check_relaxation(config, method)

@@ -6,7 +6,6 @@ from typing import SupportsFloat
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.recording.record import FIELDS
-from nasbench1shot1.runs.earlier_names import CURRENT
 
 FRACTIONS = ("train_error", "one_shot_validation_error")
 PROVIDED = ("train_loss", *FRACTIONS, "hessian_eigenvalue")
@@ -32,7 +31,7 @@ def split_numbers(
 
 def check_column_names(own: Iterable[str], taken: Iterable[str]) -> None:
     """Raise InvalidInputError if one of the loop's own numbers has the name of another column of `run.metrics`."""
-    if found := set(own) & {*taken, "seed", *CURRENT}:
+    if found := set(own) & {*taken, "seed"}:
         raise InvalidInputError(f"{min(found)} is already a column of records: choose another name")
 
 

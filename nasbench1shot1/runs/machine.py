@@ -16,6 +16,9 @@ from nasbench1shot1.runs.options import Form
 MOST_THREADS = 8 * (os.cpu_count() or 1)
 Device = Annotated[str, Form("{auto,cpu,cuda,cuda:N}")]
 """The type of the option `device`, for `resolve_device`."""
+SWAP_UNKNOWN = 4  # times the physical memory, for systems that grow their swap as needed
+PACKAGES = ("torch", "numpy", "pandas", "ConfigSpace", "matplotlib")
+"""Packages whose versions are recorded."""
 
 
 def resolve_device(wanted: str) -> str:
@@ -62,12 +65,6 @@ def cpu_threads(count: int | None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-# Checks whether a run fits into memory, before anything is allocated --------------------------------------------------
-
-
-SWAP_UNKNOWN = 4  # times the physical memory, for systems that grow their swap as needed
-
-
 def check_memory(needed: int, device: str, what: str, advice: str) -> None:
     """Raise InvalidInputError for a run that cannot fit into the memory of a device.
 
@@ -109,12 +106,6 @@ def memory_of(device: str) -> int | None:
 
 def _gigabytes(count: int) -> str:
     return f"{count / 2**30:,.0f} GiB" if count >= 10 * 2**30 else f"{count / 2**30:.1f} GiB"
-
-
-# The environment of a run, for environment.json: versions, device and commit ------------------------------------------
-
-
-PACKAGES = ("torch", "numpy", "pandas", "ConfigSpace", "matplotlib")
 
 
 def environment(device: str) -> dict[str, Any]:

@@ -141,15 +141,14 @@ def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) 
 
     Args:
         record: the dataclass of the options.
-        recorded: a value for each field; other keys are ignored. A field whose default is None may be missing, because
-            earlier versions did not have it.
+        recorded: a value for each field; other keys are ignored.
         where: the file, for messages.
 
     Raises:
         DamagedFileError: an option is missing, has a wrong type, or is out of its range.
     """
     known = {name: recorded[name] for name in option_names(record) if name in recorded}
-    if missing := [field.name for field in fields(record) if field.name not in known and field.default is not None]:  # type: ignore[arg-type]
+    if missing := [name for name in option_names(record) if name not in known]:
         raise DamagedFileError(f"{where} lacks '{missing[0]}': restore it, or start a new run")
     try:
         options = record(**typed_options(record, known))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path, picture_name
 from nasbench1shot1.ground.notebooks import record_as_html
-from nasbench1shot1.runs.earlier_names import with_current_names, with_earlier_names
 from nasbench1shot1.runs.folder import (
     CONFIG,
     ENVIRONMENT,
@@ -44,7 +43,6 @@ class RunRecord:
         KIND: value of `kind` in config.json.
         COMMAND: the command that starts and resumes this kind of run; empty if no command does.
         FIELDS: the fields of a line of metrics.jsonl, in order, with their types.
-        LATER: names of fields and facts that earlier versions did not write; lines without all of these are valid.
         OPTIONS: the dataclass of the options that all runs of the kind share.
         FACTS: names and types of the other fields of config.json.
         PICTURE: name, as a PNG, of the picture that a notebook shows with a finished run; None if there is none.
@@ -53,7 +51,6 @@ class RunRecord:
     KIND: ClassVar[str]
     COMMAND: ClassVar[str]
     FIELDS: ClassVar[Mapping[str, Any]]
-    LATER: ClassVar[tuple[str, ...]] = ()
     OPTIONS: ClassVar[type]
     FACTS: ClassVar[Mapping[str, type]]
     PICTURE: ClassVar[str | None] = None
@@ -124,7 +121,7 @@ class RunRecord:
         """Raise DamagedFileError if a shared option or a fact is missing from `config`, or has a wrong type."""
         recorded_options(self.OPTIONS, self.config, self.folder / CONFIG)
         for name, kind in self.FACTS.items():
-            if type(self.config.get(name)) is not kind and (name in self.config or name not in self.LATER):
+            if type(self.config.get(name)) is not kind:
                 raise damaged_file_error(self.folder / CONFIG, f"its {name} is missing or impossible")
 
     @classmethod
@@ -135,10 +132,9 @@ class RunRecord:
     @classmethod
     def read_lines(cls, folder: Path) -> list[dict[str, Any]]:
         """Read the lines of a folder's metrics.jsonl; raises DamagedFileError if they are not valid."""
-        lines: list[dict[str, Any]] = with_current_names(read_lines(folder / METRICS))
-        earlier = tuple(name for name in cls.FIELDS if name not in cls.LATER)
+        lines = read_lines(folder / METRICS)
         for number, line in enumerate(lines, start=1):
-            if tuple(line) not in (tuple(cls.FIELDS), earlier):
+            if tuple(line) != tuple(cls.FIELDS):
                 raise damaged_file_error(
                     folder / METRICS, f"line {number} does not have the fields {', '.join(cls.FIELDS)}"
                 )
@@ -168,7 +164,7 @@ class RunRecord:
 
     def are_summarised(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether the summary of this finished run was computed from these lines."""
-        return self.are_complete(lines) and matches_digest(lines, self.summary.get(DIGEST))
+        return self.are_complete(lines) and self.summary.get(DIGEST) == digest(lines)
 
     @cached_property
     def metrics(self) -> "pandas.DataFrame":
@@ -193,8 +189,7 @@ class RunRecord:
         """Return the content of summary.json; raises UserError for a run that is not finished."""
         if not self.is_finished:
             raise self.unfinished_error()
-        summary: dict[str, Any] = with_current_names(read_object(self.folder / SUMMARY))
-        return summary
+        return read_object(self.folder / SUMMARY)
 
     @cached_property
     def environment(self) -> dict[str, Any]:
@@ -214,16 +209,6 @@ def no_result_error(folder: Path) -> InvalidInputError:
 def digest(lines: Iterable[Mapping[str, Any]]) -> str:
     """Return the SHA-256 of lines in the form of metrics.jsonl."""
     return hashlib.sha256("".join(map(as_json_line, lines)).encode()).hexdigest()
-
-
-def matches_digest(lines: Sequence[Mapping[str, Any]], recorded: str | None) -> bool:
-    """Return whether a recorded `digest` belongs to the lines, perhaps in the form of an earlier version.
-
-    Args:
-        lines: lines with the current names of all fields.
-        recorded: the digest; None if an earlier version recorded none.
-    """
-    return recorded in (None, digest(lines)) or recorded == digest(with_earlier_names(list(lines)))
 
 
 def _kinds(kind: Any) -> tuple[Any, ...]:

@@ -19,9 +19,6 @@ def cosine(epoch: int, epochs: int, first: float, last: float) -> float:
     return last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
 
 
-# Detection of diverged training, before its values are recorded as results --------------------------------------------
-
-
 def checked_finite(value: float | Tensor, what: str, advice: str) -> float:
     """Return a value as a float; on a GPU, this synchronises with the device.
 

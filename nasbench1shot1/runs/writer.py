@@ -21,7 +21,7 @@ from nasbench1shot1.runs.folder import (
     updated_description,
 )
 from nasbench1shot1.runs.lock import FolderLock
-from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, matches_digest
+from nasbench1shot1.runs.record import DIGEST, RunRecord, digest
 
 DIGESTS = "recorded_sha256s"
 """Field of checkpoints: the digests of the lines before the checkpoint."""
@@ -108,10 +108,10 @@ class RunWriter(Generic[Record]):
             InvalidInputError: the checkpoint belongs to another run.
             DamagedFileError: the checkpoint or a file recorded before it is damaged or missing; nothing is changed.
         """
-        path, recorded = self.folder / CHECKPOINT, dict[str, str]()
+        path, recorded = self.folder / CHECKPOINT, self.digests()
         if path.exists():
             content = load_checkpoint(path)
-            recorded = content.pop(DIGESTS, {})  # earlier versions wrote none
+            recorded = content.pop(DIGESTS, {})
             state.load_state_dict(content, path)
         elif len(read_lines(self.folder / METRICS)) > 1 or (self.folder / SUMMARY).exists():
             raise DamagedFileError(
@@ -131,9 +131,7 @@ class RunWriter(Generic[Record]):
         """
         self.read(recorded)
         for name, found in self.digests().items():
-            if sha256s.get(name, found) != found and not (
-                name == DIGEST and matches_digest(self._lines, sha256s[name])
-            ):
+            if sha256s.get(name) != found:
                 raise DamagedFileError(
                     f"'{self.folder}' was changed after it was recorded ({name} differs): restore it, or start a new "
                     "run"

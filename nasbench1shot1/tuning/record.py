@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.one_shot_search.config import FACTS as SEARCH_FACTS
-from nasbench1shot1.one_shot_search.config import LATER_FACTS
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.proposers.configurations import ConfigurationId, format_id, parse_id
 from nasbench1shot1.registry import check_trusted
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 TRAJECTORY = "trajectory.png"
 SEARCH_OPTIONS = "search_options"
 """Section of config.json: the options of every search, except its hyperparameters."""
-
 FIELDS: dict[str, Any] = {
     "number": int,
     "configuration_id": str,
@@ -50,19 +48,11 @@ FIELDS: dict[str, Any] = {
     "folder": str,
 }
 """Fields of a line of metrics.jsonl, one per observation; errors are fractions, times seconds (docs/tuning.md)."""
-
-
-class StudyWriter(RunWriter["Study"]):
-    """Writes a study's folder, but leaves the folders of searches alone, which workers may be writing."""
-
-    def unfinished_files(self) -> Iterator[Path]:
-        """Yield the files that a killed process left unfinished."""
-        return self.folder.glob(".*.part")
-
-
-def folder_of(configuration_id: ConfigurationId, epochs: int) -> Path:
-    """Return the folder of the search of a configuration at a number of epochs, relative to the study's folder."""
-    return Path("runs") / format_id(configuration_id) / f"epochs-{epochs:03d}"
+FROM_CONFIG = ("tuner", "optimizer", "space", "seed", "iterations", "min_budget", "max_budget", "eta")
+OF_AN_OBSERVATION = (
+    "number", "configuration_id", "budget", "loss", "architecture", "table_validation_error", "table_test_error",
+    "validation_regret", "test_regret", "folder",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,12 +66,11 @@ class Study(RunRecord):
 
     KIND, COMMAND, FIELDS, OPTIONS = "tuning", "tune", FIELDS, TuningOptions
     FACTS = {SEARCH_OPTIONS: dict, **SEARCH_FACTS}  # noqa: RUF012
-    LATER = LATER_FACTS
 
     PICTURE = TRAJECTORY
 
     def _picture_format(self) -> Any:
-        return self.shared_options.get("format")
+        return self.shared_options["format"]
 
     def _subject(self) -> str:
         config = self.config
@@ -170,6 +159,26 @@ class Study(RunRecord):
         return open_search(self.folder / self.lines[number]["folder"])
 
 
+def _is_id(text: str) -> bool:
+    try:
+        return format_id(parse_id(text)) == text
+    except ValueError:
+        return False
+
+
+class StudyWriter(RunWriter["Study"]):
+    """Writes a study's folder, but leaves the folders of searches alone, which workers may be writing."""
+
+    def unfinished_files(self) -> Iterator[Path]:
+        """Yield the files that a killed process left unfinished."""
+        return self.folder.glob(".*.part")
+
+
+def folder_of(configuration_id: ConfigurationId, epochs: int) -> Path:
+    """Return the folder of the search of a configuration at a number of epochs, relative to the study's folder."""
+    return Path("runs") / format_id(configuration_id) / f"epochs-{epochs:03d}"
+
+
 def best(lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return the observation with the lowest loss (ties: the first); None if all searches diverged."""
     return min((line for line in lines if line["loss"] is not None), key=lambda line: line["loss"], default=None)
@@ -181,8 +190,38 @@ def simulated_cost(line: Mapping[str, Any]) -> float:
     return float(line["finished"] - line["started"] if seconds is None else seconds)
 
 
-def _is_id(text: str) -> bool:
-    try:
-        return format_id(parse_id(text)) == text
-    except ValueError:
-        return False
+def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
+    """Return the summary of a study whose searches have all ended.
+
+    `best` is the observation with the lowest loss over all budgets; `equally_good` counts the observations with that
+    loss. `best_at_maximum` is the observation with the lowest loss at the largest budget with a finite loss. `best` and
+    `best_at_maximum` are null if all searches diverged.
+
+    Args:
+        study: the study.
+        lines: its observations, with the errors and regrets of a table.
+        table_id: the id of that table.
+    """
+    found = best(lines)
+    lowest = found["loss"] if found else None
+    largest = max((line["budget"] for line in lines if line["loss"] is not None), default=None)
+    return {
+        **{name: study.config[name] for name in FROM_CONFIG},
+        "table_id": table_id,
+        "observations": len(lines),
+        "diverged": sum(line["loss"] is None for line in lines),
+        "model_based": sum(line["model_based"] for line in lines),
+        "search_seconds": sum(line["search_seconds"] or 0.0 for line in lines),
+        "simulated_seconds": sum(map(simulated_cost, lines)),
+        "seconds": max((line["finished"] for line in lines), default=0.0),
+        "equally_good": sum(line["loss"] is not None and line["loss"] == lowest for line in lines),
+        "best": _describe(study, found),
+        "best_at_maximum": _describe(study, best([line for line in lines if line["budget"] == largest])),
+    }
+
+
+def _describe(study: Study, line: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if line is None:
+        return None
+    configuration = study.configurations[line["configuration_id"]]
+    return {**{name: line[name] for name in OF_AN_OBSERVATION}, "configuration": configuration}

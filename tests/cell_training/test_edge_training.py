@@ -26,7 +26,7 @@ from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.nasbench201_halves import official_halves
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.nasbench201.network import build_edge_network
-from nasbench1shot1.runs import memory as machine
+from nasbench1shot1.runs import machine
 
 ARCH = nb.EdgeArchitecture.parse(EDGES)
 

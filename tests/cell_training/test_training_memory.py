@@ -6,7 +6,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.cell_training.config import training_config
 from nasbench1shot1.cell_training.memory import check_fits
 from nasbench1shot1.nasbench101.network import build_network
-from nasbench1shot1.runs import memory as machine
+from nasbench1shot1.runs import machine
 
 CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 

@@ -1,6 +1,5 @@
 """One-shot versus true ranking: all files of a ranking, compared with plain computations."""
 
-import hashlib
 import io
 import json
 import shutil
@@ -488,19 +487,3 @@ def test_changed_means_on_blocks_of_images_are_refused(ranking, tmp_path, other)
     assert "it is not what was recorded" in done.stderr
     with pytest.raises(nb.DamagedFileError, match=r"blocks-003.npz is damaged \(it is not what was recorded\)"):
         nb.correlate(resume=copy.folder, console=Console(quiet=True))
-
-
-def test_a_ranking_of_an_earlier_version_is_read(ranking, tmp_path):
-    """Old lines have no SHA-256 of the block means and are kept unchanged."""
-    copy = nb.open_run(shutil.copytree(ranking.folder, tmp_path / "ranking"))
-    metrics, summary = copy.folder / "metrics.jsonl", copy.folder / "summary.json"
-    lines = [{name: value for name, value in line.items() if name != "blocks_sha256"} for line in ranking.lines]
-    metrics.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    kept = json.loads(summary.read_text())
-    summary.write_text(json.dumps({**kept, "metrics_sha256": hashlib.sha256(metrics.read_bytes()).hexdigest()}))
-    earlier = nb.open_run(copy.folder)
-    assert earlier.lines == lines
-    assert earlier.blocks(3)["errors"].dtype == np.float32
-    metrics.write_text("".join(json.dumps({**line, "blocks_sha256": 1}) + "\n" for line in lines))
-    with pytest.raises(nb.DamagedFileError, match="line 1 has an impossible blocks_sha256"):
-        _ = nb.open_run(copy.folder).lines

@@ -15,8 +15,9 @@ from nasbench1shot1.evaluator import score
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.proposers.brackets import Brackets
-from nasbench1shot1.runs.folder import COMMON, CONFIG_SPACE, KIND, METRICS, SUMMARY, description
+from nasbench1shot1.runs.folder import COMMON, CONFIG_SPACE, METRICS, SUMMARY, description
 from nasbench1shot1.runs.options import option_names
+from nasbench1shot1.runs.record import DIGEST, digest
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tuning.config_spaces import FOLDER, read_config_space, write_config_space
 from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
@@ -76,7 +77,7 @@ def write_study(
     _write_lines(folder / METRICS, lines)
     if finished:
         least = min((line for line in lines if line["loss"] is not None), key=lambda line: line["loss"], default=None)
-        write_json(folder / SUMMARY, {"observations": len(lines), "best": least})
+        write_json(folder / SUMMARY, {"observations": len(lines), "best": least, DIGEST: digest(lines)})
     for line in lines if runs else []:
         _write_run(folder / line["folder"], tuning, line)
     return Study.open(folder)
@@ -173,7 +174,7 @@ def _write_run(folder: Path, tuning: TuningOptions, line: Mapping[str, Any]) -> 
 
 def write_run(folder: Path, found: list[Architecture], options: Mapping[str, Any]) -> nb.Run:
     """A finished search with these architectures preferred after epochs 0, 1, …."""
-    write_json(folder / "config.json", {KIND: "search", **search_options(options).as_dict(), **FACTS})
+    write_json(folder / "config.json", description("search", search_options(options).sections(), FACTS))
     empty = {**dict.fromkeys(nb.Run.FIELDS), "one_shot_validation_error": 0.5, "other_datasets": {}}
     lines = [
         {**empty, "epoch": epoch, "architecture": str(arch), **score(arch, table()).fields(10.0 * epoch)}
@@ -181,7 +182,7 @@ def write_run(folder: Path, found: list[Architecture], options: Mapping[str, Any
     ]
     _write_lines(folder / METRICS, lines)
     result = {name: lines[-1][name] for name in ("test_regret", "test_measured")}
-    write_json(folder / SUMMARY, {"searched_epochs": len(found) - 1, **result})
+    write_json(folder / SUMMARY, {"searched_epochs": len(found) - 1, **result, DIGEST: digest(lines)})
     return nb.load_run(folder)
 
 

@@ -8,7 +8,7 @@ from nasbench1shot1 import cli
 from nasbench1shot1.one_shot_search import memory
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.sizes import supernet_size
-from nasbench1shot1.runs import memory as machine
+from nasbench1shot1.runs import machine
 from nasbench1shot1.supernets.presets import PRESETS
 
 SPACE = "s1"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from rich.console import Console
-from tiny_search import TINY, search
+from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -160,26 +160,3 @@ def test_a_damaged_configuration_is_refused(folder, change):
     with pytest.raises(nb.DamagedFileError, match=r"config\.json"):
         resume(folder)
     assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
-
-
-def test_folders_without_sections_kind_and_digests_are_read_and_resumed(folder):
-    """Rewrite the folder like versions without these fields."""
-    path = folder / "config.json"
-    content = json.loads(path.read_text())
-    flat = {**content.pop("options"), **content.pop("optimizer_options"), **content}
-    del flat["kind"], flat["cutout_schedule"]
-    path.write_text(json.dumps(flat))
-    summary = json.loads((folder / "summary.json").read_text())
-    old = {name: value for name, value in summary.items() if not name.endswith("_sha256")}
-    (folder / "summary.json").write_text(json.dumps(old))
-    run = nb.open_run(folder)
-    assert run.config == flat
-    with pytest.raises(nb.InvalidInputError, match="weight_decay="):
-        nb.search(resume=folder, weight_decay=0.5, console=Console(quiet=True))
-    assert len(run.metrics) == TINY["epochs"] + 1
-    grown = nb.search(resume=folder, epochs=TINY["epochs"] + 1, console=Console(quiet=True))
-    assert grown.config["grown"] == [{"from": 4, "to": 5, "after_epoch": 4}]
-    assert json.loads(path.read_text())["epochs"] == 5
-    (folder / "metrics.jsonl").write_text(without_last_line((folder / "metrics.jsonl").read_text()))
-    with pytest.raises(nb.DamagedFileError):
-        _ = nb.load_run(folder).lines
