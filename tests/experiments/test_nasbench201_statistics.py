@@ -12,14 +12,13 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_and_cost i
     plot_accuracy,
 )
 from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES
-from nasbench1shot1.experiments.space_statistics.nasbench201.known_cells import known_cells
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import ALL_SKIP, RESNET, Measurements
+from nasbench1shot1.experiments.space_statistics.nasbench201.published_tables import known_cells, schedule_correlation
 from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import (
     correlation_matrix,
     dataset_ranks,
     short_training_ranks,
 )
-from nasbench1shot1.experiments.space_statistics.nasbench201.schedule_correlation import schedule_correlation
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.tables.table import Table, load_table
 

@@ -10,9 +10,15 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_and_cost i
     plot_accuracy,
     plot_pareto_front,
 )
-from nasbench1shot1.experiments.space_statistics.nasbench201.known_cells import known_cells, plot_known_cells
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import DATASETS, SPLITS
-from nasbench1shot1.experiments.space_statistics.nasbench201.published import TABLE_5, TABLE_6
+from nasbench1shot1.experiments.space_statistics.nasbench201.published_tables import (
+    TABLE_5,
+    TABLE_6,
+    known_cells,
+    plot_known_cells,
+    plot_schedule_correlation,
+    schedule_correlation,
+)
 from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import (
     SHARES,
     correlation_matrix,
@@ -20,10 +26,6 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import (
     plot_correlation_matrix,
     plot_ranks,
     short_training_ranks,
-)
-from nasbench1shot1.experiments.space_statistics.nasbench201.schedule_correlation import (
-    plot_schedule_correlation,
-    schedule_correlation,
 )
 
 _OTHERS = tuple(DATASETS)[1:]

@@ -1,0 +1,193 @@
+"""x"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.experiments.rank_correlation import kendall, pearson, spearman
+from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
+from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
+    ALL_SKIP,
+    REFERENCE,
+    RESNET,
+    Column,
+    Measurements,
+    tick_label,
+)
+from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+COLUMNS = tuple(
+    (dataset, split) for dataset in ("cifar10", "cifar100", "ImageNet16-120") for split in ("validation", "test")
+)
+
+TABLE_5 = {
+    "optimal": (91.61, 94.37, 73.49, 73.51, 46.77, 47.31),
+    "ResNet": (90.83, 93.97, 70.42, 70.86, 44.53, 43.63),
+    "all skip": (39.77, 54.30, 15.03, 15.61, 16.43, 16.32),
+}
+"""Accuracies in percent of table 5. "optimal" is the best of each column; "all skip" is the row of DARTS."""
+
+TABLE_6 = {
+    (12, 12): (0.9110, 0.8983, 0.9361, 0.9368, 0.9062, 0.8952),
+    (200, 200): (0.9993, 0.9937, 0.9672, 0.9671, 0.8259, 0.8124),
+}
+"""Rows of table 6, by (epoch, epochs of the schedule), that a table without training curves can reproduce."""
+
+TABLE_6_CURVES = ((6, 12), (12, 200), (24, 200), (100, 200), (150, 200), (175, 200))
+"""The other rows of table 6, which need accuracies after an epoch in the middle of a schedule."""
+
+
+def published_value(row: tuple[float, ...], dataset: str, split: str) -> float:
+    """Return the number of a row in the column of a data set and split; NaN if the paper has no such column."""
+    return row[COLUMNS.index((dataset, split))] if (dataset, split) in COLUMNS else float("nan")
+
+
+# The optima and two known cells, compared with the published values: NAS-Bench-201's table 5 --------------------------
+
+
+CELLS = {"ResNet": RESNET, "all skip": ALL_SKIP}
+
+
+def known_cells(table: Table, kind: str = "all") -> pandas.DataFrame:
+    """Return the best architecture of each column, the ResNet cell and the all-skip cell, with published accuracies.
+
+    DARTS's cell in NAS-Bench-201's table 5 has skip connections only.
+
+    Args:
+        table: a table of NAS-Bench-201.
+        kind: architectures among which the best is sought, a kind of the space nb201.
+
+    Returns:
+        `cell` ("optimal", "ResNet" or "all skip"), `dataset`, `split`, `index` and `architecture` (official),
+        `accuracy` (fraction, at the full budget), `published` and `difference` (fractions), and `n`, the number of
+        architectures with a value in the column. If only some architectures have a value, the optimum can be lower than
+        the true one.
+
+    Raises:
+        InvalidInputError: the table is of another benchmark, or the kind is unknown.
+        OutOfDomainError: the table has none of the values.
+    """
+    found = Measurements(table, kind)
+    columns = found.columns()
+    attributes = found.attributes(f"accuracy at {found.full_budget} epochs", columns)
+    rows = [
+        _accuracy_row(found, column, "optimal", int(np.nanargmax(column.accuracy))) for column in columns if column.n
+    ]
+    for cell, architecture in CELLS.items():
+        place = found.place(architecture)
+        rows += [
+            _accuracy_row(found, column, cell, place) for column in columns if place is not None and column.known[place]
+        ]
+    frame = pandas.DataFrame(rows)
+    frame["difference"] = frame["accuracy"] - frame["published"]
+    frame.attrs = attributes
+    return frame
+
+
+def plot_known_cells(frame: pandas.DataFrame, ax: "Axes | None" = None, *, cell: str) -> "Axes":
+    """Draw the accuracies of a cell in the table and in the paper, with both numbers under each column."""
+    axes, shown = axes_or_new(ax), frame[frame["cell"] == cell]
+    places = np.arange(len(shown))
+    for offset, column, colour in ((-0.2, "accuracy", COLOURS[0]), (0.2, "published", COLOURS[4])):
+        label = "this table" if column == "accuracy" else "printed in table 5"
+        bars = axes.bar(places + offset, 100 * shown[column], 0.38, color=colour, label=label)
+        axes.bar_label(bars, fmt="%.2f", fontsize=7, padding=2, rotation=90)
+    names = [
+        f"{tick_label(dataset, split)}\nn = {n:,}"
+        for dataset, split, n in zip(shown["dataset"], shown["split"], shown["n"], strict=True)
+    ]
+    axes.set_xticks(places, names, fontsize=7)
+    axes.set_ylim(0, 118)
+    axes.set_ylabel("accuracy [%]")
+    axes.legend(fontsize=8, loc="upper right")
+    return finish(axes, frame, cell if cell != "optimal" else "optimal: the best of each column")
+
+
+def _accuracy_row(found: Measurements, column: Column, cell: str, place: int) -> dict[str, Any]:
+    return {
+        "cell": cell,
+        "dataset": column.dataset,
+        "split": column.split,
+        "index": int(found.indices[place]),
+        "architecture": found.table.hashes(found.rows[place])[0],
+        "accuracy": float(column.accuracy[place]),
+        "published": published_value(TABLE_5[cell], column.dataset, column.split) / 100,
+        "n": column.n,
+    }
+
+
+# How well does validation accuracy on CIFAR-10 predict final accuracies? NAS-Bench-201's table 6 ----------------------
+
+
+COEFFICIENTS = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
+
+
+def schedule_correlation(table: Table, kind: str = "all") -> pandas.DataFrame:
+    """Return the correlation of CIFAR-10 validation accuracy at the end of two schedules with all final accuracies.
+
+    The other rows of NAS-Bench-201's table 6 need accuracies in the middle of a schedule, which are not in the table;
+    `attrs["lacking"]` lists them.
+
+    Args:
+        table: a table of NAS-Bench-201.
+        kind: which architectures are included, a kind of the space nb201.
+
+    Returns:
+        `epochs` (of the validation accuracy; the schedule ends there), `dataset` and `split` of the final accuracy,
+        `pearson`, `spearman`, `kendall` (τ-b), `published` (the paper does not name its coefficient), and `n`, the
+        number of architectures with both accuracies.
+
+    Raises:
+        InvalidInputError: the table is of another benchmark, or the kind is unknown.
+        OutOfDomainError: the table has no validation accuracy on CIFAR-10.
+    """
+    found, rows = Measurements(table, kind), []
+    finals = found.columns()
+    schedules = [epochs for epochs, _ in TABLE_6 if epochs in table.epochs]
+    starts = [column for epochs in schedules if (column := found.column(REFERENCE, "validation", epochs)).n]
+    for start in starts:
+        rows += [_correlation_row(start, final) for final in finals if (start.known & final.known).sum() >= 3]
+    if not rows:
+        raise OutOfDomainError(f"the table {table.id} has no CIFAR-10 validation accuracy: open another table")
+    frame = pandas.DataFrame(rows)
+    lacking = ", ".join(f"{epoch} of {total}" for epoch, total in TABLE_6_CURVES)
+    note = f"table 6's other rows need training curves, which are not in this table: epochs {lacking}"
+    words = f"CIFAR-10 validation accuracy and accuracies at {found.full_budget} epochs"
+    frame.attrs = found.attributes(words, [*starts, *finals], note, lacking=[list(row) for row in TABLE_6_CURVES])
+    return frame
+
+
+def plot_schedule_correlation(frame: pandas.DataFrame, ax: "Axes | None" = None, *, epochs: int) -> "Axes":
+    """Draw the coefficients of a schedule with every final accuracy, and the published coefficients."""
+    axes, shown = axes_or_new(ax), frame[frame["epochs"] == epochs]
+    places = np.arange(len(shown))
+    drawn = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ-b", "published": "printed"}
+    for colour, marker, (column, label) in zip(COLOURS, "os^*", drawn.items(), strict=False):
+        size = 11 if marker == "*" else 6
+        face = "none" if marker == "*" else colour
+        axes.plot(places, shown[column], marker, color=colour, mfc=face, markersize=size, label=label)
+    names = [
+        f"{tick_label(dataset, split)}\nn = {n:,}"
+        for dataset, split, n in zip(shown["dataset"], shown["split"], shown["n"], strict=True)
+    ]
+    axes.set_xticks(places, names, fontsize=7)
+    axes.set_xlim(-0.5, len(shown) - 0.5)
+    axes.set_ylim(0.4, 1.03)
+    axes.set_ylabel("correlation")
+    axes.legend(fontsize=8, loc="lower left", ncols=2)
+    return finish(axes, frame, f"CIFAR-10 validation after {epochs} of {epochs} epochs")
+
+
+def _correlation_row(start: Column, final: Column) -> dict[str, Any]:
+    both = start.known & final.known
+    values = {name: of(start.accuracy[both], final.accuracy[both]) for name, of in COEFFICIENTS.items()}
+    published = published_value(TABLE_6[start.epochs, start.epochs], final.dataset, final.split)
+    place = {"epochs": start.epochs, "dataset": final.dataset, "split": final.split}
+    return {**place, **values, "published": published, "n": int(both.sum())}
