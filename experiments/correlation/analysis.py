@@ -9,9 +9,8 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.experiments.correlation.criteria import CRITERIA, FEWEST, evaluate, scopes
+from nasbench1shot1.experiments.correlation.criteria import CRITERIA, FEWEST, bootstrap, evaluate, scopes
 from nasbench1shot1.experiments.correlation.headline import ALL
-from nasbench1shot1.experiments.correlation.intervals import bootstrap
 from nasbench1shot1.experiments.correlation.truth import Truth
 from nasbench1shot1.ground.errors import InvalidInputError
 

@@ -9,8 +9,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.evaluator import score
-from nasbench1shot1.experiments.correlation.criteria import evaluate
-from nasbench1shot1.experiments.correlation.intervals import bootstrap
+from nasbench1shot1.experiments.correlation.criteria import bootstrap, evaluate
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.tables.table import Table

@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import bootstrap as scipy_bootstrap
 from scipy.stats import spearmanr
 
-from nasbench1shot1.experiments.correlation.criteria import CRITERIA, evaluate
-from nasbench1shot1.experiments.correlation.intervals import bootstrap, default_resamples
+from nasbench1shot1.experiments.correlation.criteria import CRITERIA, bootstrap, default_resamples, evaluate
 from nasbench1shot1.ground.errors import InvalidInputError
 
 

@@ -18,7 +18,7 @@ from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.correlation.intervals import bootstrap
+from nasbench1shot1.experiments.correlation.criteria import bootstrap
 from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.proxy_correlation import (
     ProxyResult,
