@@ -10,8 +10,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.correlation.criteria import CRITERIA, FEWEST, bootstrap, evaluate, scopes
-from nasbench1shot1.experiments.correlation.headline import ALL
-from nasbench1shot1.experiments.correlation.truth import Truth
+from nasbench1shot1.experiments.correlation.truth import ALL, Truth
 from nasbench1shot1.ground.errors import InvalidInputError
 
 COLUMNS = ("epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured")

@@ -7,7 +7,6 @@ import numpy as np
 
 from nasbench1shot1.experiments.correlation.evaluation import run_ranking
 from nasbench1shot1.experiments.correlation.expectation import expected_seconds
-from nasbench1shot1.experiments.correlation.headline import ALL
 from nasbench1shot1.experiments.correlation.image_count import images_to_evaluate
 from nasbench1shot1.experiments.correlation.options import (
     RankingOptions,
@@ -21,7 +20,7 @@ from nasbench1shot1.experiments.correlation.passes import check_preset
 from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
 from nasbench1shot1.experiments.correlation.selection import list_facts
 from nasbench1shot1.experiments.correlation.state import RankingState
-from nasbench1shot1.experiments.correlation.truth import table_mask, table_of_ranking, true_errors
+from nasbench1shot1.experiments.correlation.truth import ALL, table_mask, table_of_ranking, true_errors
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path, sha256, write_json

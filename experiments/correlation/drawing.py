@@ -8,8 +8,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import axes_or_new
-from nasbench1shot1.experiments.correlation.headline import place_per_budget, rows_at, rows_of_all
-from nasbench1shot1.experiments.correlation.truth import Truth
+from nasbench1shot1.experiments.correlation.truth import Truth, place_per_budget, rows_at, rows_of_all
 from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, new_figure
 from nasbench1shot1.ground.text import counted
 

@@ -10,7 +10,6 @@ import pandas
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, correlations, merge_copies
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, headline_rows, scatter_figure
-from nasbench1shot1.experiments.correlation.headline import rows_at, rows_of_all
 from nasbench1shot1.experiments.correlation.options import chosen_budgets
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.record import (
@@ -28,6 +27,8 @@ from nasbench1shot1.experiments.correlation.truth import (
     Truth,
     headline,
     provenance,
+    rows_at,
+    rows_of_all,
     source_text,
     table_mask,
     true_errors,
