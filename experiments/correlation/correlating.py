@@ -18,8 +18,7 @@ from nasbench1shot1.experiments.correlation.options import (
 from nasbench1shot1.experiments.correlation.outcome import write_outcome
 from nasbench1shot1.experiments.correlation.passes import check_preset
 from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
-from nasbench1shot1.experiments.correlation.selection import list_facts
-from nasbench1shot1.experiments.correlation.state import RankingState
+from nasbench1shot1.experiments.correlation.state import RankingState, list_facts
 from nasbench1shot1.experiments.correlation.truth import ALL, table_mask, table_of_ranking, true_errors
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, UserError

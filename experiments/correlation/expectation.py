@@ -11,8 +11,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.experiments.correlation.analysis import Pairing, Predictions, compare, merge_copies, pairings
 from nasbench1shot1.experiments.correlation.evaluation import CHUNK, scores_of, shared_weights_of
 from nasbench1shot1.experiments.correlation.options import RankingOptions, chosen_budgets
-from nasbench1shot1.experiments.correlation.selection import in_sharing_order
-from nasbench1shot1.experiments.correlation.state import RankingState
+from nasbench1shot1.experiments.correlation.state import RankingState, in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import table_mask, true_errors
 from nasbench1shot1.tables.table import Table
 

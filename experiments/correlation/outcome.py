@@ -22,7 +22,7 @@ from nasbench1shot1.experiments.correlation.record import (
     Ranking,
 )
 from nasbench1shot1.experiments.correlation.reliability import reliability_curve
-from nasbench1shot1.experiments.correlation.selection import controller_draws
+from nasbench1shot1.experiments.correlation.state import controller_draws
 from nasbench1shot1.experiments.correlation.truth import (
     Truth,
     headline,

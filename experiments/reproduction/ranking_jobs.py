@@ -177,7 +177,7 @@ def _with_ranking(search: SearchJob, scale: str, every: int, given: Options) -> 
 
 def _count(space: str, architectures: str) -> int:
     """Return the number of architectures that a ranking evaluates, for time estimates."""
-    from nasbench1shot1.experiments.correlation.selection import CONTROLLER_DRAWS
+    from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
     from nasbench1shot1.registry import search_space
 
     if architectures == FEW:

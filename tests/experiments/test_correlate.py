@@ -240,7 +240,7 @@ def test_copies_of_a_cell_are_averaged(run, tmp_path, monkeypatch):
 
 def test_all_and_one_per_cell_are_kinds_of_the_space(run):
     from nasbench1shot1.experiments.correlation.options import ranking_options
-    from nasbench1shot1.experiments.correlation.selection import select_numbers
+    from nasbench1shot1.experiments.correlation.state import select_numbers
 
     space = nb.search_space("s1")
     for copies, kind in (("all", "no_loose_ends"), ("one", "unique")):
@@ -282,7 +282,7 @@ def test_draws_of_the_controller_are_a_scope_and_a_selection(tmp_path, monkeypat
     assert 3 < len(numbers) <= 100
     assert set(numbers) <= set(nb.search_space("s1").numbers("no_loose_ends"))
     some = np.union1d(numbers[:4], nb.search_space("s1").numbers("no_loose_ends")[:4])
-    monkeypatch.setattr("nasbench1shot1.experiments.correlation.selection._all", lambda space, copies: some)
+    monkeypatch.setattr("nasbench1shot1.experiments.correlation.state._all", lambda space, copies: some)
     frame = correlate(searched, tmp_path / "all", architectures="all").correlations
     count = len(set(numbers) & set(some))
     assert set(frame.query("scope == 'controller'")["n"]) == {count}

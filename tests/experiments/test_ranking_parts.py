@@ -18,7 +18,7 @@ from nasbench1shot1.experiments.correlation.options import chosen_epochs, rankin
 from nasbench1shot1.experiments.correlation.passes import check_preset, drops_last_edge
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.screen import _duration_text
-from nasbench1shot1.experiments.correlation.selection import in_sharing_order
+from nasbench1shot1.experiments.correlation.state import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, headline_place, place_per_budget, true_errors
 from nasbench1shot1.nasbench101.shared_passes import sort_paths
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace

@@ -18,7 +18,7 @@ from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.options import ranking_options
 from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
-from nasbench1shot1.experiments.correlation.selection import select_numbers
+from nasbench1shot1.experiments.correlation.state import select_numbers
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 
