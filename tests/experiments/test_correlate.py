@@ -21,8 +21,8 @@ from unrendered import save_unrendered
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count, outcome
-from nasbench1shot1.experiments.correlation.expectation import Expectation
 from nasbench1shot1.experiments.correlation.options import default_images
+from nasbench1shot1.experiments.correlation.planning import Expectation
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
 from nasbench1shot1.one_shot_search.state import load_halves

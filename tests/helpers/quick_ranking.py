@@ -7,7 +7,7 @@ from unittest.mock import patch
 from unrendered import save_unrendered
 
 from nasbench1shot1.experiments.correlation import correlating, outcome
-from nasbench1shot1.experiments.correlation.expectation import Expectation
+from nasbench1shot1.experiments.correlation.planning import Expectation
 
 
 @contextmanager
