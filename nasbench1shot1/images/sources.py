@@ -11,9 +11,9 @@ from nasbench1shot1.ground.downloads import fetch
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path, sha256
 from nasbench1shot1.ground.text import print_to_stderr
-from nasbench1shot1.images.archives import read_data_set
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, DataSet, data_set
 from nasbench1shot1.images.npz import read_images
+from nasbench1shot1.images.official_files import read_data_set
 from nasbench1shot1.images.store import Columns, has_other_content, write_columns
 
 HOME = "https://www.cs.toronto.edu/~kriz"

@@ -18,8 +18,8 @@ from image_builders import ROWS, made_images, official_files, write_tar
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.images import archives
-from nasbench1shot1.images.archives import read_official
 from nasbench1shot1.images.image_set import describe_images, load_images
+from nasbench1shot1.images.official_files import read_official
 from nasbench1shot1.images.pickles import read_python_batch
 from nasbench1shot1.images.sources import import_images
 from nasbench1shot1.images.store import images_folder

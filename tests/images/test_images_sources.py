@@ -10,8 +10,8 @@ import pytest
 from image_builders import BATCH_NAMES, ROWS, binary_batch, made_images, official_files, python2_batch, write_tar
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.images.archives import read_official
 from nasbench1shot1.images.image_set import load_images
+from nasbench1shot1.images.official_files import read_official
 from nasbench1shot1.images.sources import import_images
 from nasbench1shot1.images.store import images_folder
 

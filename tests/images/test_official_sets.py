@@ -26,10 +26,9 @@ from nasbench1shot1 import cli
 from nasbench1shot1.commands.data import Download, Info
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.images import archives, sources
-from nasbench1shot1.images.archives import read_data_set
 from nasbench1shot1.images.data_sets import CIFAR100, DATA_SETS, IMAGENET16_120
-from nasbench1shot1.images.formats import FORMATS
 from nasbench1shot1.images.image_set import load_images
+from nasbench1shot1.images.official_files import FORMATS, read_data_set
 from nasbench1shot1.images.pickles import BatchFormat, read_python_batch
 from nasbench1shot1.images.sources import download_images, import_images
 
