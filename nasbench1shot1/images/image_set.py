@@ -10,9 +10,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternati
 from nasbench1shot1.ground.files import as_path, read_json
 from nasbench1shot1.images import npz, store
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, SMALLEST_SIDE, DataSet, data_set
-from nasbench1shot1.images.npz import read_images
-from nasbench1shot1.images.sample import SAMPLE, read_sample
-from nasbench1shot1.images.sources import SAMPLE_NAME, how_to_install
+from nasbench1shot1.images.sources import SAMPLE, SAMPLE_NAME, how_to_install, read_images, read_sample
 from nasbench1shot1.images.store import (
     Columns,
     content_sha256,

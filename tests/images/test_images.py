@@ -15,8 +15,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Us
 from nasbench1shot1.images import sample
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import describe_images, load_images
-from nasbench1shot1.images.sample import SAMPLE, read_sample, write_sample
-from nasbench1shot1.images.sources import import_images
+from nasbench1shot1.images.sources import SAMPLE, import_images, read_sample, write_sample
 from nasbench1shot1.images.store import Columns, content_sha256
 
 pytestmark = pytest.mark.usefixtures("home")
