@@ -23,8 +23,7 @@ from nasbench1shot1.cell_training.state import begin
 from nasbench1shot1.cell_training.stream import EpochStream
 from nasbench1shot1.cell_training.training import _facts
 from nasbench1shot1.images.image_set import ImageSet, load_images
-from nasbench1shot1.images.nasbench201_halves import official_halves
-from nasbench1shot1.images.splits import Split
+from nasbench1shot1.images.splits import Split, official_halves
 from nasbench1shot1.nasbench201.network import build_edge_network
 from nasbench1shot1.runs import machine
 
