@@ -30,9 +30,9 @@ from nasbench1shot1.one_shot_search.summary import summarise
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, as_json_line
 from nasbench1shot1.runs.record import DIGEST, digest
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.drawing import trajectory_figure
 from nasbench1shot1.tuning.record import TRAJECTORY, Study
-from nasbench1shot1.tuning.result import summarise as summarise_study
-from nasbench1shot1.tuning.result import trajectory_figure
+from nasbench1shot1.tuning.record import summarise as summarise_study
 
 MEASURED = ["validation_measured", "test_measured"]
 OF_A_REPORT = {
@@ -182,7 +182,7 @@ def _write_lines(lines: list[dict[str, Any]], summary: dict[str, Any], folder: P
 def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list[dict[str, bool]]]:
     """Return a study's lines with the values of a table, and for each line whether its values were measured."""
     texts = {line["architecture"] for line in study.lines} - {None}
-    dataset = study.config.get("dataset")
+    dataset = study.config["dataset"]
     scores = {text: score(Architecture.parse(text), table, dataset) for text in texts}
     lines, flags = [], []
     for line in study.lines:

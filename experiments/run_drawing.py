@@ -19,8 +19,8 @@ from nasbench1shot1.one_shot_search.regret_curve import (
 from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
+from nasbench1shot1.tuning.drawing import draw_trajectory
 from nasbench1shot1.tuning.record import Study
-from nasbench1shot1.tuning.result import draw_trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -96,7 +96,7 @@ class Report:
             out = self.out or self.folder / f"report-{table.id}"
             summary, show_summary = write_ranking_report(run, table, out, self.format), show
         else:
-            recorded = {"space": run.config["space"], "reference": run.shared_options.get("reference")}
+            recorded = {"space": run.config["space"], "reference": run.shared_options["reference"]}
             table = table_of_run(recorded, self.folder / CONFIG, self.table, self.reference)
             out = self.out or self.folder / f"report-{table.id}"
             summary, show_summary = write_study_report(run, table, out, self.format), show_result

@@ -125,11 +125,12 @@ class TuneWorker:
         from nasbench1shot1.proposers.configurations import require_extra
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.options import check_range
+
+        require_extra("hpbandster")
         from nasbench1shot1.tuning.engine.worker import run_worker
         from nasbench1shot1.tuning.evaluation import evaluation
         from nasbench1shot1.tuning.tuning import wait_for_study
 
-        require_extra("hpbandster")
         check_range("patience", self.patience, 0)
         print_line = line_printer(literal_console())
         if not (self.folder / CONFIG).is_file():

@@ -1,13 +1,13 @@
-"""What a study minimizes: the table's validation error of the architecture that a search returns.
+"""The evaluation of a trial: a search in a process of its own, then the objective of the study.
 
-It is never the one-shot error. Source: NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020), section 5; the published
-code looks up one random repeat (optimizers/bohb_one_shot, worker.py).
+A study minimizes the table's validation error of the architecture that a search returns, never the one-shot error.
+Source: NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020), section 5; the published code looks up one random repeat
+(optimizers/bohb_one_shot, worker.py).
 """
 
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,9 +19,8 @@ from nasbench1shot1.ground.files import atomic_write, write_json
 from nasbench1shot1.jobs.cluster import PATIENCE
 from nasbench1shot1.jobs.job import Job, is_finished, is_started, wait_until_free
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
-from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.folder import PARAMETERS
-from nasbench1shot1.one_shot_search.options import update_search_options
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.searching import search, start_search
 from nasbench1shot1.registry import one_shot, search_space
@@ -32,59 +31,8 @@ from nasbench1shot1.tables.items import Item
 from nasbench1shot1.tables.space_table import table_for
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.interfaces import Outcome, Trial, TrialInterruptedError, TrialStoppedError
-from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, study_settings
+from nasbench1shot1.tuning.options import study_settings
 from nasbench1shot1.tuning.record import Study, folder_of
-
-
-def objective(
-    arch: Architecture,
-    table: Table,
-    repeat: Literal["mean", "random"],
-    seed: int,
-    trial: Trial,
-    dataset: str | None = None,
-) -> float:
-    """Return the validation error of an architecture after the table's full training, a fraction.
-
-    It is 1 for an architecture that is missing from a table of only part of the space (`Table.covering`).
-
-    Args:
-        arch: what the search of the trial returned.
-        table: the table in use.
-        repeat: the mean over the table's training repeats, or a random repeat. A random repeat depends only on the seed
-            and the trial, so that a resumed study gets it again.
-        seed: the seed of the study.
-        trial: the evaluated configuration and its epochs.
-        dataset: the data set of the search. Default: the data set of the table's first objective.
-
-    Raises:
-        OutOfDomainError: the table has no row for the architecture, or no such objective.
-    """
-    if table.is_partial and arch not in table:
-        return 1.0  # the worst error, so that the tuner avoids the configuration
-    rng = np.random.default_rng((seed, *trial.configuration_id, trial.epochs)) if repeat == "random" else None
-    training = table.objective(dataset).validation
-    return 1 - float(table.query(arch, run=repeat, rng=rng, dataset=training).validation_accuracy)
-
-
-def check_has_objective(table: Table, space: str, dataset: str | None = None) -> None:
-    """Raise InvalidInputError if a table has no validation accuracy for a sampled architecture of a space.
-
-    `dataset` is as in `objective`. Raises OutOfDomainError if the table has no such objective.
-    """
-    found = one_shot(search_space(space))
-    arch: Item = found.sample(np.random.default_rng(0))
-    if table.is_partial:  # then it may lack that one
-        arch = table.hashes(table.members(found.name)[:1])[0]
-    if math.isnan(table.query(arch, dataset=table.objective(dataset).validation).validation_accuracy):
-        raise InvalidInputError(
-            f"the table {table.id} has no validation accuracy after {table.full_budget} epochs, which a study "
-            "minimizes: give another --table"
-        )
-
-
-# The evaluation of a trial: a search in a process of its own, then the objective --------------------------------------
-
 
 FAILURE = "failure.json"
 """File in the folder of a search that diverged, with the error message."""
@@ -106,7 +54,7 @@ def evaluation(folder: Path) -> "Evaluation":
 
 def _table(study: Study) -> Table:
     shared, recorded = study.shared_options, study.config["table_id"]
-    table = table_for(search_space(study.options.space), shared["table"], shared.get("reference"))
+    table = table_for(search_space(study.options.space), shared["table"], shared["reference"])
     if table.id != recorded:
         raise InvalidInputError(
             f"the study uses the table {recorded}, but on this machine that name is {table.id}: install {recorded}"
@@ -156,7 +104,7 @@ class Evaluation:
     def _outcome(self, trial: Trial, run: Run) -> Outcome:
         config, summary = self._study.config, run.summary
         arch = Architecture.parse(summary["architecture"])
-        loss = objective(arch, self._table, config["repeat"], config["seed"], trial, config.get("dataset"))
+        loss = objective(arch, self._table, config["repeat"], config["seed"], trial, config["dataset"])
         return Outcome(loss, values={"architecture": summary["architecture"], "search_seconds": search_seconds(run)})
 
 
@@ -164,7 +112,6 @@ def trial_job(study: Study, trial: Trial) -> Job:
     """Return the search of a trial as a job."""
     shorter = _shorter_search(study, trial)
     options = {
-        **_unrecorded_options(study),
         **study.shared_options,
         **study_settings(study.options, trial.epochs),
         **trial.configuration,
@@ -176,14 +123,8 @@ def trial_job(study: Study, trial: Trial) -> Job:
         folder=(study.folder / folder_of(trial.configuration_id, trial.epochs)).absolute(),
         options=options,
         resume_options={"epochs": trial.epochs},
-        threads=options.get("threads"),
+        threads=options["threads"],
     )
-
-
-def _unrecorded_options(study: Study) -> dict[str, None]:
-    """Return the options that were added after the study was started; they are off, as in that version."""
-    known = {*study.shared_options, *study.config_space, *SET_BY_THE_STUDY}
-    return {field.name: None for field in fields(SearchConfig) if field.default is None and field.name not in known}
 
 
 def _shorter_search(study: Study, trial: Trial) -> Path | None:
@@ -203,7 +144,7 @@ def search_trial(
         out: the folder of a new search.
         resume: the folder of a search to resume.
         continues: the folder of a finished, shorter search. A new search continues a copy of it.
-        options: options of the search, of which None stays None; on resuming, its epochs.
+        options: options of the search; on resuming, its epochs.
 
     Raises:
         DivergedError: the search diverged. The folder then has a failure.json with the message.
@@ -215,7 +156,7 @@ def search_trial(
         out, resume, options = None, folder, {name: options[name] for name in ("optimizer", "epochs")}
     try:
         if resume is None:
-            start_search(update_search_options(options), folder, console=None)  # what is recorded as None stays None
+            start_search(search_options(options), folder, console=None)
         else:
             search(resume=resume, **options)
     except DivergedError as error:
@@ -251,3 +192,50 @@ def search_seconds(run: Run) -> float:
 def _diverged(folder: Path) -> Outcome:
     seconds = search_seconds(open_search(folder)) if is_started(folder) else 0.0
     return Outcome(None, str(read_object(folder / FAILURE)["failure"]), {"search_seconds": seconds})
+
+
+def objective(
+    arch: Architecture,
+    table: Table,
+    repeat: Literal["mean", "random"],
+    seed: int,
+    trial: Trial,
+    dataset: str | None = None,
+) -> float:
+    """Return the validation error of an architecture after the table's full training, a fraction.
+
+    It is 1 for an architecture that is missing from a table of only part of the space (`Table.covering`).
+
+    Args:
+        arch: what the search of the trial returned.
+        table: the table in use.
+        repeat: the mean over the table's training repeats, or a random repeat. A random repeat depends only on the seed
+            and the trial, so that a resumed study gets it again.
+        seed: the seed of the study.
+        trial: the evaluated configuration and its epochs.
+        dataset: the data set of the search. Default: the data set of the table's first objective.
+
+    Raises:
+        OutOfDomainError: the table has no row for the architecture, or no such objective.
+    """
+    if table.is_partial and arch not in table:
+        return 1.0  # the worst error, so that the tuner avoids the configuration
+    rng = np.random.default_rng((seed, *trial.configuration_id, trial.epochs)) if repeat == "random" else None
+    training = table.objective(dataset).validation
+    return 1 - float(table.query(arch, run=repeat, rng=rng, dataset=training).validation_accuracy)
+
+
+def check_has_objective(table: Table, space: str, dataset: str | None = None) -> None:
+    """Raise InvalidInputError if a table has no validation accuracy for a sampled architecture of a space.
+
+    `dataset` is as in `objective`. Raises OutOfDomainError if the table has no such objective.
+    """
+    found = one_shot(search_space(space))
+    arch: Item = found.sample(np.random.default_rng(0))
+    if table.is_partial:  # then it may lack that one
+        arch = table.hashes(table.members(found.name)[:1])[0]
+    if math.isnan(table.query(arch, dataset=table.objective(dataset).validation).validation_accuracy):
+        raise InvalidInputError(
+            f"the table {table.id} has no validation accuracy after {table.full_budget} epochs, which a study "
+            "minimizes: give another --table"
+        )

@@ -1,10 +1,14 @@
-"""A study in hpbandster's files, which hpbandster's tools and DeepCAVE open.
+"""A study in the files of other tools: hpbandster and DeepCAVE, and Optuna.
 
-`configs.json` has one line per configuration and `results.json` one line per observation, as hpbandster's
+hpbandster: `configs.json` has one line per configuration and `results.json` one line per observation, as hpbandster's
 `json_result_logger` writes them; `hpbandster.core.result.logged_results_to_HBS_result` reads both. DeepCAVE's converter
-for BOHB also needs the ConfigSpace space as `configspace.json`, which every study has.
+for BOHB also needs the ConfigSpace space as `configspace.json`, which every study has. The files have no test errors or
+test regrets, because a tuner could be started from them.
 
-The files have no test errors or test regrets, because a tuner could be started from them.
+Optuna: a journal file for `optuna-dashboard FILE` and Optuna's own analyses. Each observation is one trial, because
+each search has its own learning curve. The objective is the loss of the study. Intermediate values are the same
+quantity, the table's validation error of the architecture that the search preferred after each epoch, from the search's
+folder. Test errors are user attributes.
 """
 
 import json
@@ -30,35 +34,25 @@ if TYPE_CHECKING:
     from optuna.study import Study as OptunaStudy
     from optuna.trial import FrozenTrial
 
-
+Line = Mapping[str, Any]
 CONFIGS, RESULTS = "configs.json", "results.json"
 TIMES = ("submitted", "started", "finished")
 SUCCESS = "SUCCESS"
 """State of a finished run in DeepCAVE, which reads it from `info`."""
 TEST_VALUES = ("table_test_error", "test_regret")
 _ELSEWHERE = ("number", "configuration_id", "budget", "model_based", "loss", "failure", *TIMES, *TEST_VALUES)
-
-Line = Mapping[str, Any]
-
-
-def config_line(submission: Line) -> list[Any]:
-    """Return a line of submissions.jsonl as a line of configs.json: id, configuration, whether a model proposed it."""
-    info = {"model_based_pick": submission["model_based"]}
-    return [list(parse_id(submission["configuration_id"])), dict(submission["configuration"]), info]
-
-
-def result_line(observation: Line) -> list[Any]:
-    """Return an observation as a line of results.json: id, budget, times, result, exception.
-
-    Times are in seconds since the study began. A diverged run has an exception instead of a result, as hpbandster
-    records it.
-    """
-    times = {name: observation[name] for name in TIMES}
-    start = [list(parse_id(observation["configuration_id"])), float(observation["budget"]), times]
-    if observation["loss"] is None:
-        return [*start, None, observation["failure"]]
-    info = {name: value for name, value in observation.items() if name not in _ELSEWHERE}
-    return [*start, {"loss": observation["loss"], "info": {"state": SUCCESS, **info}}, None]
+ATTRIBUTES = (
+    "configuration_id", "budget", "model_based", "folder", "architecture", "validation_regret", "search_seconds",
+    "simulated_seconds", "attempts", "worker", "failure",
+)  # fmt: skip
+"""Fields of an observation that become user attributes of the trial, under their own names."""
+TEST_ATTRIBUTES = {
+    "table_test_error": "test error (not used for tuning)",
+    "test_regret": "test regret (not used for tuning)",
+}
+"""Names of the user attributes for test values."""
+_DESCRIBED = ("optimizer", "space", "config_space", "tuner", "min_budget", "max_budget", "eta", "iterations", "seed",
+              "continuation", "repeat", "table_id")  # fmt: skip
 
 
 def write_hpbandster_files(study: Study, folder: Path | None = None) -> None:
@@ -83,30 +77,29 @@ def write_hpbandster_files(study: Study, folder: Path | None = None) -> None:
         write_config_space(study.config_space, target / CONFIG_SPACE)
 
 
+def config_line(submission: Line) -> list[Any]:
+    """Return a line of submissions.jsonl as a line of configs.json: id, configuration, whether a model proposed it."""
+    info = {"model_based_pick": submission["model_based"]}
+    return [list(parse_id(submission["configuration_id"])), dict(submission["configuration"]), info]
+
+
+def result_line(observation: Line) -> list[Any]:
+    """Return an observation as a line of results.json: id, budget, times, result, exception.
+
+    Times are in seconds since the study began. A diverged run has an exception instead of a result, as hpbandster
+    records it.
+    """
+    times = {name: observation[name] for name in TIMES}
+    start = [list(parse_id(observation["configuration_id"])), float(observation["budget"]), times]
+    if observation["loss"] is None:
+        return [*start, None, observation["failure"]]
+    info = {name: value for name, value in observation.items() if name not in _ELSEWHERE}
+    return [*start, {"loss": observation["loss"], "info": {"state": SUCCESS, **info}}, None]
+
+
 def _write_lines(path: Path, lines: Iterable[list[Any]]) -> None:
     with atomic_write(path) as file:
         file.writelines((json.dumps(line, allow_nan=False) + "\n").encode() for line in lines)
-
-
-# A study as an Optuna study in a journal file, for `optuna-dashboard FILE` and Optuna's own analyses ------------------
-#
-# Each observation is one trial, because each search has its own learning curve. The objective is the loss of the study.
-# Intermediate values are the same quantity, the table's validation error of the
-# architecture that the search preferred after each epoch, from the search's folder. Test errors are user attributes.
-
-
-ATTRIBUTES = (
-    "configuration_id", "budget", "model_based", "folder", "architecture", "validation_regret", "search_seconds",
-    "simulated_seconds", "attempts", "worker", "failure",
-)  # fmt: skip
-"""Fields of an observation that become user attributes of the trial, under their own names."""
-TEST_ATTRIBUTES = {
-    "table_test_error": "test error (not used for tuning)",
-    "test_regret": "test regret (not used for tuning)",
-}
-"""Names of the user attributes for test values."""
-_DESCRIBED = ("optimizer", "space", "config_space", "tuner", "min_budget", "max_budget", "eta", "iterations", "seed",
-              "continuation", "repeat", "table_id")  # fmt: skip
 
 
 def export_optuna(study: Study, file: Path) -> int:
@@ -139,11 +132,73 @@ def export_optuna(study: Study, file: Path) -> int:
     return len(trials)
 
 
+def _write_journal(study: Study, trials: "list[FrozenTrial]", path: Path) -> None:
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    exported = new_optuna_study(trials, JournalStorage(JournalFileBackend(str(path))), study.folder.resolve().name)
+    for option in _DESCRIBED:
+        exported.set_user_attr(option, study.config[option])
+
+
+def new_optuna_study(
+    trials: "Iterable[FrozenTrial]", storage: "BaseStorage | None" = None, name: str | None = None
+) -> "OptunaStudy":
+    """Return an Optuna study that minimizes and contains trials, without printing Optuna's log line.
+
+    Args:
+        trials: the trials.
+        storage: where to keep the study. Default: in memory.
+        name: the name of the study.
+    """
+    import optuna
+
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        study = optuna.create_study(storage=storage, study_name=name, direction="minimize")
+    finally:
+        optuna.logging.set_verbosity(before)
+    study.add_trials(trials)
+    return study
+
+
 def optuna_trials(study: Study) -> "list[FrozenTrial]":
     """Return a finished or failed Optuna trial for every observation; raises as `export_optuna` does."""
     distributions = optuna_distributions(study.config_space)
     began = datetime.fromtimestamp((study.folder / ENVIRONMENT).stat().st_mtime)
     return [_trial(study, line, distributions, began) for line in study.lines]
+
+
+def _trial(
+    study: Study, line: Mapping[str, Any], distributions: "Mapping[str, BaseDistribution]", began: datetime
+) -> "FrozenTrial":
+    from optuna.trial import FrozenTrial, TrialState
+
+    params = study.configurations[line["configuration_id"]]
+    attributes = {name: line[name] for name in ATTRIBUTES if line[name] is not None}
+    attributes |= {label: line[name] for name, label in TEST_ATTRIBUTES.items() if line[name] is not None}
+    return FrozenTrial(
+        number=line["number"],
+        trial_id=line["number"],
+        state=TrialState.FAIL if line["loss"] is None else TrialState.COMPLETE,
+        value=line["loss"],
+        datetime_start=began + timedelta(seconds=line["started"]),
+        datetime_complete=began + timedelta(seconds=line["finished"]),
+        params=dict(params),
+        distributions={name: distributions[name] for name in params},
+        user_attrs=attributes,
+        system_attrs={},
+        intermediate_values=_learning_curve(study.folder / line["folder"]),
+    )
+
+
+def _learning_curve(folder: Path) -> dict[int, float]:
+    """Return the table's validation error after every recorded epoch; empty if the folder holds no search."""
+    if not (folder / CONFIG).is_file():
+        return {}
+    errors = {line["epoch"]: line["table_validation_error"] for line in open_search(folder).lines}
+    return {epoch: error for epoch, error in errors.items() if error is not None}
 
 
 def optuna_distributions(space: "ConfigurationSpace") -> "dict[str, BaseDistribution]":
@@ -185,68 +240,6 @@ def _distribution(hyperparameter: Any) -> "BaseDistribution":
 
 def _is_log(hyperparameter: Any) -> bool:
     return bool(getattr(hyperparameter, "log", False))
-
-
-def _trial(
-    study: Study, line: Mapping[str, Any], distributions: "Mapping[str, BaseDistribution]", began: datetime
-) -> "FrozenTrial":
-    from optuna.trial import FrozenTrial, TrialState
-
-    params = study.configurations[line["configuration_id"]]
-    attributes = {name: line[name] for name in ATTRIBUTES if line[name] is not None}
-    attributes |= {label: line[name] for name, label in TEST_ATTRIBUTES.items() if line[name] is not None}
-    return FrozenTrial(
-        number=line["number"],
-        trial_id=line["number"],
-        state=TrialState.FAIL if line["loss"] is None else TrialState.COMPLETE,
-        value=line["loss"],
-        datetime_start=began + timedelta(seconds=line["started"]),
-        datetime_complete=began + timedelta(seconds=line["finished"]),
-        params=dict(params),
-        distributions={name: distributions[name] for name in params},
-        user_attrs=attributes,
-        system_attrs={},
-        intermediate_values=_learning_curve(study.folder / line["folder"]),
-    )
-
-
-def _learning_curve(folder: Path) -> dict[int, float]:
-    """Return the table's validation error after every recorded epoch; empty if the folder holds no search."""
-    if not (folder / CONFIG).is_file():
-        return {}
-    errors = {line["epoch"]: line["table_validation_error"] for line in open_search(folder).lines}
-    return {epoch: error for epoch, error in errors.items() if error is not None}
-
-
-def _write_journal(study: Study, trials: "list[FrozenTrial]", path: Path) -> None:
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
-
-    exported = new_optuna_study(trials, JournalStorage(JournalFileBackend(str(path))), study.folder.resolve().name)
-    for option in _DESCRIBED:
-        exported.set_user_attr(option, study.config[option])
-
-
-def new_optuna_study(
-    trials: "Iterable[FrozenTrial]", storage: "BaseStorage | None" = None, name: str | None = None
-) -> "OptunaStudy":
-    """Return an Optuna study that minimizes and contains trials, without printing Optuna's log line.
-
-    Args:
-        trials: the trials.
-        storage: where to keep the study. Default: in memory.
-        name: the name of the study.
-    """
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    try:
-        study = optuna.create_study(storage=storage, study_name=name, direction="minimize")
-    finally:
-        optuna.logging.set_verbosity(before)
-    study.add_trials(trials)
-    return study
 
 
 def import_optuna() -> None:

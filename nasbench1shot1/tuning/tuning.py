@@ -1,4 +1,4 @@
-"""The record of each observation of a study: the engine's report, and the table's values of the architecture."""
+"""Tuning an optimizer's hyperparameters, from options to a finished study: a new one, or one that is resumed."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -46,12 +46,12 @@ from nasbench1shot1.tuning.engine.interfaces import (
     Trial,
     WorkerProcesses,
 )
-from nasbench1shot1.tuning.engine.local_workers import local_workers, no_workers, run_study
+from nasbench1shot1.tuning.engine.local_workers import local_workers, no_workers
 from nasbench1shot1.tuning.evaluation import check_has_objective
 from nasbench1shot1.tuning.export import write_hpbandster_files
 from nasbench1shot1.tuning.options import PER_SESSION, StudyOptions, TuningOptions, check_not_set, study_options
-from nasbench1shot1.tuning.record import SEARCH_OPTIONS, TRAJECTORY, Study, StudyWriter, folder_of
-from nasbench1shot1.tuning.screen import StudyScreen
+from nasbench1shot1.tuning.record import SEARCH_OPTIONS, TRAJECTORY, Study, StudyWriter, folder_of, summarise
+from nasbench1shot1.tuning.screen import StudyScreen, announce, show_result
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,170 +59,10 @@ if TYPE_CHECKING:
     from nasbench1shot1.images.image_set import ImageSet
     from nasbench1shot1.images.splits import Split
     from nasbench1shot1.optimizer import OneShotOptimizer
-    from nasbench1shot1.tables.table import Table
-
-
-SCORED = ("table_validation_error", "table_test_error", "validation_regret", "test_regret")
-
-
-class StudyRecorder:
-    """Writes the observations of a study and reports them on the screen; an `engine.Recorder`.
-
-    Test errors come from the table when a line is written. No outcome contains them, and the tuner sees only outcomes.
-    """
-
-    def __init__(
-        self, writer: StudyWriter, lines: Sequence[Mapping[str, Any]], table: Table, screen: StudyScreen
-    ) -> None:
-        self._writer, self._before, self._table, self._screen = writer, list(lines), table, screen
-
-    def observations(self) -> Sequence[RecordedObservation]:
-        """Return what was observed in earlier sessions, in order of registration."""
-        return [
-            RecordedObservation(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
-            for line in self._before
-        ]
-
-    def steps_done(self, trial: Trial) -> int:
-        """Return the number of recorded epochs of a trial's search."""
-        return len(read_lines(self._writer.folder / folder_of(trial.configuration_id, trial.epochs) / METRICS))
-
-    def record_observation(self, observation: Observation) -> None:
-        """Append the line of an observation to metrics.jsonl, and bring hpbandster's files up to date."""
-        study = Study.open(self._writer.folder)
-        line = observation_line(observation, self._table, study.config.get("dataset"))
-        self._writer.append_line(line)
-        write_hpbandster_files(study)
-        self._screen.show_observation(line)
-
-    def progress(self, state: Progress) -> None:
-        """Show the state of the study."""
-        self._screen.progress(state)
-
-
-def recorded_lines(writer: StudyWriter) -> list[dict[str, Any]]:
-    """Return the observations of earlier sessions; remove the unfinished last line of a killed process.
-
-    Raises DamagedFileError if a complete line is damaged.
-    """
-    writer.keep_complete_lines()
-    return Study.read_lines(writer.folder)
-
-
-def observation_line(observation: Observation, table: Table, dataset: str | None = None) -> dict[str, Any]:
-    """Return the line of metrics.jsonl for an observation; fields as in `record.FIELDS`.
-
-    `dataset` is the data set of the study's images. Default: the data set of the table's first objective.
-    """
-    trial, outcome = observation.trial, observation.outcome
-    return {
-        "number": observation.number,
-        "configuration_id": format_id(trial.configuration_id),
-        "budget": trial.epochs,
-        "model_based": observation.model_based,
-        "loss": outcome.loss,
-        "failure": outcome.failure,
-        **_score_fields(outcome.values, table, dataset, observation.finished - observation.started),
-        "submitted": observation.submitted,
-        "started": observation.started,
-        "finished": observation.finished,
-        "attempts": trial.attempt,
-        "worker": observation.worker,
-        "folder": folder_of(trial.configuration_id, trial.epochs).as_posix(),
-    }
-
-
-def _score_fields(values: Mapping[str, Any], table: Table, dataset: str | None, elapsed: float) -> dict[str, Any]:
-    """Return the architecture, its values in the table, and the times; a diverged search has only times.
-
-    On the simulated clock, a diverged search takes its elapsed wall-clock time, because its last epoch is not recorded.
-    """
-    architecture, seconds = values.get("architecture"), values["search_seconds"]
-    if architecture is None:
-        return {"architecture": None, **dict.fromkeys(SCORED), "search_seconds": seconds, "simulated_seconds": elapsed}
-    found = score(Architecture.parse(architecture), table, dataset).fields(seconds)
-    names = (*SCORED, "search_seconds", "simulated_seconds")
-    return {"architecture": architecture, **{name: found[name] for name in names}}
-
-
-# A session of a study: from where it was stopped to its end, on this machine and on the machines that join it ---------
-
-
-EVALUATION = "nasbench1shot1.tuning.evaluation:evaluation"
-
-
-def run_session(folder: Path, console: "Console | None") -> Study:
-    """Run a recorded study to its end; raises as `tuning.tune` does."""
-    from nasbench1shot1.ground.notebooks import console_or_new
-    from nasbench1shot1.tables.space_table import table_for
-    from nasbench1shot1.tuning.result import summarise, trajectory_figure
-    from nasbench1shot1.tuning.screen import show_result
-
-    console = console_or_new(console)
-    with existing_run(folder, StudyWriter, Study) as writer:
-        study = Study.open(folder)
-        space, shared = search_space(study.options.space), study.shared_options
-        table = table_for(space, shared["table"], shared.get("reference"))
-        facts = {"space_id": space.id, "table_id": table.id}
-        check_facts(folder, study.config, facts)
-        _observe_all(study, table, writer, console)
-        study = Study.open(folder)
-        write_hpbandster_files(study)  # the process may have been killed between the last observation and its files
-        writer.finish(summarise(study, study.lines, table.id))
-        save_figure(
-            trajectory_figure(study, study.lines, table), folder / picture_name(TRAJECTORY, shared.get("format"))
-        )
-    study = Study.open(folder)
-    show_result(study.summary, study.folder, console, shared.get("format"))
-    return study
-
-
-def wait_for_study(folder: Path, seconds: float) -> Study:
-    """Open a study, once its folder holds one; raises InvalidInputError if it does not appear in time."""
-    deadline = time.monotonic() + seconds
-    while not (folder / CONFIG).is_file() and time.monotonic() < deadline:
-        time.sleep(LOOK_EVERY)
-    return Study.open(folder)
-
-
-def _observe_all(study: Study, table: "Table", writer: StudyWriter, console: "Console") -> None:
-    """Observe every planned search that is not recorded yet."""
-    from nasbench1shot1.tuning.screen import StudyScreen, announce
-
-    options, brackets = study.options, study.options.brackets
-    lines = recorded_lines(writer)
-    announce(study, table, brackets, len(lines), console)
-    with StudyScreen(brackets, lines, console) as screen:
-        run_study(
-            study.folder,
-            study.config_space,
-            brackets,
-            StudyRecorder(writer, lines, table, screen),
-            _workers(study),
-            seed=options.seed,
-            tuner=options.tuner,
-            host=options.host,
-            port=options.port,
-            timing=Timing(wait_for_workers=options.wait_for_workers),
-        )
-
-
-def _workers(study: Study) -> Callable[[], AbstractContextManager[WorkerProcesses]]:
-    """Return what starts the study's workers on this machine."""
-    import torch
-
-    wanted, shared = study.options.workers, study.shared_options
-    if not wanted:
-        return no_workers
-    where = places(wanted, shared["device"], shared["threads"], torch.cuda.device_count())
-    arguments: tuple[Any, ...] = (study.folder, EVALUATION, where, shared["threads"])
-    return partial(local_workers, *arguments)
-
-
-# Tuning an optimizer's hyperparameters, from options to a finished study: a new one, or one that is resumed -----------
-
 
 MAY_GROW = ("iterations",)
+EVALUATION = "nasbench1shot1.tuning.evaluation:evaluation"
+SCORED = ("table_validation_error", "table_test_error", "validation_regret", "test_regret")
 
 
 @options_by_keyword('nb.tune("darts", space="s1")')
@@ -347,3 +187,140 @@ def _check_shared(study: Study, given: Mapping[str, Any]) -> None:
         if name not in study.shared_options:
             raise InvalidInputError(f"{flag(name)} is not an option of '{study.folder}': remove it")
     check_unchanged(study.folder, study.shared_options, given, ())
+
+
+def run_session(folder: Path, console: "Console | None") -> Study:
+    """Run a recorded study to its end; raises as `tuning.tune` does."""
+    from nasbench1shot1.ground.notebooks import console_or_new
+    from nasbench1shot1.tables.space_table import table_for
+    from nasbench1shot1.tuning.drawing import trajectory_figure
+
+    console = console_or_new(console)
+    with existing_run(folder, StudyWriter, Study) as writer:
+        study = Study.open(folder)
+        space, shared = search_space(study.options.space), study.shared_options
+        table = table_for(space, shared["table"], shared["reference"])
+        facts = {"space_id": space.id, "table_id": table.id}
+        check_facts(folder, study.config, facts)
+        _observe_all(study, table, writer, console)
+        study = Study.open(folder)
+        write_hpbandster_files(study)  # the process may have been killed between the last observation and its files
+        writer.finish(summarise(study, study.lines, table.id))
+        save_figure(trajectory_figure(study, study.lines, table), folder / picture_name(TRAJECTORY, shared["format"]))
+    study = Study.open(folder)
+    show_result(study.summary, study.folder, console, shared["format"])
+    return study
+
+
+def wait_for_study(folder: Path, seconds: float) -> Study:
+    """Open a study, once its folder holds one; raises InvalidInputError if it does not appear in time."""
+    deadline = time.monotonic() + seconds
+    while not (folder / CONFIG).is_file() and time.monotonic() < deadline:
+        time.sleep(LOOK_EVERY)
+    return Study.open(folder)
+
+
+def _observe_all(study: Study, table: Table, writer: StudyWriter, console: "Console") -> None:
+    """Observe every planned search that is not recorded yet."""
+    from nasbench1shot1.tuning.engine.master import run_study
+
+    options, brackets = study.options, study.options.brackets
+    writer.keep_complete_lines()  # without the unfinished last line of a killed process
+    lines = Study.read_lines(writer.folder)
+    announce(study, table, brackets, len(lines), console)
+    with StudyScreen(brackets, lines, console) as screen:
+        run_study(
+            study.folder,
+            study.config_space,
+            brackets,
+            StudyRecorder(writer, lines, table, screen),
+            _workers(study),
+            seed=options.seed,
+            tuner=options.tuner,
+            host=options.host,
+            port=options.port,
+            timing=Timing(wait_for_workers=options.wait_for_workers),
+        )
+
+
+def _workers(study: Study) -> Callable[[], AbstractContextManager[WorkerProcesses]]:
+    """Return what starts the study's workers on this machine."""
+    import torch
+
+    wanted, shared = study.options.workers, study.shared_options
+    if not wanted:
+        return no_workers
+    where = places(wanted, shared["device"], shared["threads"], torch.cuda.device_count())
+    arguments: tuple[Any, ...] = (study.folder, EVALUATION, where, shared["threads"])
+    return partial(local_workers, *arguments)
+
+
+class StudyRecorder:
+    """Writes the observations of a study and reports them on the screen; an `engine.Recorder`.
+
+    Test errors come from the table when a line is written. No outcome contains them, and the tuner sees only outcomes.
+    """
+
+    def __init__(
+        self, writer: StudyWriter, lines: Sequence[Mapping[str, Any]], table: Table, screen: StudyScreen
+    ) -> None:
+        self._writer, self._before, self._table, self._screen = writer, list(lines), table, screen
+
+    def observations(self) -> Sequence[RecordedObservation]:
+        """Return what was observed in earlier sessions, in order of registration."""
+        return [
+            RecordedObservation(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
+            for line in self._before
+        ]
+
+    def steps_done(self, trial: Trial) -> int:
+        """Return the number of recorded epochs of a trial's search."""
+        return len(read_lines(self._writer.folder / folder_of(trial.configuration_id, trial.epochs) / METRICS))
+
+    def record_observation(self, observation: Observation) -> None:
+        """Append the line of an observation to metrics.jsonl, and bring hpbandster's files up to date."""
+        study = Study.open(self._writer.folder)
+        line = observation_line(observation, self._table, study.config["dataset"])
+        self._writer.append_line(line)
+        write_hpbandster_files(study)
+        self._screen.show_observation(line)
+
+    def progress(self, state: Progress) -> None:
+        """Show the state of the study."""
+        self._screen.progress(state)
+
+
+def observation_line(observation: Observation, table: Table, dataset: str | None = None) -> dict[str, Any]:
+    """Return the line of metrics.jsonl for an observation; fields as in `record.FIELDS`.
+
+    `dataset` is the data set of the study's images. Default: the data set of the table's first objective.
+    """
+    trial, outcome = observation.trial, observation.outcome
+    return {
+        "number": observation.number,
+        "configuration_id": format_id(trial.configuration_id),
+        "budget": trial.epochs,
+        "model_based": observation.model_based,
+        "loss": outcome.loss,
+        "failure": outcome.failure,
+        **_score_fields(outcome.values, table, dataset, observation.finished - observation.started),
+        "submitted": observation.submitted,
+        "started": observation.started,
+        "finished": observation.finished,
+        "attempts": trial.attempt,
+        "worker": observation.worker,
+        "folder": folder_of(trial.configuration_id, trial.epochs).as_posix(),
+    }
+
+
+def _score_fields(values: Mapping[str, Any], table: Table, dataset: str | None, elapsed: float) -> dict[str, Any]:
+    """Return the architecture, its values in the table, and the times; a diverged search has only times.
+
+    On the simulated clock, a diverged search takes its elapsed wall-clock time, because its last epoch is not recorded.
+    """
+    architecture, seconds = values.get("architecture"), values["search_seconds"]
+    if architecture is None:
+        return {"architecture": None, **dict.fromkeys(SCORED), "search_seconds": seconds, "simulated_seconds": elapsed}
+    found = score(Architecture.parse(architecture), table, dataset).fields(seconds)
+    names = (*SCORED, "search_seconds", "simulated_seconds")
+    return {"architecture": architecture, **{name: found[name] for name in names}}

@@ -9,13 +9,12 @@ import warm_process
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Float, Integer
 from forked_jobs import fork_jobs
 
-from nasbench1shot1.proposers import bohb_generator  # noqa: F401, for the fork server
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.proposers.configurations import format_id, parse_id
 from nasbench1shot1.runs.folder import as_json_line, read_lines
-from nasbench1shot1.tuning.engine import dispatcher, master, name_server, proposer  # noqa: F401, for the fork server
 from nasbench1shot1.tuning.engine.interfaces import Pace, RecordedObservation, Timing
-from nasbench1shot1.tuning.engine.study import local_workers, run_study
+from nasbench1shot1.tuning.engine.local_workers import local_workers
+from nasbench1shot1.tuning.engine.master import run_study
 
 FAST = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=5, missed_pings=3, most_deaths=99)
 QUICK = Pace(look_every=0.1, answers_within=5)
@@ -89,7 +88,7 @@ def run_toy(folder, seed=0, workers=1, brackets=BRACKETS, timing=FAST, **options
     recorder = ToyRecorder(folder)
     start = partial(local_workers, folder, "toy_objective:evaluator", [{}] * workers, 1, QUICK)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nasbench1shot1.tuning.engine.study.AGAIN_AFTER", 0.2)
+        patch.setattr("nasbench1shot1.tuning.engine.local_workers.AGAIN_AFTER", 0.2)
         fork_jobs(patch)
         run_study(folder, toy_space(), brackets, recorder, start, seed=seed, timing=timing, **options)
     return recorder

@@ -26,7 +26,8 @@ from toy_study import (
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.tuning.engine.interfaces import Timing
-from nasbench1shot1.tuning.engine.study import local_workers, run_study
+from nasbench1shot1.tuning.engine.local_workers import local_workers
+from nasbench1shot1.tuning.engine.master import run_study
 
 FEW = Brackets(1, 4, 2, 2)
 ONE = Brackets(1, 1, 2, 1)
@@ -134,7 +135,7 @@ def test_a_trial_that_kills_its_worker_three_times_ends_the_study(tmp_path):
 
 def test_a_study_whose_workers_are_all_dead_ends(tmp_path, monkeypatch):
     folder = make_study(tmp_path / "study", all="die")
-    monkeypatch.setattr("nasbench1shot1.tuning.engine.study.AGAIN_AFTER", 1000.0)  # none is replaced
+    monkeypatch.setattr("nasbench1shot1.tuning.engine.local_workers.AGAIN_AFTER", 1000.0)  # none is replaced
 
     @contextmanager
     def started():

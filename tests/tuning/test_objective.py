@@ -100,16 +100,11 @@ def test_a_search_gets_configuration_budget_and_options_of_the_study(study):
     assert job.resume_options == {"epochs": 50}
 
 
-@pytest.mark.parametrize("is_recorded", [True, False])
-def test_searches_of_a_resumed_study_use_its_recorded_options(tmp_path, monkeypatch, is_recorded):
-    """The study was started when images were not shrunk or the option did not exist."""
+def test_searches_of_a_resumed_study_use_its_recorded_options(tmp_path, monkeypatch):
     study = tiny_study(tmp_path / "study", optimizer="gdas", config_space="cs2")
-    config = read_object(study.folder / CONFIG)
-    original = {**config["search_options"], "image_side": None}
-    recorded = original if is_recorded else {name: original[name] for name in original if name != "image_side"}
-    write_json(study.folder / CONFIG, {**config, "search_options": recorded})
+    original = read_object(study.folder / CONFIG)["search_options"]
     changed = {"channels": 3, "cells": 2, "batch_size": 7, "image_side": 4, "threads": 2, "momentum": 0.1}
-    monkeypatch.setitem(SCALES, "quick", {**SCALES["quick"], **changed, "reference": "present"})
+    monkeypatch.setitem(SCALES, "quick", {**SCALES["quick"], **changed})
     found = []
     monkeypatch.setattr(evaluation, "start_search", lambda options, folder, console: found.append(options.as_dict()))
     hyperparameters = {"learning_rate": 0.1, "weight_decay": 1e-4}

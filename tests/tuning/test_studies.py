@@ -15,10 +15,10 @@ from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.proposers.bracket_proposer import BracketProposer
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.tuning.engine.interfaces import Outcome, Timing, TrialInterruptedError
+from nasbench1shot1.tuning.engine.local_workers import no_workers
 from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
-from nasbench1shot1.tuning.engine.master import StudyMaster, make_proposer
+from nasbench1shot1.tuning.engine.master import StudyMaster, make_proposer, run_study
 from nasbench1shot1.tuning.engine.remote import NAME_SERVER, name_server
-from nasbench1shot1.tuning.engine.study import no_workers, run_study
 from nasbench1shot1.tuning.engine.worker import run_worker
 
 ONE = Brackets(1, 1, 2, 1)

@@ -14,9 +14,9 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.runs.folder import METRICS, read_lines, read_object
 from nasbench1shot1.tables.table import load_table
+from nasbench1shot1.tuning.drawing import trajectory_figure
 from nasbench1shot1.tuning.engine.interfaces import TUNERS, Tuner
 from nasbench1shot1.tuning.record import Study
-from nasbench1shot1.tuning.result import trajectory_figure
 from nasbench1shot1.tuning.screen import announce
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.files import write_json
-from nasbench1shot1.tuning.engine import study_worker
+from nasbench1shot1.tuning.engine import worker as workers
 from nasbench1shot1.tuning.engine.interfaces import Pace
 from nasbench1shot1.tuning.engine.remote import NAME_SERVER, Address, UnansweredError
 from nasbench1shot1.tuning.engine.worker import StudyWorker, run_worker
@@ -30,7 +30,7 @@ class Names:
 def worker(monkeypatch):
     made = StudyWorker(Address("localhost", 1, "here", "ours"), lambda trial, stopped: None, "a", "localhost", Pace())
     made.names, made.called = Names(), []
-    monkeypatch.setattr(study_worker, "call", lambda uri, seconds, method: made.called.append((uri, method)))
+    monkeypatch.setattr(workers, "call", lambda uri, seconds, method: made.called.append((uri, method)))
     return made
 
 

@@ -18,7 +18,7 @@ from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.runs.folder import CONFIG_SPACE
 from nasbench1shot1.runs.lifecycle import existing_run
-from nasbench1shot1.tuning import running
+from nasbench1shot1.tuning import tuning
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import Study, StudyWriter
 
@@ -218,5 +218,5 @@ def test_a_module_named_only_by_the_record_is_not_imported(study):
 
 
 def test_local_workers_get_slots_and_threads(study):
-    assert running._workers(study).args == (study.folder, running.EVALUATION, [{}, {}], 1)
-    assert running._workers(resumed(study.folder, workers=0)) is running.no_workers
+    assert tuning._workers(study).args == (study.folder, tuning.EVALUATION, [{}, {}], 1)
+    assert tuning._workers(resumed(study.folder, workers=0)) is tuning.no_workers

@@ -1,4 +1,20 @@
-"""The events that the dispatcher reports to the master; `at` is the time of an event by `time.monotonic`."""
+"""The dispatcher: assigns trials to workers, and reports what happens to the master.
+
+`StudyDispatcher` fixes these faults of hpbandster's `core/dispatcher.py`:
+
+- The trial of a dead worker was recorded as failed (a "todo" in its source). Here it goes back to the head of the queue
+  as another attempt.
+- A job was registered after it was sent, so that a fast result met an unknown job (issue 100), and a worker that died
+  in between ended the thread (issue 104). Here a job is registered first, and a failed call is a dead worker.
+- Results were not checked. Here a result counts only if it names the attempt and the worker that the job has now; late
+  and repeated ones are dropped.
+- Calls to workers held the lock and had no time limit. Here no call holds the lock, and all have one.
+- An exception ended a thread silently, and the study waited forever. Here it reaches the master.
+- A notification that came while the thread worked was lost. Here it is an event, which stays set.
+- Dead workers stayed in the name server. Here they are removed.
+
+All threads only put events into a queue, which the master reads. An event's `at` is its time by `time.monotonic`.
+"""
 
 import threading
 import time
@@ -72,9 +88,6 @@ class ThreadFailed:
 Event = TrialStarted | TrialFinished | TrialRequeued | WorkersChanged | ThreadFailed
 
 
-# Jobs and workers as the dispatcher sees them -------------------------------------------------------------------------
-
-
 class TrialJob(Job):  # type: ignore[misc]
     """hpbandster's job for one attempt of a trial."""
 
@@ -118,24 +131,6 @@ class RemoteWorker(Worker):  # type: ignore[misc]
         """Note what the worker runs now."""
         self.runs_job, self.since = job, time.monotonic()
         self.changes += 1
-
-
-# The dispatcher: assigns trials to workers, and reports what happens to the master ------------------------------------
-#
-# `StudyDispatcher` fixes these faults of hpbandster's `core/dispatcher.py`:
-#
-# - The trial of a dead worker was recorded as failed (a "todo" in its source). Here it goes back to the head of the queue
-#   as another attempt.
-# - A job was registered after it was sent, so that a fast result met an unknown job (issue 100), and a worker that died
-#   in between ended the thread (issue 104). Here a job is registered first, and a failed call is a dead worker.
-# - Results were not checked. Here a result counts only if it names the attempt and the worker that the job has now; late
-#   and repeated ones are dropped.
-# - Calls to workers held the lock and had no time limit. Here no call holds the lock, and all have one.
-# - An exception ended a thread silently, and the study waited forever. Here it reaches the master.
-# - A notification that came while the thread worked was lost. Here it is an event, which stays set.
-# - Dead workers stayed in the name server. Here they are removed.
-#
-# All threads only put events into a queue, which the master reads.
 
 
 CALLS_AT_ONCE = 32

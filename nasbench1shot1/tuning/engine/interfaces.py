@@ -1,4 +1,4 @@
-"""Trials, which a tuner proposes, their outcomes, and observations."""
+"""Trials, outcomes and observations, and the interfaces between the engine of a study and its callers."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -146,9 +146,6 @@ class RecordedObservation:
     def key(self) -> tuple[ConfigurationId, int]:
         """The identity of the trial: configuration and epochs."""
         return self.configuration_id, self.epochs
-
-
-# Interfaces between the engine of a study and its callers -------------------------------------------------------------
 
 
 Tuner = Literal["bohb", "smac", "random"]

@@ -1,13 +1,24 @@
-"""The tuner of a study: `Proposer`, the interface that a study needs, and its construction."""
+"""A study from its beginning, or from where it was stopped, to its end: one visible loop.
+
+The master submits trials, registers observations and notices what goes wrong. It does not depend on searches. Workers
+(`worker.run_worker`) evaluate its proposals with a function `evaluate` that the caller supplies, and a `Recorder` keeps
+the observations.
+
+hpbandster's `core/master.py` registers results in the thread that received them, waits on conditions without a time
+limit, and resumes by feeding old results to its model (`WarmStartIteration`), without their brackets. Here only this
+loop changes the study's state. Every wait has a time limit. A stopped study is replayed: repeating its submissions and
+observations in order restores the brackets and models that an uninterrupted study would have.
+"""
 
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import Empty
 from typing import TYPE_CHECKING, Protocol
 
-from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.errors import RunStoppedError, UserError
 from nasbench1shot1.proposers.bohb import BohbGenerator
 from nasbench1shot1.proposers.bracket_proposer import BracketProposer, Proposal
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
@@ -29,6 +40,7 @@ from nasbench1shot1.tuning.engine.dispatcher import (
     TrialStarted,
 )
 from nasbench1shot1.tuning.engine.interfaces import (
+    USUAL_TIMING,
     Observation,
     Outcome,
     Progress,
@@ -39,12 +51,16 @@ from nasbench1shot1.tuning.engine.interfaces import (
     WorkerProcesses,
     WorkerState,
 )
+from nasbench1shot1.tuning.engine.local_workers import log_of
 from nasbench1shot1.tuning.engine.logs import Attempts, Submission, Submissions, iterate_chronologically
-from nasbench1shot1.tuning.engine.remote import UnansweredError
-from nasbench1shot1.tuning.engine.study import log_of
+from nasbench1shot1.tuning.engine.remote import Address, UnansweredError, name_server
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
+
+TICK = 1.0  # seconds
+FEW = 10
+"""Number of observations after which a study without a single loss ends."""
 
 
 class Proposer(Protocol):
@@ -89,42 +105,66 @@ def _generator(tuner: Tuner, space: "ConfigurationSpace", seed: int) -> Configur
     return SmacGenerator(space, seed)
 
 
-# The master of a study: one visible loop that submits trials, registers observations and notices what goes wrong ------
-#
-# hpbandster's `core/master.py` registers results in the thread that received them, waits on conditions without a time
-# limit, and resumes by feeding old results to its model (`WarmStartIteration`), without their brackets. Here only this
-# loop changes the study's state. Every wait has a time limit. A stopped study is replayed: repeating its submissions and
-# observations in order restores the brackets and models that an uninterrupted study would have.
+def run_study(
+    folder: Path,
+    space: "ConfigurationSpace",
+    brackets: Brackets,
+    recorder: Recorder,
+    start_workers: Callable[[], AbstractContextManager[WorkerProcesses]],
+    *,
+    seed: int,
+    tuner: Tuner = "bohb",
+    host: str = "localhost",
+    port: int = 0,
+    timing: Timing = USUAL_TIMING,
+) -> None:
+    """Run a study until all its trials are observed; a stopped one continues where it was.
+
+    Args:
+        folder: the study's folder, which exists and whose lock the caller holds. This function writes
+            submissions.jsonl, attempts.jsonl and name_server.json.
+        space: the configurations. Its default is the first one to be evaluated.
+        brackets: numbers of epochs and of configurations.
+        recorder: keeps the observations.
+        start_workers: called once the name server answers; the context's workers are ended at the end.
+            `local_workers.local_workers` makes such contexts, `local_workers.no_workers` one without workers.
+        seed: seed of all proposals.
+        tuner: the algorithm that proposes configurations.
+        host: name or address of this machine under which workers reach it.
+        port: port of the name server. Default: any free port.
+        timing: intervals and time limits of the study.
+
+    Raises:
+        InvalidInputError: the host is unknown, the port is taken, or a hyperparameter has an unsupported type.
+        DamagedFileError: the recorded submissions and observations contradict each other, the space or the brackets.
+        UserError: no worker has connected for `wait_for_workers` seconds, an evaluation failed for another reason than
+            divergence, its workers died `most_deaths` times without progress, or the first ten trials and all others
+            diverged.
+        RunStoppedError: Ctrl-C.
+    """
+    proposer = make_proposer(tuner, space, brackets, seed)
+    master = StudyMaster(folder, proposer, recorder, brackets.planned, timing)
+    if master.is_finished:
+        return
+    try:
+        with (
+            name_server(folder, host, port) as address,
+            _dispatcher(address, timing, recorder) as dispatcher,
+            start_workers() as workers,
+        ):
+            master.run(dispatcher, workers)
+    except KeyboardInterrupt as stop:
+        raise RunStoppedError(folder, resume_command("tune", folder)) from stop
 
 
-TICK = 1.0  # seconds
-FEW = 10
-"""Number of observations after which a study without a single loss ends."""
-
-
-class Clock:
-    """Seconds that a study has run, over all sessions; it continues from the last recorded time."""
-
-    def __init__(self, offset: float) -> None:
-        self._zero = time.monotonic() - offset
-
-    def now(self) -> float:
-        """Return the present time."""
-        return self.at(time.monotonic())
-
-    def at(self, moment: float) -> float:
-        """Return the time at a moment of `time.monotonic`."""
-        return round(moment - self._zero, 3)
-
-
-@dataclass(frozen=True)
-class _Open:
-    """A submitted trial that has not been observed."""
-
-    submission: Submission
-    trial: Trial
-    started: float = 0.0
-    worker: str = ""
+@contextmanager
+def _dispatcher(address: Address, timing: Timing, recorder: Recorder) -> Iterator[StudyDispatcher]:
+    dispatcher = StudyDispatcher(address, timing, recorder.steps_done)
+    try:
+        dispatcher.run()
+        yield dispatcher
+    finally:
+        dispatcher.shutdown()
 
 
 class StudyMaster:
@@ -203,7 +243,7 @@ class StudyMaster:
         return self._proposer.is_finished
 
     def run(self, dispatcher: StudyDispatcher, processes: WorkerProcesses) -> None:
-        """Run the study to its end; raises UserError as described at `engine.run_study`."""
+        """Run the study to its end; raises UserError as `run_study` does."""
         self._connected = time.monotonic()
         for opened in self._open.values():
             dispatcher.submit_job(opened.trial.configuration_id, trial=opened.trial)
@@ -334,3 +374,28 @@ class StudyMaster:
             self._observed,
             self._planned,
         )
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A submitted trial that has not been observed."""
+
+    submission: Submission
+    trial: Trial
+    started: float = 0.0
+    worker: str = ""
+
+
+class Clock:
+    """Seconds that a study has run, over all sessions; it continues from the last recorded time."""
+
+    def __init__(self, offset: float) -> None:
+        self._zero = time.monotonic() - offset
+
+    def now(self) -> float:
+        """Return the present time."""
+        return self.at(time.monotonic())
+
+    def at(self, moment: float) -> float:
+        """Return the time at a moment of `time.monotonic`."""
+        return round(moment - self._zero, 3)

@@ -1,6 +1,9 @@
-"""Calls between master, name server and workers: one short connection each, with a time limit.
+"""Calls between master, name server and workers; the name server, and the file that tells workers where it is.
 
-hpbandster keeps connections open and waits without limit, so a machine that vanished blocks its callers.
+hpbandster keeps connections open and waits without limit, so a machine that vanished blocks its callers. Here a call is
+one short connection with a time limit. hpbandster writes the address as a pickle and runs the server in a thread that
+keeps the process alive. Here the file is JSON and written atomically, the thread ends with the process, and a port in
+use causes a clear error.
 """
 
 import errno
@@ -103,12 +106,6 @@ class NameServerClient:
         """Remove a name, unless another URI has taken it."""
         if self.list(name).get(name) == uri:
             call(self._uri, self._seconds, "remove", name)
-
-
-# The name server of a study, and the file that tells workers where it is ----------------------------------------------
-#
-# hpbandster writes the address as a pickle and runs the server in a thread that keeps the process alive. Here the file is
-# JSON and written atomically, the thread ends with the process, and a port in use causes a clear error.
 
 
 NAME_SERVER = "name_server.json"

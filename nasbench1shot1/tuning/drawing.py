@@ -1,4 +1,4 @@
-"""The result of a finished study: its summary.json and its picture."""
+"""The picture of a study: regret over simulated time."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,58 +13,20 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.tables.table import Table
 
-FROM_CONFIG = ("tuner", "optimizer", "space", "seed", "iterations", "min_budget", "max_budget", "eta")
-OF_AN_OBSERVATION = (
-    "number", "configuration_id", "budget", "loss", "architecture", "table_validation_error", "table_test_error",
-    "validation_regret", "test_regret", "folder",
-)  # fmt: skip
 REGRETS = {"validation_regret": ("validation regret", "#e07b39", 2.6), "test_regret": ("test regret", "#1b6ca8", 1.2)}
 """Label, colour and line width of each curve. The one drawn first is wider, because the two can coincide."""
 HOUR = 3600.0
 
 
-def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
-    """Return the summary of a study whose searches have all ended.
+def trajectory_figure(study: Study, lines: Sequence[Mapping[str, Any]], table: "Table") -> "Figure":
+    """Draw the regret of the best observation so far over simulated time, and the regret of every search.
 
-    `best` is the observation with the lowest loss over all budgets; `equally_good` counts the observations with that
-    loss. `best_at_maximum` is the observation with the lowest loss at the largest budget with a finite loss. `best` and
-    `best_at_maximum` are null if all searches diverged.
+    The best observation is the one with the lowest loss.
 
     Args:
         study: the study.
         lines: its observations, with the errors and regrets of a table.
-        table_id: the id of that table.
-    """
-    found = best(lines)
-    lowest = found["loss"] if found else None
-    largest = max((line["budget"] for line in lines if line["loss"] is not None), default=None)
-    return {
-        **{name: study.config[name] for name in FROM_CONFIG},
-        "table_id": table_id,
-        "observations": len(lines),
-        "diverged": sum(line["loss"] is None for line in lines),
-        "model_based": sum(line["model_based"] for line in lines),
-        "search_seconds": sum(line["search_seconds"] or 0.0 for line in lines),
-        "simulated_seconds": sum(map(simulated_cost, lines)),
-        "seconds": max((line["finished"] for line in lines), default=0.0),
-        "equally_good": sum(line["loss"] is not None and line["loss"] == lowest for line in lines),
-        "best": _describe(study, found),
-        "best_at_maximum": _describe(study, best([line for line in lines if line["budget"] == largest])),
-    }
-
-
-def _describe(study: Study, line: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    if line is None:
-        return None
-    configuration = study.configurations[line["configuration_id"]]
-    return {**{name: line[name] for name in OF_AN_OBSERVATION}, "configuration": configuration}
-
-
-def trajectory_figure(study: Study, lines: Sequence[Mapping[str, Any]], table: "Table") -> "Figure":
-    """Draw the regret of the best observation so far over simulated time, and the regret of every search.
-
-    `study` and `lines` are as in `summarise`; `table` is the table of the regrets. The best observation is the one with
-    the lowest loss.
+        table: this table.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
