@@ -19,7 +19,7 @@ from unrendered import save_undrawn, save_unrendered
 from nasbench1shot1 import api
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.ground.files import PACKAGE_DATA
-from nasbench1shot1.images import image_set, sample
+from nasbench1shot1.images import image_set, sources
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.one_shot_search import memory, pictures
@@ -103,7 +103,7 @@ def temporary_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def images_decoded_once() -> Iterator[None]:
     """Decode the bundled images once for all searches; tests of the decoder call it directly."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(image_set, "read_sample", cache(sample.read_sample))
+        patch.setattr(image_set, "read_sample", cache(sources.read_sample))
         yield
 
 

@@ -70,10 +70,6 @@ class RunStoppedError(KeyboardInterrupt):
         self.folder = folder
 
 
-SearchStoppedError = TrainingStoppedError = RunStoppedError
-"""Former names of the error for each kind of run."""
-
-
 class DivergedError(UserError):
     """A loss, a weight or an architecture parameter became infinite or NaN; depends on the run's options."""
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, unknown_name
 from nasbench1shot1.ground.files import as_path, read_json
-from nasbench1shot1.images import npz, store
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, SMALLEST_SIDE, DataSet, data_set
-from nasbench1shot1.images.sources import SAMPLE, SAMPLE_NAME, how_to_install, read_images, read_sample
+from nasbench1shot1.images.sources import SAMPLE, SAMPLE_NAME, how_to_install, read_images, read_npz_side, read_sample
 from nasbench1shot1.images.store import (
     Columns,
     content_sha256,
@@ -18,6 +17,7 @@ from nasbench1shot1.images.store import (
     imported_names,
     is_imported,
     read_columns,
+    read_side,
     verify_columns,
 )
 
@@ -184,7 +184,7 @@ def _side(name: str) -> int:
     """Return the side of a set's images; raises any error if the set is missing or damaged."""
     if name == SAMPLE_NAME:
         return CIFAR10.side
-    return store.read_side(images_folder() / name) if is_imported(name) else npz.read_side(Path(name))
+    return read_side(images_folder() / name) if is_imported(name) else read_npz_side(Path(name))
 
 
 def describe_images(verify: bool = False) -> list[dict[str, Any]]:

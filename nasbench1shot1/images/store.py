@@ -15,7 +15,7 @@ import numpy as np
 from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.ground.files import atomic_folder, atomic_write, data_folder, read_json, read_npy_header, write_json
 from nasbench1shot1.ground.folder_swap import read_consistently
-from nasbench1shot1.images.data_sets import CIFAR10, OTHER, DataSet, data_set, other_data_set
+from nasbench1shot1.images.data_sets import OTHER, DataSet, data_set, other_data_set
 
 META = "meta.json"
 _OWN_FIELDS = ("classes", "side", "mean", "std")
@@ -148,8 +148,8 @@ def _describe(of: DataSet) -> dict[str, Any]:
 
 
 def _data_set_of(meta: dict[str, Any]) -> DataSet:
-    """Return the data set that meta.json describes; raises if it does not. Default: CIFAR-10, once the only one."""
-    if (name := meta.get("dataset", CIFAR10.name)) != OTHER:
+    """Return the data set that meta.json describes; raises any error if it does not."""
+    if (name := meta["dataset"]) != OTHER:
         return data_set(name)
     return other_data_set(*(meta[field] for field in _OWN_FIELDS))
 

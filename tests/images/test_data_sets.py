@@ -122,17 +122,10 @@ def test_names_of_data_sets_are_reserved_for_complete_sets(tmp_path: Path) -> No
         load_images("ImageNet16-120")
 
 
-def test_folders_of_earlier_versions_are_read_as_cifar10(tmp_path: Path) -> None:
-    meta_path = import_images(write_npz(tmp_path / "mine.npz")) / "meta.json"
-    meta = json.loads(meta_path.read_text())
-    assert meta.pop("dataset") == "cifar10"
-    meta_path.write_text(json.dumps(meta))
-    assert load_images("mine").dataset == "cifar10"
-
-
 @pytest.mark.parametrize(
     "change",
     [
+        {"dataset": None},
         {"dataset": "mnist"},
         {"dataset": ["other"]},
         {"dataset": "cifar100", "side": 16},

@@ -12,7 +12,7 @@ import torch
 from image_builders import made_images
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.images import sample
+from nasbench1shot1.images import sources
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import describe_images, load_images
 from nasbench1shot1.images.sources import SAMPLE, import_images, read_sample, write_sample
@@ -61,7 +61,7 @@ def test_the_sample_has_the_real_pixels(shared: Path) -> None:
 
 
 def test_samples_are_lossless_and_reproducible(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample, "_ROWS_PER_STRIP", 5)
+    monkeypatch.setattr(sources, "_ROWS_PER_STRIP", 5)
     images, labels = made_images(13)
     for name in ("a.npz", "b.npz"):
         write_sample(images, labels, np.arange(13), tmp_path / name)

@@ -12,7 +12,7 @@ from tiny_search import search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import are_identical, differences
-from nasbench1shot1.ground.errors import SearchStoppedError
+from nasbench1shot1.ground.errors import RunStoppedError
 from nasbench1shot1.one_shot_search import estimate, loop
 from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.runs.checkpoints import load_checkpoint
@@ -81,7 +81,7 @@ def test_a_search_killed_in_its_final_selection_and_resumed_equals_an_uninterrup
         real(self, shared)
         raise KeyboardInterrupt
 
-    with patch.object(method, "end_search", interrupted), pytest.raises(SearchStoppedError):
+    with patch.object(method, "end_search", interrupted), pytest.raises(RunStoppedError):
         searched(tmp_path / "run", method)
     assert len(nb.load_run(tmp_path / "run").lines) == 2
     assert differences(ended.run, nb.search(resume=tmp_path / "run", console=Console(quiet=True))) == []
