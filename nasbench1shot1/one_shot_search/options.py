@@ -75,19 +75,6 @@ def _with_fitting_side(common: SearchConfig) -> SearchConfig:
     return replace(common, image_side=common.image_side and quick_side(common.images, common.image_side))
 
 
-def update_search_options(recorded: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> SearchOptions:
-    """Return recorded options with some of them replaced; raises as `search_options` does.
-
-    An option that is recorded as None stays None, because its default may have been None when the run was started.
-    """
-    given = given or {}
-    options = search_options({**recorded, **given})
-    unset = {name for name, value in recorded.items() if value is None and given.get(name) is None}
-    common: dict[str, Any] = dict.fromkeys(unset & vars(options.common).keys())
-    own: dict[str, Any] = dict.fromkeys(unset & vars(options.own).keys())
-    return replace(options, common=replace(options.common, **common), own=replace(options.own, **own))
-
-
 def _with_defaults(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -> SearchOptions:
     common, own = (options_of(record, given) for record in (SearchConfig, method.Hyperparameters))
     asked = make_options(SearchConfig, common, {})  # for its scale and preset, which decide about the rest

@@ -11,7 +11,7 @@ from nasbench1shot1.ground.files import as_path, write_json
 from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallbackReporter, check_callbacks
 from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
-from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options, update_search_options
+from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, restore_moved_aside
 from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search
 from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
@@ -189,7 +189,7 @@ def _resumed_options(
     if "optimizer" in given:  # the other options depend on it
         check_unchanged(folder, recorded, {"optimizer": given["optimizer"]}, ())
     kept = recorded_search(recorded, folder / CONFIG)
-    wanted = update_search_options(kept.as_dict(), given)
+    wanted = search_options({**kept.as_dict(), **given})
     check_unchanged(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("epochs",))
     return wanted
 

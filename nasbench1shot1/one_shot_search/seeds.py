@@ -14,7 +14,7 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, update_search_options
+from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, restore_moved_aside
 from nasbench1shot1.one_shot_search.parallel_seeds import (
     check_parallel,
@@ -221,7 +221,7 @@ def _group_to_resume(
     check_trusted("optimizers", "optimizer", recorded.get("optimizer", ""), where, allow_module)
     check_trusted("search_spaces", "space", recorded.get("space", ""), where, allow_module)
     before = _options_per_seed(recorded_seeds, recorded, where)
-    wanted = [update_search_options(options.as_dict(), given) for options in before]
+    wanted = [search_options({**options.as_dict(), **given}) for options in before]
     epochs, more = before[0].common.epochs, wanted[0].common.epochs
     if more < epochs:
         raise InvalidInputError(
@@ -232,7 +232,7 @@ def _group_to_resume(
 
 def _options_per_seed(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> list[SearchOptions]:
     try:
-        return [update_search_options(recorded, {"seed": seed}) for seed in seeds]
+        return [search_options({**recorded, "seed": seed}) for seed in seeds]
     except InvalidInputError as error:
         raise DamagedFileError(
             f"{where} is damaged ({error.for_command_line}): restore it, or resume its runs one by one"

@@ -8,7 +8,7 @@ from tiny_search import search
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.one_shot_search.config import SearchConfig
-from nasbench1shot1.one_shot_search.options import check_method, search_options, update_search_options
+from nasbench1shot1.one_shot_search.options import check_method, search_options
 from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
 
@@ -114,13 +114,6 @@ def test_none_means_not_given():
     assert search_options({**options, "images_per_half": None, "evaluation_batch_norm": None}) == search_options(
         options
     )
-
-
-def test_options_recorded_as_none_by_an_earlier_version_stay_none():
-    recorded = {**search_options({"scale": "quick", "threads": 1}).as_dict(), "image_side": None}
-    again = update_search_options(recorded, {"epochs": 20})
-    assert again.as_dict() == {**recorded, "epochs": 20}
-    assert update_search_options(recorded, {"image_side": 8}).common.image_side == 8
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
