@@ -23,8 +23,8 @@ from pathlib import Path
 import torch
 from torch.nn import functional as F
 
-from nasbench1shot1 import layers
-from nasbench1shot1.layers import batch_norm
+from nasbench1shot1.supernets import layers
+from nasbench1shot1.supernets import batch_norm
 from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import begin

@@ -1,22 +1,14 @@
 """Architectures: discrete choices in a search space, which all parts of the package exchange.
 
-Every family of spaces has its own form: a subclass of `Architecture` with its own text form.
+Every benchmark has its own form: a subclass of `Architecture` with its own text form.
 """
 
 import re
-from importlib import import_module
+from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
+from nasbench1shot1.benchmark import Benchmark, benchmarks
 from nasbench1shot1.ground.errors import InvalidInputError
-
-CELL_FORM = "nasbench1shot1.nasbench101.architecture:CellArchitecture"
-EDGE_FORM = "nasbench1shot1.nasbench201.architecture:EdgeArchitecture"
-FORMS = (CELL_FORM, EDGE_FORM)
-"""The built-in forms as "module:class"; each is imported only when it is used."""
-CELL_NETWORK = "nasbench1shot1.nasbench101.network:build_network"
-CELL_TRAINING = "nasbench1shot1.cell_training.config:TrainingConfig"
-EDGE_NETWORK = "nasbench1shot1.nasbench201.network:build_edge_network"
-EDGE_TRAINING = "nasbench1shot1.cell_training.config:EdgeTrainingConfig"
 
 _SPACE = re.compile(r"[\w-]+")
 
@@ -24,26 +16,22 @@ _SPACE = re.compile(r"[\w-]+")
 class Architecture:
     """An architecture of a search space: an immutable, hashable value. Equal architectures have equal texts.
 
-    This class is the base of all forms. `Architecture(space, parents, operations)` creates a
-    `nasbench101.architecture.CellArchitecture`, the form of s1, s2, s3 and nb101. The form of nb201 is
-    `nasbench201.architecture.EdgeArchitecture`.
+    This class is the base of all forms; the record of a benchmark names its form. `Architecture(space, parents,
+    operations)` creates a `CellArchitecture`, the form of s1, s2, s3 and nb101.
 
     Attributes:
         space: the short name of its search space, such as "s1".
+        benchmark: the record of the benchmark to which this form belongs.
     """
 
+    benchmark: ClassVar[Benchmark]
     SYNTAX: ClassVar[str] = ""
     """The form of the text with an example, for messages."""
-    NETWORK: ClassVar[str] = ""
-    """The function that `networks.build_network` calls for an architecture of this form, as "module:function"."""
-    TRAINING: ClassVar[str] = ""
-    """The options that train these networks, as "module:Class"; their defaults are the protocol of the benchmark."""
-
     space: str
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
-        """Create a `CellArchitecture` when called on `Architecture` itself, else an instance of the subclass."""
-        made: Self = object.__new__(_form(CELL_FORM) if cls is Architecture else cls)
+        """Create the form of the first benchmark when called on `Architecture` itself, else an instance of `cls`."""
+        made: Self = object.__new__(next(_forms()) if cls is Architecture else cls)
         return made
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -65,11 +53,12 @@ class Architecture:
         Raises:
             InvalidInputError: the text is not an architecture, or does not have this form.
         """
-        forms = [_form(name) for name in FORMS] if cls is Architecture else [cls]
-        for form in forms:
+        tried: list[Any] = []
+        for form in _forms() if cls is Architecture else (cls,):
             if (found := form.from_text(str(text).strip())) is not None:
-                return found
-        likely = [form for form in forms if form.resembles(str(text).strip())] or forms
+                return found  # type: ignore[no-any-return]
+            tried.append(form)
+        likely = [form for form in tried if form.resembles(str(text).strip())] or tried
         raise InvalidInputError(f"'{text}' is not an architecture: write {' or '.join(form.SYNTAX for form in likely)}")
 
     @classmethod
@@ -100,6 +89,6 @@ def check_space_name(name: object) -> None:
         raise InvalidInputError(f"{name!r} is not a valid name of a space: use letters, digits, _ and -, as in 's1'")
 
 
-def _form(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    return getattr(import_module(module), attribute)
+def _forms() -> Iterator[Any]:
+    """Iterate over the forms of all benchmarks; each is imported only when it is reached."""
+    return (benchmark.load("architecture") for benchmark in benchmarks())

@@ -1,7 +1,7 @@
-"""The registry of search spaces and optimizers by name; each is imported only when it is used.
+"""The registry of benchmarks, search spaces and optimizers by name; each is imported only when it is used.
 
-Other packages can add their own through the entry-point groups `nasbench1shot1.search_spaces` and
-`nasbench1shot1.optimizers`, whose entries have the form `module:attribute`.
+Other packages can add their own through the entry-point groups `nasbench1shot1.benchmarks`,
+`nasbench1shot1.search_spaces` and `nasbench1shot1.optimizers`, whose entries have the form `module:attribute`.
 """
 
 import sys
@@ -10,51 +10,68 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, alternatives, unknown_name
+from nasbench1shot1.benchmark import BENCHMARKS
+from nasbench1shot1.benchmark import benchmark as benchmark
+from nasbench1shot1.benchmark import benchmarks as benchmarks
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives
+from nasbench1shot1.ground.plugins import Group
 
 if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
     from nasbench1shot1.optimizer import OneShotOptimizer
     from nasbench1shot1.space import OneShotSpace, SearchSpace
 
-BUILT_IN = {
-    "search_spaces": {
-        "s1": "nasbench1shot1.search_spaces.search_space_1:SPACE",
-        "s2": "nasbench1shot1.search_spaces.search_space_2:SPACE",
-        "s3": "nasbench1shot1.search_spaces.search_space_3:SPACE",
-        "nb101": "nasbench1shot1.search_spaces.nasbench101:SPACE",
-        "nb101-mini": "nasbench1shot1.search_spaces.nasbench101:MINI",
-        "nb201": "nasbench1shot1.search_spaces.nasbench201:SPACE",
-    },
-    "optimizers": {
-        "darts": "nasbench1shot1.optimizers.darts:DARTS",
-        "darts-second-order": "nasbench1shot1.optimizers.darts:SecondOrderDARTS",
-        "gdas": "nasbench1shot1.optimizers.gdas:GDAS",
-        "pc-darts": "nasbench1shot1.optimizers.pc_darts:PCDARTS",
-        "snas": "nasbench1shot1.optimizers.snas:SNAS",
-        "random-ws": "nasbench1shot1.optimizers.random_ws:RandomWS",
-        "enas": "nasbench1shot1.optimizers.enas:ENAS",
-        "setn": "nasbench1shot1.optimizers.setn:SETN",
-    },
-    "black_box_optimizers": {
-        "random": "nasbench1shot1.optimizers.black_box.random_search:RandomSearch",
-        "regularized-evolution": "nasbench1shot1.optimizers.black_box.evolution:RegularizedEvolution",
-        "non-regularized-evolution": "nasbench1shot1.optimizers.black_box.evolution:NonRegularizedEvolution",
-        "reinforce": "nasbench1shot1.optimizers.black_box.reinforce:REINFORCE",
-        "local-search": "nasbench1shot1.optimizers.black_box.local_search:LocalSearch",
-        "tpe": "nasbench1shot1.optimizers.black_box.tpe:TPE",
-        "smac": "nasbench1shot1.optimizers.black_box.smac:SMAC",
-        "hyperband": "nasbench1shot1.optimizers.black_box.hyperband:Hyperband",
-        "bohb": "nasbench1shot1.optimizers.black_box.bohb:BOHB",
-    },
+GROUPS = {
+    "benchmarks": BENCHMARKS,
+    "search_spaces": Group(
+        "search space",
+        "nasbench1shot1.search_spaces",
+        {
+            "s1": "nasbench1shot1.search_spaces.search_space_1:SPACE",
+            "s2": "nasbench1shot1.search_spaces.search_space_2:SPACE",
+            "s3": "nasbench1shot1.search_spaces.search_space_3:SPACE",
+            "nb101": "nasbench1shot1.search_spaces.nasbench101:SPACE",
+            "nb101-mini": "nasbench1shot1.search_spaces.nasbench101:MINI",
+            "nb201": "nasbench1shot1.search_spaces.nasbench201:SPACE",
+        },
+        advice="; write your own space as module:object",
+    ),
+    "optimizers": Group(
+        "optimizer",
+        "nasbench1shot1.optimizers",
+        {
+            "darts": "nasbench1shot1.optimizers.darts:DARTS",
+            "darts-second-order": "nasbench1shot1.optimizers.darts:SecondOrderDARTS",
+            "gdas": "nasbench1shot1.optimizers.gdas:GDAS",
+            "pc-darts": "nasbench1shot1.optimizers.pc_darts:PCDARTS",
+            "snas": "nasbench1shot1.optimizers.snas:SNAS",
+            "random-ws": "nasbench1shot1.optimizers.random_ws:RandomWS",
+            "enas": "nasbench1shot1.optimizers.enas:ENAS",
+            "setn": "nasbench1shot1.optimizers.setn:SETN",
+        },
+    ),
+    "black_box_optimizers": Group(
+        "black-box optimizer",
+        "nasbench1shot1.optimizers",  # one group for both kinds of optimizers
+        {
+            "random": "nasbench1shot1.optimizers.black_box.random_search:RandomSearch",
+            "regularized-evolution": "nasbench1shot1.optimizers.black_box.evolution:RegularizedEvolution",
+            "non-regularized-evolution": "nasbench1shot1.optimizers.black_box.evolution:NonRegularizedEvolution",
+            "reinforce": "nasbench1shot1.optimizers.black_box.reinforce:REINFORCE",
+            "local-search": "nasbench1shot1.optimizers.black_box.local_search:LocalSearch",
+            "tpe": "nasbench1shot1.optimizers.black_box.tpe:TPE",
+            "smac": "nasbench1shot1.optimizers.black_box.smac:SMAC",
+            "hyperband": "nasbench1shot1.optimizers.black_box.hyperband:Hyperband",
+            "bohb": "nasbench1shot1.optimizers.black_box.bohb:BOHB",
+        },
+    ),
 }
-ENTRY_POINTS = {"black_box_optimizers": "optimizers"}
-"""Groups that share the entry points of another group."""
+BUILT_IN = {group: found.built_in for group, found in GROUPS.items()}
 
 
 def names(group: str) -> list[str]:
     """Return the names registered in a group, built-in names first."""
-    return list(_references(group))
+    return GROUPS[group].names()
 
 
 def listed_names(group: str) -> list[str]:
@@ -74,22 +91,17 @@ def listed_names(group: str) -> list[str]:
     return [name for name in known if name not in built_in or isinstance(search_space(name), OneShotSpace)]
 
 
-def _is_builtin_name(group: str, name: object) -> bool:
-    """Return whether a name of a group is built in, without listing the installed packages, which takes 10 ms."""
-    return name in list(BUILT_IN[group])  # a list, because `name` may not be hashable
-
-
 def search_space(name: str) -> "SearchSpace":
     """Return the search space with a name, such as "s1", or a versioned id, such as "nb101-s1-v1".
 
     Raises InvalidInputError for an unknown name; the message suggests the closest known name.
     """
-    if not _is_builtin_name("search_spaces", name) and name not in (known := names("search_spaces")):
+    if not GROUPS["search_spaces"].is_built_in(name) and name not in (known := names("search_spaces")):
         for short in known:
-            found = _load("search_spaces", "search space", short)
+            found = GROUPS["search_spaces"].load(short)
             if found.id == name:
                 return _checked_space(short, found)
-    found = _load("search_spaces", "search space", name)
+    found = GROUPS["search_spaces"].load(name)
     return _checked_space(name, found)
 
 
@@ -160,7 +172,7 @@ def optimizer(name: str) -> "type[OneShotOptimizer]":
     from nasbench1shot1.optimizer import OneShotOptimizer
 
     found: type[OneShotOptimizer] = _checked_class(
-        name, _load("optimizers", "optimizer", name), OneShotOptimizer, "a one-shot optimizer"
+        name, GROUPS["optimizers"].load(name), OneShotOptimizer, "a one-shot optimizer"
     )
     return found
 
@@ -173,7 +185,7 @@ def black_box_optimizer(name: str) -> "type[BlackBoxOptimizer]":
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 
     found: type[BlackBoxOptimizer] = _checked_class(
-        name, _load("black_box_optimizers", "black-box optimizer", name), BlackBoxOptimizer, "a black-box optimizer"
+        name, GROUPS["black_box_optimizers"].load(name), BlackBoxOptimizer, "a black-box optimizer"
     )
     return found
 
@@ -192,7 +204,7 @@ def is_trusted(group: str, name: str) -> bool:
     This is true for registered names, and for a "module:attribute" whose module is already imported.
     """
     module, colon, _ = str(name).partition(":")
-    return module in sys.modules if colon else _is_builtin_name(group, name) or name in names(group)
+    return module in sys.modules if colon else GROUPS[group].is_built_in(name) or name in names(group)
 
 
 def import_trusted(modules: str | None) -> None:
@@ -233,31 +245,3 @@ def check_trusted(group: str, kind: str, name: str, where: object, allowed: str 
             f"{where} names '{name}' as its {kind}, but importing a module runs its code: if you trust it, add "
             f"--allow-module {module}, or import the module in Python first"
         )
-
-
-def _references(group: str) -> dict[str, str]:
-    from importlib.metadata import entry_points  # slow to import, and only needed for names that are not built in
-
-    points = entry_points(group=f"nasbench1shot1.{ENTRY_POINTS.get(group, group)}")
-    plugins = {entry.name: entry.value for entry in points}
-    return BUILT_IN[group] | {name: value for name, value in plugins.items() if name not in BUILT_IN[group]}
-
-
-def _load(group: str, kind: str, name: str) -> Any:
-    is_reference = isinstance(name, str) and ":" in name
-    known = BUILT_IN[group] if is_reference or _is_builtin_name(group, name) else _references(group)
-    if name not in list(known) and not is_reference:  # a list, because `name` may not be hashable
-        advice = "; write your own space as module:object" if group == "search_spaces" else ""
-        raise InvalidInputError(f"{unknown_name(kind, name, known)}{advice}")
-    module, _, attribute = (name if is_reference else known[name]).partition(":")
-    advice = "install it, set PYTHONPATH, or correct its name"
-    try:
-        imported = import_module(module)
-        advice = "correct its name"
-        return getattr(imported, attribute)
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        if module == "__main__":
-            raise InvalidInputError(
-                f"the {kind} '{name}' belongs to the script or notebook that started this run: resume it from there"
-            ) from error
-        raise InvalidInputError(f"the {kind} '{name}' cannot be imported ({error}): {advice}") from error

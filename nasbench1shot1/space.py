@@ -4,12 +4,14 @@ import operator
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.benchmark import Benchmark, Reference
 from nasbench1shot1.configurable import Configurable
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
@@ -38,6 +40,29 @@ class Choice:
     picks: int
 
 
+class Place(NamedTuple):
+    """A place in the sequence of layers of a supernet: the stem, a cell, a reduction between stages, or the head.
+
+    Attributes:
+        kind: "stem", "cell", "reduction" or "head".
+        number: the number of a cell, from 0; for a reduction, the number of the next cell; 0 for the stem and the head.
+        stage: the stage of a cell, from 0; for other places, the stage that they lead to or end.
+        in_channels, out_channels: numbers of channels before and after the place.
+        channels: the width of the stage. A cell may be wider: it may concatenate several blocks of this width.
+        stride: 2 if the image is halved.
+        side: height and width of the image before the place, in pixels.
+    """
+
+    kind: Literal["stem", "cell", "reduction", "head"]
+    number: int
+    stage: int
+    in_channels: int
+    out_channels: int
+    channels: int
+    stride: int
+    side: int
+
+
 class SearchSpace(Configurable):
     """A finite set of architectures. `Configurable` has the methods that convert configurations and integers.
 
@@ -48,15 +73,19 @@ class SearchSpace(Configurable):
         id: versioned name, such as "nb101-s1-v1"; it must change whenever the contents of the space change.
         kinds: kinds of architectures that the space can count and iterate. The first kind contains all architectures,
             "unique" contains one for each distinct cell or network.
-        table: name of the table with its networks. None: $NB1SHOT1_TABLE, or else the embedded table.
-        family: the benchmark whose settings are the optimizers' defaults (`family_defaults` of their classes).
+        benchmark: the record of the benchmark to which its architectures belong. Its settings are the optimizers'
+            defaults (`family_defaults` of their classes).
     """
 
     name: str
     id: str
     kinds: tuple[str, ...]
-    table: str | None = None
-    family: str = "nasbench101"
+    benchmark: Benchmark
+
+    @cached_property
+    def table(self) -> str | None:
+        """Name of the table with its networks. None: $NB1SHOT1_TABLE, or else "embedded"."""
+        return self.benchmark.table
 
     @abstractmethod
     def __len__(self) -> int:
@@ -183,24 +212,40 @@ def _mutate_value(value: int, levels: int, draw: float) -> int:
 class OneShotSpace(SearchSpace):
     """A search space with a continuous relaxation, so that one-shot methods can search it with a supernet.
 
+    The parts of its supernets and the defaults of searches are its benchmark's. A subclass may replace each of them by
+    a class attribute, such as `cell = "my_module:MyCell"`.
+
     Attributes:
-        cell_kind: the cell of its supernets: a key of `supernets.supernet.CELLS`, or another class as "module:Class"
-            (`supernets.supernet.SupernetCell` documents the interface).
-        operation_key: the key of the mixing weights that choose operations. Each row belongs to a place in the cell; a
-            single path computes one operation at each place.
-        skeleton: the layers around the cells of its supernets: a key of `supernets.skeletons.SKELETONS`, or another
-            class as "module:Class".
-        search_defaults: defaults of common options that differ for searches on this space.
-        quick_defaults: defaults of common options that differ for searches at the quick scale.
-        split: the scheme that splits the images of a search (`images.splits`); None: the preset's scheme.
+        operation_key: the key of the mixing weights that choose operations. Each row belongs to one decision; a single
+            path computes one operation for each row.
     """
 
-    cell_kind: str
-    skeleton: str = "nasbench101"
-    search_defaults: Mapping[str, Any] = {}
-    quick_defaults: Mapping[str, Any] = {}
-    split: str | None = None
     operation_key: str = "operations"
+
+    @cached_property
+    def cell(self) -> Reference | None:
+        """The cell of its supernets as "module:Class" (`supernets.supernet.SupernetCell` is the interface)."""
+        return self.benchmark.cell
+
+    @cached_property
+    def skeleton(self) -> Reference | None:
+        """The layers around the cells as "module:Class" (`supernets.places.Skeleton` is the interface)."""
+        return self.benchmark.skeleton
+
+    @cached_property
+    def split(self) -> str | None:
+        """The scheme that splits the images of a search (`images.splits`); None: the preset's scheme."""
+        return self.benchmark.split
+
+    @cached_property
+    def search_defaults(self) -> Mapping[str, Any]:
+        """Defaults of common options that differ for searches on this space."""
+        return self.benchmark.search_defaults
+
+    @cached_property
+    def quick_defaults(self) -> Mapping[str, Any]:
+        """Defaults of common options that differ for searches on this space at the quick scale."""
+        return self.benchmark.quick_defaults
 
     @abstractmethod
     def mixing_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -221,6 +266,33 @@ class OneShotSpace(SearchSpace):
     @abstractmethod
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
         """Return the mixing weights that compute exactly this architecture."""
+
+    def is_mixed(self, place: Place) -> bool:
+        """Return whether mixing weights reach a place of the supernet; by default, they reach all cells."""
+        return place.kind == "cell"
+
+    def weights_at(self, place: Place, mixing: Weights) -> Weights:
+        """Return the part of mixing weights that reaches a place for which `is_mixed` is true; by default, all."""
+        return mixing
+
+    def operations_at(self, place: Place, operations: Sequence[int]) -> Sequence[int]:
+        """Return the part of sampled operations that reaches such a place; by default, all."""
+        return operations
+
+    def check_operations(self, operations: Sequence[int]) -> None:
+        """Raise InvalidInputError unless `operations` has the index of an entry for every row of `operation_key`."""
+        rows, *entries = self.mixing_shapes().get(self.operation_key, (0,))
+        if not entries:
+            raise InvalidInputError(f"{self.name} has no operations to sample: leave out operations")
+        is_complete = isinstance(operations, Sequence) and len(operations) == rows
+        if not is_complete or any(operation not in range(entries[0]) for operation in operations):
+            raise InvalidInputError(
+                f"operations={operations!r} is not valid: give {rows} numbers from 0 to {entries[0] - 1}"
+            )
+
+    def live_choices(self, arch: Architecture) -> tuple[Choice, ...]:
+        """Return the decisions that affect an architecture's network; by default, all."""
+        return self.choices()
 
     def from_picks(self, picks: Sequence[Sequence[int]]) -> Architecture:
         """Return the architecture that takes the given entries of each decision, in the order of `choices()`."""

@@ -37,7 +37,6 @@ class ChoiceBlockSpace(ParentChoices):
         "unique": one architecture for each distinct cell: the one with the lowest number.
     """
 
-    cell_kind = "choice-block"
     kinds = ("loose_ends", "no_loose_ends", "unique")
 
     def __init__(

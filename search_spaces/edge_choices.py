@@ -12,6 +12,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
+from nasbench1shot1.nasbench101.benchmark import BENCHMARK
 from nasbench1shot1.nasbench101.encoding import OPERATIONS, edge_bit
 from nasbench1shot1.search_spaces import configurations
 from nasbench1shot1.search_spaces.edge_masks import n_edges, parents_of
@@ -32,6 +33,7 @@ class EdgeChoices(SearchSpace):
         n_vertices: number of vertices of an encoding, including input and output.
     """
 
+    benchmark = BENCHMARK
     n_vertices: int
 
     @property

@@ -11,6 +11,7 @@ from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
+from nasbench1shot1.nasbench201.benchmark import BENCHMARK
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_valid
 from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, N_NODES, OPERATIONS
 from nasbench1shot1.nasbench201.topology import unique_indices
@@ -41,17 +42,7 @@ class NASBench201Space(OneShotSpace):
     name = SPACE_NAME
     id = "nb201-v1"
     kinds = ("all", *_ZERO_RULE)
-    table = "nb201"
-    cell_kind = skeleton = family = "nasbench201"
-    split = "nasbench201"
-    search_defaults: Mapping[str, Any] = {  # NAS-Bench-201, section 4 and appendix
-        "cells": 15,
-        "batch_size": 64,
-        "weight_decay": 5e-4,
-        "nesterov": True,
-        "grad_clip": 5.0,
-    }
-    quick_defaults: Mapping[str, Any] = {"batch_size": 32}
+    benchmark = BENCHMARK
 
     def __repr__(self) -> str:
         return f"NASBench201Space('{self.name}', {len(self):,} architectures)"

@@ -11,6 +11,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
+from nasbench1shot1.nasbench101.benchmark import BENCHMARK
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.search_spaces import configurations
 from nasbench1shot1.search_spaces.membership import checked_member
@@ -37,6 +38,7 @@ class ParentChoices(OneShotSpace):
         n_parents: number of parents of block 1, …, block n and the output.
     """
 
+    benchmark = BENCHMARK
     n_parents: tuple[int, ...]
 
     @property

@@ -10,8 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from nasbench1shot1.architecture import CELL_NETWORK, CELL_TRAINING, Architecture, check_space_name
+from nasbench1shot1.architecture import Architecture, check_space_name
+from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.nasbench101.benchmark import BENCHMARK
 from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
 from nasbench1shot1.nasbench101.encoding import edge_bits
 
@@ -45,11 +47,10 @@ class CellArchitecture(Architecture):
             `SearchSpace.index` checks whether the architecture is in its space.
     """
 
+    benchmark: ClassVar[Benchmark] = BENCHMARK
     SYNTAX: ClassVar[str] = (
         "space:parents:operations, for example s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
     )
-    NETWORK: ClassVar[str] = CELL_NETWORK
-    TRAINING: ClassVar[str] = CELL_TRAINING
 
     space: str
     parents: tuple[tuple[int, ...], ...]

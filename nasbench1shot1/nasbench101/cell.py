@@ -1,4 +1,4 @@
-"""Checks of adjacency matrices."""
+"""Cells of NAS-Bench-101: pruned labelled graphs, identified by a graph-invariant MD5."""
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -49,9 +49,6 @@ def check_ascending(adjacency: NDArray[Any]) -> None:
         )
 
 
-# Cells of NAS-Bench-101: pruned labelled graphs, identified by a graph-invariant MD5 ----------------------------------
-
-
 _INPUT_LABEL, _OUTPUT_LABEL = -1, -2
 _BITS = frozenset((0, 1))
 
@@ -77,9 +74,9 @@ class Cell:
         _check_operations(ops)
         rows: Any = matrix.tolist() if isinstance(matrix, np.ndarray) else matrix
         if not _is_plain(rows, len(ops)):
-            given = adjacency.as_square_array(matrix, len(ops))
-            adjacency.check_bits(given)
-            adjacency.check_ascending(given)
+            given = as_square_array(matrix, len(ops))
+            check_bits(given)
+            check_ascending(given)
             rows = given.astype(np.int8).tolist()
         self.__dict__["_given"] = [row[:] for row in rows], tuple(ops)
 

@@ -1,16 +1,17 @@
-"""The cell of a choice-block supernet (NAS-Bench-1Shot1, section 3; blocks as in Bender et al. 2018)."""
+"""The supernet of choice blocks (NAS-Bench-1Shot1, section 3; blocks as in Bender et al. 2018): its cell and skeleton."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
-from nasbench1shot1.nasbench101.cell import OPERATIONS
+from nasbench1shot1.space import Place
 from nasbench1shot1.supernets.layers import (
+    BATCH_NORM_EPSILON,
+    BatchNorm2d,
     ConvBNReLU,
     apply_to_part,
     as_broadcastable,
@@ -19,6 +20,7 @@ from nasbench1shot1.supernets.layers import (
     weighted_concatenation,
     weighted_sum,
 )
+from nasbench1shot1.supernets.places import CellWidth, doubling_stages
 from nasbench1shot1.supernets.presets import Preset
 
 
@@ -76,16 +78,15 @@ class ChoiceBlockCell(nn.Module):
         InvalidInputError: `channels` cannot be divided by `partial_channels`.
     """
 
-    def __init__(
-        self, space: ChoiceBlocks, in_channels: int, channels: int, preset: Preset, partial_channels: int = 1
-    ) -> None:
+    def __init__(self, space: ChoiceBlocks, place: Place, preset: Preset, partial_channels: int = 1) -> None:
         super().__init__()
-        check_partial(channels, partial_channels)
-        self.out_channels = channels * space.n_blocks
-        momentum = preset.batch_norm_momentum
-        widths = [channels] * space.n_blocks + [self.out_channels]
-        self.projections = nn.ModuleList(ConvBNReLU(in_channels, width, 1, momentum) for width in widths)
-        self.blocks = nn.ModuleList(MixedOperation(channels, momentum, partial_channels) for _ in range(space.n_blocks))
+        check_partial(place.channels, partial_channels)
+        self.out_channels, momentum = place.out_channels, preset.batch_norm_momentum
+        widths = [place.channels] * space.n_blocks + [place.out_channels]
+        self.projections = nn.ModuleList(ConvBNReLU(place.in_channels, width, 1, momentum) for width in widths)
+        self.blocks = nn.ModuleList(
+            MixedOperation(place.channels, momentum, partial_channels) for _ in range(space.n_blocks)
+        )
         self._keys = [space.mixing_key(node) for node in range(1, space.n_blocks + 2)]
 
     def forward(
@@ -140,14 +141,10 @@ class ChoiceBlockCell(nn.Module):
         weights = as_broadcastable(mixing[key], inputs[0])
         return [weights[parent] * x for parent, x in zip(path.parents[node - 1], inputs, strict=True)]
 
-    def check_operations(self, operations: Sequence[int]) -> None:
-        """Raise InvalidInputError unless `operations` has the index of an operation for every block."""
-        of_all = isinstance(operations, Sequence) and len(operations) == len(self.blocks)
-        if not of_all or any(op not in range(len(OPERATIONS)) for op in operations):
-            raise InvalidInputError(
-                f"operations={operations!r} is not valid: give {len(self.blocks)} numbers from 0 to "
-                f"{len(OPERATIONS) - 1}"
-            )
+    @staticmethod
+    def output_width(space: ChoiceBlocks, in_channels: int, channels: int) -> int:
+        """Return the width of all blocks together, because the output concatenates them."""
+        return channels * space.n_blocks
 
     @staticmethod
     def as_evaluated(one_hot: Mapping[str, Tensor], preset: Preset) -> dict[str, Tensor]:
@@ -170,6 +167,44 @@ class ChoiceBlockCell(nn.Module):
         not faster (benchmarks/fused_projections.py); other devices were not measured.
         """
         return [projection(x) for projection in self.projections]
+
+
+class CellStacks:
+    """The skeleton of NAS-Bench-1Shot1's supernets, like NAS-Bench-101's: three stacks, max-pooling between them.
+
+    The head (ReLU, 1×1 convolution, batch-norm without parameters) reduces the width of the last cell before the
+    average. The published supernet has this head; NAS-Bench-101's networks do not.
+    """
+
+    def __init__(self, channels: int, cells: int, preset: Preset) -> None:
+        self._channels, self._cells, self._momentum = channels, cells, preset.batch_norm_momentum
+        self._padding = int(preset.downsampling == "padded")
+
+    def places(self, cell_width: CellWidth, side: int = 32) -> Iterator[Place]:
+        """Yield the stem, three stacks with pooling between them, and the head."""
+        return doubling_stages(
+            self._channels, self._cells, cell_width, side, reduction_widens=False, padding=self._padding
+        )
+
+    def layer(self, place: Place) -> nn.Module:
+        """Return a 3×3 convolution with batch-norm and ReLU, or 2×2 max-pooling, which has no parameters."""
+        if place.kind == "stem":
+            return ConvBNReLU(place.in_channels, place.out_channels, 3, self._momentum)
+        return nn.MaxPool2d(2, stride=2, padding=self._padding)
+
+    def head(self, place: Place, classes: int) -> dict[str, nn.Module]:
+        """Return a 1×1 convolution, its batch-norm and a linear classifier."""
+        return {
+            "head": nn.Conv2d(place.in_channels, place.channels, kernel_size=1, bias=False),
+            "head_bn": BatchNorm2d(place.channels, eps=BATCH_NORM_EPSILON, affine=False),
+            "classifier": nn.Linear(place.channels, classes),
+        }
+
+    def classify(self, net: Any, x: Tensor) -> Tensor:
+        """(N, C, H, W) → (N, classes)."""
+        x = net.head_bn(net.head(F.relu(x)))
+        logits: Tensor = net.classifier(x.mean(dim=(2, 3)))
+        return logits
 
 
 def _plain_sum(tensors: Sequence[Tensor]) -> Tensor:

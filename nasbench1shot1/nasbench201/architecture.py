@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from nasbench1shot1.architecture import EDGE_NETWORK, EDGE_TRAINING, Architecture, check_space_name
+from nasbench1shot1.architecture import Architecture, check_space_name
+from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.nasbench201.benchmark import BENCHMARK
 from nasbench1shot1.nasbench201.operations import EDGE_NAMES, N_NODES, OPERATIONS, checked_operations
 
 SPACE_NAME = "nb201"
@@ -34,9 +36,8 @@ class EdgeArchitecture(Architecture):
         InvalidInputError: there are not six integers, or an operation does not exist.
     """
 
+    benchmark: ClassVar[Benchmark] = BENCHMARK
     SYNTAX: ClassVar[str] = f"space:|operation~source|+…, for example {SPACE_NAME}:{_EXAMPLE}"
-    NETWORK: ClassVar[str] = EDGE_NETWORK
-    TRAINING: ClassVar[str] = EDGE_TRAINING
 
     space: str
     operations: tuple[int, ...]

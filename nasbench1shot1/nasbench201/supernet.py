@@ -3,7 +3,7 @@
 Source: Dong and Yang, NAS-Bench-201 (ICLR 2020), sections 2.1 and 4; the published code of its search algorithms.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,9 +20,10 @@ from nasbench1shot1.nasbench201.layers import (
     stem,
 )
 from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS
+from nasbench1shot1.space import Place
 from nasbench1shot1.supernets.layers import apply_to_part, as_broadcastable, check_partial, weighted_sum
+from nasbench1shot1.supernets.places import CellWidth, doubling_stages
 from nasbench1shot1.supernets.presets import Preset
-from nasbench1shot1.supernets.skeletons import stack_starts
 
 NONE = OPERATIONS.index("none")
 
@@ -65,12 +66,13 @@ class EdgeCell(nn.Module):
 
     affine = False
 
-    def __init__(self, space: Any, in_channels: int, channels: int, preset: Preset, partial_channels: int = 1) -> None:
+    def __init__(self, space: Any, place: Place, preset: Preset, partial_channels: int = 1) -> None:
         super().__init__()
-        if in_channels != channels:
+        channels = place.channels
+        if place.in_channels != channels:
             raise InvalidInputError(
-                f"a cell of NAS-Bench-201 keeps its {in_channels} channels and cannot have {channels}: use the "
-                "skeleton 'nasbench201'"
+                f"a cell of NAS-Bench-201 keeps its {place.in_channels} channels and cannot have {channels}: use the "
+                "skeleton of NAS-Bench-201"
             )
         check_partial(channels, partial_channels)
         self.out_channels, self._partial = channels, partial_channels
@@ -111,13 +113,10 @@ class EdgeCell(nn.Module):
         needed = live_edges(chosen) if is_path else set(range(len(EDGES)))
         return needed & edges_from_input(chosen) if self.training and not self.affine else needed
 
-    def check_operations(self, operations: Sequence[int]) -> None:
-        """Raise InvalidInputError unless `operations` has the index of an operation for every edge."""
-        is_complete = isinstance(operations, Sequence) and len(operations) == len(EDGES)
-        if not is_complete or any(op not in range(len(OPERATIONS)) for op in operations):
-            raise InvalidInputError(
-                f"operations={operations!r} is not valid: give {len(EDGES)} numbers from 0 to {len(OPERATIONS) - 1}"
-            )
+    @staticmethod
+    def output_width(space: Any, in_channels: int, channels: int) -> int:
+        """Return the number of input channels, which a cell keeps."""
+        return in_channels
 
     @staticmethod
     def as_evaluated(one_hot: Mapping[str, Tensor], preset: Preset) -> dict[str, Tensor]:
@@ -135,24 +134,21 @@ class ResidualStages:
     """The skeleton of NAS-Bench-201: three stages of cells, residual blocks between them, global average pooling."""
 
     def __init__(self, channels: int, cells: int, preset: Preset) -> None:
-        self.channels, self.starts = channels, stack_starts(cells)
+        self._channels, self._cells = channels, cells
 
-    def stem(self) -> nn.Module:
-        """Return a 3×3 convolution with batch-norm."""
-        layers: nn.Module = stem(self.channels)
-        return layers
+    def places(self, cell_width: CellWidth, side: int = 32) -> Iterator[Place]:
+        """Yield the stem, three stages with a residual block between them, and the head."""
+        return doubling_stages(self._channels, self._cells, cell_width, side, reduction_widens=True)
 
-    def reduction(self, in_channels: int, channels: int) -> nn.Module:
-        """Return a basic residual block of stride 2."""
-        return ResidualBlock(in_channels, channels)
+    def layer(self, place: Place) -> nn.Module:
+        """Return a 3×3 convolution with batch-norm, or a basic residual block of stride 2."""
+        if place.kind == "stem":
+            return stem(place.out_channels)
+        return ResidualBlock(place.in_channels, place.out_channels)
 
-    def reduced(self, in_channels: int, channels: int) -> int:
-        """Return `channels`."""
-        return channels
-
-    def head(self, in_channels: int, channels: int, classes: int) -> dict[str, nn.Module]:
+    def head(self, place: Place, classes: int) -> dict[str, nn.Module]:
         """Return the last batch-norm and a linear classifier."""
-        return {"last_bn": batch_norm(in_channels), "classifier": nn.Linear(in_channels, classes)}
+        return {"last_bn": batch_norm(place.in_channels), "classifier": nn.Linear(place.in_channels, classes)}
 
     def classify(self, net: Any, x: Tensor) -> Tensor:
         """(N, C, H, W) → (N, classes)."""

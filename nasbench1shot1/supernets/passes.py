@@ -129,7 +129,7 @@ class Subnetwork:
         return CellArchitecture.unchecked(whole.space, (*whole.parents[:-1], self.output_parents), whole.operations)
 
 
-def without_last_edge(architecture: CellArchitecture) -> "CellArchitecture | Subnetwork":
+def without_last_edge(architecture: CellArchitecture) -> CellArchitecture | Subnetwork:
     """Return an architecture without the edge from its last block to the output.
 
     The published evaluation script drops this edge in s1 and s2.

@@ -1,6 +1,7 @@
 """The supernet: a network in which each discrete sub-network is an architecture of the space."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,25 +9,20 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.benchmark import load
 from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.space import OneShotSpace, SearchSpace, Weights, as_one_shot, check_keys
+from nasbench1shot1.space import OneShotSpace, Place, SearchSpace, Weights, as_one_shot, check_keys
 from nasbench1shot1.supernets.layers import BatchNorm2d, initialise
+from nasbench1shot1.supernets.places import Skeleton
 from nasbench1shot1.supernets.presets import Preset, as_preset
-from nasbench1shot1.supernets.skeletons import resolve_class, skeleton_class
-
-CELLS = {
-    "choice-block": "nasbench1shot1.nasbench101.supernet:ChoiceBlockCell",
-    "nasbench201": "nasbench1shot1.nasbench201.supernet:EdgeCell",
-    "nasbench201-affine": "nasbench1shot1.nasbench201.supernet:AffineEdgeCell",
-}
-"""Short names of cells as module:class; a space's `cell_kind` is one of them, or itself a module:class."""
 
 
 class SupernetCell(Protocol):
-    """The interface of cells: an `nn.Module` made with (space, in_channels, channels, preset, partial_channels)."""
+    """The interface of cells: an `nn.Module` made with (space, place, preset, partial_channels)."""
 
-    out_channels: int
+    def __init__(self, space: Any, place: Place, preset: Preset, partial_channels: int) -> None:
+        """Build the cell of a place; raises InvalidInputError if it cannot have the place's numbers of channels."""
 
     def __call__(
         self,
@@ -35,13 +31,14 @@ class SupernetCell(Protocol):
         operations: Sequence[int] | None,
         path: Architecture | None,
     ) -> Tensor:
-        """(N, in_channels, H, W) → (N, out_channels, H, W), with mixing weights that have the space's keys.
+        """(N, in_channels, H, W) → (N, out_channels, H, W), with the mixing weights that reach this place.
 
         With `path`, only the parts of that architecture are computed; without mixing weights, they are not scaled.
         """
 
-    def check_operations(self, operations: Sequence[int]) -> None:
-        """Raise InvalidInputError if these cannot be the operations of a single path."""
+    @staticmethod
+    def output_width(space: Any, in_channels: int, channels: int) -> int:
+        """Return the number of output channels, given the input channels and the width of the stage."""
 
     @staticmethod
     def as_evaluated(one_hot: Mapping[str, Tensor], preset: Preset) -> dict[str, Tensor]:
@@ -49,16 +46,19 @@ class SupernetCell(Protocol):
 
 
 class Supernet(nn.Module):
-    """A weight-sharing network of cells in its space's skeleton: stem, three stacks of cells, average, classifier.
+    """A weight-sharing network: the places of its space's skeleton, from the stem through all cells to the classifier.
 
-    The supernet does not own architecture parameters: it applies the mixing weights that it receives to all cells.
-    Between stacks, the image is halved and the number of channels doubles (NAS-Bench-1Shot1, section 3; NAS-Bench-101,
-    section 2.1; NAS-Bench-201, section 3). Every projection and operation has one parameter tensor.
+    The supernet does not own architecture parameters: it applies the mixing weights that it receives to the places that
+    they reach (`OneShotSpace.is_mixed`), by default to all cells. Every projection and operation has one parameter
+    tensor. `supernets/__init__.py` explains the ways in which a cell is computed.
+
+    Attributes:
+        places: all places in the order of the forward pass, for images of 32 × 32 pixels.
 
     Args:
         space: the search space; `forward` expects mixing weights with its `mixing_shapes()`.
-        channels: number of channels of the stem and of every block in the first stack.
-        cells: number of cells, 9 in the paper; stacks end before cells `cells // 3` and `2 * cells // 3`.
+        channels: width of the first stage: number of channels of the stem and of every block of a cell.
+        cells: number of cells, 9 in NAS-Bench-1Shot1.
         preset: "corrected", "original", or another `Preset`.
         classes: number of classes.
         partial_channels: k; operations see 1/k of a block's channels (PC-DARTS: 4). 1 means all channels.
@@ -89,21 +89,19 @@ class Supernet(nn.Module):
         if not all(isinstance(number, int | np.integer) and number >= 1 for number in (channels, cells)):
             raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels!r} and {cells!r}")
         self.space, self.preset = as_one_shot(space), as_preset(preset)
-        self.skeleton = skeleton_class(self.space)(channels, cells, self.preset)
-        self._mixing_shapes = self.space.mixing_shapes()
+        self.skeleton = make_skeleton(self.space, channels, cells, self.preset)
         self._cell_class = cell_class(self.space)
-        self.stem = self.skeleton.stem()
+        self.places = tuple(self.skeleton.places(partial(self._cell_class.output_width, self.space)))
+        self._mixing_shapes = self.space.mixing_shapes()
+        first, *inner, last = self.places
+        self.stem = self.skeleton.layer(first)
         self.cells, self.reductions = nn.ModuleList(), nn.ModuleDict()
-        width = channels
-        for i in range(cells):
-            if i in self.skeleton.starts:
-                channels *= 2
-                self.reductions[str(i)] = self.skeleton.reduction(width, channels)
-                width = self.skeleton.reduced(width, channels)
-            cell = self._cell_class(space, width, channels, self.preset, partial_channels)
-            self.cells.append(cell)
-            width = cell.out_channels
-        for name, layer in self.skeleton.head(width, channels, classes).items():
+        for place in inner:
+            if place.kind == "reduction":
+                self.reductions[str(place.number)] = self.skeleton.layer(place)
+            else:
+                self.cells.append(self._cell_class(self.space, place, self.preset, partial_channels))
+        for name, layer in self.skeleton.head(last, classes).items():
             self.add_module(name, layer)
         if generator is not None:
             initialise(self, generator)
@@ -122,39 +120,56 @@ class Supernet(nn.Module):
             images: (N, 3, H, W) normalised images.
             mixing: a tensor or array for every key of `space.mixing_shapes()`, with that shape or, to compute
                 different architectures in one batch, with an additional leading dimension N. `torch.compile` requires
-                tensors. In a list of mappings, cell i uses mapping i modulo the length of the list. With an
-                Architecture, only its live blocks, their operations and the needed projections are computed, without
-                scaling.
-            operations: for methods that sample operations, the operation to compute in every block, as Python integers
-                (a list of sequences if `mixing` is a list). Its output is still scaled by its weight in `mixing`, so
-                that the weight has a gradient.
+                tensors. In a list of mappings, the mixed place i uses mapping i modulo the length of the list. With an
+                Architecture, only its live parts are computed, without scaling.
+            operations: for methods that sample operations, the operation to compute for every row of the space's
+                `operation_key`, as Python integers (a list of sequences if `mixing` is a list). Its output is still
+                scaled by its weight in `mixing`, so that the weight has a gradient.
             path: an architecture to compute alone, scaled by its entries in `mixing`.
 
         Returns:
             (N, classes) logits.
 
         Raises:
-            InvalidInputError: mixing weights have wrong keys or shapes, the cell does not have the operations, or the
+            InvalidInputError: mixing weights have wrong keys or shapes, the space does not have the operations, or the
                 architecture is not in the space; not checked inside `torch.compile`.
         """
         if isinstance(mixing, Architecture):
             self.space.index(mixing)
-            per_cell: list[Any] = [(None, None, mixing)]
+            in_turn: list[Any] = [(None, None, mixing)]
         else:
-            per_cell = self._arguments_per_cell(images, mixing, operations, path)
-        x = self.stem(images)
-        for i, cell in enumerate(self.cells):
-            x = cell(self.cell_input(x, i), *per_cell[i % len(per_cell)])
-        logits: Tensor = self.skeleton.classify(self, x)
-        return logits
+            in_turn = self._arguments_in_turn(images, mixing, operations, path)
+        x, mixed = images, 0
+        for place in self.places[:-1]:
+            layer = self._layer_at(place)
+            if not self.space.is_mixed(place):
+                x = layer(x)
+                continue
+            x = layer(x, *self._arguments_at(place, *in_turn[mixed % len(in_turn)]))
+            mixed += 1
+        return self.skeleton.classify(self, x)
+
+    def _layer_at(self, place: Place) -> nn.Module:
+        """Return the layers of a place other than the head."""
+        if place.kind == "cell":
+            return self.cells[place.number]
+        return self.stem if place.kind == "stem" else self.reductions[str(place.number)]
+
+    def _arguments_at(self, place: Place, mixing: Any, operations: Any, path: Architecture | None) -> tuple[Any, ...]:
+        """Return the parts of mixing weights and sampled operations that reach a place, and the path."""
+        return (
+            None if mixing is None else self.space.weights_at(place, mixing),
+            None if operations is None else self.space.operations_at(place, operations),
+            path,
+        )
 
     def cell_input(self, x: Tensor, cell: int) -> Tensor:
-        """Return the input of a cell from the previous output: at half the size between stacks, else unchanged."""
+        """Return the input of a cell from the previous output: reduced between stages, else unchanged."""
         reduced: Tensor = self.reductions[str(cell)](x) if str(cell) in self.reductions else x
         return reduced
 
-    def _arguments_per_cell(self, images: Tensor, mixing: Any, operations: Any, path: Architecture | None) -> list[Any]:
-        """Check and return the arguments of the cells, (mixing, operations, path), which the cells use in turn."""
+    def _arguments_in_turn(self, images: Tensor, mixing: Any, operations: Any, path: Architecture | None) -> list[Any]:
+        """Check and return the arguments (mixing, operations, path) that the mixed places use in turn."""
         several = isinstance(mixing, list | tuple)
         mixings = list(mixing) if several else [mixing]
         sampled = list(operations) if several and operations is not None else [operations] * len(mixings)
@@ -167,7 +182,7 @@ class Supernet(nn.Module):
             mixings = [self._checked_mixing(of_cell, images) for of_cell in mixings]
             for of_cell in sampled:
                 if of_cell is not None:
-                    self.cells[0].check_operations(of_cell)  # type: ignore[operator]
+                    self.space.check_operations(of_cell)
             if path is not None:
                 self.space.index(path)
         return [(*both, path) for both in zip(mixings, sampled, strict=True)]
@@ -208,8 +223,20 @@ class Supernet(nn.Module):
 
 
 def cell_class(space: OneShotSpace) -> Any:
-    """Return the class that a space's `cell_kind` names; raises InvalidInputError if it cannot be imported."""
-    return resolve_class(space.cell_kind, CELLS, "cell", space.name)
+    """Return the class of a space's cells; raises InvalidInputError if the space names none, or it is not there."""
+    return _part(space, "cell", space.cell)
+
+
+def make_skeleton(space: OneShotSpace, channels: int, cells: int, preset: Preset) -> Skeleton:
+    """Return the skeleton of a space's supernets; raises the errors of `cell_class`."""
+    skeleton: Skeleton = _part(space, "skeleton", space.skeleton)(channels, cells, preset)
+    return skeleton
+
+
+def _part(space: OneShotSpace, part: str, reference: str | None) -> Any:
+    if reference is None:
+        raise InvalidInputError(f"{space.name} names no {part} for its supernets: set its attribute '{part}'")
+    return load(reference, f"the {part} of {space.name}")
 
 
 def _as_tensor(key: str, values: Any, images: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from naive_supernet import naive_forward
 from small_supernets import images, random_mixing, small
 from torch.func import grad, jacrev, jvp, vmap
 
-from nasbench1shot1 import layers
+from nasbench1shot1.supernets import layers
 from nasbench1shot1.supernets.layers import weighted_concatenation, weighted_sum
 
 

@@ -1,0 +1,136 @@
+"""The record of a benchmark: everything that differs between NAS-Bench-101, NAS-Bench-201 and other benchmarks.
+
+A benchmark trained every architecture of a space, and published the results. Its code and its record live in one room,
+such as `nasbench201/`. The rest of the package asks the record (`registry.benchmark`) and never asks which benchmark it
+has. Another package adds a benchmark through the entry-point group `nasbench1shot1.benchmarks` (docs/own_benchmark.md).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.plugins import Group
+
+Reference = str
+"""An object as "module:name". It is imported only when it is used, so that a record costs nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundledTable:
+    """A table that comes with a package.
+
+    Attributes:
+        open: a function without arguments that returns the folder of the table, or the table itself if it is in memory.
+        build: a function (out: Path, report) that builds the table again from its sources, if there is one.
+    """
+
+    open: Reference
+    build: Reference | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """What a benchmark is made of. All references are imported only when they are used.
+
+    Attributes:
+        name: short name, such as "nasbench101": the value of `SearchSpace.benchmark`, `Architecture.BENCHMARK` and
+            `Table.benchmark`, and the key of the defaults that an optimizer has for a benchmark (`family_defaults`).
+        title: name in sentences, such as "NAS-Bench-101".
+        networks: the singular and the plural noun for the rows of its tables, such as ("cell", "cells").
+        architecture: the form of its architectures, a subclass of `Architecture`.
+        network: the function that builds the stand-alone network of an architecture (`networks.build_network`).
+        training: the options of the training protocol, a subclass of `cell_training.options.TrainingOptions`.
+        cell: the cell of its supernets (`supernets.supernet.SupernetCell`); a space may name another.
+        skeleton: the layers around the cells (`supernets.places.Skeleton`); a space may name another.
+        shared_passes: the class that evaluates many architectures with shared weights faster than one pass each
+            (`supernets.weight_sharing.SharedPasses`); None if there is none.
+        keys: the class that identifies the rows of its tables (`tables.keys.RowKeys`).
+        table: the table of its spaces: a bundled or imported one. None: $NB1SHOT1_TABLE, or else the default table.
+        tables: the tables that come with it, by name.
+        files: the readers of its official files (`tables.importing.FileFormat`).
+        downloads: official files that can be downloaded, by short name (`tables.importing.Download`).
+        statistics: the analyses that `nb1shot1 statistics` offers for its tables, by name
+            (`experiments.space_statistics`).
+        split: the scheme that splits the images of a search (`images.splits`); None: the preset's scheme.
+        search_defaults: defaults of options that differ for searches on its spaces.
+        quick_defaults: defaults of options that differ for searches at the quick scale.
+        black_box_defaults: defaults of the options of black-box studies, such as the limit of simulated seconds.
+        original_passes: a function that evaluates sub-networks as the published code of NAS-Bench-1Shot1 does; None if
+            that code has no such supernets, so that the preset "original" does not apply.
+    """
+
+    name: str
+    title: str
+    networks: tuple[str, str]
+    architecture: Reference
+    network: Reference
+    training: Reference
+    keys: Reference
+    cell: Reference | None = None
+    skeleton: Reference | None = None
+    shared_passes: Reference | None = None
+    table: str | None = None
+    tables: Mapping[str, BundledTable] = field(default_factory=dict)
+    files: tuple[Reference, ...] = ()
+    downloads: Mapping[str, Reference] = field(default_factory=dict)
+    statistics: Reference | None = None
+    split: str | None = None
+    search_defaults: Mapping[str, Any] = field(default_factory=dict)
+    quick_defaults: Mapping[str, Any] = field(default_factory=dict)
+    black_box_defaults: Mapping[str, Any] = field(default_factory=dict)
+    original_passes: Reference | None = None
+
+    @property
+    def has_original_preset(self) -> bool:
+        """Whether the preset "original" applies to its supernets."""
+        return self.original_passes is not None
+
+    def load(self, part: str) -> Any:
+        """Return the object that an attribute refers to, such as `load("keys")`.
+
+        Raises InvalidInputError if the benchmark has no such part, or its module cannot be imported.
+        """
+        reference = getattr(self, part)
+        if reference is None:
+            raise InvalidInputError(f"{self.title} has no {part}: name it in the record of the benchmark")
+        return load(reference, f"the {part} of {self.title}")
+
+
+def load(reference: Reference, what: str) -> Any:
+    """Return the object that a reference names; raises InvalidInputError, which names `what`, if it is not there."""
+    module, _, name = reference.partition(":")
+    try:
+        return getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{what} is '{reference}', but importing it fails ({error}): correct the name"
+        ) from error
+
+
+BENCHMARKS = Group(
+    "benchmark",
+    "nasbench1shot1.benchmarks",
+    {
+        "nasbench101": "nasbench1shot1.nasbench101.benchmark:BENCHMARK",
+        "nasbench201": "nasbench1shot1.nasbench201.benchmark:BENCHMARK",
+    },
+)
+
+
+def benchmark(name: str) -> Benchmark:
+    """Return the record of the benchmark with a name, such as "nasbench101".
+
+    Raises InvalidInputError for an unknown name; the message suggests the closest known name.
+    """
+    found = BENCHMARKS.load(name)
+    if isinstance(found, Benchmark):
+        return found
+    raise InvalidInputError(f"'{name}' is not a benchmark: name an nb.Benchmark, such as my_module:BENCHMARK")
+
+
+def benchmarks() -> Iterator[Benchmark]:
+    """Iterate over all registered benchmarks, built-in ones first; others are looked up only when they are reached."""
+    yield from map(benchmark, BENCHMARKS.built_in)
+    yield from (benchmark(name) for name in BENCHMARKS.names() if not BENCHMARKS.is_built_in(name))

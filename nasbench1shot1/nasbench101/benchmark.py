@@ -1,0 +1,29 @@
+"""The record of NAS-Bench-101 (Ying et al. 2019), to which the spaces of NAS-Bench-1Shot1 belong."""
+
+from nasbench1shot1.benchmark import Benchmark, BundledTable
+
+_ROOM = "nasbench1shot1.nasbench101"
+
+BENCHMARK = Benchmark(
+    name="nasbench101",
+    title="NAS-Bench-101",
+    networks=("cell", "cells"),
+    architecture=f"{_ROOM}.architecture:CellArchitecture",
+    network=f"{_ROOM}.network:build_network",
+    training=f"{_ROOM}.recipe:TrainingConfig",
+    cell=f"{_ROOM}.supernet:ChoiceBlockCell",
+    skeleton=f"{_ROOM}.supernet:CellStacks",
+    shared_passes=f"{_ROOM}.shared_passes:ChoiceBlockPaths",
+    keys=f"{_ROOM}.keys:CellKeys",
+    tables={
+        "embedded": BundledTable(
+            open=f"{_ROOM}.embedded_table:embedded_folder", build=f"{_ROOM}.embedded_table:build_embedded"
+        ),
+        "nb101-sample": BundledTable(open=f"{_ROOM}.sample:sample_folder"),
+    },
+    files=(f"{_ROOM}.official_files:TFRECORDS",),
+    downloads={"only108": f"{_ROOM}.official_files:ONLY108", "full": f"{_ROOM}.official_files:FULL"},
+    statistics="nasbench1shot1.experiments.space_statistics.catalogue:ANALYSES",
+    black_box_defaults={"seconds": 1e7},  # NAS-Bench-101, section 5
+    original_passes=f"{_ROOM}.original_passes:original_passes",
+)
