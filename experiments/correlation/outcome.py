@@ -8,10 +8,15 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, correlations, merge_copies
+from nasbench1shot1.experiments.correlation.analysis import (
+    Predictions,
+    Undefined,
+    correlations,
+    log_probabilities,
+    merge_copies,
+)
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, headline_rows, scatter_figure
 from nasbench1shot1.experiments.correlation.options import chosen_budgets
-from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.record import (
     AUTO_IMAGES,
     BY_EPOCH,

@@ -11,12 +11,11 @@ from tiny_search import SMALL_SPACE
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation import expectation
-from nasbench1shot1.experiments.correlation.analysis import Predictions, correlations
+from nasbench1shot1.experiments.correlation.analysis import Predictions, correlations, log_probabilities
 from nasbench1shot1.experiments.correlation.drawing import draw_by_epoch, headline_rows
 from nasbench1shot1.experiments.correlation.evaluation import check_preset, drops_last_edge
 from nasbench1shot1.experiments.correlation.options import chosen_epochs, ranking_options, required_reliability, to_text
 from nasbench1shot1.experiments.correlation.planning import Expectation
-from nasbench1shot1.experiments.correlation.probability import log_probabilities
 from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.state import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, headline_place, place_per_budget, true_errors
