@@ -10,8 +10,7 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy, statistics_ove
 from nasbench1shot1.display.colours import MOST_BANDS, colours
 from nasbench1shot1.experiments.black_box_studies import draw_ecdf, draw_sorted
 from nasbench1shot1.experiments.curve_rows import curve_rows
-from nasbench1shot1.experiments.reproduction.black_box_figures import DATA_SETS, ROWS
-from nasbench1shot1.experiments.reproduction.figures import Curve, Panel
+from nasbench1shot1.experiments.reproduction.figures import DATA_SETS, ROWS, Curve, Panel
 
 if TYPE_CHECKING:
     import pandas

@@ -7,12 +7,6 @@ from typing import Any, ClassVar, Self
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.experiments.reproduction.black_box_drawing import DrawnStudy
-from nasbench1shot1.experiments.reproduction.black_box_figures import (
-    BLACK_BOX_FIGURES,
-    BlackBoxPlan,
-    BlackBoxScale,
-    space_panel,
-)
 from nasbench1shot1.experiments.reproduction.black_box_jobs import BlackBoxJob, resolve_studies, study_job
 from nasbench1shot1.experiments.reproduction.black_box_results import RESULTS, BlackBoxResults
 from nasbench1shot1.experiments.reproduction.figure import (
@@ -23,7 +17,14 @@ from nasbench1shot1.experiments.reproduction.figure import (
     check_seeds,
     is_selected,
 )
-from nasbench1shot1.experiments.reproduction.figures import Curve, Panel
+from nasbench1shot1.experiments.reproduction.figures import (
+    BLACK_BOX_FIGURES,
+    BlackBoxPlan,
+    BlackBoxScale,
+    Curve,
+    Panel,
+    space_panel,
+)
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.tables.table import Table, load_table

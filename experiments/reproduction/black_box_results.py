@@ -23,8 +23,8 @@ from nasbench1shot1.experiments.reproduction.black_box_drawing import (
     draw_rows,
     draw_sorted_accuracies,
 )
-from nasbench1shot1.experiments.reproduction.black_box_figures import SPACES, BlackBoxPlan
 from nasbench1shot1.experiments.reproduction.figure import FigureResults
+from nasbench1shot1.experiments.reproduction.figures import SPACES, BlackBoxPlan
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.table import Table
 

@@ -7,18 +7,19 @@ from pathlib import Path
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.experiments.reproduction.black_box_figure import BlackBoxFigure
-from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
 from nasbench1shot1.experiments.reproduction.figure import ReproducedFigure
 from nasbench1shot1.experiments.reproduction.figures import (
+    BLACK_BOX_FIGURES,
     FIGURES,
     IMPORTANCE_FIGURES,
+    NAMES,
     OTHER_FIGURES,
+    PROXY_FIGURE,
     RANKING_FIGURES,
     TRANSFER_TABLES,
     TUNING_FIGURES,
 )
 from nasbench1shot1.experiments.reproduction.importance_figure import ImportanceFigure
-from nasbench1shot1.experiments.reproduction.names import NAMES, PROXY_FIGURE
 from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
 from nasbench1shot1.experiments.reproduction.ranking_figure import RankingFigure
 from nasbench1shot1.experiments.reproduction.regret import RegretFigure

@@ -12,10 +12,9 @@ from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.colours import MOST_BANDS
 from nasbench1shot1.experiments.black_box_studies import repetitions
-from nasbench1shot1.experiments.reproduction.black_box_figures import LABELS
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults
+from nasbench1shot1.experiments.reproduction.figures import LABELS, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.figures import Curve as PaperCurve
-from nasbench1shot1.experiments.reproduction.figures import Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.studied_figure import StudiedFigure
 from nasbench1shot1.experiments.reproduction.tuning_text import (
     diverged_text,

@@ -37,7 +37,7 @@ class Reproduce:
     figure: Annotated[
         tyro.conf.Positional[str | None],
         tyro.conf.arg(metavar="[FIGURE]"),
-        Names("nasbench1shot1.experiments.reproduction.names:NAMES"),
+        Names("nasbench1shot1.experiments.reproduction.figures:NAMES"),
     ] = None
     """Figure or table. Names without a prefix refer to NAS-Bench-1Shot1. Default: list the figures."""
     scale: Literal["full", "quick"] = "full"

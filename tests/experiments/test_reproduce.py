@@ -11,11 +11,10 @@ from tiny_figures import ONLY, reproduce, shrink
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import jobs, screen
-from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
 from nasbench1shot1.experiments.reproduction.catalogue import KINDS
 from nasbench1shot1.experiments.reproduction.expectation import makespan
 from nasbench1shot1.experiments.reproduction.figure import check_recorded
-from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES
+from nasbench1shot1.experiments.reproduction.figures import BLACK_BOX_FIGURES, FIGURES, OTHER_FIGURES
 from nasbench1shot1.experiments.reproduction.jobs import get_figure, jobs_of
 from nasbench1shot1.experiments.reproduction.outputs import stem
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
