@@ -10,7 +10,7 @@ from nasbench1shot1.experiments.reproduction.drawing import Result, as_table, dr
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Options
 from nasbench1shot1.experiments.reproduction.figures import PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob, jobs_of, resolve_options
-from nasbench1shot1.experiments.reproduction.screen import show_results
+from nasbench1shot1.experiments.reproduction.progress import show_results
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.reproduction.catalogue import open_figure
-from nasbench1shot1.experiments.reproduction.expectation import makespan, measure, seconds_left
 from nasbench1shot1.experiments.reproduction.figure import (
     FigureJob,
     Kind,
@@ -17,7 +16,14 @@ from nasbench1shot1.experiments.reproduction.figure import (
     nouns,
 )
 from nasbench1shot1.experiments.reproduction.outputs import check_belongs_to, mark_folder, stem
-from nasbench1shot1.experiments.reproduction.screen import FigureProgress, describe_work, list_jobs
+from nasbench1shot1.experiments.reproduction.progress import (
+    FigureProgress,
+    describe_work,
+    list_jobs,
+    makespan,
+    measure,
+    seconds_left,
+)
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable
 from nasbench1shot1.ground.text import counted, duration, line_printer

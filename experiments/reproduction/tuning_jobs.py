@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.experiments.reproduction.expectation import START_UP
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, check_seeds
 from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, PaperFigure
+from nasbench1shot1.experiments.reproduction.progress import START_UP
 from nasbench1shot1.ground.errors import UserError, unknown_name
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch

@@ -1,6 +1,8 @@
-"""Screen output of the reproduction of a figure: progress and results."""
+"""x"""
 
+import heapq
 import math
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Self
@@ -9,11 +11,38 @@ from rich.console import Console
 from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Result
-from nasbench1shot1.experiments.reproduction.expectation import seconds_left
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, counted_jobs, nouns
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer
 from nasbench1shot1.jobs.pool import Watcher
+
+START_UP = 5.0  # seconds for a job's process to start, and to draw its picture at the end; measured on two CPU cores
+
+
+def measure(jobs: Sequence[FigureJob]) -> dict[Kind, float]:
+    """Return the seconds per unit for every kind of job; a GPU's memory is freed afterwards."""
+    per_unit = {kind: job.seconds_per_unit() for kind, job in {job.kind: job for job in jobs}.items()}
+    if "torch" in sys.modules:  # searches of a table do not import it
+        import torch
+
+        torch.cuda.empty_cache()
+    return per_unit
+
+
+def seconds_left(job: FigureJob, per_unit: Mapping[Kind, float], done: int) -> float:
+    """Return the remaining seconds of a job after `done` units, including the start of its process."""
+    return START_UP + (job.units - done) * per_unit[job.kind]
+
+
+def makespan(seconds: Sequence[float], workers: int) -> float:
+    """Return the seconds until the last job ends if jobs start in order, each as soon as a worker is free."""
+    ends = [0.0] * workers
+    for length in seconds:
+        heapq.heappush(ends, heapq.heappop(ends) + length)
+    return max(ends)
+
+
+# Screen output of the reproduction of a figure: progress and results --------------------------------------------------
 
 
 class FigureProgress(ProgressDisplay, Watcher[FigureJob]):
