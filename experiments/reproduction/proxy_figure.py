@@ -20,8 +20,13 @@ from nasbench1shot1.experiments.reproduction.figure import (
     check_seeds,
     is_selected,
 )
-from nasbench1shot1.experiments.reproduction.proxy_correlation import SPLITS, ProxyResult, as_table, score_trainings
-from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
+from nasbench1shot1.experiments.reproduction.proxy_correlation import (
+    SPLITS,
+    ProxyResult,
+    as_table,
+    draw,
+    score_trainings,
+)
 from nasbench1shot1.experiments.reproduction.proxy_jobs import SCALES, ProxyJob, keys, proxy_job, resolve_options
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import line_printer

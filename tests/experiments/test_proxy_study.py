@@ -24,10 +24,10 @@ from nasbench1shot1.experiments.reproduction.proxy_correlation import (
     ProxyResult,
     as_table,
     correlation,
+    draw,
     interval,
     score_trainings,
 )
-from nasbench1shot1.experiments.reproduction.proxy_drawing import draw
 from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.jobs.job import wait_until_free
