@@ -1,12 +1,8 @@
-"""Figure 17 of NAS-Bench-1Shot1 as `reproduce` uses it: the proxy study.
+"""x"""
 
-The paper samples 150 architectures of space 3 and trains each alone in the fixed-width network of the supernet, with
-3, 6 or 9 cells and 2, 4, 8, 16 or 36 initial channels. It states neither the number of epochs nor the optimizer; this
-package uses the settings of a search.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -14,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 from nasbench1shot1.experiments.reproduction.figure import (
     FigureJob,
     FigureResults,
+    Kind,
     Options,
     ReproducedFigure,
     check_parts,
     check_seeds,
     is_selected,
+    job_fields,
 )
 from nasbench1shot1.experiments.reproduction.proxy_correlation import (
     SPLITS,
@@ -27,18 +25,106 @@ from nasbench1shot1.experiments.reproduction.proxy_correlation import (
     draw,
     score_trainings,
 )
-from nasbench1shot1.experiments.reproduction.proxy_jobs import SCALES, ProxyJob, keys, proxy_job, resolve_options
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
-from nasbench1shot1.ground.text import line_printer
+from nasbench1shot1.ground.text import line_printer, percent
 from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.proxy_training import ProxyConfig, ProxyTrainings
 from nasbench1shot1.proxy_training.record import SCALES as TRAINING_SCALES
+from nasbench1shot1.proxy_training.record import proxy_config
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
     from rich.console import Console
+
+
+TRAIN = "nasbench1shot1.proxy_training.running:train_proxies"
+
+
+@dataclass(frozen=True)
+class ProxyScale:
+    """The extent of the study at a scale.
+
+    Attributes:
+        options: options of all trainings.
+        cells, channels: every combination is one size of the proxy.
+        seeds: random seeds; each draws its own sample of architectures.
+    """
+
+    options: Mapping[str, Any]
+    cells: tuple[int, ...]
+    channels: tuple[int, ...]
+    seeds: tuple[int, ...] = (0,)
+
+    def sizes(self) -> list[tuple[int, int]]:
+        """Return all combinations (cells, channels)."""
+        return list(product(self.cells, self.channels))
+
+
+SCALES = {
+    "full": ProxyScale({"scale": "full"}, cells=(3, 6, 9), channels=(2, 4, 8, 16, 36)),
+    "quick": ProxyScale({"scale": "quick"}, cells=(3,), channels=(2, 4, 8)),
+}
+"""full: the paper's sizes and number of architectures; quick: minutes on two CPU cores, too small for conclusions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxyJob(FigureJob):
+    """The trainings of all sampled architectures in one size of the proxy; named "cells-3/channels-8/seed-0"."""
+
+    NOUNS, UNIT, VERB = ("proxy", "proxies"), "architecture", "trained"
+
+    @property
+    def units(self) -> int:
+        """Number of architectures."""
+        return int(self.options["architectures"])
+
+    @property
+    def kind(self) -> Kind:
+        """Panel and curve, because the cost differs between sizes."""
+        return self.panel, self.curve
+
+    def seconds_per_unit(self) -> float:
+        """Return the seconds per training of an architecture on this machine."""
+        from nasbench1shot1.proxy_training.loop import seconds_per_architecture
+
+        return seconds_per_architecture(proxy_config(self.options))
+
+    def record(self) -> ProxyTrainings:
+        """Open the folder of the trainings."""
+        return ProxyTrainings.open(self.folder)
+
+    def outcome(self) -> str:
+        """Return in words the mean validation error and the total seconds of all trainings."""
+        summary = self.record().summary
+        return f"mean validation error {percent(summary['mean_validation_error'], 1)}, {summary['seconds']:.0f} s"
+
+
+def keys(cells: int, channels: int) -> tuple[str, str]:
+    """Return the keys of the panel and the curve of a size."""
+    return f"cells-{cells}", f"channels-{channels}"
+
+
+def resolve_options(options: Sequence[Options]) -> list[dict[str, Any]]:
+    """Return the options of several jobs with all defaults filled in for the current machine.
+
+    Raises InvalidInputError for an unknown option or a value out of range.
+    """
+    return [proxy_config(each).as_dict() for each in options]
+
+
+def proxy_job(out: Path, options: Options) -> ProxyJob:
+    """Return a job with resolved options; its folder is a subfolder of the figure's."""
+    return ProxyJob(command=TRAIN, **job_fields(*keys(options["cells"], options["channels"]), out, options))
+
+
+# Figure 17 of NAS-Bench-1Shot1 as `reproduce` uses it: the proxy study ------------------------------------------------
+#
+# The paper samples 150 architectures of space 3 and trains each alone in the fixed-width network of the supernet, with
+# 3, 6 or 9 cells and 2, 4, 8, 16 or 36 initial channels. It states neither the number of epochs nor the optimizer; this
+# package uses the settings of a search.
+
 
 FOREIGN = ("table", "compile")
 """Options of `reproduce` that do not apply to the trainings: a table is only for scoring, and all networks differ."""

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import proxy_jobs
-from nasbench1shot1.experiments.reproduction.proxy_jobs import ProxyScale
+from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyScale
 from nasbench1shot1.proxy_training import ProxyTrainings, train_proxies
 
 TINY: dict[str, Any] = {
