@@ -1,8 +1,8 @@
-"""Table 2 of NAS-Bench-1Shot1 as `reproduce` uses it: the best configuration of s3 on s1 and s2, beside the default."""
+"""x"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,24 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Options
-from nasbench1shot1.experiments.reproduction.figures import PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob
-from nasbench1shot1.experiments.reproduction.transfer_jobs import TRANSFERRED, transfer_jobs
+from nasbench1shot1.experiments.reproduction.figures import (
+    GRADIENT_METHODS,
+    METHODS,
+    SPACES,
+    TUNING_SCALES,
+    Curve,
+    Panel,
+    PaperFigure,
+)
+from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob, jobs_of, resolve_options
+from nasbench1shot1.experiments.reproduction.tuning_jobs import StudyJob, studies_of
 from nasbench1shot1.experiments.reproduction.tuning_text import title_line, unfinished_text
 from nasbench1shot1.experiments.rescoring import rescore
-from nasbench1shot1.experiments.tuning.best import transfer_table
+from nasbench1shot1.experiments.tuning.best import best_of, transfer_table
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
+from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import Study
@@ -24,6 +35,97 @@ from nasbench1shot1.tuning.record import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
+
+
+SEARCH_WITH_BEST = "nasbench1shot1.experiments.tuning.best:search_with_best"
+TUNED_ON = "s3"
+STUDY_SEED = 0
+TRANSFERRED = "-transferred"
+"""Suffix of the key of a curve whose configuration is transferred."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferredJob(SearchJob):
+    """A search with the best configuration of a study that must be finished first; the option "best" names it."""
+
+    stage: int = 1
+
+    @property
+    def planned(self) -> dict[str, Any]:
+        """The options of the search with the optimizer's default hyperparameters."""
+        return {name: value for name, value in self.options.items() if name != "best"}
+
+    def seconds_per_unit(self) -> float:
+        """Return the seconds per epoch on this machine with the default hyperparameters."""
+        return seconds_per_epoch(search_options(self.planned))
+
+    def recorded_options(self) -> dict[str, Any] | None:
+        """Return the recorded options; transferred hyperparameters that are still the study's best count as planned."""
+        recorded = super().recorded_options()
+        if recorded is None:
+            return None
+        best, named = self._best(), self.options["best"]
+        kept = {name for name, value in best.items() if recorded.get(name) == value}
+        return {**recorded, **{name: self.options[name] for name in kept}, "best": named}
+
+    def _best(self) -> dict[str, Any]:
+        try:
+            return best_of(Study.open(self.options["best"]["study"]), self.options["best"]["budget"])
+        except UserError:  # the study was removed or started again
+            return {}
+
+
+def transfer_jobs(
+    figure: PaperFigure, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+) -> list[FigureJob]:
+    """Return the studies, then the searches that need no study, then the searches that do.
+
+    Args:
+        figure: panels and curves of the searches.
+        scale: "full" or "quick".
+        out: the table's folder.
+        given: options of all studies and searches; `epochs` is for the searches. Studies have this budget,
+            half of it and twice it.
+        seeds: seeds of every curve. Default: the seeds of the scale. Studies have one seed.
+        call: `Workers.call`, which fills in the defaults on the machine of the workers.
+
+    Raises:
+        InvalidInputError: a scale or an option is unknown, a value is out of range, or seeds are empty or not distinct.
+        UserError: hpbandster is not installed.
+    """
+    searches = jobs_of(
+        figure, scale, out, {**_images_of_studies(scale), **given}, seeds, partial(call, resolve_options)
+    )
+    transferred = {job.options["optimizer"] for job in searches if job.curve.endswith(TRANSFERRED)}
+    budgets = {**given, "epochs": 2 * searches[0].epochs}
+    tuned = _study_figure([name for name in GRADIENT_METHODS if name in transferred])
+    studies = studies_of(tuned, scale, out, budgets, [STUDY_SEED], call) if transferred else []
+    folders = {job.options["optimizer"]: job for job in studies}
+    with_best = [
+        _transferred_job(job, folders[job.options["optimizer"]]) for job in searches if job.curve.endswith(TRANSFERRED)
+    ]
+    return [*studies, *(job for job in searches if not job.curve.endswith(TRANSFERRED)), *with_best]
+
+
+def _images_of_studies(scale: str) -> dict[str, Any]:
+    """Return the number of images of the studies: the transferred searches are as large."""
+    options = TUNING_SCALES[scale].options if scale in TUNING_SCALES else {}
+    return {name: options[name] for name in ("images_per_half",) if name in options}
+
+
+def _study_figure(methods: Sequence[str]) -> PaperFigure:
+    curves = tuple(Curve(name, METHODS[name], {"optimizer": name}) for name in methods)
+    panel = Panel(TUNED_ON, SPACES[TUNED_ON], {"space": TUNED_ON, "config_space": "cs2"}, curves)
+    return PaperFigure("", (panel,))
+
+
+def _transferred_job(job: SearchJob, study: StudyJob) -> TransferredJob:
+    best = {"study": str(study.folder.absolute()), "budget": job.epochs}
+    fields = {name: getattr(job, name) for name in ("name", "folder", "threads", "gpu", "panel", "curve")}
+    return TransferredJob(command=SEARCH_WITH_BEST, options={**job.options, "best": best}, **fields)
+
+
+# Table 2 of NAS-Bench-1Shot1 as `reproduce` uses it: the best configuration of s3 on s1 and s2, beside the default ----
 
 
 @dataclass(frozen=True, eq=False)
