@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
-from nasbench1shot1.experiments.reproduction.black_box_drawing import DrawnStudy
-from nasbench1shot1.experiments.reproduction.black_box_results import RESULTS, BlackBoxResults
+from nasbench1shot1.experiments.reproduction.black_box_results import RESULTS, BlackBoxResults, DrawnStudy
 from nasbench1shot1.experiments.reproduction.figure import (
     FigureJob,
     Kind,

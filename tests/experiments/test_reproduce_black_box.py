@@ -21,9 +21,8 @@ from nasbench1shot1 import cli
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.record import values_at
 from nasbench1shot1.display.colours import METHODS
-from nasbench1shot1.experiments.reproduction.black_box_drawing import DrawnStudy
 from nasbench1shot1.experiments.reproduction.black_box_figure import BlackBoxJob
-from nasbench1shot1.experiments.reproduction.black_box_results import BlackBoxResults
+from nasbench1shot1.experiments.reproduction.black_box_results import BlackBoxResults, DrawnStudy
 from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.figure import check_recorded
 from nasbench1shot1.experiments.reproduction.figures import Curve
