@@ -22,7 +22,7 @@ from nasbench1shot1.experiments.reproduction.figures import (
 from nasbench1shot1.experiments.reproduction.importance_figure import ImportanceFigure
 from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
 from nasbench1shot1.experiments.reproduction.ranking_figure import RankingFigure
-from nasbench1shot1.experiments.reproduction.regret import RegretFigure
+from nasbench1shot1.experiments.reproduction.regret_figure import RegretFigure
 from nasbench1shot1.experiments.reproduction.trajectory_figure import TrajectoryFigure
 from nasbench1shot1.experiments.reproduction.transfer_table import TransferTable
 from nasbench1shot1.ground.errors import InvalidInputError

@@ -10,8 +10,8 @@ from typing import Self
 from rich.console import Console
 from rich.table import Table as Screen
 
-from nasbench1shot1.experiments.reproduction.drawing import ERROR, REGRET, Result
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, counted_jobs, nouns
+from nasbench1shot1.experiments.reproduction.regret_figure import ERROR, REGRET, Result
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer
 from nasbench1shot1.jobs.pool import Watcher

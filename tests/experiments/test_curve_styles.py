@@ -3,8 +3,8 @@
 import pytest
 
 from nasbench1shot1.display.colours import METHODS
-from nasbench1shot1.experiments.reproduction.curve_styles import NEUTRAL, curve_styles, legend_styles
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.regret_figure import NEUTRAL, curve_styles, legend_styles
 
 
 @pytest.mark.parametrize("name", ["figure2", "figure7", "figure8"])

@@ -1,17 +1,19 @@
-"""The results of a figure's searches: mean and spread per epoch as a frame, and the picture."""
+"""x"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas
 
-from nasbench1shot1.display.colours import MOST_BANDS
-from nasbench1shot1.experiments.reproduction.curve_styles import Style, curve_styles, legend_styles
-from nasbench1shot1.experiments.reproduction.figure import FigureJob
+from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, styles
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Options
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, Curve, Panel, PaperFigure
+from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob, jobs_of, resolve_options
+from nasbench1shot1.experiments.reproduction.progress import show_results
 from nasbench1shot1.experiments.reproduction.tuning_text import title_line
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
@@ -28,8 +30,58 @@ from nasbench1shot1.one_shot_search.regret_curve import (
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+    from rich.console import Console
+
+
+MOST_OF_ONE_COLOUR = 2
+"""Maximum number of variants that only differ in their lines."""
+MAP, BRIGHTEST = "viridis", 0.86
+"""Sequential colour map, and the part of it that is dark enough for lines on white."""
+NEUTRAL = "#222222"
+"""Colour in the legend of curves whose colours differ between panels."""
+
+Style = Mapping[str, Any]
+Place = tuple[Panel, Curve]
+"""A curve and its panel."""
+
+
+def curve_styles(places: Sequence[Place]) -> dict[tuple[str, str], Style]:
+    """Return the arguments of `Axes.plot` for every curve of a figure, by the keys of panel and curve.
+
+    Args: places: all curves of the whole figure, so that a part of it has the same styles.
+    """
+    curves = {curve.key: curve for _, curve in places}
+    order = list(curves)
+    if all("optimizer" in curve.options for curve in curves.values()):
+        methods = styles([str(curve.options["optimizer"]) for curve in curves.values()])
+        return {(panel.key, curve.key): methods[order.index(curve.key)] for panel, curve in places}
+    return {(panel.key, curve.key): _variant(panel, order.index(curve.key), len(order)) for panel, curve in places}
+
+
+def _variant(panel: Panel, rank: int, number: int) -> Style:
+    """Return the style of a variant of a panel's method, by its rank among a number of variants."""
+    if number <= MOST_OF_ONE_COLOUR:
+        return {"color": METHODS[panel.options["optimizer"]], "linestyle": LINES[rank]}
+    import matplotlib
+    from matplotlib.colors import to_hex
+
+    return {"color": to_hex(matplotlib.colormaps[MAP](BRIGHTEST * rank / (number - 1))), "linestyle": LINES[rank]}
+
+
+def legend_styles(places: Sequence[Place], by_place: Mapping[tuple[str, str], Style]) -> dict[str, Style]:
+    """Return the style of every curve in a common legend of all panels, by the label of the curve."""
+    found = dict[str, list[Style]]()
+    for panel, curve in places:
+        found.setdefault(curve.label, []).append(by_place[panel.key, curve.key])
+    is_neutral = any(len({style["color"] for style in own}) > 1 for own in found.values())
+    return {label: {**own[0], "color": NEUTRAL} if is_neutral else own[0] for label, own in found.items()}
+
+
+# The results of a figure's searches: mean and spread per epoch as a frame, and the picture ----------------------------
+
 
 REGRET, ERROR = "test_regret", "one_shot_validation_error"
 
@@ -187,3 +239,44 @@ def _spread_text(found: Sequence[Result], seeds: int) -> str:
 
 def _seeds_text(seeds: int) -> str:
     return "one seed" if seeds == 1 else f"{seeds} seeds"
+
+
+# Regret figures as `reproduce` uses them: their searches and results --------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RegretCurves(FigureResults):
+    """The finished searches of a figure, scored on one table; a `figure.FigureResults`."""
+
+    name: str
+    figure: PaperFigure
+    found: Sequence[Result]
+    seeds: int
+    table: Table
+
+    def as_table(self) -> "pandas.DataFrame":
+        """Return one row per panel, curve and epoch, as `drawing.as_table` does."""
+        return as_table(self.found)
+
+    def draw(self) -> "Figure":
+        """Return the picture, as `drawing.draw` does."""
+        return draw(self.name, self.figure, self.found, self.seeds, self.table)
+
+    def show(self, console: "Console") -> None:
+        """Print the results of every curve at the last epoch."""
+        show_results(self.found, console)
+
+
+class RegretFigure(SearchedFigure):
+    """A figure of regret per search epoch; a `figure.ReproducedFigure`."""
+
+    def jobs(
+        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+    ) -> list[SearchJob]:
+        """Return the searches, as `jobs.jobs_of` does; `call` fills in defaults on the machine of the workers."""
+        return jobs_of(self.figure, scale, out, given, seeds, partial(call, resolve_options))
+
+    def results(self, jobs: Sequence[FigureJob], table: Table) -> RegretCurves | None:
+        """Return the regret curves of the finished searches."""
+        found, seeds = results(self.figure, jobs, table), len({job.options["seed"] for job in jobs})
+        return RegretCurves(self.name, self.figure, found, seeds, table) if found else None
