@@ -1,12 +1,16 @@
-"""Reproduction of a figure from start to end: run the missing jobs, draw the figure and print the results."""
+"""x"""
 
+import hashlib
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.experiments.reproduction.catalogue import open_figure
+from nasbench1shot1.experiments.reproduction.black_box_figure import BlackBoxFigure
 from nasbench1shot1.experiments.reproduction.figure import (
     FigureJob,
     Kind,
@@ -15,7 +19,18 @@ from nasbench1shot1.experiments.reproduction.figure import (
     counted_jobs,
     nouns,
 )
-from nasbench1shot1.experiments.reproduction.outputs import check_belongs_to, mark_folder, stem
+from nasbench1shot1.experiments.reproduction.figures import (
+    BLACK_BOX_FIGURES,
+    FIGURES,
+    IMPORTANCE_FIGURES,
+    NAMES,
+    OTHER_FIGURES,
+    PROXY_FIGURE,
+    RANKING_FIGURES,
+    TRANSFER_TABLES,
+    TUNING_FIGURES,
+)
+from nasbench1shot1.experiments.reproduction.importance_figure import ImportanceFigure
 from nasbench1shot1.experiments.reproduction.progress import (
     FigureProgress,
     describe_work,
@@ -24,11 +39,17 @@ from nasbench1shot1.experiments.reproduction.progress import (
     measure,
     seconds_left,
 )
+from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
+from nasbench1shot1.experiments.reproduction.ranking_figure import RankingFigure
+from nasbench1shot1.experiments.reproduction.regret_figure import RegretFigure
+from nasbench1shot1.experiments.reproduction.trajectory_figure import TrajectoryFigure
+from nasbench1shot1.experiments.reproduction.transfer_table import TransferTable
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable
+from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, write_json
 from nasbench1shot1.ground.text import counted, duration, line_printer
 from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.pool import open_workers, run_jobs
+from nasbench1shot1.runs.folder import read_object
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import absolute_file, flag
 
@@ -36,6 +57,93 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from nasbench1shot1.tables.table import Table
+
+
+_KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
+    **dict.fromkeys(FIGURES, RegretFigure.from_name),
+    **dict.fromkeys(RANKING_FIGURES, RankingFigure.from_name),
+    **dict.fromkeys(TUNING_FIGURES, TrajectoryFigure.from_name),
+    **dict.fromkeys(IMPORTANCE_FIGURES, ImportanceFigure.from_name),
+    PROXY_FIGURE: ProxyFigure.from_name,
+    **dict.fromkeys(TRANSFER_TABLES, TransferTable.from_name),
+    **dict.fromkeys(BLACK_BOX_FIGURES, BlackBoxFigure.from_name),
+}
+KINDS = {name: _KINDS[name] for name in NAMES}
+"""Functions that create a figure or table from its name and the selected parts, by name."""
+
+
+def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path] = ()) -> ReproducedFigure:
+    """Return a figure, or the selected part of it.
+
+    Args:
+        name: "figure2", …
+        only: keys of panels or of curves, or "panel/curve", each with optional `*` wildcards. A curve
+            is selected if one of them matches.
+        joined: folders of finished black-box studies that join a figure of tuned optimizers.
+
+    Raises:
+        InvalidInputError: the name is unknown, one of `only` matches nothing, or black-box studies cannot join.
+    """
+    if name not in KINDS:
+        raise _unknown_figure(name)
+    figure = KINDS[name](name, only)
+    if not joined:
+        return figure
+    if not isinstance(figure, TrajectoryFigure):
+        raise InvalidInputError(f"--join does not apply to {name} (only to {', '.join(TUNING_FIGURES)}): remove it")
+    studies = tuple(BlackBoxStudy.open(folder) for folder in joined)
+    _ = [study.summary for study in studies]  # raises if one is not finished
+    return replace(figure, joined=studies)
+
+
+def _unknown_figure(name: str) -> InvalidInputError:
+    known = f"known: {', '.join(KINDS)}"
+    kind = "table" if name.startswith("tab") else "figure"
+    number = int(match[0]) if (match := re.search(r"\d+", name)) else 0
+    if kind == "figure" and number in OTHER_FIGURES:
+        return InvalidInputError(
+            f"reproduce does not draw figure {number} of the paper, which shows {OTHER_FIGURES[number]} ({known})"
+        )
+    hint = f"; did you mean '{kind}{number}'?" if f"{kind}{number}" in KINDS else ""
+    return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")
+
+
+# Files in a figure's folder besides its runs: the mark that names the figure, and the names of the results ------------
+
+
+MARK = "figure.json"
+LONGEST = 80  # maximum number of characters for the parts in a file name
+
+
+def stem(name: str, only: Sequence[str]) -> str:
+    """Return the name of picture and CSV file without suffix; parts of a figure have different names than the whole
+    figure.
+
+    Args:
+        name: "figure2", …
+        only: the parts, as in `catalogue.open_figure`; empty for the whole figure.
+    """
+    if not only:
+        return name
+    parts = re.sub(r"[^\w.+-]", "_", "+".join(only).replace("/", "-"))
+    if len(parts) > LONGEST:
+        parts = f"{parts[:LONGEST]}-{hashlib.sha256(parts.encode()).hexdigest()[:8]}"
+    return f"{name}-{parts}"
+
+
+def mark_folder(folder: Path, name: str) -> None:
+    """Record that a folder belongs to a figure."""
+    if not (folder / MARK).is_file():
+        write_json(folder / MARK, {"figure": name})
+
+
+def check_belongs_to(folder: Path, name: str) -> None:
+    """Raise InvalidInputError if a folder belongs to another figure, DamagedFileError if its mark is damaged."""
+    if (folder / MARK).is_file() and (other := read_object(folder / MARK).get("figure")) != name:
+        raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another --out")
+
+
+# Reproduction of a figure from start to end: run the missing jobs, draw the figure and print the results --------------
 
 
 def reproduce(

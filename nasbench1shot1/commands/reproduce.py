@@ -110,7 +110,7 @@ class Reproduce:
 
 
 def _list() -> None:
-    from nasbench1shot1.experiments.reproduction.catalogue import KINDS, open_figure
+    from nasbench1shot1.experiments.reproduction.reproducing import KINDS, open_figure
 
     for name in KINDS:
         figure = open_figure(name)

@@ -19,7 +19,6 @@ from warm_process import WarmProcess
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.correlation.criteria import bootstrap
-from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.proxy_correlation import (
     ProxyResult,
     as_table,
@@ -29,6 +28,7 @@ from nasbench1shot1.experiments.reproduction.proxy_correlation import (
     score_trainings,
 )
 from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
+from nasbench1shot1.experiments.reproduction.reproducing import open_figure
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.jobs.job import wait_until_free
 from nasbench1shot1.proxy_training import ProxyTrainings

@@ -23,10 +23,9 @@ from nasbench1shot1.black_box_search.record import values_at
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction.black_box_figure import BlackBoxJob
 from nasbench1shot1.experiments.reproduction.black_box_results import BlackBoxResults, DrawnStudy
-from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.figure import check_recorded
 from nasbench1shot1.experiments.reproduction.figures import Curve
-from nasbench1shot1.experiments.reproduction.reproducing import reproduce
+from nasbench1shot1.experiments.reproduction.reproducing import open_figure, reproduce
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.registry import BUILT_IN
 

@@ -11,10 +11,10 @@ from synthetic_study import tune
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.reproduction import figures, reproducing, transfer_jobs, tuning_jobs
-from nasbench1shot1.experiments.reproduction.catalogue import open_figure
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, check_recorded
 from nasbench1shot1.experiments.reproduction.figures import FigureScale
 from nasbench1shot1.experiments.reproduction.progress import describe_work
+from nasbench1shot1.experiments.reproduction.reproducing import open_figure
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.experiments.tuning.trajectory import average, trajectory
 from nasbench1shot1.jobs.pool import this_process
