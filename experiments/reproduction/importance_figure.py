@@ -10,8 +10,8 @@ import pandas
 
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults
 from nasbench1shot1.experiments.reproduction.figures import Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.studied_figure import StudiedFigure
-from nasbench1shot1.experiments.reproduction.tuning_text import (
+from nasbench1shot1.experiments.reproduction.studies import (
+    StudiedFigure,
     diverged_text,
     plan_text,
     quick_text,

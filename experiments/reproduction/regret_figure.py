@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResu
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob, jobs_of, resolve_options
 from nasbench1shot1.experiments.reproduction.progress import show_results
-from nasbench1shot1.experiments.reproduction.tuning_text import title_line
+from nasbench1shot1.experiments.reproduction.studies import title_line
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.record import Run, open_search

@@ -15,8 +15,8 @@ from nasbench1shot1.experiments.black_box_studies import repetitions
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults
 from nasbench1shot1.experiments.reproduction.figures import LABELS, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.figures import Curve as PaperCurve
-from nasbench1shot1.experiments.reproduction.studied_figure import StudiedFigure
-from nasbench1shot1.experiments.reproduction.tuning_text import (
+from nasbench1shot1.experiments.reproduction.studies import (
+    StudiedFigure,
     diverged_text,
     plan_text,
     quick_text,

@@ -1,16 +1,20 @@
-"""The studies of a figure: one job per curve and seed, each with its own folder."""
+"""x"""
 
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, check_seeds
-from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, PaperFigure
+from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, Curve, Panel, PaperFigure
+from nasbench1shot1.experiments.reproduction.jobs import NamedFigure
 from nasbench1shot1.experiments.reproduction.progress import START_UP
 from nasbench1shot1.ground.errors import UserError, unknown_name
 from nasbench1shot1.ground.text import percent
+from nasbench1shot1.one_shot_search.captions import LINE, scale_text
 from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
+from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.options import option_names
@@ -173,3 +177,79 @@ def _job(panel: str, curve: str, out: Path, options: Options) -> StudyJob:
         panel=panel,
         curve=curve,
     )
+
+
+# Titles and captions of figures of studies ----------------------------------------------------------------------------
+
+
+def title_line(name: str, title: str) -> str:
+    """Return the first line of a title."""
+    kind = "table" if name.startswith("table") else "figure"
+    return f"After {kind} {name.removeprefix(kind)} of NAS-Bench-1Shot1: {title}"
+
+
+def plan_text(studies: Sequence[Study], seeds: int) -> list[str]:
+    """Return lines that describe the searches and the plan of the studies."""
+    study, plan = studies[0], studies[0].options.brackets
+    budgets = ", ".join(map(str, plan.budgets))
+    number = "one study" if seeds == 1 else f"{seeds} studies"
+    lines = [scale_text([{**each.shared_options, **each.config} for each in studies])]
+    lines.append(f"{plan.planned} searches of {budgets} epochs per study, {number}")
+    if study.shared_options["scale"] == "full":
+        return lines
+    return [*lines, "the paper's setting: 16 channels × 9 cells, 280 searches of 25, 50, 100 epochs, 3 studies"]
+
+
+def unfinished_text(
+    figure: PaperFigure, counts: Mapping[tuple[str, str], int], seeds: int, noun: str = "studies"
+) -> list[str]:
+    """Return lines that list the curves with unfinished runs, if any.
+
+    Args:
+        figure: the figure that is drawn.
+        counts: the number of finished runs by panel and curve; a curve without finished runs may be missing.
+        seeds: the number of runs of a complete curve.
+        noun: the plural noun for the runs.
+    """
+    found = {(panel.key, curve.key): 0 for panel, curve in figure.pairs()} | dict(counts)
+    short = [f"{'/'.join(key)} {count}" for key, count in found.items() if count < seeds]
+    return textwrap.wrap(f"{noun} finished so far: {', '.join(short)}", LINE + 40) if short else []
+
+
+def diverged_text(studies: Sequence[Study]) -> list[str]:
+    """Return a line that counts model-based proposals and diverged searches."""
+    lines = [line for study in studies for line in study.lines]
+    model = sum(line["model_based"] for line in lines)
+    diverged = sum(line["loss"] is None for line in lines)
+    return [f"of {len(lines)} searches, {model} have a configuration that the model proposed, and {diverged} diverged"]
+
+
+def quick_text(studies: Sequence[Study]) -> list[str]:
+    """Return a line about what the quick scale cannot show; empty at the full scale."""
+    if studies[0].shared_options["scale"] == "full":
+        return []
+    return ["studies this small show that tuning runs; they do not rank methods or hyperparameters"]
+
+
+# The common part of all figures of studies: their jobs, their size and their finished studies -------------------------
+
+
+@dataclass(frozen=True)
+class StudiedFigure(NamedFigure):
+    """Base class of all figures whose curves are studies."""
+
+    def size(self, scale: str) -> str:
+        """Return the numbers of studies and of searches per study at a scale, such as "27 × 280 runs"."""
+        options, largest = TUNING_SCALES[scale].options, self.figure.epochs_at(scale)
+        brackets = Brackets(max(1, largest // RATIO), largest, options["eta"], options["iterations"])
+        return f"{len(self.figure.pairs()) * len(TUNING_SCALES[scale].seeds)} × {brackets.planned} runs"
+
+    def jobs(
+        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+    ) -> list[StudyJob]:
+        """Return the studies, as `tuning_jobs.studies_of` does."""
+        return studies_of(self.figure, scale, out, given, seeds, call)
+
+    def studies(self, jobs: Sequence[FigureJob]) -> list[tuple[Panel, Curve, list[Study]]]:
+        """Return every curve that has finished studies, with the studies."""
+        return [(panel, curve, [Study.open(job.folder) for job in own]) for panel, curve, own in self.finished(jobs)]
