@@ -16,7 +16,7 @@ from nasbench1shot1.experiments.correlation.truth import headline_place, places,
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Kind, Options
 from nasbench1shot1.experiments.reproduction.figures import METHODS, Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob, jobs_of, resolve_options
+from nasbench1shot1.experiments.reproduction.searches import SearchedFigure, SearchJob, jobs_of, resolve_options
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.job import is_started

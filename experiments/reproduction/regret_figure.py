@@ -12,8 +12,8 @@ import pandas
 from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, styles
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Options
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import SearchedFigure, SearchJob, jobs_of, resolve_options
 from nasbench1shot1.experiments.reproduction.progress import show_results
+from nasbench1shot1.experiments.reproduction.searches import SearchedFigure, SearchJob, jobs_of, resolve_options
 from nasbench1shot1.experiments.reproduction.studies import title_line
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text

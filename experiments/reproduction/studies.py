@@ -8,8 +8,8 @@ from typing import Any
 
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, check_seeds
 from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import NamedFigure
 from nasbench1shot1.experiments.reproduction.progress import START_UP
+from nasbench1shot1.experiments.reproduction.searches import NamedFigure
 from nasbench1shot1.ground.errors import UserError, unknown_name
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.captions import LINE, scale_text

@@ -13,10 +13,10 @@ from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import jobs, screen
 from nasbench1shot1.experiments.reproduction.figure import check_recorded
 from nasbench1shot1.experiments.reproduction.figures import BLACK_BOX_FIGURES, FIGURES, OTHER_FIGURES
-from nasbench1shot1.experiments.reproduction.jobs import get_figure, jobs_of
 from nasbench1shot1.experiments.reproduction.progress import FigureProgress, makespan
 from nasbench1shot1.experiments.reproduction.reproducing import KINDS, stem
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
+from nasbench1shot1.experiments.reproduction.searches import get_figure, jobs_of
 from nasbench1shot1.ground.files import read_json, write_json
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import begin

@@ -19,8 +19,8 @@ from warm_process import WarmProcess
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.jobs import get_figure, jobs_of
 from nasbench1shot1.experiments.reproduction.regret_figure import as_table, draw, results
+from nasbench1shot1.experiments.reproduction.searches import get_figure, jobs_of
 from nasbench1shot1.jobs import pool, process
 from nasbench1shot1.jobs.job import wait_until_free
 
