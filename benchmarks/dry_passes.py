@@ -14,7 +14,6 @@ from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
 from nasbench1shot1.one_shot_search.one_shot_error import one_shot_error
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
-from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import begin
 
 SAMPLED = ("random-ws", "enas")
@@ -88,7 +87,7 @@ def augmented(state, rows):
 
 def select(state):
     """What a sampling method does after an epoch: the controller's steps, and the selection by shared weights."""
-    shared = shared_weights(state, 1)
+    shared = state.shared_weights(1)
     state.method.end_epoch(shared)
     state.method.choose(shared)
 

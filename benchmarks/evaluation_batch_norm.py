@@ -22,7 +22,6 @@ import torch
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.one_shot_search.loop import train_epoch
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.supernets.presets import BATCH_NORMS
@@ -97,7 +96,7 @@ def of_search(options, table, space, seed, architectures):
 
 def scored(state, epoch, kind, architectures, truth, images):
     object.__setattr__(state.config, "evaluation_batch_norm", kind)
-    shared = shared_weights(state, epoch)
+    shared = state.shared_weights(epoch)
     first, second = shared.rows(2 * images, epoch_generator(0, "scored", 0)).split(images)
     shared.errors(architectures[:2], first)  # warm up
     started = time.process_time()

@@ -15,7 +15,6 @@ from published_networks import PublishedENAS, PublishedSampledSearch, PublishedS
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.optimizers.sampling import SamplingOptimizer
@@ -102,7 +101,7 @@ class Ours:
     def answering(self, job, architectures, images):
         """Seconds in which so many architectures are scored on so many images."""
         several, most = (128, 640) if job.device.startswith("cuda") else (8, 128)
-        shared, together = shared_weights(self.state, 1), min(architectures, several)
+        shared, together = self.state.shared_weights(1), min(architectures, several)
         rows = shared.rows(min(images, most), torch.Generator().manual_seed(0))
         drawn = [self.net.space.sample(np.random.default_rng(number)) for number in range(several)]
 

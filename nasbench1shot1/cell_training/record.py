@@ -1,22 +1,24 @@
 """Read the folder of a training; its metrics have the same form as a table's."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nasbench1shot1.cell_training.config import EdgeTrainingConfig, TrainingConfig, TrainingOptions
-from nasbench1shot1.cell_training.schedule import FINAL, HALFWAY, INITIAL
+from nasbench1shot1.benchmark import benchmarks
+from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted, percent
-from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.runs.folder import CONFIG, damaged_file_error, read_description
 from nasbench1shot1.runs.record import RunRecord
 
+INITIAL, HALFWAY, FINAL = "initial", "halfway", "final"
+"""The named evaluations of a training; every training has the final one."""
+EPOCH = "epoch"
+"""An evaluation at the end of an epoch before the last."""
 ACCURACIES = ("train_accuracy", "validation_accuracy", "test_accuracy")
 FIELDS: dict[str, Any] = {
     "step": int,
@@ -29,22 +31,16 @@ FIELDS: dict[str, Any] = {
     "training_time": float,
 }
 """The fields of a line of metrics.jsonl and their types; accuracies are fractions, times seconds (docs/training.md)."""
-_COMMON_FACTS = {
+COMMON_FACTS = {
     "trainable_parameters": int,
     "images_sha256": str,
     "parts": str,
     "steps": int,
     "is_protocol": bool,
 }
-FACTS = {"cell_hash": str, "matrix": list, "ops": list, **_COMMON_FACTS}
-"""Fields of config.json besides the options, with their types: the data that the training used."""
-EDGE_FACTS = {"architecture": str, "index": int, **_COMMON_FACTS}
-"""Fields of config.json besides the options, with their types, for a training of NAS-Bench-201."""
-DESCRIBED = (
-    "architecture", "cell_hash", "index", "epochs", "seed", "scale", "dataset", "images", "is_protocol",
-    "trainable_parameters",
-)  # fmt: skip
-"""The fields of config.json that a summary repeats, if they exist."""
+"""Fields of config.json besides the options and the architecture, with their types: the data that the training used."""
+DESCRIBED = ("epochs", "seed", "scale", "dataset", "images", "is_protocol", "trainable_parameters")
+"""The fields of config.json that a summary repeats besides `Training.DESCRIBED`, if they exist."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +73,14 @@ class Training(RunRecord):
         folder: path of the folder.
         config: all options, resolved, and the architecture.
         SUBJECT: the word for what was trained.
+        OPTIONS: the class of the options.
+        DESCRIBED: the fields of config.json that identify the network, for the summary.
     """
 
-    COMMAND, FIELDS = "train", FIELDS
-    SUBJECT: ClassVar[str]
+    COMMAND, FIELDS, FACTS = "train", FIELDS, {"architecture": str, **COMMON_FACTS}
+    SUBJECT: ClassVar[str] = "architecture"
     OPTIONS: ClassVar[type[TrainingOptions]]
+    DESCRIBED: ClassVar[tuple[str, ...]] = ("architecture",)
 
     def _subject(self) -> str:
         return f"{self.network_id}, {counted(self.config['epochs'], 'epoch')}, seed {self.config['seed']}"
@@ -100,15 +99,26 @@ class Training(RunRecord):
         """Return whether the last line records the last step of the training."""
         return bool(lines) and bool(lines[-1]["step"] == self.config["steps"])
 
-    @property
+    @cached_property
     def trained(self) -> Any:
-        """Return the trained Cell or Architecture, with which tables can be queried."""
-        raise NotImplementedError
+        """Return the trained Architecture or Cell, with which tables can be queried.
+
+        Raises DamagedFileError if config.json does not have one.
+        """
+        try:
+            return self.OPTIONS.BENCHMARK.load("architecture").parse(self.config["architecture"])
+        except InvalidInputError as error:
+            raise damaged_file_error(self.folder / CONFIG, "its architecture is impossible") from error
+
+    @staticmethod
+    def as_trained(x: Any) -> Any:
+        """Return what `train_cell` was given in the form of `trained`."""
+        return x
 
     @property
     def network_id(self) -> str:
         """Return the identifier of the network in tables."""
-        raise NotImplementedError
+        return str(self.trained.network_id)
 
     @property
     def dataset(self) -> str | None:
@@ -147,68 +157,32 @@ class Training(RunRecord):
         raise self.unfinished_error()
 
 
-class CellTraining(Training):
-    """The training of a cell with NAS-Bench-101's protocol."""
-
-    KIND, SUBJECT, OPTIONS, FACTS = "cell training", "cell", TrainingConfig, FACTS
-
-    @cached_property
-    def cell(self) -> Cell:
-        """Return the cell, not pruned."""
-        return Cell(self.config["matrix"], self.config["ops"])
-
-    @property
-    def trained(self) -> Cell:
-        """Return the cell."""
-        return self.cell
-
-    @property
-    def network_id(self) -> str:
-        """Return NAS-Bench-101's MD5 of the cell."""
-        return str(self.config["cell_hash"])
-
-
-class EdgeTraining(Training):
-    """The training of an architecture of nb201 with NAS-Bench-201's protocol."""
-
-    KIND, SUBJECT, OPTIONS, FACTS = "NAS-Bench-201 training", "architecture", EdgeTrainingConfig, EDGE_FACTS
-
-    @cached_property
-    def architecture(self) -> EdgeArchitecture:
-        """Return the architecture; raises DamagedFileError if config.json does not have one."""
-        try:
-            return EdgeArchitecture.parse(self.config["architecture"])
-        except InvalidInputError as error:
-            raise damaged_file_error(self.folder / CONFIG, "its architecture is impossible") from error
-
-    @property
-    def trained(self) -> EdgeArchitecture:
-        """Return the architecture."""
-        return self.architecture
-
-    @property
-    def network_id(self) -> str:
-        """Return NAS-Bench-201's string for the architecture."""
-        return self.architecture.official
-
-
 def load_training(folder: str | Path) -> Training:
     """Open the folder of a training for reading.
 
     Returns:
-        A `CellTraining` or an `EdgeTraining`.
+        The record of the benchmark's trainings, such as `nasbench101.training_options.CellTraining`.
 
     Raises InvalidInputError if the folder has no training, DamagedFileError if its configuration is damaged.
     """
     kind, _ = read_description(as_path(folder, "folder"))
-    record: type[Training] = EdgeTraining if kind == EdgeTraining.KIND else CellTraining
-    return record.open(folder)
+    return (record_class(kind) or next(_record_classes())).open(folder)  # the first one's error names the folder
 
 
-def summarise(config: Mapping[str, Any], lines: list[dict[str, Any]]) -> dict[str, Any]:
+def record_class(kind: str) -> type[Training] | None:
+    """Return the class of the records of a kind, such as "cell training"; None if no benchmark has the kind."""
+    return next((record for record in _record_classes() if kind == record.KIND), None)
+
+
+def _record_classes() -> Iterator[type[Training]]:
+    return (benchmark.load("training").record() for benchmark in benchmarks())
+
+
+def summarise(training: Training) -> dict[str, Any]:
     """Return the summary of a finished training: the metrics at the end, and at the earlier named evaluations."""
-    by_name = {line["evaluation"]: line for line in lines if line["evaluation"]}
+    by_name = {line["evaluation"]: line for line in training.read_lines(training.folder) if line["evaluation"]}
     named = ("training_time", *ACCURACIES)
     at = {name: {field: line[field] for field in named} for name, line in by_name.items()}
-    described = {name: config[name] for name in DESCRIBED if name in config}
-    return {**described, **at[FINAL], **{name: at[name] for name in (HALFWAY, INITIAL) if name in at}}
+    described = (*training.DESCRIBED, *DESCRIBED)
+    facts = {name: training.config[name] for name in described if name in training.config}
+    return {**facts, **at[FINAL], **{name: at[name] for name in (HALFWAY, INITIAL) if name in at}}

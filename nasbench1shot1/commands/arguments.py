@@ -56,8 +56,7 @@ def _recorded_optimizer(resume: str | None) -> str | None:
     """Return the optimizer of the run or group of runs that --resume names; None if it cannot be read."""
     if not resume:
         return None
-    from nasbench1shot1.one_shot_search.record import SEEDS
-    from nasbench1shot1.runs.folder import RECORDED, read_description, read_object
+    from nasbench1shot1.runs.folder import RECORDED, SEEDS, read_description, read_object
 
     folder = as_path(resume, "--resume")
     with suppress(UserError, OSError, KeyError, TypeError):

@@ -49,7 +49,6 @@ from nasbench1shot1.one_shot_search.config import SCALES
 from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch, weight_step
 from nasbench1shot1.one_shot_search.options import defaults, search_options
 from nasbench1shot1.one_shot_search.record import Run
-from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
 from nasbench1shot1.registry import one_shot, search_space
@@ -238,7 +237,7 @@ class OptimizerStepsConformance:
         rows: list[int] = []
         scored: list[int] = []
         begin_epoch(state, 1)
-        shared = shared_weights(state, 1)
+        shared = state.shared_weights(1)
         _ = shared.reference  # uses images of the weight half, but not for the method: computed before rows are counted
 
         def batch(images: ImageSet, wanted: torch.Tensor, real: Any = ImageSet.batch) -> Any:
@@ -284,7 +283,7 @@ class OptimizerStepsConformance:
         before, generator = global_states(), torch.Generator().manual_seed(0)
         type(state.method)(state.net.space, state.method.hyperparameters, generator, state.method.device)
         assert len(list(mixings(state))) == 4
-        state.method.end_search(shared_weights(state, 1))
+        state.method.end_search(state.shared_weights(1))
         assert are_identical(global_states(), before)
 
     def test_loaded_state_continues_identically(self, run_options: dict[str, Any], state: SearchState) -> None:
@@ -297,7 +296,7 @@ class OptimizerStepsConformance:
         """A finished search can therefore be continued for more epochs; its end never changes the supernet."""
         train_and_choose(state, 1)
         before, weights = save_and_load(state.method.state_dict()), deepcopy(state.net.state_dict())
-        state.method.end_search(shared_weights(state, 1))
+        state.method.end_search(state.shared_weights(1))
         final = state.method.architecture()
         assert state.net.space[state.net.space.index(final)] == final
         assert are_identical(state.net.state_dict(), weights)

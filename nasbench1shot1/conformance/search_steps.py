@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch
-from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer
 from nasbench1shot1.space import Choice, OneShotSpace
@@ -104,7 +103,7 @@ def train_and_choose(state: SearchState, epoch: int) -> None:
     """Run an epoch without measuring and recording; epoch 0 has no training."""
     if epoch > 0:
         train_epoch(state, epoch, SilentReporter())
-    state.method.choose(shared_weights(state, epoch))
+    state.method.choose(state.shared_weights(epoch))
     state.epoch = epoch
 
 
@@ -144,7 +143,7 @@ def learn(state: SearchState, learning_rate: float) -> tuple[Any, Any]:
     begin_epoch(state, 1)
     for weight_batch, architecture_batch in batch_pairs(state, 1):
         state.method.architecture_step(state.step(weight_batch, architecture_batch))
-    state.method.end_epoch(shared := shared_weights(state, 1))
+    state.method.end_epoch(shared := state.shared_weights(1))
     learned = deepcopy(state.method.state_dict())
     state.method.choose(shared)
     return learned, _snapshot(state.method)
@@ -158,7 +157,7 @@ def continue_search(state: SearchState, method: OneShotOptimizer) -> tuple[Any, 
         method.architecture_step(state.step(weight_batch, architecture_batch))
         mixing = method.mixing()
         drawn.append((mixing.tensors(), mixing.operations, str(mixing.path)))
-    method.end_epoch(shared := shared_weights(state, 2))
+    method.end_epoch(shared := state.shared_weights(2))
     method.choose(shared)
     return drawn, _snapshot(method)
 

@@ -15,7 +15,6 @@ from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS, dominant_eigenvalue
 from nasbench1shot1.one_shot_search.loop import training_steps
 from nasbench1shot1.one_shot_search.options import SearchOptions
-from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState, begin
 from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.supernets.supernet import Supernet
@@ -106,7 +105,7 @@ def _seconds_per_step(state: SearchState) -> float:
 
 def _seconds_to_evaluate(state: SearchState) -> float:
     """Return the seconds for the one-shot error: passes of the architecture half and of the reference images."""
-    shared, half = shared_weights(state, 0), state.split.architecture
+    shared, half = state.shared_weights(0), state.split.architecture
     rows = torch.from_numpy(half[:TIMED_IMAGES])
     with torch.no_grad():
         mixing = state.method.evaluation_mixing()
@@ -123,7 +122,7 @@ def _seconds_to_score(state: SearchState, scorings: Sequence[tuple[int, int]]) -
     architectures share computations: the more are scored, the less time each takes. Only a few are timed, so the
     estimate for many is an upper bound.
     """
-    shared, rng = shared_weights(state, 0), np.random.default_rng(0)
+    shared, rng = state.shared_weights(0), np.random.default_rng(0)
     some = [state.net.space.sample(rng) for _ in range(32 if state.images.images.is_cuda else TIMED_ARCHITECTURES)]
     rows = shared.rows(2 * state.config.batch_size, state.generator("expectation", 0))
 

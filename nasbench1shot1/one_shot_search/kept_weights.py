@@ -11,10 +11,9 @@ from torch import Tensor
 
 from nasbench1shot1 import registry
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives
-from nasbench1shot1.one_shot_search.folder import WEIGHTS
 from nasbench1shot1.one_shot_search.options import recorded_search
 from nasbench1shot1.runs.checkpoints import load_checkpoint
-from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.folder import CONFIG, WEIGHTS
 from nasbench1shot1.supernets.supernet import Supernet
 
 if TYPE_CHECKING:

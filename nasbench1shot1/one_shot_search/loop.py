@@ -17,12 +17,12 @@ from nasbench1shot1.one_shot_search.early_stopping import returned_epoch
 from nasbench1shot1.one_shot_search.hessian import dominant_eigenvalue
 from nasbench1shot1.one_shot_search.one_shot_error import one_shot_error
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
-from nasbench1shot1.one_shot_search.record import WEIGHTS, SearchWriter
+from nasbench1shot1.one_shot_search.record import SearchWriter
 from nasbench1shot1.one_shot_search.search_record import Parameters
-from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
 from nasbench1shot1.runs.checkpoints import save_checkpoint
+from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.runs.training import check_finite, check_network, checked_finite
 from nasbench1shot1.tables.table import Table
 
@@ -91,7 +91,7 @@ def evaluate(state: SearchState, epoch: int) -> Outcome:
     After the last epoch, the method also ends the search. This is undone once its outcome is known, so that the
     checkpoint holds a search that can be continued for more epochs.
     """
-    shared = shared_weights(state, epoch)
+    shared = state.shared_weights(epoch)
     state.method.choose(shared)
     if epoch < state.config.epochs:
         return _outcome(state, epoch)
@@ -121,7 +121,7 @@ def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
         seen += step.images
         reporter.step(epoch, _mean(loss_sum, seen, epoch) if number % CHECK_EVERY == 0 else None)
     if epoch > state.config.warm_start_epochs:
-        state.method.end_epoch(shared_weights(state, epoch))
+        state.method.end_epoch(state.shared_weights(epoch))
     return Training(_mean(loss_sum, seen, epoch), wrong.item() / seen)
 
 

@@ -4,7 +4,6 @@ import math
 
 import torch
 
-from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH
 
@@ -18,7 +17,7 @@ def one_shot_error(state: SearchState, epoch: int) -> float:
     noise draws new mixing weights for every batch, as the published GDAS does. The error is NaN if the supernet's loss
     is infinite or NaN, because the weights have diverged.
     """
-    shared, half = shared_weights(state, epoch), torch.from_numpy(state.split.architecture)
+    shared, half = state.shared_weights(epoch), torch.from_numpy(state.split.architecture)
     parts = half.split(MIXED_BATCH) if state.method.evaluates_with_noise else (half,)
     scores = [shared.scores([state.method.evaluation_mixing()], rows) for rows in parts]
     if not all(math.isfinite(score.losses[0]) for score in scores):

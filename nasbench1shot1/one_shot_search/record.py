@@ -13,8 +13,6 @@ from nasbench1shot1.ground.files import as_path, atomic_write
 from nasbench1shot1.one_shot_search.config import FACTS, SearchConfig
 from nasbench1shot1.one_shot_search.folder import FIGURE as FIGURE
 from nasbench1shot1.one_shot_search.folder import PARAMETERS as PARAMETERS
-from nasbench1shot1.one_shot_search.folder import SEEDS as SEEDS
-from nasbench1shot1.one_shot_search.folder import WEIGHTS as WEIGHTS
 from nasbench1shot1.one_shot_search.search_record import (
     PARAMETERS_DIGEST,
     Parameters,

@@ -198,9 +198,7 @@ def _record_growth(folder: Path, recorded: Mapping[str, Any], epochs: int, epoch
     """Record in config.json that the first epochs followed the schedules of a shorter run."""
     (folder / SUMMARY).unlink(missing_ok=True)  # of the shorter run
     growth = {"from": recorded["epochs"], "to": epochs, "after_epoch": epoch}
-    write_json(
-        folder / CONFIG, updated_description(folder, {"epochs": epochs, "grown": [*recorded["grown"], growth]})
-    )
+    write_json(folder / CONFIG, updated_description(folder, {"epochs": epochs, "grown": [*recorded["grown"], growth]}))
 
 
 def table_of_search(config: SearchConfig) -> "Table":

@@ -22,7 +22,7 @@ from nasbench1shot1.one_shot_search.parallel_seeds import (
     with_threads,
     workers_option,
 )
-from nasbench1shot1.one_shot_search.record import FIGURE, SEEDS, Run
+from nasbench1shot1.one_shot_search.record import FIGURE, Run
 from nasbench1shot1.one_shot_search.searching import (
     check_data,
     check_equal_options,
@@ -33,7 +33,7 @@ from nasbench1shot1.one_shot_search.searching import (
 )
 from nasbench1shot1.one_shot_search.tensorboard import check_tensorboard, tensorboard_callbacks
 from nasbench1shot1.registry import check_trusted
-from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
+from nasbench1shot1.runs.folder import CONFIG, SEEDS, SUMMARY, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.options import check_range

@@ -21,11 +21,13 @@ from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.runs.checkpoints import checked_restore
+from nasbench1shot1.runs.options import required
 from nasbench1shot1.runs.training import cosine
 from nasbench1shot1.supernets.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.supernets.passes import class_scores
 from nasbench1shot1.supernets.presets import PRESETS, Preset
 from nasbench1shot1.supernets.supernet import Supernet
+from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 
 @dataclass
@@ -107,6 +109,21 @@ class SearchState:
     def generator(self, stream: str, epoch: int) -> torch.Generator:
         """Return a random generator for one use in one epoch; it depends only on seed, stream and epoch."""
         return epoch_generator(self.config.seed, stream, epoch)
+
+    def shared_weights(self, epoch: int) -> SharedWeights:
+        """Return what methods score architectures with after an epoch (0: before training)."""
+        return SharedWeights(
+            self.net,
+            self.images,
+            self.split,
+            batch_norm=required(self.config.evaluation_batch_norm),
+            augmentation=self.augmentation(max(epoch, 1)),
+            augments=self.preset.augment_architecture_half,
+            seed=self.config.seed,
+            epoch=epoch,
+            batch_size=self.config.batch_size,
+            precision=self.config.precision,
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """Return the content of a checkpoint."""

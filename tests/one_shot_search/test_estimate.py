@@ -10,7 +10,6 @@ from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import are_identical
 from nasbench1shot1.one_shot_search import estimate, hessian, loop
 from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS
-from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.registry import BUILT_IN
 
 SELECTING = ("random-ws", "enas", "setn")
@@ -35,7 +34,7 @@ def ticking_clock(monkeypatch):
 )
 def test_the_estimate_counts_every_image_of_a_selection(optimizer, options, batch_norm):
     state = tiny_state(optimizer=optimizer, evaluation_batch_norm=batch_norm, **options)
-    shared, timed = shared_weights(state, 0), 2 * state.config.batch_size
+    shared, timed = state.shared_weights(0), 2 * state.config.batch_size
     wanted = 0.0
     for architectures, images in state.method.scorings(state.config.batch_size, len(state.split.architecture)):
         together = min(architectures, estimate.TIMED_ARCHITECTURES)

@@ -10,7 +10,6 @@ from tiny_search import TINY, search
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.sizes import supernet_size
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.runs import machine
@@ -40,7 +39,7 @@ def test_a_search_on_imagenet16_takes_its_architecture_half_from_the_test_images
     expected = torch.from_numpy(np.load(images)["images"])[state.split.architecture]
     torch.testing.assert_close(batch.images, augmentation.normalise(expected))
     assert batch.images.shape[1:] == (3, 16, 16)
-    scores = shared_weights(state, 0).scores([state.net.space[0]])
+    scores = state.shared_weights(0).scores([state.net.space[0]])
     assert 0 <= scores.errors[0] <= 1
 
 

@@ -13,7 +13,6 @@ import nasbench1shot1 as nb
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import batches
 from nasbench1shot1.one_shot_search import one_shot_error as one_shot
-from nasbench1shot1.one_shot_search.shared_weights import shared_weights
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.supernets.layers import BatchNorm2d
@@ -93,7 +92,7 @@ def test_errors_equal_separate_evaluations(space, batch_norm):
     architectures, rows = sampled(state), torch.from_numpy(state.split.architecture)
     before = {name: value.clone() for name, value in state.net.state_dict().items()}
     state.net.train()
-    shared = shared_weights(state, 2)
+    shared = state.shared_weights(2)
     found = shared.errors(architectures)
     assert found.dtype == np.float64
     assert np.array_equal(found, naive_errors(state, architectures, batch_norm, rows))
@@ -115,7 +114,7 @@ def test_several_architectures_in_one_pass_equal_separate_passes(batch_norm, mon
     """Imitate a GPU, where the same kernels normalise all groups of a batch."""
     state = state_of(batch_norm)
     state.net.double()
-    architectures, shared = sampled(state, 5), shared_weights(state, 2)
+    architectures, shared = sampled(state, 5), state.shared_weights(2)
     monkeypatch.setattr(
         Augmentation, "normalise", lambda self, images, real=Augmentation.normalise: real(self, images).double()
     )
@@ -136,7 +135,7 @@ def test_all_architectures_of_a_call_use_the_same_images(preset):
     errors = []
     for order in (1, -1):
         state = state_of(preset=preset)
-        shared = shared_weights(state, 2)
+        shared = state.shared_weights(2)
         errors.append(shared.errors(sampled(state)[::order])[::order])
     assert np.array_equal(*errors)
     again = shared.errors(sampled(state))
@@ -152,7 +151,7 @@ def test_a_failure_leaves_the_supernet_unchanged(monkeypatch):
 
     monkeypatch.setattr(engine, "cell_output", fail)
     with pytest.raises(RuntimeError, match="no memory"):
-        shared_weights(state, 2).errors(sampled(state))
+        state.shared_weights(2).errors(sampled(state))
     assert state.net.training
     assert all(layer.other_statistics is None for layer in state.net.modules() if isinstance(layer, BatchNorm2d))
 
@@ -168,14 +167,14 @@ def test_the_announced_number_of_images_passes_through_the_network(batch_norm, i
         return real(cell, path, key, maps, layers)
 
     monkeypatch.setattr(engine, "cell_output", counted)  # last block of the second cell
-    shared = shared_weights(state, 2)
+    shared = state.shared_weights(2)
     shared.errors(sampled(state, 3), shared.rows(images, generator(0)))
     assert sum(passed) == shared.images_passed(3, images)
 
 
 @pytest.mark.parametrize(("space", "blocks"), [("s1", 4), ("s3", 5)])
 def test_the_gpu_batch_is_bounded_by_the_widest_feature_map(space, blocks):
-    shared = shared_weights(state_of(space=space, channels=16, image_side=32), 2)
+    shared = state_of(space=space, channels=16, image_side=32).shared_weights(2)
     widest = blocks * 16 * 32 * 32 * 4 * 512
     together = shared._at_once_on_gpu(512)
     assert together * widest <= 2**29 < (together + 1) * widest
@@ -192,7 +191,7 @@ def asked(state) -> list:
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 def test_scores_are_means_over_images(batch_norm):
     state = state_of(batch_norm)
-    shared, passes = shared_weights(state, 2), asked(state)
+    shared, passes = state.shared_weights(2), asked(state)
     by_image, scores = shared.by_image(passes), shared.scores(passes)
     assert by_image.wrong.shape == by_image.losses.shape == (len(passes), IMAGES)
     assert (by_image.wrong.dtype, by_image.losses.dtype) == (np.bool_, np.float32)
@@ -206,10 +205,10 @@ def test_scores_are_means_over_images(batch_norm):
 @pytest.mark.parametrize("batch_norm", BATCH_NORMS)
 def test_predictions_do_not_depend_on_other_passes_of_the_call(batch_norm):
     state = state_of(batch_norm)
-    shared, passes = shared_weights(state, 2), asked(state)
+    shared, passes = state.shared_weights(2), asked(state)
     together, backwards = shared.by_image(passes), shared.by_image(passes[::-1])
     for position, given in enumerate(passes):
-        alone = shared_weights(state, 2).by_image([given])
+        alone = state.shared_weights(2).by_image([given])
         for found in (together, backwards):
             place = position if found is together else len(passes) - 1 - position
             assert np.array_equal(found.losses[place], alone.losses[0])
@@ -219,7 +218,7 @@ def test_predictions_do_not_depend_on_other_passes_of_the_call(batch_norm):
 @pytest.mark.parametrize("batch_norm", ["running", "recalibrated"])
 def test_predictions_have_the_order_of_the_rows(batch_norm):
     state = state_of(batch_norm)
-    shared, passes = shared_weights(state, 2), asked(state)
+    shared, passes = state.shared_weights(2), asked(state)
     order = np.random.default_rng(0).permutation(IMAGES)
     rows = torch.from_numpy(state.split.architecture)
     whole, shuffled = shared.by_image(passes, rows), shared.by_image(passes, rows[order])
@@ -232,16 +231,16 @@ def test_third_party_cells_give_the_same_scores(batch_norm):
     """A third-party cell class has only `forward`."""
     state = state_of(batch_norm)
     passes = asked(state)
-    wanted = shared_weights(state, 2).by_image(passes)
+    wanted = state.shared_weights(2).by_image(passes)
     for cell in state.net.cells:
         cell.__class__ = type("Own", (type(cell),), {})
-    found = shared_weights(state, 2).by_image(passes)
+    found = state.shared_weights(2).by_image(passes)
     np.testing.assert_allclose(found.losses, wanted.losses, rtol=1e-3, atol=1e-4)
     assert np.array_equal(found.wrong, wanted.wrong)
 
 
 def test_an_architecture_of_another_space_is_refused():
-    shared, other = shared_weights(state_of(), 2), nb.search_space("s2").sample(np.random.default_rng(0))
+    shared, other = state_of().shared_weights(2), nb.search_space("s2").sample(np.random.default_rng(0))
     for given in (other, without_last_edge(other), Mixing(path=other)):
         with pytest.raises(nb.InvalidInputError, match="not in s1"):
             shared.by_image([given])
@@ -249,7 +248,7 @@ def test_an_architecture_of_another_space_is_refused():
 
 def test_rows_are_drawn_from_the_architecture_half_without_replacement():
     state = state_of()
-    shared, half = shared_weights(state, 0), set(state.split.architecture.tolist())
+    shared, half = state.shared_weights(0), set(state.split.architecture.tolist())
     assert shared.batch_size == 20
     for images in (1, 30, IMAGES):
         rows = shared.rows(images, generator(3)).tolist()
@@ -356,7 +355,7 @@ def test_curve_selection_and_shared_weights_agree_on_the_error_of_an_architectur
         of_the_curve = one_shot.one_shot_error(state, 2)
     with patch.object(state.method, "evaluation_mixing", return_value=one_hot):
         as_mixture = one_shot.one_shot_error(state, 2)
-    shared, scores = shared_weights(state, 2), shared_weights(state, 2).scores([*others, one_hot, first])
+    shared, scores = state.shared_weights(2), state.shared_weights(2).scores([*others, one_hot, first])
     assert of_the_curve == as_mixture == shared.errors([first])[0] == shared.errors([*others, first])[-1]
     assert of_the_curve == scores.errors[-1] == scores.errors[-2]
     assert scores.losses[-1] == pytest.approx(scores.losses[-2], rel=1e-5)
@@ -365,8 +364,8 @@ def test_curve_selection_and_shared_weights_agree_on_the_error_of_an_architectur
 def test_recalibrated_scores_of_an_image_do_not_depend_on_other_images(monkeypatch):
     state = state_of("recalibrated")
     architectures, rows = sampled(state), torch.from_numpy(state.split.architecture)
-    whole = shared_weights(state, 2).scores(architectures, rows)
-    parts = [shared_weights(state, 2).scores(architectures, part) for part in rows.split(7)]
+    whole = state.shared_weights(2).scores(architectures, rows)
+    parts = [state.shared_weights(2).scores(architectures, part) for part in rows.split(7)]
     weights = np.array([len(part) for part in rows.split(7)]) / len(rows)
     np.testing.assert_allclose(weights @ [part.errors for part in parts], whole.errors, rtol=1e-12)
     np.testing.assert_allclose(weights @ [part.losses for part in parts], whole.losses, rtol=1e-5)
@@ -377,7 +376,7 @@ def test_the_one_shot_error_of_a_sampling_method_uses_its_chosen_architecture(ba
     state = state_of(batch_norm)
     chosen = state.method.architecture()
     assert state.method.evaluation_mixing() == Mixing(path=chosen)
-    assert one_shot.one_shot_error(state, 2) == shared_weights(state, 2).errors([chosen])[0]
+    assert one_shot.one_shot_error(state, 2) == state.shared_weights(2).errors([chosen])[0]
 
 
 def test_the_preset_selects_the_statistics_unless_the_user_does():
@@ -391,6 +390,6 @@ def test_scoring_uses_the_precision_of_the_search(precision, dtype, monkeypatch)
     state, seen = state_of("batch", precision=precision), set()
     real = engine.cell_output
     monkeypatch.setattr(engine, "cell_output", lambda *of: seen.add(of[3].x.dtype) or real(*of))
-    errors = shared_weights(state, 2).errors(sampled(state))
+    errors = state.shared_weights(2).errors(sampled(state))
     assert seen == {dtype}
-    assert np.abs(errors - shared_weights(state_of("batch"), 2).errors(sampled(state))).max() < 0.1
+    assert np.abs(errors - state_of("batch").shared_weights(2).errors(sampled(state))).max() < 0.1
