@@ -1,4 +1,4 @@
-"""Proposals of SMAC: with SMAC's own limit on the leaves of a tree, and with the limit that `smac_generator` sets.
+"""Proposals of SMAC: with SMAC's own limit on the leaves of a tree, and with the limit that `proposers.smac` sets.
 
     OMP_NUM_THREADS=1 python benchmarks/smac_proposals.py
 
@@ -19,7 +19,7 @@ import numpy as np
 from hpbandster.core.dispatcher import Job
 from smac import MultiFidelityFacade
 
-from nasbench1shot1.proposers import smac_generator
+from nasbench1shot1.proposers import smac
 from nasbench1shot1.tuning.config_spaces import FOLDER, read_config_space
 
 ROUNDS = 9
@@ -30,7 +30,7 @@ RESULT = Path(__file__).parent / "results" / "smac_proposals.json"
 def trained_generator(name, observations):
     """Return a generator with random losses of random configurations; each of its proposals comes from the model."""
     space, losses = read_config_space(FOLDER / f"{name}.json"), np.random.default_rng(0).random(observations)
-    generator = smac_generator.SmacGenerator(space, seed=0)
+    generator = smac.SmacGenerator(space, seed=0)
     generator.random_fraction = 0.0
     space.seed(0)
     for configuration, loss in zip(space.sample_configuration(observations), losses, strict=True):
@@ -46,14 +46,14 @@ def default_forest(scenario, observations):
 
 def timed(generator, forest, number):
     """Return a proposal, and its wall-clock and CPU seconds."""
-    with patch.object(smac_generator, "forest", forest):
+    with patch.object(smac, "forest", forest):
         wall, cpu = time.perf_counter(), time.process_time()
         proposed = generator.get_config(1, (1, 0, number))
         return proposed, time.perf_counter() - wall, time.process_time() - cpu
 
 
 def measured(name, observations):
-    generator, ours = trained_generator(name, observations), smac_generator.forest
+    generator, ours = trained_generator(name, observations), smac.forest
     sides = {"ours": [], "smac": []}
     for number in range(ROUNDS):
         sides["ours"].append(timed(generator, ours, number))

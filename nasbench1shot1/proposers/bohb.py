@@ -1,4 +1,21 @@
-"""Kernel densities over hyperparameters that are continuous or categorical."""
+"""The configuration generator of BOHB: hpbandster's, with its known faults fixed.
+
+`BohbGenerator` fixes these faults of hpbandster's `optimizers/config_generators/bohb.py`:
+
+- Densities were NaN or negative if the data had fewer categories than the hyperparameter (issues 73 and 92); see
+  `Density`.
+- A missing value of the first hyperparameter was never imputed, because `np.any` of its index 0 is False. The
+  density of conditional hyperparameters was then NaN.
+- A bare `except` turned every failure into a random configuration. Here, only forbidden candidates are skipped; the
+  next best candidate is proposed instead.
+- Observations on a smaller budget were dropped once a larger budget had a model. Here, every budget has a model of all
+  its observations. The model of the largest budget proposes, as in hpbandster.
+- Draws came from numpy's global state. Here, each configuration has its own random generator, seeded by the study's
+  seed and the configuration's identity. A resumed study therefore proposes what an uninterrupted one does.
+- It called deprecated functions of ConfigSpace.
+
+With continuous hyperparameters and equal draws, both generators propose equal configurations (a test compares them).
+"""
 
 import copy
 import logging
@@ -32,7 +49,8 @@ if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
     from numpy.typing import NDArray
 
-
+BATCHES = 10  # batches of candidates to try before sampling at random, if the space forbids all candidates
+_IMPUTATION = 2**32 - 1  # replaces a bracket's number in the seed, so that no configuration shares these draws
 LEAST_DENSITY = 1e-32
 """Lower limit of densities; hpbandster raises smaller densities to this value."""
 
@@ -104,29 +122,6 @@ def log_acquisition(good: Density, bad: Density, points: "NDArray[np.float64]") 
     """
     least = np.log(LEAST_DENSITY)
     return np.asarray(np.maximum(bad.log_pdf(points), least) - np.maximum(good.log_pdf(points), least))
-
-
-# The configuration generator of BOHB: hpbandster's, with its known faults fixed ---------------------------------------
-#
-# `BohbGenerator` fixes these faults of hpbandster's `optimizers/config_generators/bohb.py`:
-#
-# - Densities were NaN or negative if the data had fewer categories than the hyperparameter (issues 73 and 92); see
-#   `density.Density`.
-# - A missing value of the first hyperparameter was never imputed, because `np.any` of its index 0 is False. The
-#   density of conditional hyperparameters was then NaN.
-# - A bare `except` turned every failure into a random configuration. Here, only forbidden candidates are skipped; the
-#   next best candidate is proposed instead.
-# - Observations on a smaller budget were dropped once a larger budget had a model. Here, every budget has a model of all
-#   its observations. The model of the largest budget proposes, as in hpbandster.
-# - Draws came from numpy's global state. Here, each configuration has its own random generator, seeded by the study's
-#   seed and the configuration's identity. A resumed study therefore proposes what an uninterrupted one does.
-# - It called deprecated functions of ConfigSpace.
-#
-# With continuous hyperparameters and equal draws, both generators propose equal configurations (a test compares them).
-
-
-BATCHES = 10  # batches of candidates to try before sampling at random, if the space forbids all candidates
-_IMPUTATION = 2**32 - 1  # replaces a bracket's number in the seed, so that no configuration shares these draws
 
 
 class BohbGenerator(BOHB):  # type: ignore[misc]

@@ -1,26 +1,28 @@
-"""Identities and values of configurations, as plain Python values."""
+"""Configurations: their identities and values, the interface of their generators, and random configurations."""
 
 import copy
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from hpbandster.core.dispatcher import Job
-from hpbandster.optimizers.config_generators.random_sampling import RandomSampling
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
-
+    from hpbandster.core.dispatcher import Job
 
 Scalar = int | float | str | bool | None
 """Value of a hyperparameter, or of a field of a record."""
 ConfigurationId = tuple[int, int, int]
 """hpbandster's identity of a configuration: bracket, stage that drew it, number within the stage."""
+Configured = dict[str, Scalar]
+"""A configuration: values of the active hyperparameters, by name."""
+Proposed = tuple[Configured, dict[str, bool]]
+"""A configuration and hpbandster's information about it."""
+MODEL_BASED = "model_based_pick"
 
 
 def format_id(identity: ConfigurationId) -> str:
@@ -59,26 +61,6 @@ def _plain(name: str, value: Any) -> Scalar:
     return scalar
 
 
-# The check that the packages of the extra [tune] are installed --------------------------------------------------------
-
-
-def require_extra(package: str, what: str = "tuning") -> None:
-    """Raise UserError if a package of the extra [tune] is not installed; `what` is the feature that needs it."""
-    if find_spec(package) is None:
-        raise UserError(f"{what} needs {package}: in a checkout, run pip install '.[tune]'")
-
-
-# The interface of configuration generators, and their shared random draws and seeds -----------------------------------
-
-
-Configured = dict[str, Scalar]
-"""A configuration: values of the active hyperparameters, by name."""
-Proposed = tuple[Configured, dict[str, bool]]
-"""A configuration and hpbandster's information about it."""
-
-MODEL_BASED = "model_based_pick"
-
-
 class ConfigurationGenerator(Protocol):
     """Proposes configurations. Each proposal must depend only on the seed and the arguments of all calls so far."""
 
@@ -93,7 +75,7 @@ class ConfigurationGenerator(Protocol):
             pending: configurations of trials that have not ended.
         """
 
-    def new_result(self, job: Job) -> None:
+    def new_result(self, job: "Job") -> None:
         """Add an observation: `job.kwargs` has config and budget; `job.result` is None if the trial diverged."""
 
 
@@ -108,10 +90,7 @@ def random_configuration(space: "ConfigurationSpace", rng: np.random.RandomState
     return to_python_scalars(dict(space.sample_configuration())), {MODEL_BASED: False}
 
 
-# Random search as a configuration generator ---------------------------------------------------------------------------
-
-
-class RandomGenerator(RandomSampling):  # type: ignore[misc]
+class RandomGenerator:
     """Draws random configurations, as a baseline.
 
     Args:
@@ -120,8 +99,7 @@ class RandomGenerator(RandomSampling):  # type: ignore[misc]
     """
 
     def __init__(self, space: "ConfigurationSpace", seed: int) -> None:
-        super().__init__(copy.deepcopy(space), logger=logging.getLogger(__name__))
-        self.seed = seed
+        self.configspace, self.seed = copy.deepcopy(space), seed
 
     def get_config(
         self, budget: int, configuration_id: ConfigurationId, pending: Sequence[Configured] = ()
@@ -129,5 +107,21 @@ class RandomGenerator(RandomSampling):  # type: ignore[misc]
         """Return the configuration with a given identity."""
         return random_configuration(self.configspace, random_state(self.seed, *configuration_id))
 
-    def new_result(self, job: Job, update_model: bool = True) -> None:
+    def new_result(self, job: "Job") -> None:
         """Do nothing: random search ignores results."""
+
+
+def is_categorical(space: "ConfigurationSpace") -> bool:
+    """Return whether all hyperparameters are categorical with equal weights, without conditions or forbidden values."""
+    from ConfigSpace.hyperparameters import CategoricalHyperparameter
+
+    restricted = bool(space.conditions) or bool(space.forbidden_clauses)
+    return not restricted and all(
+        isinstance(h, CategoricalHyperparameter) and len(set(h.probabilities)) == 1 for h in space.values()
+    )
+
+
+def require_extra(package: str, what: str = "tuning") -> None:
+    """Raise UserError if a package of the extra [tune] is not installed; `what` is the feature that needs it."""
+    if find_spec(package) is None:
+        raise UserError(f"{what} needs {package}: in a checkout, run pip install '.[tune]'")

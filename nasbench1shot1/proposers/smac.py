@@ -1,15 +1,16 @@
-"""The configuration generator of SMAC3: a random forest and expected improvement.
+"""SMAC3: a random forest and expected improvement.
 
-SMAC's own loop keeps its state in files, and the state of its random generators depends on all earlier proposals. Here,
-each proposal comes from a new `MultiFidelityFacade`, which is told all observations and pending trials and then asked
-once. Its seed depends on the study's seed and the configuration's identity. A resumed study therefore proposes what an
-uninterrupted one does, and SMAC needs neither dask nor a separate process.
-
-Two more differences from SMAC are necessary:
+`SmacGenerator` proposes configurations for the brackets of a tuning study. SMAC's own loop keeps its state in files,
+and the state of its random generators depends on all earlier proposals. Here, each proposal comes from a new
+`MultiFidelityFacade`, which is told all observations and pending trials and then asked once. Its seed depends on the
+study's seed and the configuration's identity. A resumed study therefore proposes what an uninterrupted one does, and
+SMAC needs neither dask nor a separate process. Two more differences from SMAC are necessary:
 
 - `SmacGenerator` itself decides whether a configuration is random. A new facade would draw this decision and the random
   configuration from one seed, so all random configurations would be similar.
 - The local search starts from a sorted list. SMAC's list comes from a set, whose order differs between processes.
+
+`AskTellFacade` is one search of SMAC's own, on architectures.
 
 Source: Lindauer et al., SMAC3: A Versatile Bayesian Optimization Package for Hyperparameter Optimization (JMLR 2022).
 """
@@ -23,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ConfigSpace import Configuration
-from hpbandster.core.dispatcher import Job
 from joblib import parallel_config
 from smac import AlgorithmConfigurationFacade, MultiFidelityFacade, Scenario
 from smac.acquisition.maximizer import AbstractAcquisitionMaximizer, LocalAndSortedRandomSearch, LocalSearch
@@ -36,12 +36,12 @@ from smac.model.random_forest import RandomForest
 from smac.random_design import ProbabilityRandomDesign
 from smac.runhistory import StatusType, TrialInfo, TrialValue
 
-from nasbench1shot1.proposers.categorical_bohb import is_categorical
 from nasbench1shot1.proposers.configurations import (
     MODEL_BASED,
     ConfigurationId,
     Configured,
     Proposed,
+    is_categorical,
     random_configuration,
     random_state,
     to_python_scalars,
@@ -49,12 +49,19 @@ from nasbench1shot1.proposers.configurations import (
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
+    from hpbandster.core.dispatcher import Job
     from numpy.typing import NDArray
 
-
 RANDOM_FRACTION = 0.2  # SMAC's default
+CHALLENGERS = 10_000  # the default of SMAC's facade
 BY_MODEL = "Acquisition Function Maximizer"
 """Prefix of the `origin` of configurations that SMAC's model proposes."""
+STARTS = 10
+"""Number of hill climbs from random configurations, and also from observed ones, as in SMAC."""
+RETURNED = 50
+"""Number of returned configurations; SMAC takes the first new one."""
+ENDLESS = 10**9
+"""Number of trials that SMAC may ask for."""
 
 
 class SmacGenerator:
@@ -88,7 +95,7 @@ class SmacGenerator:
             return random_configuration(self.configspace, rng)
         return to_python_scalars(dict(proposed)), {MODEL_BASED: str(proposed.origin).startswith(BY_MODEL)}
 
-    def new_result(self, job: Job) -> None:
+    def new_result(self, job: "Job") -> None:
         """Add an observation; a result of None, for a diverged trial, counts as the worst one of its budget.
 
         If a configuration has several observations at a budget, the last one counts, as in SMAC.
@@ -103,7 +110,7 @@ class SmacGenerator:
             smac = MultiFidelityFacade(
                 scenario,
                 model=forest(scenario, sum(map(len, self.observed.values()))),
-                acquisition_maximizer=OrderedSearch(scenario),
+                acquisition_maximizer=OrderedSearch(self.configspace, CHALLENGERS, seed),
                 initial_design=ObservedDesign(scenario, self._any_observed()),
                 random_design=ProbabilityRandomDesign(0.0, seed),
                 config_selector=ConfigSelector(scenario, retrain_after=1, min_trials=self.min_points_in_model),
@@ -140,20 +147,19 @@ def forest(scenario: Scenario, observations: int) -> RandomForest:
     return model
 
 
-class OrderedSearch(LocalAndSortedRandomSearch):
-    """SMAC's acquisition maximizer, with the defaults of its facade and an ordered local search."""
-
-    def __init__(self, scenario: Scenario) -> None:
-        space, seed = scenario.configspace, scenario.seed
-        super().__init__(space, challengers=10000, local_search_iterations=10, seed=seed)
-        self._local_search = OrderedLocalSearch(space, seed=seed)
-
-
 class OrderedLocalSearch(LocalSearch):
     """A local search with sorted starting points."""
 
     def _get_init_points_from_previous_configs(self, *arguments: Any) -> list[Configuration]:
         return sorted(super()._get_init_points_from_previous_configs(*arguments), key=repr)
+
+
+class OrderedSearch(LocalAndSortedRandomSearch):
+    """SMAC's acquisition maximizer with an ordered local search."""
+
+    def __init__(self, space: "ConfigurationSpace", challengers: int, seed: int) -> None:
+        super().__init__(space, challengers=challengers, seed=seed)
+        self._local_search = OrderedLocalSearch(space, seed=seed)
 
 
 class ObservedDesign(AbstractInitialDesign):
@@ -192,21 +198,84 @@ class AskOnlyIntensifier(AbstractIntensifier):
         """Do nothing, because no state was saved."""
 
 
-# SMAC's local and random search of the acquisition function, on arrays of categories ----------------------------------
-#
-# The algorithm follows SMAC's `LocalAndSortedRandomSearch`: hill climbing from the best of many random configurations and
-# from the best observed ones. SMAC's own code creates a Configuration for every neighbour, which takes most of the time
-# of a proposal.
+class AskTellFacade:
+    """One search with SMAC3, which minimizes a noisy cost, without files, threads or unordered sets.
+
+    Equal seeds and equal costs give equal proposals in every process, with any number of processors.
+
+    Args:
+        space: the configurations; SMAC seeds it.
+        seed: seed of all draws.
+        trees: number of trees of the random forest.
+        random_fraction: probability of a random configuration.
+        most_trainings: maximum number of trials of a configuration.
+        challengers: number of random configurations ranked per proposal.
+    """
+
+    def __init__(
+        self,
+        space: "ConfigurationSpace",
+        *,
+        seed: int,
+        trees: int,
+        random_fraction: float,
+        most_trainings: int,
+        challengers: int,
+    ) -> None:
+        maximizer = CategoricalSearch if is_categorical(space) else OrderedSearch
+        with TemporaryDirectory() as folder:  # SMAC only writes its scenario there
+            scenario = Scenario(space, output_directory=Path(folder), n_trials=ENDLESS, seed=seed)
+            self._forest = AlgorithmConfigurationFacade.get_model(scenario, n_trees=trees)
+            self._facade = AlgorithmConfigurationFacade(
+                scenario,
+                _no_target,
+                model=self._forest,
+                acquisition_maximizer=maximizer(space, challengers=challengers, seed=seed),
+                initial_design=RandomInitialDesign(scenario, n_configs=1),
+                random_design=ProbabilityRandomDesign(random_fraction, seed),
+                intensifier=Intensifier(scenario, max_config_calls=most_trainings, max_incumbents=1),
+                config_selector=_Selector(scenario, retrain_after=1),
+                logging_level=False,
+                overwrite=True,
+            )
+
+    def ask(self) -> TrialInfo | None:
+        """Return the next trial, or None if SMAC does not find one."""
+        # as in `forest`: this limit does not change any tree, but saves memory and time
+        self._forest._rf_opts["max_leaf_nodes"] = max(len(self._facade.runhistory), 2)
+        try:
+            with parallel_config("sequential"):
+                return self._facade.ask()
+        except StopIteration:
+            return None
+
+    def tell(self, trial: TrialInfo, cost: float) -> None:
+        """Add the cost of a trial."""
+        self._facade.tell(trial, TrialValue(cost=cost), save=False)
 
 
-STARTS = 10
-"""Number of hill climbs from random configurations, and also from observed ones, as in SMAC."""
-RETURNED = 50
-"""Number of returned configurations; SMAC takes the first new one."""
+def _no_target(config: Any, seed: int = 0) -> float:
+    """Act as the target function, which SMAC never calls."""
+    raise AssertionError
+
+
+class _Selector(ConfigSelector):
+    """SMAC's selector, but with predictions for all observed configurations at once instead of one by one."""
+
+    def _get_x_best(self, X: "NDArray[np.float64]") -> "tuple[NDArray[np.float64], float]":
+        assert self._model is not None
+        means = self._model.predict_marginalized(X)[0].ravel()
+        best = int(np.argmin(means))
+        return X[best], float(means[best])
 
 
 class CategoricalSearch(AbstractAcquisitionMaximizer):
-    """Maximizes an acquisition function over independent categorical hyperparameters."""
+    """Maximizes an acquisition function over independent categorical hyperparameters, on arrays of categories.
+
+    The algorithm follows SMAC's `LocalAndSortedRandomSearch`: hill climbing from the best of many random configurations
+    and from the best observed ones. SMAC's own code creates a Configuration for every neighbour, which takes most of
+    the time of a proposal.
+    """
 
     def _maximize(self, previous_configs: list[Configuration], n_points: int) -> list[tuple[float, Configuration]]:
         levels = np.array([h.size for h in self._configspace.values()])
@@ -254,89 +323,3 @@ class CategoricalSearch(AbstractAcquisitionMaximizer):
 def _keys(points: "NDArray[np.float64]", levels: "NDArray[np.int64]") -> Any:
     """Return a number for each point, equal for equal points."""
     return points @ np.concatenate([[1.0], np.cumprod(levels[:-1], dtype=float)])
-
-
-# SMAC3's facade for algorithm configuration, used with ask and tell, without files, threads or unordered sets ---------
-
-
-ENDLESS = 10**9
-"""Number of trials that SMAC may ask for."""
-
-
-class AskTellFacade:
-    """One search with SMAC3, which minimizes a noisy cost.
-
-    Equal seeds and equal costs give equal proposals in every process, with any number of processors.
-
-    Args:
-        space: the configurations; SMAC seeds it.
-        seed: seed of all draws.
-        trees: number of trees of the random forest.
-        random_fraction: probability of a random configuration.
-        most_trainings: maximum number of trials of a configuration.
-        challengers: number of random configurations ranked per proposal.
-    """
-
-    def __init__(
-        self,
-        space: "ConfigurationSpace",
-        *,
-        seed: int,
-        trees: int,
-        random_fraction: float,
-        most_trainings: int,
-        challengers: int,
-    ) -> None:
-        maximizer = CategoricalSearch if is_categorical(space) else _OrderedSearch
-        with TemporaryDirectory() as folder:  # SMAC only writes its scenario there
-            scenario = Scenario(space, output_directory=Path(folder), n_trials=ENDLESS, seed=seed)
-            self._forest = AlgorithmConfigurationFacade.get_model(scenario, n_trees=trees)
-            self._facade = AlgorithmConfigurationFacade(
-                scenario,
-                _no_target,
-                model=self._forest,
-                acquisition_maximizer=maximizer(space, challengers=challengers, seed=seed),
-                initial_design=RandomInitialDesign(scenario, n_configs=1),
-                random_design=ProbabilityRandomDesign(random_fraction, seed),
-                intensifier=Intensifier(scenario, max_config_calls=most_trainings, max_incumbents=1),
-                config_selector=_Selector(scenario, retrain_after=1),
-                logging_level=False,
-                overwrite=True,
-            )
-
-    def ask(self) -> TrialInfo | None:
-        """Return the next trial, or None if SMAC does not find one."""
-        # as in `smac_generator.forest`: this limit does not change any tree, but saves memory and time
-        self._forest._rf_opts["max_leaf_nodes"] = max(len(self._facade.runhistory), 2)
-        try:
-            with parallel_config("sequential"):
-                return self._facade.ask()
-        except StopIteration:
-            return None
-
-    def tell(self, trial: TrialInfo, cost: float) -> None:
-        """Add the cost of a trial."""
-        self._facade.tell(trial, TrialValue(cost=cost), save=False)
-
-
-def _no_target(config: Any, seed: int = 0) -> float:
-    """Act as the target function, which SMAC never calls."""
-    raise AssertionError
-
-
-class _OrderedSearch(LocalAndSortedRandomSearch):
-    """SMAC's acquisition maximizer with an ordered local search."""
-
-    def __init__(self, space: "ConfigurationSpace", challengers: int, seed: int) -> None:
-        super().__init__(space, challengers=challengers, seed=seed)
-        self._local_search = OrderedLocalSearch(space, seed=seed)
-
-
-class _Selector(ConfigSelector):
-    """SMAC's selector, but with predictions for all observed configurations at once instead of one by one."""
-
-    def _get_x_best(self, X: "NDArray[np.float64]") -> "tuple[NDArray[np.float64], float]":
-        assert self._model is not None
-        means = self._model.predict_marginalized(X)[0].ravel()
-        best = int(np.argmin(means))
-        return X[best], float(means[best])

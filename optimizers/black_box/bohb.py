@@ -13,6 +13,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.optimizers.black_box.hyperband import Hyperband, HyperbandHyperparameters
 from nasbench1shot1.proposers.brackets import Brackets, EndlessBrackets, Plan
+from nasbench1shot1.proposers.configurations import is_categorical
 from nasbench1shot1.runs.options import Range
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class BOHB(Hyperband):
     def _kind(self, space: "ConfigurationSpace") -> "type[BohbGenerator]":
         """Return the class of the generator; raises InvalidInputError if it does not support the space."""
         from nasbench1shot1.proposers.bohb import BohbGenerator
-        from nasbench1shot1.proposers.categorical_bohb import CategoricalGenerator, HpbandsterGenerator, is_categorical
+        from nasbench1shot1.proposers.categorical_bohb import CategoricalGenerator, HpbandsterGenerator
 
         categorical, published = is_categorical(space), self.hyperparameters.densities == "hpbandster"
         if published and not categorical:

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.optimizers.black_box.trials import TrialOptimizer
 from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.runs.options import Range
 
 if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
     from optuna.trial import Trial
 
 
@@ -45,8 +49,6 @@ class TPE(TrialOptimizer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         require_extra("optuna", "TPE")
-        from nasbench1shot1.proposers.tpe_ask_tell import categorical_distributions, tpe_study
-
         own, seed = self.hyperparameters, int(self.rng.integers(2**32))
         self._choices = categorical_distributions(self.space.configuration_space())
         self._study = tpe_study(seed, own.startup_trainings, own.candidates)
@@ -62,3 +64,40 @@ class TPE(TrialOptimizer):
     def observe(self, trial: "Trial", validation_error: float) -> None:
         """Report the error of a trial to Optuna."""
         self._study.tell(trial, validation_error)
+
+
+def categorical_distributions(space: "ConfigurationSpace") -> "dict[str, BaseDistribution]":
+    """Return Optuna's distributions of a space.
+
+    Raises InvalidInputError if a hyperparameter is neither categorical nor constant.
+    """
+    from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant
+    from optuna.distributions import CategoricalDistribution
+
+    found: dict[str, BaseDistribution] = {}
+    for hyperparameter in space.values():
+        if isinstance(hyperparameter, Constant):
+            choices = [hyperparameter.value]
+        elif isinstance(hyperparameter, CategoricalHyperparameter):
+            choices = list(hyperparameter.choices)
+        else:
+            raise InvalidInputError(
+                f"TPE requires categorical choices, but '{hyperparameter.name}' is not categorical: use random"
+            )
+        found[hyperparameter.name] = CategoricalDistribution(choices)
+    return found
+
+
+def tpe_study(seed: int, startup: int, candidates: int) -> "Study":
+    """Return an in-memory study that minimizes, with a seeded sampler."""
+    import optuna
+
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        sampler = optuna.samplers.TPESampler(
+            n_startup_trials=startup, n_ei_candidates=candidates, seed=seed, multivariate=False, constant_liar=False
+        )
+        return optuna.create_study(sampler=sampler, storage=optuna.storages.InMemoryStorage())
+    finally:
+        optuna.logging.set_verbosity(verbosity)

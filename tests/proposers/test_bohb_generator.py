@@ -21,7 +21,7 @@ with warnings.catch_warnings():
     from hpbandster.optimizers.config_generators.bohb import BOHB
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.proposers import bohb_generator
+from nasbench1shot1.proposers import bohb
 from nasbench1shot1.proposers.bohb import BohbGenerator, Density, log_acquisition
 from nasbench1shot1.proposers.configurations import RandomGenerator
 
@@ -38,7 +38,7 @@ def test_proposals_for_continuous_hyperparameters_agree_with_hpbandster(seed, mo
                 observed = job(configuration, float(loss.random()) if loss.random() < 0.9 else None, budget)
                 ours.new_result(observed)
                 theirs.new_result(observed)
-        monkeypatch.setattr(bohb_generator, "random_state", lambda *_: np.random.mtrand._rand)
+        monkeypatch.setattr(bohb, "random_state", lambda *_: np.random.mtrand._rand)
         state = np.random.get_state()  # noqa: NPY002, which hpbandster draws from
         picks = 0
         for draw in range(5):

@@ -5,7 +5,7 @@ from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Forbidde
 from configurations_of_tests import continuous_space, job, mixed_space
 from smac import MultiFidelityFacade
 
-from nasbench1shot1.proposers import smac_generator
+from nasbench1shot1.proposers import smac
 from nasbench1shot1.proposers.smac import SmacGenerator
 
 
@@ -44,9 +44,7 @@ def test_proposals_agree_with_smacs_default_forest(monkeypatch):
     space = mixed_space()
     generator = generator_with(space, [job(one, one["rate"]) for one in space.sample_configuration(30)])
     proposed = generator.get_config(1, (1, 0, 0))
-    monkeypatch.setattr(
-        smac_generator, "forest", lambda scenario, observations: MultiFidelityFacade.get_model(scenario)
-    )
+    monkeypatch.setattr(smac, "forest", lambda scenario, observations: MultiFidelityFacade.get_model(scenario))
     assert generator.get_config(1, (1, 0, 0)) == proposed
     assert proposed[1] == {"model_based_pick": True}
 

@@ -9,7 +9,6 @@ from library_methods import BUDGETS, asked, make
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_search.simulation import Limits, TrainingResult, simulate
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.proposers import categorical_generator
 from nasbench1shot1.proposers.brackets import EndlessBrackets
 from nasbench1shot1.proposers.categorical_bohb import HpbandsterGenerator
 
@@ -110,7 +109,7 @@ def test_hpbandsters_densities_are_optional_and_refuse_other_spaces(monkeypatch)
     queries = [query for query, _ in asked(found, lambda query: 0.1, 60)]
     assert len({query.architecture for query in queries}) > 30
     assert not isinstance(make("bohb", "nb201")._proposer.config_generator, HpbandsterGenerator)
-    monkeypatch.setattr(categorical_generator, "is_categorical", lambda space: False)
+    monkeypatch.setattr("nasbench1shot1.optimizers.black_box.bohb.is_categorical", lambda space: False)
     with pytest.raises(UserError, match='densities="hpbandster" requires independent categorical choices, which nb201'):
         make("bohb", "nb201", densities="hpbandster")
 

@@ -116,7 +116,7 @@ def test_smac_works_on_several_workers():
 def test_tpe_refuses_choices_that_are_not_categorical():
     from ConfigSpace import ConfigurationSpace, Float
 
-    from nasbench1shot1.proposers.tpe_ask_tell import categorical_distributions
+    from nasbench1shot1.optimizers.black_box.tpe import categorical_distributions
 
     with pytest.raises(InvalidInputError, match="'rate' is not"):
         categorical_distributions(ConfigurationSpace({"rate": Float("rate", (0.0, 1.0))}))
