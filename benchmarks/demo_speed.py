@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nasbench1shot1.ground.openmp import CHOICES, SPIN_COUNT
-from nasbench1shot1.one_shot_search.config import SCALES
+from nasbench1shot1.one_shot_search.options import SCALES
 
 RESULTS = Path(__file__).parent / "results"
 EARLIER = ["--image-side", "32", "--batch-size", "32"]  # the quick scale before 2026-11-22

@@ -16,7 +16,7 @@ class Hyperparameters:
 
     The fields become options of runs with this optimizer: arguments of `nb.search` or `nb.black_box`, options on the
     command line, and entries of config.json. A field must not have the name of a common option
-    (`one_shot_search.config.SearchConfig` or `black_box_search.options.BlackBoxConfig`) or a reserved name (`RESERVED`
+    (`one_shot_search.options.SearchConfig` or `black_box_search.options.BlackBoxConfig`) or a reserved name (`RESERVED`
     in the module `options` of either package).
     """
 

@@ -11,7 +11,7 @@ import tyro
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN, default_variants
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.options import Seeds
 
 Own = TypeVar("Own")

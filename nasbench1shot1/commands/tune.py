@@ -10,7 +10,7 @@ import tyro
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN
 from nasbench1shot1.commands.search import MEASURING, RUNNING, SCALE, WEIGHTS, search_variants
-from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.machine import MOST_THREADS
 from nasbench1shot1.runs.options import Form, Range
 from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, TuningOptions, check_not_set

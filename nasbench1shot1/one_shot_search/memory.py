@@ -1,6 +1,6 @@
 """Checks whether a search fits into memory, before its network is built."""
 
-from nasbench1shot1.one_shot_search.config import SearchConfig
+from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.one_shot_search.sizes import supernet_size
 from nasbench1shot1.runs.machine import check_memory
 from nasbench1shot1.space import OneShotSpace

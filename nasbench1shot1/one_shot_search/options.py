@@ -1,27 +1,193 @@
-"""The options of a search in two typed records: options that all searches share, and options of its optimizer.
-
-`nb.search(…)` and the command line accept both in one flat namespace; config.json has a section for each.
-"""
+"""The options of a search: those that all searches share, and the options of its optimizer."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
+from nasbench1shot1.images.data_sets import SMALLEST_SIDE
 from nasbench1shot1.jobs.process import usable_cores
-from nasbench1shot1.one_shot_search.config import FACTS, SCALES, SearchConfig
 from nasbench1shot1.registry import is_trusted, names, one_shot, optimizer, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
-from nasbench1shot1.runs.options import check_ranges, make_options, recorded_options
-from nasbench1shot1.supernets.presets import PRESETS
+from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
+from nasbench1shot1.runs.options import (
+    MOST_EPOCHS,
+    Images,
+    Names,
+    Range,
+    TableName,
+    absolute_file,
+    check_ranges,
+    make_options,
+    recorded_options,
+)
+from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
+from nasbench1shot1.tables.coverage import Reference
+from nasbench1shot1.tables.names import resolve_table_name
 
 if TYPE_CHECKING:
+    from nasbench1shot1.images.image_set import ImageSet
+    from nasbench1shot1.images.splits import Split
     from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
-    from nasbench1shot1.space import OneShotSpace
+    from nasbench1shot1.space import OneShotSpace, SearchSpace
+    from nasbench1shot1.tables.table import Table
+
+
+SCALES: dict[str, dict[str, Any]] = {
+    "full": {},
+    "quick": {
+        "images": "cifar10-sample",
+        "image_side": 16,
+        "epochs": 15,
+        "channels": 8,
+        "cells": 3,
+        "batch_size": 64,
+        "threads": 1,  # a second one would gain nothing with tensors this small (benchmarks/README.md, "The demo")
+    },
+}
+"""Values that a scale sets for options that are not given. The fields' own defaults are the paper's setting; "quick"
+takes about two minutes on a CPU core.
+"""
+
+FACTS = {
+    "space_id": str,
+    "table_id": str,
+    "images_sha256": str,
+    "weight_images": int,
+    "architecture_images": int,
+    "dataset": str,
+}
+"""Fields of config.json besides the options, with their types: the data that the run used."""
+
+
+def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves: "Split") -> dict[str, Any]:
+    """Return the values of `FACTS`."""
+    sizes = (len(halves.weights), len(halves.architecture))
+    return dict(zip(FACTS, (space.id, table.id, images.sha256, *sizes, images.dataset), strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchConfig:
+    """The options of every search. `resolved` replaces None by the value that preset, data or machine decide."""
+
+    optimizer: Annotated[str, Names("optimizers", "your own as module:Class")] = "darts"
+    """One-shot optimizer."""
+    space: Annotated[str, Names("one_shot_spaces", "your own as module:object")] = "s1"
+    """Search space (docs/spaces.md, docs/own_space.md)."""
+    scale: Literal["full", "quick"] = "full"
+    """full: the paper's setting on the official CIFAR-10; quick: a small proxy on bundled images, for minutes."""
+    preset: Literal["corrected", "original"] = "corrected"
+    """corrected, or original to reproduce the published code's bugs (docs/presets.md)."""
+    seed: Annotated[int, Range(0)] = 0
+    """Random seed of the run."""
+    epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 50
+    """Number of search epochs."""
+    images: Images = "cifar10"
+    """Image set: cifar10, cifar100, ImageNet16-120, cifar10-sample, the name of an imported set, or an .npz file."""
+    images_per_half: Annotated[int | None, Range(2)] = None
+    """Number of images in each half (one half trains the weights, the other Λ). Default: all."""
+    image_side: Annotated[int | None, Range(SMALLEST_SIDE)] = None
+    """Height and width to which images are shrunk, in pixels. At the quick scale, images that cannot be shrunk to 16
+    pixels are shrunk as far as possible. Default: the images' own."""
+    channels: Annotated[int, Range(1)] = 16
+    """Number of channels in the supernet's first stack."""
+    cells: Annotated[int, Range(1)] = 9
+    """Number of cells in the supernet."""
+    partial_channels: Annotated[int, Range(1)] = 1
+    """Apply operations to 1/k of a block's channels (PC-DARTS); 1 means all channels."""
+    batch_size: Annotated[int, Range(1)] = 96
+    """Batch size, for each half of the images."""
+    learning_rate: Annotated[float, Range(0)] = 0.025
+    """Initial learning rate of the weights; a cosine schedule lowers it to --learning-rate-min, per epoch."""
+    learning_rate_min: Annotated[float, Range(0)] = 0.001
+    """Learning rate of the weights one epoch after the last, where the cosine schedule ends."""
+    momentum: Annotated[float, Range(0, 1)] = 0.9
+    """Momentum of the weights' SGD."""
+    nesterov: bool | None = None
+    """Use Nesterov momentum."""
+    weight_decay: Annotated[float, Range(0)] = 3e-4
+    """Weight decay (L2) of the weights."""
+    grad_clip: Annotated[float, Range(above=0)] = 5.0
+    """Maximum norm of the weights' gradient; larger gradients are clipped."""
+    warm_start_epochs: Annotated[int, Range(0)] = 0
+    """Number of warm-up epochs, which train only the weights (NAS-Bench-1Shot1's scripts: 20)."""
+    perturbation: Literal["none", "random", "adversarial"] = "none"
+    """Perturbation of the mixing weights during weight steps (SDARTS)."""
+    perturbation_size: Annotated[float, Range(0, 1)] = 0.3
+    """Maximum change of a mixing weight in the last epoch; the maximum grows linearly over the epochs."""
+    cutout_length: Annotated[int, Range(0)] = 16
+    """Side length of the cutout square, in pixels."""
+    cutout_probability: Annotated[float, Range(0, 1)] = 0.0
+    """Probability of cutout in the last epoch; see --cutout-schedule for earlier epochs."""
+    cutout_schedule: Literal["linear", "constant"] | None = None
+    """linear: cutout's probability grows from 0 in the first epoch."""
+    evaluation_batch_norm: BatchNormMode | None = None
+    """Batch-norm statistics for measuring one-shot errors."""
+    hessian_eigenvalue: bool = False
+    """After each epoch, measure the dominant eigenvalue of the validation loss's Hessian with respect to Λ."""
+    early_stopping: bool = False
+    """Stop when the Hessian's eigenvalue grows too fast; keep an earlier architecture. Needs --hessian-eigenvalue."""
+    table: TableName | None = None
+    """Folder or name of the table that gives the regret. Default: $NB1SHOT1_TABLE, or else embedded."""
+    reference: Reference | None = None
+    """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
+    Default: the best network of the space, all of which the table must have."""
+    device: Device = "auto"
+    """Device to compute on; auto selects a GPU if there is one."""
+    threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
+    """Number of CPU threads; results are reproducible only with an equal number. Default: PyTorch's choice."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """float32, or bfloat16 to run the supernet under autocast; batch-norm statistics and Λ stay in float32."""
+    compile: bool = False
+    """Compile the supernet with torch.compile (needs a C++ compiler on a CPU)."""
+    keep_weights_every: Annotated[int, Range(0)] = 0
+    """Save the supernet's weights every N epochs in weights/; 0 disables this."""
+    format: PictureFormat | None = None
+    """File format of the pictures. Default: png."""
+
+    def resolved(self) -> "SearchConfig":
+        """Fill in every None and check every value.
+
+        Raises:
+            InvalidInputError: a number is out of range, the device does not exist, or options contradict each other.
+        """
+        config = replace(
+            self,
+            threads=default_threads() if self.threads is None else self.threads,
+            device=resolve_device(self.device),
+            table=resolve_table_name(self.table or search_space(self.space).table),
+            evaluation_batch_norm=self.evaluation_batch_norm or PRESETS[self.preset].evaluation_batch_norm,
+            images=absolute_file(self.images) or self.images,
+        )
+        check_ranges(config)
+        _check_together(config)
+        return config
+
+
+def _check_together(config: SearchConfig) -> None:
+    """Raise InvalidInputError for options that are valid alone but contradict each other."""
+    if config.learning_rate_min > config.learning_rate:
+        raise InvalidInputError(
+            f"--learning-rate {config.learning_rate} is less than --learning-rate-min {config.learning_rate_min}: "
+            "raise --learning-rate or lower --learning-rate-min"
+        )
+    if config.warm_start_epochs and config.warm_start_epochs >= config.epochs:
+        raise InvalidInputError(
+            f"--warm-start-epochs {config.warm_start_epochs} leaves no epoch for Λ out of {config.epochs}: lower it"
+        )
+    if config.early_stopping and not config.hessian_eigenvalue:
+        raise InvalidInputError("--early-stopping needs the Hessian's eigenvalue: add --hessian-eigenvalue")
+
+
+# The options of a search in two typed records: options that all searches share, and options of its optimizer ----------
+#
+# `nb.search(…)` and the command line accept both in one flat namespace; config.json has a section for each.
+
 
 RESERVED = frozenset(
     {"out", "resume", "overwrite", "seeds", "workers", "tensorboard", "callbacks", "allow_module", "console", "help"}

@@ -10,9 +10,8 @@ import numpy as np
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import as_path, atomic_write
-from nasbench1shot1.one_shot_search.config import FACTS, SearchConfig
-from nasbench1shot1.one_shot_search.folder import FIGURE as FIGURE
-from nasbench1shot1.one_shot_search.folder import PARAMETERS as PARAMETERS
+from nasbench1shot1.one_shot_search.folder import PARAMETERS
+from nasbench1shot1.one_shot_search.options import FACTS, SearchConfig
 from nasbench1shot1.one_shot_search.search_record import (
     PARAMETERS_DIGEST,
     Parameters,
@@ -21,7 +20,7 @@ from nasbench1shot1.one_shot_search.search_record import (
     read_parameters,
     split_by_epoch,
 )
-from nasbench1shot1.runs.folder import CONFIG, RECORDED, read_description
+from nasbench1shot1.runs.folder import CONFIG, RECORDED, SEEDS, WEIGHTS, read_description
 from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.writer import RunWriter
 

@@ -10,8 +10,13 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path, write_json
 from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallbackReporter, check_callbacks
-from nasbench1shot1.one_shot_search.config import SearchConfig, data_facts
-from nasbench1shot1.one_shot_search.options import SearchOptions, recorded_search, search_options
+from nasbench1shot1.one_shot_search.options import (
+    SearchConfig,
+    SearchOptions,
+    data_facts,
+    recorded_search,
+    search_options,
+)
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, restore_moved_aside
 from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search
 from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
@@ -60,7 +65,7 @@ def search(
         callbacks: functions that are called with an `Epoch` (`one_shot_search.callbacks`) after every recorded epoch.
             They cannot change the search. If one raises, the search stops, and can be resumed; config.json does not
             record them.
-        options: the fields of `one_shot_search.config.SearchConfig`: space="s1", epochs=50, seed=0, scale="quick", …,
+        options: the fields of `one_shot_search.options.SearchConfig`: space="s1", epochs=50, seed=0, scale="quick", …,
             and the fields of the optimizer's `Hyperparameters`. `space` may be an `nb.OneShotSpace` that a module has
             as an attribute, `table` an `nb.Table` that has a folder.
 

@@ -16,9 +16,8 @@ from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, scheme_for, split_images
-from nasbench1shot1.one_shot_search.config import SearchConfig
 from nasbench1shot1.one_shot_search.memory import check_fits
-from nasbench1shot1.one_shot_search.options import SearchOptions
+from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.options import required

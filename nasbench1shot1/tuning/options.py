@@ -5,8 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
-from nasbench1shot1.one_shot_search.config import SearchConfig
-from nasbench1shot1.one_shot_search.options import SearchOptions, check_options, search_options, threads_per_search
+from nasbench1shot1.one_shot_search.options import (
+    SearchConfig,
+    SearchOptions,
+    check_options,
+    search_options,
+    threads_per_search,
+)
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.registry import optimizer
 from nasbench1shot1.runs.options import (

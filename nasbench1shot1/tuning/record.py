@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.text import counted, percent
-from nasbench1shot1.one_shot_search.config import FACTS as SEARCH_FACTS
+from nasbench1shot1.one_shot_search.options import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.proposers.configurations import ConfigurationId, format_id, parse_id
 from nasbench1shot1.registry import check_trusted

@@ -11,7 +11,7 @@ import tyro
 from nasbench1shot1.cli import COMMANDS, main
 from nasbench1shot1.commands.help_screen import default_variants, help_screen, option_helps
 from nasbench1shot1.commands.optional_values import with_optional_values
-from nasbench1shot1.one_shot_search.config import SCALES
+from nasbench1shot1.one_shot_search.options import SCALES
 from nasbench1shot1.optimizers.gradient import RelaxationName, UpdateName
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 from nasbench1shot1.optimizers.updates import UPDATES

@@ -12,8 +12,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.sources import import_images
-from nasbench1shot1.one_shot_search.config import SearchConfig
-from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
 from nasbench1shot1.one_shot_search.state import begin
 
 pytestmark = pytest.mark.usefixtures("home")

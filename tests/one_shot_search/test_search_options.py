@@ -7,8 +7,7 @@ from tiny_search import search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
-from nasbench1shot1.one_shot_search.config import SearchConfig
-from nasbench1shot1.one_shot_search.options import check_method, search_options
+from nasbench1shot1.one_shot_search.options import SearchConfig, check_method, search_options
 from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
 

@@ -10,8 +10,7 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
-from nasbench1shot1.one_shot_search.config import SCALES, SearchConfig
-from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.options import SCALES, SearchConfig, search_options
 
 METHODS = tuple(registry.BUILT_IN["optimizers"])
 TINY = {"scale": "quick", "epochs": 3, "channels": 4, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}

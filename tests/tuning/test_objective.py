@@ -12,7 +12,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError
-from nasbench1shot1.one_shot_search.config import SCALES
+from nasbench1shot1.one_shot_search.options import SCALES
 from nasbench1shot1.runs.folder import CONFIG, read_object
 from nasbench1shot1.tuning import evaluation
 from nasbench1shot1.tuning.engine.interfaces import Observation, Outcome, TrialInterruptedError, TrialStoppedError
