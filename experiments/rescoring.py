@@ -23,10 +23,8 @@ from nasbench1shot1.ground.files import (
     write_json,
 )
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.folder import FIGURE
+from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord, summarise
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
-from nasbench1shot1.one_shot_search.search_record import SearchRecord
-from nasbench1shot1.one_shot_search.summary import summarise
 from nasbench1shot1.runs.folder import METRICS, SUMMARY, as_json_line
 from nasbench1shot1.runs.record import DIGEST, digest
 from nasbench1shot1.tables.table import Table

@@ -10,13 +10,13 @@ from nasbench1shot1.display.axes import AxesList, axes_or_new, checked_axes_list
 from nasbench1shot1.display.colours import colours
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.group import SearchGroup
+from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.one_shot_search.regret_curve import (
     DEVIATION_BAND,
     anytime_regret,
     draw_anytime_regret,
     draw_one_shot_error,
 )
-from nasbench1shot1.one_shot_search.search_record import SearchRecord
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
 from nasbench1shot1.tuning.drawing import draw_trajectory

@@ -16,7 +16,7 @@ from nasbench1shot1 import cli
 from nasbench1shot1.cell_training import config as cell_scales
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.one_shot_search import config
-from nasbench1shot1.one_shot_search.search_record import FIELDS
+from nasbench1shot1.one_shot_search.record import FIELDS
 from nasbench1shot1.supernets.presets import PRESETS, Preset
 
 PAGES = (

@@ -43,9 +43,8 @@ class Report:
         """Write the report and print its summary."""
         from nasbench1shot1.experiments.rescoring import unfinished_text, write_group_report, write_report
         from nasbench1shot1.named_data import table_of_run
-        from nasbench1shot1.one_shot_search.folder import FIGURE
         from nasbench1shot1.one_shot_search.group import SearchGroup
-        from nasbench1shot1.one_shot_search.search_record import SearchRecord
+        from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord
         from nasbench1shot1.registry import import_trusted
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.opening import open_run

@@ -13,8 +13,8 @@ from nasbench1shot1.cell_drawing.graph import is_drawable
 from nasbench1shot1.display.axes import AxesList, checked_axes_list
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.captions import table_text
+from nasbench1shot1.one_shot_search.record import Parameters, SearchRecord, describe_regrets
 from nasbench1shot1.one_shot_search.regret_curve import other_regrets
-from nasbench1shot1.one_shot_search.search_record import Parameters, SearchRecord, describe_regrets
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
 from nasbench1shot1.tables.metric_column import whole_number

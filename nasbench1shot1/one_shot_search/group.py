@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import as_path, picture_name
 from nasbench1shot1.ground.notebooks import record_as_html
-from nasbench1shot1.one_shot_search.folder import FIGURE
-from nasbench1shot1.one_shot_search.record import Run
-from nasbench1shot1.one_shot_search.search_record import SearchRecord, describe_regrets
+from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchRecord, describe_regrets
 from nasbench1shot1.runs.folder import CONFIG, SEEDS, read_object
 from nasbench1shot1.runs.opening import open_run
 

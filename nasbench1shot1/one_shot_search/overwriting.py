@@ -16,9 +16,8 @@ from nasbench1shot1.ground.folder_swap import (
     remove_leftovers,
     temporary_sibling,
 )
-from nasbench1shot1.one_shot_search.folder import CELLS, EVENTS, FIGURE, PARAMETERS
 from nasbench1shot1.one_shot_search.group import SearchGroup, load_run
-from nasbench1shot1.one_shot_search.record import Run, open_search
+from nasbench1shot1.one_shot_search.record import CELLS, EVENTS, FIGURE, PARAMETERS, Run, open_search
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, SEEDS, SUMMARY, WEIGHTS
 from nasbench1shot1.runs.lifecycle import is_aborted_start, list_names, locked_folder, remove_aborted_start
 from nasbench1shot1.runs.lock import LOCK, locked

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.one_shot_search.cells_over_epochs import cells_figure
-from nasbench1shot1.one_shot_search.folder import CELLS, FIGURE
+from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SearchRecord
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
-from nasbench1shot1.one_shot_search.search_record import SearchRecord
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table

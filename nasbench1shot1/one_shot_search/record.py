@@ -1,33 +1,243 @@
-"""The record of a search of this package: a folder that is written epoch by epoch, and read without pickle."""
+"""The record of a search: its folder, written epoch by epoch and read without pickle, and its result."""
 
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.ground.files import as_path, atomic_write
-from nasbench1shot1.one_shot_search.folder import PARAMETERS
+from nasbench1shot1.ground.files import as_path, atomic_write, read_npz
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.options import FACTS, SearchConfig
-from nasbench1shot1.one_shot_search.search_record import (
-    PARAMETERS_DIGEST,
-    Parameters,
-    SearchRecord,
-    parameters_digest,
-    read_parameters,
-    split_by_epoch,
-)
-from nasbench1shot1.runs.folder import CONFIG, RECORDED, SEEDS, WEIGHTS, read_description
+from nasbench1shot1.runs.folder import CONFIG, RECORDED, SEEDS, SUMMARY, WEIGHTS, damaged_file_error, read_description
 from nasbench1shot1.runs.lock import FolderLock
+from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
 if TYPE_CHECKING:
+    import pandas
     from torch import Tensor
 
     from nasbench1shot1.supernets.supernet import Supernet
+
+
+PARAMETERS, FIGURE = "architecture_parameters.npz", "regret.png"
+CELLS = "cells.png"
+EVENTS = "tensorboard"
+"""A folder with the event files that `search --tensorboard` writes."""
+
+
+# Early stopping of searches: DARTS-ES (Zela et al.: Understanding and Robustifying DARTS, ICLR 2020, section 4.3) -----
+#
+# If the smoothed dominant eigenvalue of the validation loss's Hessian with respect to Λ grows too fast, the search stops
+# and returns to an earlier architecture.
+
+
+WINDOW = 5  # number of epochs over which the eigenvalue is averaged
+BACK = 5  # number of epochs over which growth is measured, and by which the search goes back
+LEAST_RATIO = 0.75  # smallest allowed ratio of the smoothed eigenvalue BACK epochs ago to the current one
+
+
+def returned_epoch(eigenvalues: Sequence[float | None]) -> int | None:
+    """Return the epoch whose architecture an early-stopped search returns; None while the search continues.
+
+    Args:
+        eigenvalues: the eigenvalue after epoch 0, 1, …; None where it was not measured, as in epoch 0 and during
+            warm-up.
+            Their magnitudes are averaged over the last `WINDOW` measured epochs, so the first two averages to be
+            compared belong to the `WINDOW`-th and the `WINDOW + BACK`-th.
+    """
+    measured = [(epoch, abs(value)) for epoch, value in enumerate(eigenvalues) if value is not None]
+    if len(measured) < WINDOW + BACK:
+        return None
+    before, now = (_mean(measured[-back - WINDOW : len(measured) - back]) for back in (BACK, 0))
+    return measured[-1 - BACK][0] if before < LEAST_RATIO * now else None
+
+
+def _mean(measured: Sequence[tuple[int, float]]) -> float:
+    return sum(value for _, value in measured) / len(measured)
+
+
+# The result of a search in a few fields: summary.json -----------------------------------------------------------------
+
+
+FROM_CONFIG = ("optimizer", "space", "seed", "scale", "preset", "epochs", "images", "channels", "cells")
+
+
+def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
+    """Return the summary of a finished run from its configuration and the lines of its epochs, starting with epoch 0.
+
+    The result belongs to the last epoch (`final_epoch`) or, if the search stopped early, to the epoch that it went back
+    to; `searched_epochs` is the number of epochs searched.
+    """
+    final = lines[-1]
+    if config.get("early_stopping"):
+        final = lines[returned_epoch([line["hessian_eigenvalue"] for line in lines]) or -1]
+    return {
+        **{name: config[name] for name in FROM_CONFIG if name in config},  # recorded loops have only some
+        "table_id": table_id,
+        "searched_epochs": lines[-1]["epoch"],
+        "final_epoch": final["epoch"],
+        **{name: value for name, value in final.items() if name != "epoch"},
+    }
+
+
+# The base class of the records of searches, whether this package or another loop trained ------------------------------
+
+
+FIELDS: dict[str, Any] = {
+    "epoch": int,
+    "train_loss": float | None,
+    "train_error": float | None,
+    "one_shot_validation_error": float,
+    "architecture": str,
+    "cell_hash": str,
+    "table_validation_error": float | None,
+    "table_test_error": float | None,
+    "validation_regret": float | None,
+    "test_regret": float | None,
+    "validation_measured": bool,
+    "test_measured": bool,
+    "search_seconds": float,
+    "simulated_seconds": float | None,
+    "hessian_eigenvalue": float | None,
+    "other_datasets": dict,
+}
+"""The fields of a line of metrics.jsonl and their types; errors and regrets are fractions, times seconds
+(docs/run_folder.md).
+"""
+
+PARAMETERS_DIGEST = "architecture_parameters_sha256"
+
+Parameters = Mapping[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SearchRecord(RunRecord):
+    """Read-only view of a search's folder: the architecture after every epoch, its Λ, and its values in the table.
+
+    Attributes:
+        folder: the folder of the search.
+        config: every option and fact of config.json. All searches have the options `optimizer`, `space`, `seed`,
+            `table` and `reference`, and the facts `space_id`, `table_id` and `dataset`.
+    """
+
+    FIELDS = FIELDS
+    PICTURE = FIGURE
+
+    @property
+    def planned_epochs(self) -> int | None:
+        """Planned number of epochs; None if it is unknown."""
+        return self.config.get("epochs")
+
+    @property
+    def progress(self) -> str:
+        """The recorded progress, such as "epoch 12 of 50"."""
+        return self._progress(len(self.lines))
+
+    def _subject(self) -> str:
+        return f"{self.config['optimizer']} on {self.config['space']}, seed {self.config['seed']}"
+
+    def _progress(self, recorded: int) -> str:
+        planned = "" if self.planned_epochs is None else f" of {self.planned_epochs}"
+        return f"epoch {max(recorded - 1, 0)}{planned}"
+
+    def _result(self, summary: Mapping[str, Any]) -> str:
+        return describe_regrets("test regret", [summary["test_regret"]], summary["test_measured"])
+
+    @classmethod
+    def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
+        """Return a sentence if the lines are not valid, else None.
+
+        Valid lines record epochs 0, 1, … in order, and each architecture has the cell whose hash its line names.
+        """
+        for epoch, line in enumerate(lines):
+            if line["epoch"] != epoch:
+                return f"line {epoch + 1} does not record epoch {epoch}"
+            try:
+                is_hash = Architecture.parse(line["architecture"]).network_id == line["cell_hash"]
+            except InvalidInputError as error:
+                return error.for_command_line
+            if not is_hash:
+                return f"the architecture of epoch {epoch} does not have the cell that its line names"
+        return None
+
+    @classmethod
+    def as_frame(cls, lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
+        """Return lines as a frame, with columns such as cifar100_test_regret for the table's other data sets."""
+        import pandas
+
+        frame = super().as_frame(lines).drop(columns="other_datasets")
+        elsewhere = [flatten_datasets(line["other_datasets"]) for line in lines]
+        return pandas.concat([frame, pandas.DataFrame(elsewhere, index=frame.index, dtype="float64")], axis=1)
+
+    def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether there is a line for each epoch that the summary counts, and for epoch 0."""
+        searched = self.summary["searched_epochs"]
+        return type(searched) is int and len(lines) == searched + 1
+
+    @cached_property
+    def architectures(self) -> list[Architecture]:
+        """The preferred architecture after every epoch, starting with epoch 0."""
+        return [Architecture.parse(line["architecture"]) for line in self.lines]
+
+    @cached_property
+    def architecture_parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Raw Λ after every epoch: an array (epochs + 1, …) for every key of the space's `mixing_shapes()`.
+
+        Raises DamagedFileError if the file is damaged, or differs from what a finished search recorded.
+        """
+        stored = read_parameters(self.folder / PARAMETERS)
+        if self.is_finished and self.summary.get(PARAMETERS_DIGEST) != parameters_digest(split_by_epoch(stored)):
+            raise damaged_file_error(self.folder / PARAMETERS, f"its values are not those that {SUMMARY} summarises")
+        return stored
+
+
+def describe_regrets(name: str, regrets: Sequence[float | None], is_measured: bool) -> str:
+    """Return the name and the mean of regrets in percent, and whether they are predicted or not in the table."""
+    known = [regret for regret in regrets if regret is not None]
+    if not known or len(known) < len(regrets):
+        return f"{name} not in the table"
+    return f"{name} {percent(sum(known) / len(known))}{'' if is_measured else ' (predicted)'}"
+
+
+def flatten_datasets(of_datasets: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
+    """Return the field `other_datasets` of a line, flat, with keys such as cifar100_test_regret."""
+    return {f"{dataset}_{name}": value for dataset, found in of_datasets.items() for name, value in found.items()}
+
+
+def split_by_epoch(stored: Mapping[str, NDArray[np.float32]]) -> list[Parameters]:
+    """Return Λ of every epoch from arrays (epochs + 1, …)."""
+    epochs = min(map(len, stored.values()), default=0)
+    return [{key: values[epoch] for key, values in stored.items()} for epoch in range(epochs)]
+
+
+def parameters_digest(history: Sequence[Parameters]) -> str:
+    """Return the SHA-256 of Λ of every epoch, in the order in which it is stored."""
+    found = hashlib.sha256()
+    for parameters in history:
+        for key, values in parameters.items():
+            found.update(f"{key} {values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()
+
+
+def read_parameters(path: Path) -> dict[str, NDArray[np.float32]]:
+    """Read Λ of every epoch, arrays (epochs + 1, …); raises DamagedFileError if a number is missing or impossible."""
+    arrays = read_npz(path, "restore it, or start a new run")
+    for key, values in arrays.items():
+        if values.ndim < 1 or values.dtype != np.float32 or not np.isfinite(values).all():
+            raise damaged_file_error(path, f"'{key}' is not made of finite float32 numbers, epoch by epoch")
+    return arrays
+
+
+# The record of a search of this package: a folder that is written epoch by epoch, and read without pickle -------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)

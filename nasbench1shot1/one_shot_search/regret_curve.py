@@ -15,7 +15,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.operation_counts import draw_operation_counts, operation_counts
-from nasbench1shot1.one_shot_search.search_record import SearchRecord
+from nasbench1shot1.one_shot_search.record import SearchRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -231,8 +231,8 @@ def _finish(
     """Search to the end, then write the summary and the pictures."""
     from nasbench1shot1.one_shot_search.loop import run_search
     from nasbench1shot1.one_shot_search.pictures import save_pictures
+    from nasbench1shot1.one_shot_search.record import summarise
     from nasbench1shot1.one_shot_search.screen import announce, progress, show_result
-    from nasbench1shot1.one_shot_search.summary import summarise
 
     console = announce(state, table, writer.folder, console)
     with progress(state, console) as bar:

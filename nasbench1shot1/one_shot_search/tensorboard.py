@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.files import write_error
 from nasbench1shot1.one_shot_search.callbacks import Callback, Epoch
-from nasbench1shot1.one_shot_search.folder import EVENTS
-from nasbench1shot1.one_shot_search.record import Run, open_search
-from nasbench1shot1.one_shot_search.search_record import flatten_datasets
+from nasbench1shot1.one_shot_search.record import EVENTS, Run, flatten_datasets, open_search
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.one_shot_search import search_record
-from nasbench1shot1.one_shot_search.search_record import SearchRecord
+from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.recording.options import FACTS, RecorderOptions
 from nasbench1shot1.runs.folder import RECORDED
 from nasbench1shot1.runs.record import has_type

@@ -15,9 +15,7 @@ from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.named_data import table_of_run, with_names
-from nasbench1shot1.one_shot_search.folder import PARAMETERS
-from nasbench1shot1.one_shot_search.record import SearchWriter
-from nasbench1shot1.one_shot_search.search_record import flatten_datasets
+from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchWriter, flatten_datasets
 from nasbench1shot1.recording.numbers import check_column_names, checked_seconds, split_numbers
 from nasbench1shot1.recording.options import RecorderOptions
 from nasbench1shot1.recording.record import RecordedSearch
@@ -191,7 +189,7 @@ class Recorder:
 
     def _finish(self) -> RecordedSearch:
         from nasbench1shot1.one_shot_search.pictures import save_pictures
-        from nasbench1shot1.one_shot_search.summary import summarise
+        from nasbench1shot1.one_shot_search.record import summarise
 
         run = RecordedSearch.open(self.folder)
         lines = RecordedSearch.read_lines(self.folder)

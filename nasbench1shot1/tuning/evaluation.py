@@ -19,9 +19,8 @@ from nasbench1shot1.ground.files import atomic_write, write_json
 from nasbench1shot1.jobs.cluster import PATIENCE
 from nasbench1shot1.jobs.job import Job, is_finished, is_started, wait_until_free
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
-from nasbench1shot1.one_shot_search.folder import PARAMETERS
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.record import Run, open_search
+from nasbench1shot1.one_shot_search.record import PARAMETERS, Run, open_search
 from nasbench1shot1.one_shot_search.searching import search, start_search
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_object

@@ -12,7 +12,7 @@ from synthetic_study import write_study
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.cells_over_epochs import PANEL_WIDTH
-from nasbench1shot1.one_shot_search.search_record import SearchRecord
+from nasbench1shot1.one_shot_search.record import SearchRecord
 
 EPOCHS = "search epoch (0: before training)"
 TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from nasbench1shot1.cell_drawing.graph import is_drawable
 from nasbench1shot1.ground.files import PictureFormat, atomic_write, picture_name
-from nasbench1shot1.one_shot_search.folder import CELLS, FIGURE
-from nasbench1shot1.one_shot_search.search_record import SearchRecord
+from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SearchRecord
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

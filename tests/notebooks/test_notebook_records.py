@@ -10,7 +10,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.ground.notebooks import record_as_html
 from nasbench1shot1.ground.text import percent
-from nasbench1shot1.one_shot_search.search_record import SearchRecord
+from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.runs.record import RunRecord
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -17,7 +17,7 @@ from nasbench1shot1.conformance.tiny_search import differences, flatten
 from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.options import non_default_options, search_options
-from nasbench1shot1.one_shot_search.search_record import FIELDS
+from nasbench1shot1.one_shot_search.record import FIELDS
 
 TINY = {"scale": "quick", "epochs": 4, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 SECONDS = ("search_seconds", "simulated_seconds")

@@ -13,7 +13,7 @@ import warm_process
 from command_line import command
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.search_record import SearchRecord
+from nasbench1shot1.one_shot_search.record import SearchRecord
 
 S1 = nb.search_space("s1")
 
