@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.images.batches import epoch_generator
-from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS, dominant_eigenvalue
 from nasbench1shot1.one_shot_search.loop import training_steps
+from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS, dominant_eigenvalue
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.state import SearchState, begin
 from nasbench1shot1.runs.machine import cpu_threads

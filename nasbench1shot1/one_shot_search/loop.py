@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.images.batches import batches, endless_batches
-from nasbench1shot1.one_shot_search.hessian import dominant_eigenvalue
-from nasbench1shot1.one_shot_search.one_shot_error import one_shot_error
+from nasbench1shot1.one_shot_search.measurements import dominant_eigenvalue, one_shot_error
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
 from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, returned_epoch
 from nasbench1shot1.one_shot_search.state import SearchState

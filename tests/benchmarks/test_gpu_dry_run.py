@@ -9,7 +9,7 @@ from dry_passes import Failure, Size, check_steps, dry_search, watched, weight_p
 from kernel_counts import dry_device
 
 from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
-from nasbench1shot1.one_shot_search.one_shot_error import one_shot_error
+from nasbench1shot1.one_shot_search.measurements import one_shot_error
 
 TINY = Size(channels=4, cells=1, batch_size=8)
 

@@ -9,7 +9,7 @@ from tiny_search import tiny_state
 from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import are_identical
 from nasbench1shot1.one_shot_search import estimate, hessian, loop
-from nasbench1shot1.one_shot_search.hessian import MOST_ITERATIONS
+from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS
 from nasbench1shot1.registry import BUILT_IN
 
 SELECTING = ("random-ws", "enas", "setn")

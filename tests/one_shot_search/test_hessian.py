@@ -14,7 +14,7 @@ from tiny_search import generator, search, tiny_state
 import nasbench1shot1 as nb
 from nasbench1shot1.images.batches import batches
 from nasbench1shot1.one_shot_search import hessian
-from nasbench1shot1.one_shot_search.hessian import _power_iteration, dominant_eigenvalue
+from nasbench1shot1.one_shot_search.measurements import _power_iteration, dominant_eigenvalue
 from nasbench1shot1.one_shot_search.record import returned_epoch
 from nasbench1shot1.optimizer import Mixing
 
