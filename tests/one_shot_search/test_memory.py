@@ -6,8 +6,8 @@ from tiny_search import TINY
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.one_shot_search import memory
+from nasbench1shot1.one_shot_search.memory import supernet_size
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.sizes import supernet_size
 from nasbench1shot1.runs import machine
 from nasbench1shot1.supernets.presets import PRESETS
 

@@ -8,9 +8,8 @@ import torch
 from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.memory import check_fits
+from nasbench1shot1.one_shot_search.memory import check_fits, supernet_size
 from nasbench1shot1.one_shot_search.options import search_options
-from nasbench1shot1.one_shot_search.sizes import supernet_size
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.runs import machine
 from nasbench1shot1.supernets.presets import PRESETS

@@ -6,7 +6,7 @@ from edge_space import EdgeSpace
 from torch import nn
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.sizes import supernet_size
+from nasbench1shot1.one_shot_search.memory import supernet_size
 from nasbench1shot1.supernets.presets import PRESETS
 
 
