@@ -12,7 +12,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Ru
 from nasbench1shot1.ground.files import as_path, picture_name, write_json
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.named_data import with_names
-from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks
+from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks, check_tensorboard, tensorboard_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, restore_moved_aside
@@ -31,7 +31,6 @@ from nasbench1shot1.one_shot_search.searching import (
     resume_search,
     start_search,
 )
-from nasbench1shot1.one_shot_search.tensorboard import check_tensorboard, tensorboard_callbacks
 from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG, SEEDS, SUMMARY, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error

@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.tensorboard import tensorboard_callbacks
+from nasbench1shot1.one_shot_search.callbacks import tensorboard_callbacks
 
 QUIET = Console(quiet=True)
 FIELDS = ["train_loss", "train_error", "one_shot_validation_error", "test_regret"]
