@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.one_shot_search.operation_counts import operation_counts
+from nasbench1shot1.one_shot_search.regret_curve import operation_counts
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
 NAMES = {"darts": "DARTS", "darts-second-order": "DARTS, second order", "gdas": "GDAS", "setn": "SETN"}

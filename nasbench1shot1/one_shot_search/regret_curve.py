@@ -1,10 +1,7 @@
-"""Regret curves of one run or of several seeds: how good is the preferred architecture after every epoch?
-
-As in figure 2 of NAS-Bench-1Shot1.
-"""
+"""Regret curves of one run or of several seeds: how good is the preferred architecture after every epoch?"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas
@@ -13,8 +10,9 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.colours import BLACK, COLOURS, colours
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
+from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
+from nasbench1shot1.nasbench201.operations import OPERATIONS
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
-from nasbench1shot1.one_shot_search.operation_counts import draw_operation_counts, operation_counts
 from nasbench1shot1.one_shot_search.record import SearchRecord
 
 if TYPE_CHECKING:
@@ -22,6 +20,60 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nasbench1shot1.tables.table import Table
+
+
+_COLOURS = {
+    "none": "#d9d9d9",
+    "skip_connect": "#c0392b",
+    "nor_conv_1x1": "#7fb3d5",
+    "nor_conv_3x3": "#1b6ca8",
+    "avg_pool_3x3": "#e9c46a",
+}
+
+
+def operation_counts(runs: Sequence[Iterable[str]]) -> pandas.DataFrame | None:
+    """Return the mean number of edges with each operation, by epoch.
+
+    Args:
+        runs: for each run, the texts of its architectures, epoch 0 first.
+
+    Returns:
+        A frame with a row for every epoch that all runs have, and a column for each operation; None if the
+        architectures do not have operations on edges.
+    """
+    architectures = [[Architecture.parse(text) for text in texts] for texts in runs]
+    if not all(isinstance(arch, EdgeArchitecture) for found in architectures for arch in found):
+        return None
+    counts = [
+        pandas.DataFrame([{o: arch.operations.count(i) for i, o in enumerate(OPERATIONS)} for arch in found])  # type: ignore[attr-defined]
+        for found in architectures
+    ]
+    epochs = min(map(len, counts))
+    return sum(frame.iloc[:epochs] for frame in counts) / len(counts)  # type: ignore[return-value]
+
+
+def draw_operation_counts(counts: pandas.DataFrame, axes: "Axes") -> "Axes":
+    """Draw what `operation_counts` returned as stacked bars, with skip connections at the bottom."""
+    from matplotlib.ticker import MaxNLocator
+
+    bottom = pandas.Series(0.0, counts.index)
+    for name in ("skip_connect", *(name for name in counts if name != "skip_connect")):
+        axes.bar(counts.index, counts[name], 1.0, bottom, color=_COLOURS[str(name)], label=str(name))
+        bottom += counts[name]
+    axes.set_xlabel("search epoch (0: before training)")
+    axes.set_ylabel("edges")
+    axes.set_xlim(counts.index.min() - 0.5, counts.index.max() + 0.5)
+    axes.set_ylim(0, bottom.max())
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.42), ncols=5, frameon=False, fontsize=7)
+    return axes
+
+
+# Regret curves of one run or of several seeds: how good is the preferred architecture after every epoch? --------------
+#
+# As in figure 2 of NAS-Bench-1Shot1.
+
 
 CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
 WIDTH = 1.6

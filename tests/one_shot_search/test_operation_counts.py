@@ -9,8 +9,7 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.nasbench201.operations import OPERATIONS
-from nasbench1shot1.one_shot_search.operation_counts import operation_counts
-from nasbench1shot1.one_shot_search.regret_curve import regret_figure
+from nasbench1shot1.one_shot_search.regret_curve import operation_counts, regret_figure
 
 CONFIG = {"optimizer": "darts", "space": "nb201", "seed": 0, "scale": "quick", "preset": "corrected", "channels": 8}
 CONFIG |= {"dataset": "cifar10", "cells": 3, "images": "cifar10-sample", "weight_images": 40, "architecture_images": 40}
