@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from nasbench1shot1.nasbench101.official_files import table_from_nasbench as table_from_nasbench
     from nasbench1shot1.nasbench201.architecture import EdgeArchitecture as EdgeArchitecture
     from nasbench1shot1.networks import build_network as build_network
-    from nasbench1shot1.one_shot_search.cells_over_epochs import draw_cells as draw_cells
     from nasbench1shot1.one_shot_search.group import SearchGroup as SearchGroup
     from nasbench1shot1.one_shot_search.group import load_run as load_run
+    from nasbench1shot1.one_shot_search.pictures import draw_cells as draw_cells
     from nasbench1shot1.one_shot_search.record import Run as Run
     from nasbench1shot1.one_shot_search.searching import search as search
     from nasbench1shot1.one_shot_search.seeds import search_seeds as search_seeds
@@ -85,7 +85,7 @@ _HOME = {
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",
     "draw_cell": "cell_drawing.drawing",
-    "draw_cells": "one_shot_search.cells_over_epochs",
+    "draw_cells": "one_shot_search.pictures",
     "draw_ranking": "experiments.correlation.ranking_drawing",
     "draw_regret": "experiments.run_drawing",
     "image_batches": "images.batches",

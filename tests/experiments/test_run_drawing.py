@@ -11,7 +11,7 @@ from rich.console import Console
 from synthetic_study import write_study
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.cells_over_epochs import PANEL_WIDTH
+from nasbench1shot1.one_shot_search.pictures import PANEL_WIDTH
 from nasbench1shot1.one_shot_search.record import SearchRecord
 
 EPOCHS = "search epoch (0: before training)"
