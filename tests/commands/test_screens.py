@@ -14,7 +14,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.progress import SearchProgress
+from nasbench1shot1.one_shot_search.screen import SearchProgress
 from nasbench1shot1.table_import.importing import import_table
 from nasbench1shot1.tables.names import tables_folder
 
@@ -106,7 +106,7 @@ def test_the_advice_in_the_refusal_of_a_hash_works() -> None:
 def test_the_bar_of_a_search_shows_and_counts_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three epochs of four steps: an epoch trains for 2 seconds and is evaluated for 6."""
     now = [0.0]
-    monkeypatch.setattr("nasbench1shot1.one_shot_search.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.screen.time.monotonic", lambda: now[0])
     line = {"train_loss": None, "one_shot_validation_error": 0.9, "test_regret": 0.01, "validation_regret": 0.01}
     console = Console(file=StringIO(), force_terminal=True, width=100)
     with SearchProgress(3, 4, 0, console) as progress:
