@@ -17,8 +17,7 @@ from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.named_data import table_of_run, with_names
 from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchWriter, flatten_datasets
 from nasbench1shot1.recording.numbers import check_column_names, checked_seconds, split_numbers
-from nasbench1shot1.recording.options import RecorderOptions
-from nasbench1shot1.recording.record import RecordedSearch
+from nasbench1shot1.recording.record import RecordedSearch, RecorderOptions
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.folder import COMMON, CONFIG, SUMMARY, check_facts, description
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
