@@ -1,4 +1,14 @@
-"""Reading of official data sets: the names, order and formats of their files, from an archive or an unpacked folder."""
+"""Official data sets: the names, order and formats of their files, read from an archive or from the unpacked folder.
+
+CIFAR-10 and CIFAR-100 (https://www.cs.toronto.edu/~kriz/cifar.html) have a Python version, which consists of pickles,
+and a binary version. ImageNet16-120 is the part of ImageNet16 (Chrabaszcz et al. 2017, arXiv:1707.08819) that
+NAS-Bench-201 uses: the images with labels 1 to 120, which become 0 to 119, in the order of the files. ImageNet16 only
+has pickles.
+
+Archives are read as a stream: nothing is unpacked to the disk, so paths in the archive cannot do harm. They are read to
+their end, where gzip, bzip2 and xz have their checksums, but never beyond the size of the largest data set. A plain
+.tar and a folder have no checksum.
+"""
 
 import hashlib
 import tarfile
@@ -14,6 +24,14 @@ from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, IMAGEN
 from nasbench1shot1.images.pickles import CIFAR10_BATCH, BatchFormat, read_python_batch
 
 BINARY = ".bin"
+_LARGEST = 192 * 2**20  # bytes; CIFAR-100's training images have 155 MB, and a header may claim anything
+_LARGEST_DESCRIPTION = 2**20  # bytes of a long name or a PAX header, which tarfile reads into memory
+_LARGEST_ARCHIVE = 1280 * 2**20  # bytes when unpacked; ImageNet16 has 1,030 MB, CIFAR-10 186 MB
+_MOST_MEMBERS = 1_000  # ImageNet16 has eleven
+_CHUNK = 2**20
+_PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)
+_ADVICE = "give the archive of a data set, its folder or an .npz"
+_T = TypeVar("_T")
 
 Batch = tuple[np.ndarray, np.ndarray]
 """Images uint8 (N, side, side, 3), RGB, and labels int64 (N,)."""
@@ -137,24 +155,6 @@ def read_binary_batch(content: bytes, where: str, pixels: int, label_bytes: int)
         raise DamagedFileError(f"{where} is truncated ({len(content):,} bytes): download or copy it again")
     rows = np.frombuffer(content, dtype=np.uint8).reshape(-1, label_bytes + pixels)
     return rows[:, label_bytes:], rows[:, label_bytes - 1].astype(np.int64)
-
-
-# Reading of official data sets from archives, or from the unpacked folder; `formats` lists their files ----------------
-#
-# Archives are read as a stream: nothing is unpacked to the disk, so paths in the archive cannot do harm. They are read to
-# their end, where gzip, bzip2 and xz have their checksums, but never beyond the size of the largest data set. A plain
-# .tar and a folder have no checksum.
-
-
-_LARGEST = 192 * 2**20  # bytes; CIFAR-100's training images have 155 MB, and a header may claim anything
-_LARGEST_DESCRIPTION = 2**20  # bytes of a long name or a PAX header, which tarfile reads into memory
-_LARGEST_ARCHIVE = 1280 * 2**20  # bytes when unpacked; ImageNet16 has 1,030 MB, CIFAR-10 186 MB
-_MOST_MEMBERS = 1_000  # ImageNet16 has eleven
-_CHUNK = 2**20
-_PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)
-
-_ADVICE = "give the archive of a data set, its folder or an .npz"
-_T = TypeVar("_T")
 
 
 class OfficialContent(NamedTuple):

@@ -1,4 +1,10 @@
-"""Where images come from: the bundled sample, users' .npz files, and official data sets from a file or the internet."""
+"""Where images come from: the bundled sample, users' .npz files, and official data sets from a file or the internet.
+
+The bundled sample of CIFAR-10 has 350 training images of each class, compressed losslessly, in an .npz file of plain
+arrays. `webp`, uint8, contains lossless WebP strips. Strip k is `webp[strip_offset[k]:strip_offset[k + 1]]`, an image
+32 pixels wide that consists of 32 × 32 images on top of each other. `labels` (uint8) and `train_index` (int32,
+canonical training index) have one entry per image. A .json file next to it has the checksums and the source.
+"""
 
 import io
 import re
@@ -36,181 +42,6 @@ from nasbench1shot1.images.data_sets import (
 from nasbench1shot1.images.official_files import read_data_set
 from nasbench1shot1.images.store import Columns, content_sha256, has_other_content, write_columns
 
-SAMPLE = PACKAGE_DATA / "cifar10_sample.npz"
-SOURCE = (
-    "CIFAR-10 by Alex Krizhevsky, Vinod Nair and Geoffrey Hinton (https://www.cs.toronto.edu/~kriz/cifar.html): the "
-    "first 350 training images of each class in canonical order, re-encoded as lossless WebP with identical pixels. "
-    "Pixels taken from the PNG files of github.com/cyizhuo/CIFAR-10-dataset. No licence is stated by either; "
-    "the authors ask that their technical report be cited (Learning Multiple Layers of Features from Tiny Images, "
-    "2009)."
-)
-_ROWS_PER_STRIP = 500  # WebP's limit of 16,383 pixels allows 511 images
-
-
-def write_sample(images: np.ndarray, labels: np.ndarray, train_index: np.ndarray, path: Path = SAMPLE) -> None:
-    """Write images uint8 (N, 32, 32, 3), labels (N,) and canonical indices (N,) as a sample with its .json file.
-
-    The bundled sample is the 3,500 rows `~is_test & (class_rank < 350)` of data/README.md's cifar10_subset, in
-    ascending canonical order. Output is bit-identical for the same input and encoder; 3,500 images take a minute.
-    """
-    images = np.ascontiguousarray(images)
-    strips = [_encode(images[i : i + _ROWS_PER_STRIP]) for i in range(0, len(images), _ROWS_PER_STRIP)]
-    offset = np.cumsum([0, *map(len, strips)], dtype=np.int64)
-    stream = np.frombuffer(b"".join(strips), dtype=np.uint8)
-    with atomic_write(path) as file:
-        np.savez(
-            file,
-            webp=stream,
-            strip_offset=offset,
-            labels=labels.astype(np.uint8),
-            train_index=train_index.astype(np.int32),
-        )
-    columns = _sample_columns(images, labels, train_index)
-    sums = {"file_sha256": sha256(path), "sha256": content_sha256(columns)}
-    write_json(path.with_suffix(".json"), {"training_images": len(images), **sums, "source": SOURCE})
-
-
-def read_sample(path: Path = SAMPLE) -> tuple[Columns, str]:
-    """Return the sample's columns and the SHA-256 of its content, after verifying the file's checksum.
-
-    Raises DamagedFileError if the file or its .json file is missing or damaged.
-    """
-    known = read_json(path.with_suffix(".json"))
-    if not isinstance(known, dict) or not path.is_file() or sha256(path) != known.get("file_sha256"):
-        raise DamagedFileError(f"{path} is damaged (its SHA-256 differs): install the package again")
-    arrays = read_npz(path, "install the package again")
-    stream, offset = arrays["webp"].tobytes(), arrays["strip_offset"].tolist()
-    images = np.concatenate([_decode(stream[start:stop]) for start, stop in pairwise(offset)])
-    return _sample_columns(images, arrays["labels"], arrays["train_index"]), str(known["sha256"])
-
-
-def _sample_columns(images: np.ndarray, labels: np.ndarray, index: np.ndarray) -> Columns:
-    no_images, no_labels = np.empty((0, 32, 32, 3), np.uint8), np.empty(0, np.int64)
-    return Columns(images, labels.astype(np.int64), index.astype(np.int64), no_images, no_labels)
-
-
-def _encode(images: np.ndarray) -> bytes:
-    from PIL import Image
-
-    file = io.BytesIO()
-    strip = Image.fromarray(images.reshape(-1, 32, 3))
-    strip.save(file, "WEBP", lossless=True, quality=100, method=6, exact=True)  # the slowest setting, smallest file
-    return file.getvalue()
-
-
-def _decode(strip: bytes) -> np.ndarray:
-    from PIL import Image
-
-    return np.asarray(Image.open(io.BytesIO(strip), formats=["WEBP"]).convert("RGB")).reshape(-1, 32, 32, 3)
-
-
-# Users' own image sets in .npz files: parts of a known data set, or square images with any number of classes ----------
-
-
-_MOST_CLASSES = 100_000  # limit for an unknown data set, because every class has weights
-
-
-def read_images(path: Path) -> tuple[Columns, DataSet]:
-    """Return the image set in an .npz file, and its data set.
-
-    Arrays: `images` uint8 (N, side, side, 3) RGB and `labels` integers (N,) from 0; optional `is_test` bool (N,),
-        `train_index` integers (N,), the canonical training index (−1 if unknown), and `dataset`, a name: "cifar10",
-        "cifar100", "ImageNet16-120" or "other". Images of a named data set must have its size and classes. Without
-        `dataset`, images belong to CIFAR-10 if they have its size and labels, or a `train_index`. Any other images form
-        a separate data set: its classes are 0 to the largest label, and its mean and standard deviation are computed
-        from the training images. Training images are sorted in canonical order if it is known.
-    Raises DamagedFileError for any other content.
-    """
-    arrays = read_npz(path, "write it again")
-    if problem := _problem(arrays):
-        raise DamagedFileError(f"{path} does not contain usable images: {problem}")
-    rows = len(arrays["images"])
-    is_test = arrays.get("is_test", np.zeros(rows, dtype=bool))
-    labels = arrays["labels"].astype(np.int64)
-    index = arrays.get("train_index", np.full(rows, -1)).astype(np.int64)
-    train = np.flatnonzero(~is_test)
-    train = train[np.argsort(index[train], kind="stable")]
-    tests = arrays["images"][is_test], labels[is_test]
-    columns = Columns(arrays["images"][train], labels[train], index[train], *tests)
-    return columns, _known_data_set(arrays) or _own_data_set(columns)
-
-
-def read_npz_side(path: Path) -> int:
-    """Return the side of the images in an .npz, from the array's header; a damaged file can raise any error."""
-    import zipfile
-
-    with zipfile.ZipFile(path) as archive, archive.open("images.npy") as member:
-        shape, _, _ = read_npy_header(member)
-    return shape[1]
-
-
-def _known_data_set(arrays: dict[str, np.ndarray]) -> DataSet | None:
-    """Return the known data set of an .npz file's arrays, by its name or their content; None for another data set."""
-    if "dataset" in arrays:
-        return DATA_SETS.get(str(arrays["dataset"]))
-    images, labels = arrays["images"], arrays["labels"]
-    fits = images.shape[1] == CIFAR10.side and (labels < CIFAR10.classes).all()
-    return CIFAR10 if fits or "train_index" in arrays else None
-
-
-def _own_data_set(columns: Columns) -> DataSet:
-    classes = 1 + int(np.concatenate([columns.labels, columns.test_labels]).max())
-    return other_data_set(classes, columns.images.shape[1], *moments(columns.images))
-
-
-def _problem(arrays: dict[str, np.ndarray]) -> str | None:
-    """Return what is wrong with an .npz file's arrays and what is expected; None if nothing is wrong."""
-    images, labels = arrays.get("images"), arrays.get("labels")
-    if images is None or labels is None:
-        return "it must have the arrays 'images' and 'labels'"
-    if images.ndim != 4:
-        return f"'images' must be uint8 (N, side, side, 3), not {images.dtype} {images.shape}"
-    rows = (len(images),)
-    if labels.dtype.kind not in "iu" or labels.shape != rows:
-        return f"'labels' must be {rows[0]} integers, not {labels.dtype} {labels.shape}"
-    if "dataset" in arrays and str(arrays["dataset"]) not in (*DATA_SETS, OTHER):
-        return f"'dataset' must be {alternatives([*DATA_SETS, OTHER])}, not {arrays['dataset']}"
-    known = _known_data_set(arrays)
-    if problem := _content_problem(images, labels, known):
-        return problem
-    is_test = arrays.get("is_test", np.zeros(rows, dtype=bool))
-    if is_test.dtype != np.bool_ or is_test.shape != rows:
-        return f"'is_test' must be {rows[0]} booleans, not {is_test.dtype} {is_test.shape}"
-    if is_test.all():
-        return "it has no training images"
-    return _index_problem(arrays.get("train_index"), is_test, known)
-
-
-def _content_problem(images: np.ndarray, labels: np.ndarray, known: DataSet | None) -> str | None:
-    side = known.side if known else images.shape[1]
-    if images.dtype != np.uint8 or images.shape[1:] != (side, side, 3):
-        wanted = f"(N, {side}, {side}, 3)" if known else "(N, side, side, 3), square and with the colours last"
-        return f"'images' must be uint8 {wanted}, not {images.dtype} {images.shape}"
-    if side < SMALLEST_SIDE:
-        return f"'images' must have at least {SMALLEST_SIDE} × {SMALLEST_SIDE} pixels, not {side} × {side}"
-    largest = (known.classes if known else _MOST_CLASSES) - 1
-    if len(labels) and (labels.min() < 0 or labels.max() > largest):
-        return f"'labels' must be 0 to {largest}, not {labels.min()} to {labels.max()}"
-    return None
-
-
-def _index_problem(index: np.ndarray | None, is_test: np.ndarray, known: DataSet | None) -> str | None:
-    if index is None:
-        return None
-    if known is None:
-        return f"'train_index' needs a 'dataset' whose order is known: {', '.join(DATA_SETS)}"
-    if index.dtype.kind not in "iu" or index.shape != is_test.shape:
-        return f"'train_index' must be {len(is_test)} integers, not {index.dtype} {index.shape}"
-    numbers = index[~is_test]
-    if numbers.min() < -1 or numbers.max() >= known.training_images:
-        return f"'train_index' must be −1 or 0 to {known.training_images - 1:,}, not {numbers.min()} to {numbers.max()}"
-    numbers = numbers[numbers >= 0]
-    return "'train_index' contains a training image twice" if len(np.unique(numbers)) != len(numbers) else None
-
-
-# Import of images: official data sets from a file, a folder or the internet, and users' own .npz files ----------------
-
-
 HOME = "https://www.cs.toronto.edu/~kriz"
 # HOME/cifar.html publishes MD5s. Keras (python) and MLDatasets.jl (binary) pin the same SHA-256 as here.
 CHECKSUMS = {
@@ -220,6 +51,16 @@ CHECKSUMS = {
     "cifar-100-binary.tar.gz": "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec",
 }
 SAMPLE_NAME, OFFICIAL_NAME = "cifar10-sample", CIFAR10.name
+SAMPLE = PACKAGE_DATA / "cifar10_sample.npz"
+SOURCE = (
+    "CIFAR-10 by Alex Krizhevsky, Vinod Nair and Geoffrey Hinton (https://www.cs.toronto.edu/~kriz/cifar.html): the "
+    "first 350 training images of each class in canonical order, re-encoded as lossless WebP with identical pixels. "
+    "Pixels taken from the PNG files of github.com/cyizhuo/CIFAR-10-dataset. No licence is stated by either; "
+    "the authors ask that their technical report be cited (Learning Multiple Layers of Features from Tiny Images, "
+    "2009)."
+)
+_ROWS_PER_STRIP = 500  # WebP's limit of 16,383 pixels allows 511 images
+_MOST_CLASSES = 100_000  # limit for an unknown data set, because every class has weights
 
 
 class PublishedArchives(NamedTuple):
@@ -350,3 +191,158 @@ def _checked_name(name: str) -> str:
     if name == SAMPLE_NAME:
         raise InvalidInputError(f"'{name}' is the bundled sample: choose another name with --name")
     return name
+
+
+def read_images(path: Path) -> tuple[Columns, DataSet]:
+    """Return the image set in an .npz file, and its data set.
+
+    Arrays: `images` uint8 (N, side, side, 3) RGB and `labels` integers (N,) from 0; optional `is_test` bool (N,),
+        `train_index` integers (N,), the canonical training index (−1 if unknown), and `dataset`, a name: "cifar10",
+        "cifar100", "ImageNet16-120" or "other". Images of a named data set must have its size and classes. Without
+        `dataset`, images belong to CIFAR-10 if they have its size and labels, or a `train_index`. Any other images form
+        a separate data set: its classes are 0 to the largest label, and its mean and standard deviation are computed
+        from the training images. Training images are sorted in canonical order if it is known.
+    Raises DamagedFileError for any other content.
+    """
+    arrays = read_npz(path, "write it again")
+    if problem := _problem(arrays):
+        raise DamagedFileError(f"{path} does not contain usable images: {problem}")
+    rows = len(arrays["images"])
+    is_test = arrays.get("is_test", np.zeros(rows, dtype=bool))
+    labels = arrays["labels"].astype(np.int64)
+    index = arrays.get("train_index", np.full(rows, -1)).astype(np.int64)
+    train = np.flatnonzero(~is_test)
+    train = train[np.argsort(index[train], kind="stable")]
+    tests = arrays["images"][is_test], labels[is_test]
+    columns = Columns(arrays["images"][train], labels[train], index[train], *tests)
+    return columns, _known_data_set(arrays) or _own_data_set(columns)
+
+
+def read_npz_side(path: Path) -> int:
+    """Return the side of the images in an .npz, from the array's header; a damaged file can raise any error."""
+    import zipfile
+
+    with zipfile.ZipFile(path) as archive, archive.open("images.npy") as member:
+        shape, _, _ = read_npy_header(member)
+    return shape[1]
+
+
+def _known_data_set(arrays: dict[str, np.ndarray]) -> DataSet | None:
+    """Return the known data set of an .npz file's arrays, by its name or their content; None for another data set."""
+    if "dataset" in arrays:
+        return DATA_SETS.get(str(arrays["dataset"]))
+    images, labels = arrays["images"], arrays["labels"]
+    fits = images.shape[1] == CIFAR10.side and (labels < CIFAR10.classes).all()
+    return CIFAR10 if fits or "train_index" in arrays else None
+
+
+def _own_data_set(columns: Columns) -> DataSet:
+    classes = 1 + int(np.concatenate([columns.labels, columns.test_labels]).max())
+    return other_data_set(classes, columns.images.shape[1], *moments(columns.images))
+
+
+def _problem(arrays: dict[str, np.ndarray]) -> str | None:
+    """Return what is wrong with an .npz file's arrays and what is expected; None if nothing is wrong."""
+    images, labels = arrays.get("images"), arrays.get("labels")
+    if images is None or labels is None:
+        return "it must have the arrays 'images' and 'labels'"
+    if images.ndim != 4:
+        return f"'images' must be uint8 (N, side, side, 3), not {images.dtype} {images.shape}"
+    rows = (len(images),)
+    if labels.dtype.kind not in "iu" or labels.shape != rows:
+        return f"'labels' must be {rows[0]} integers, not {labels.dtype} {labels.shape}"
+    if "dataset" in arrays and str(arrays["dataset"]) not in (*DATA_SETS, OTHER):
+        return f"'dataset' must be {alternatives([*DATA_SETS, OTHER])}, not {arrays['dataset']}"
+    known = _known_data_set(arrays)
+    if problem := _content_problem(images, labels, known):
+        return problem
+    is_test = arrays.get("is_test", np.zeros(rows, dtype=bool))
+    if is_test.dtype != np.bool_ or is_test.shape != rows:
+        return f"'is_test' must be {rows[0]} booleans, not {is_test.dtype} {is_test.shape}"
+    if is_test.all():
+        return "it has no training images"
+    return _index_problem(arrays.get("train_index"), is_test, known)
+
+
+def _content_problem(images: np.ndarray, labels: np.ndarray, known: DataSet | None) -> str | None:
+    side = known.side if known else images.shape[1]
+    if images.dtype != np.uint8 or images.shape[1:] != (side, side, 3):
+        wanted = f"(N, {side}, {side}, 3)" if known else "(N, side, side, 3), square and with the colours last"
+        return f"'images' must be uint8 {wanted}, not {images.dtype} {images.shape}"
+    if side < SMALLEST_SIDE:
+        return f"'images' must have at least {SMALLEST_SIDE} × {SMALLEST_SIDE} pixels, not {side} × {side}"
+    largest = (known.classes if known else _MOST_CLASSES) - 1
+    if len(labels) and (labels.min() < 0 or labels.max() > largest):
+        return f"'labels' must be 0 to {largest}, not {labels.min()} to {labels.max()}"
+    return None
+
+
+def _index_problem(index: np.ndarray | None, is_test: np.ndarray, known: DataSet | None) -> str | None:
+    if index is None:
+        return None
+    if known is None:
+        return f"'train_index' needs a 'dataset' whose order is known: {', '.join(DATA_SETS)}"
+    if index.dtype.kind not in "iu" or index.shape != is_test.shape:
+        return f"'train_index' must be {len(is_test)} integers, not {index.dtype} {index.shape}"
+    numbers = index[~is_test]
+    if numbers.min() < -1 or numbers.max() >= known.training_images:
+        return f"'train_index' must be −1 or 0 to {known.training_images - 1:,}, not {numbers.min()} to {numbers.max()}"
+    numbers = numbers[numbers >= 0]
+    return "'train_index' contains a training image twice" if len(np.unique(numbers)) != len(numbers) else None
+
+
+def write_sample(images: np.ndarray, labels: np.ndarray, train_index: np.ndarray, path: Path = SAMPLE) -> None:
+    """Write images uint8 (N, 32, 32, 3), labels (N,) and canonical indices (N,) as a sample with its .json file.
+
+    The bundled sample is the 3,500 rows `~is_test & (class_rank < 350)` of data/README.md's cifar10_subset, in
+    ascending canonical order. Output is bit-identical for the same input and encoder; 3,500 images take a minute.
+    """
+    images = np.ascontiguousarray(images)
+    strips = [_encode(images[i : i + _ROWS_PER_STRIP]) for i in range(0, len(images), _ROWS_PER_STRIP)]
+    offset = np.cumsum([0, *map(len, strips)], dtype=np.int64)
+    stream = np.frombuffer(b"".join(strips), dtype=np.uint8)
+    with atomic_write(path) as file:
+        np.savez(
+            file,
+            webp=stream,
+            strip_offset=offset,
+            labels=labels.astype(np.uint8),
+            train_index=train_index.astype(np.int32),
+        )
+    columns = _sample_columns(images, labels, train_index)
+    sums = {"file_sha256": sha256(path), "sha256": content_sha256(columns)}
+    write_json(path.with_suffix(".json"), {"training_images": len(images), **sums, "source": SOURCE})
+
+
+def read_sample(path: Path = SAMPLE) -> tuple[Columns, str]:
+    """Return the sample's columns and the SHA-256 of its content, after verifying the file's checksum.
+
+    Raises DamagedFileError if the file or its .json file is missing or damaged.
+    """
+    known = read_json(path.with_suffix(".json"))
+    if not isinstance(known, dict) or not path.is_file() or sha256(path) != known.get("file_sha256"):
+        raise DamagedFileError(f"{path} is damaged (its SHA-256 differs): install the package again")
+    arrays = read_npz(path, "install the package again")
+    stream, offset = arrays["webp"].tobytes(), arrays["strip_offset"].tolist()
+    images = np.concatenate([_decode(stream[start:stop]) for start, stop in pairwise(offset)])
+    return _sample_columns(images, arrays["labels"], arrays["train_index"]), str(known["sha256"])
+
+
+def _sample_columns(images: np.ndarray, labels: np.ndarray, index: np.ndarray) -> Columns:
+    no_images, no_labels = np.empty((0, 32, 32, 3), np.uint8), np.empty(0, np.int64)
+    return Columns(images, labels.astype(np.int64), index.astype(np.int64), no_images, no_labels)
+
+
+def _encode(images: np.ndarray) -> bytes:
+    from PIL import Image
+
+    file = io.BytesIO()
+    strip = Image.fromarray(images.reshape(-1, 32, 3))
+    strip.save(file, "WEBP", lossless=True, quality=100, method=6, exact=True)  # the slowest setting, smallest file
+    return file.getvalue()
+
+
+def _decode(strip: bytes) -> np.ndarray:
+    from PIL import Image
+
+    return np.asarray(Image.open(io.BytesIO(strip), formats=["WEBP"]).convert("RGB")).reshape(-1, 32, 32, 3)

@@ -1,11 +1,12 @@
-"""The bundled official halves of NAS-Bench-201.
+"""Splits of image sets into a half that trains the weights and a half that trains the architecture.
 
-Each `data/splits/nasbench201-NAME.npy` has one bit per image in canonical order (numpy.packbits), which is 1 if the
-image is in the architecture half. The halves come from the lists `valid` or `xvalid` in the files of
-configs/nas-benchmark/ in github.com/D-X-Y/AutoDL-Projects.
+Of CIFAR-10's 50,000 training images in canonical order, NAS-Bench-101 validated on the last 10,000
+(generate_cifar10_tfrecords.py uses data_batch_5). A search that trains on these images has seen the images that score
+its result. The scheme "20k/20k" never uses them, as far as indices are known; "25k/25k" does, as in the published
+search. The scheme "nasbench201" is the official split of NAS-Bench-201.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,60 +22,10 @@ from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, IMAGEN
 if TYPE_CHECKING:
     from nasbench1shot1.images.image_set import ImageSet
 
-
 _FOLDER = PACKAGE_DATA / "splits"
-
-
-class OfficialSplit(NamedTuple):
-    """The images that the official split of a data set divides.
-
-    Attributes:
-        is_architecture: bool (N,), whether an image in canonical order is in the architecture half.
-        are_tests: whether the images are the test images. The weight half is then all training images, and
-            NAS-Bench-201 tests on the other half of the test images.
-    """
-
-    is_architecture: NDArray[np.bool_]
-    are_tests: bool
-
-
-def official_halves(name: str, folder: Path = _FOLDER) -> OfficialSplit:
-    """Return the official split of a data set in `DATA_SETS` (Dong and Yang 2020, arXiv:2001.00326, section 2.2).
-
-    CIFAR-10 has two halves of the 50,000 training images. CIFAR-100 and ImageNet16-120 have two halves of the 10,000 or
-    6,000 test images. Raises DamagedFileError if the bundled file is missing or damaged.
-    """
-    known, path = DATA_SETS[name], folder / f"nasbench201-{name}.npy"
-    are_tests = known.name != CIFAR10.name
-    images = known.test_images if are_tests else known.training_images
-    try:
-        packed = np.load(path, allow_pickle=False)
-        bits = np.unpackbits(packed, count=images).astype(np.bool_)
-        if packed.shape != (images // 8,) or 2 * bits.sum() != images:
-            raise ValueError(f"{bits.sum():,} of {images:,} images")
-    except Exception as error:  # on damaged headers numpy raises SyntaxError, TokenError, MemoryError and others
-        raise DamagedFileError(f"{path} is damaged or missing: install the package again") from error
-    return OfficialSplit(bits, are_tests)
-
-
-# Splits of image sets into a half that trains the weights and a half that trains the architecture ---------------------
-#
-# Of CIFAR-10's 50,000 training images in canonical order, NAS-Bench-101 validated on the last 10,000
-# (generate_cifar10_tfrecords.py uses data_batch_5). A search that trains on these images has seen the images that score
-# its result. The scheme "20k/20k" never uses them, as far as indices are known; "25k/25k" does, as in the published
-# search. The scheme "nasbench201" is the official split of NAS-Bench-201.
-
-
 VALIDATION_START = 40_000
-NASBENCH201 = "nasbench201"
 _RANGES = {"20k/20k": (20_000, VALIDATION_START), "25k/25k": (25_000, CIFAR10.training_images)}
 """Ends of the weight half, which starts at 0, and of the architecture half, in canonical order, by scheme."""
-_SCHEMES = {  # by ImageSet.dataset
-    CIFAR10.name: (*_RANGES, NASBENCH201),
-    CIFAR100.name: (NASBENCH201,),
-    IMAGENET16_120.name: (NASBENCH201,),
-    OTHER: (*_RANGES, NASBENCH201),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,16 +69,17 @@ def split_images(
     check_rng(rng)
     _check(image_set, scheme, images_per_half)
     labels, index = image_set.labels.cpu().numpy(), image_set.index.numpy()
+    official = _OFFICIAL[scheme](image_set.dataset) if scheme in _OFFICIAL and image_set.dataset != OTHER else None
     if image_set.dataset == OTHER:
         halves = _draw(np.arange(len(labels)), labels, image_set.classes, images_per_half, 2, rng)
-    elif image_set.dataset != CIFAR10.name:
-        halves = _split_with_tests(image_set, labels, images_per_half, rng)
+    elif official and official.are_tests:
+        halves = _split_with_tests(image_set, official, labels, images_per_half, rng)
     elif is_whole(image_set):
-        halves = _split_whole(np.argsort(index), scheme)
+        halves = _split_whole(np.argsort(index), official, scheme)
         if images_per_half is not None:
             halves = [_draw(half, labels, image_set.classes, images_per_half, 1, rng)[0] for half in halves]
-    elif scheme == NASBENCH201:
-        halves = _split_part(index, labels, image_set.classes, images_per_half, rng)
+    elif official:
+        halves = _split_part(official, index, labels, image_set.classes, images_per_half, rng)
     else:
         halves = _draw(np.flatnonzero(index < _RANGES[scheme][1]), labels, image_set.classes, images_per_half, 2, rng)
     weights, architecture = (np.sort(half).astype(np.int64) for half in halves)
@@ -152,6 +104,54 @@ def is_whole(image_set: "ImageSet") -> bool:
     return np.array_equal(np.sort(image_set.index.numpy()), np.arange(data_set(image_set.dataset).training_images))
 
 
+class OfficialSplit(NamedTuple):
+    """The images that the official split of a data set divides.
+
+    Attributes:
+        benchmark: name of the benchmark with this split, for messages.
+        is_architecture: bool (N,), whether an image in canonical order is in the architecture half.
+        are_tests: whether the images are the test images. The weight half is then all training images, and
+            the benchmark tests on the other half of the test images.
+    """
+
+    benchmark: str
+    is_architecture: NDArray[np.bool_]
+    are_tests: bool
+
+
+def official_halves(name: str, folder: Path = _FOLDER) -> OfficialSplit:
+    """Return NAS-Bench-201's split of a data set in `DATA_SETS` (Dong and Yang 2020, arXiv:2001.00326, section 2.2).
+
+    CIFAR-10 has two halves of the 50,000 training images. CIFAR-100 and ImageNet16-120 have two halves of the 10,000 or
+    6,000 test images. They come from the lists `valid` or `xvalid` in the files of configs/nas-benchmark/ in
+    github.com/D-X-Y/AutoDL-Projects. Each file `nasbench201-NAME.npy` in `folder` has one bit per image in canonical
+    order (numpy.packbits), which is 1 if the image is in the architecture half.
+
+    Raises DamagedFileError if the bundled file is missing or damaged.
+    """
+    known, path = DATA_SETS[name], folder / f"nasbench201-{name}.npy"
+    are_tests = known.name != CIFAR10.name
+    images = known.test_images if are_tests else known.training_images
+    try:
+        packed = np.load(path, allow_pickle=False)
+        bits = np.unpackbits(packed, count=images).astype(np.bool_)
+        if packed.shape != (images // 8,) or 2 * bits.sum() != images:
+            raise ValueError(f"{bits.sum():,} of {images:,} images")
+    except Exception as error:  # on damaged headers numpy raises SyntaxError, TokenError, MemoryError and others
+        raise DamagedFileError(f"{path} is damaged or missing: install the package again") from error
+    return OfficialSplit("NAS-Bench-201", bits, are_tests)
+
+
+_OFFICIAL: Mapping[str, Callable[[str], OfficialSplit]] = {"nasbench201": official_halves}
+"""Functions that return a benchmark's split of a data set, by scheme."""
+_SCHEMES = {  # by ImageSet.dataset
+    CIFAR10.name: (*_RANGES, *_OFFICIAL),
+    CIFAR100.name: tuple(_OFFICIAL),
+    IMAGENET16_120.name: tuple(_OFFICIAL),
+    OTHER: (*_RANGES, *_OFFICIAL),
+}
+
+
 def _check(image_set: "ImageSet", scheme: str, images_per_half: int | None) -> None:
     if image_set.dataset not in _SCHEMES:
         raise unknown_name("data set", image_set.dataset, _SCHEMES)
@@ -165,25 +165,28 @@ def _check(image_set: "ImageSet", scheme: str, images_per_half: int | None) -> N
         raise InvalidInputError(f"each half needs at least one image, not {images_per_half}")
 
 
-def _split_whole(order: np.ndarray, scheme: str) -> list[np.ndarray]:
+def _split_whole(order: np.ndarray, official: OfficialSplit | None, scheme: str) -> list[np.ndarray]:
     """Return the rows of each half of the complete CIFAR-10; `order` (50,000,) are its rows in canonical order."""
-    if scheme == NASBENCH201:
-        is_architecture = official_halves(CIFAR10.name).is_architecture
-        return [order[~is_architecture], order[is_architecture]]
+    if official:
+        return [order[~official.is_architecture], order[official.is_architecture]]
     middle, end = _RANGES[scheme]
     return [order[:middle], order[middle:end]]
 
 
 def _split_part(
-    index: np.ndarray, labels: np.ndarray, classes: int, size: int | None, rng: np.random.Generator
+    of: OfficialSplit,
+    index: np.ndarray,
+    labels: np.ndarray,
+    classes: int,
+    size: int | None,
+    rng: np.random.Generator,
 ) -> list[np.ndarray]:
     """Return class-balanced halves of a part of CIFAR-10; only rows with unknown index can be in either half."""
-    is_architecture = official_halves(CIFAR10.name).is_architecture
     pools: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
     for c in range(classes):
         rows = rng.permutation(np.flatnonzero(labels == c))
         unknown, known = rows[index[rows] < 0], rows[index[rows] >= 0]
-        official = [known[is_architecture[index[known]] == half] for half in (False, True)]
+        official = [known[of.is_architecture[index[known]] == half] for half in (False, True)]
         lacking = (len(unknown) + len(official[1]) - len(official[0])) // 2  # unknown rows that balance the halves
         to_weights = min(max(lacking, 0), len(unknown))
         for pool, rows, more in zip(pools, official, (unknown[:to_weights], unknown[to_weights:]), strict=True):
@@ -193,16 +196,16 @@ def _split_part(
 
 
 def _split_with_tests(
-    image_set: "ImageSet", labels: np.ndarray, size: int | None, rng: np.random.Generator
+    image_set: "ImageSet", of: OfficialSplit, labels: np.ndarray, size: int | None, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Return the halves of a data set whose architecture half is in the test images."""
     title = data_set(image_set.dataset).title
     if image_set.test_labels is None:
         raise InvalidInputError(
-            f"NAS-Bench-201 takes {title}'s architecture half from the test images, and '{image_set.name}' has none: "
+            f"{of.benchmark} takes {title}'s architecture half from the test images, and '{image_set.name}' has none: "
             f"import the complete {title}"
         )
-    tests, official = image_set.test_labels.cpu().numpy(), official_halves(image_set.dataset).is_architecture
+    tests, official = image_set.test_labels.cpu().numpy(), of.is_architecture
     weights = np.arange(len(labels))
     if size is not None:
         weights = _draw(weights, labels, image_set.classes, size, 1, rng)[0]

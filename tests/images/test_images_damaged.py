@@ -17,7 +17,7 @@ import pytest
 from image_builders import ROWS, made_images, official_files, write_tar
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.images import official_files
+from nasbench1shot1.images import official_files as official_module
 from nasbench1shot1.images.image_set import describe_images, load_images
 from nasbench1shot1.images.official_files import read_official
 from nasbench1shot1.images.pickles import read_python_batch
@@ -131,7 +131,7 @@ def test_reading_stops_at_archives_larger_than_cifar10(
         "_LARGEST_DESCRIPTION": official_tar({"comment": "x" * 2**20}),
         "_MOST_MEMBERS": unpacked_tar([(tarfile.TarInfo(str(i)), b"") for i in range(200)]),
     }
-    monkeypatch.setattr(official_files, limit, {"_MOST_MEMBERS": 100}.get(limit, 2**20))
+    monkeypatch.setattr(official_module, limit, {"_MOST_MEMBERS": 100}.get(limit, 2**20))
     (tmp_path / "bomb.tar.gz").write_bytes(gzip.compress(contents[limit], 1))
     with pytest.raises(DamagedFileError, match=r"bomb\.tar\.gz"):
         read_official(tmp_path / "bomb.tar.gz")

@@ -25,7 +25,8 @@ from image_builders import (
 from nasbench1shot1 import cli
 from nasbench1shot1.commands.data import Download, Info
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.images import official_files, sources
+from nasbench1shot1.images import official_files as official_module
+from nasbench1shot1.images import sources
 from nasbench1shot1.images.data_sets import CIFAR100, DATA_SETS, IMAGENET16_120
 from nasbench1shot1.images.image_set import load_images
 from nasbench1shot1.images.official_files import FORMATS, read_data_set
@@ -98,7 +99,7 @@ def test_files_with_the_published_md5s_are_official(tmp_path: Path, monkeypatch:
     files, _ = imagenet16_files()
     sums = {name: hashlib.md5(content).hexdigest() for name, content in files.items()}
     forms = [form._replace(md5=sums) if form.name == "ImageNet16-120" else form for form in FORMATS]
-    monkeypatch.setattr(official_files, "FORMATS", tuple(forms))
+    monkeypatch.setattr(official_module, "FORMATS", tuple(forms))
     path = in_form("folder", files, tmp_path)
     folder = import_images(path, report=pytest.fail)
     assert json.loads((folder / "meta.json").read_text())["official"] is True
