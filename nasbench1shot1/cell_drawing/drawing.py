@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.cell_drawing.graph import cell_graph
-from nasbench1shot1.cell_drawing.layout import EDGE_TEXT, HALF_HEIGHT, Layout
 from nasbench1shot1.cell_drawing.relaxed import relaxed_graph
 from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.display.layout import EDGE_TEXT, HALF_HEIGHT, Layout
 from nasbench1shot1.ground.errors import InvalidInputError
 
 if TYPE_CHECKING:

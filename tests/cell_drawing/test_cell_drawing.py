@@ -12,9 +12,9 @@ from matplotlib.path import Path as MatplotlibPath
 from matplotlib.transforms import Bbox
 
 import nasbench1shot1 as nb
-from nasbench1shot1.cell_drawing.arcs import LEFT, RIGHT, STRAIGHT, sides
 from nasbench1shot1.cell_drawing.graph import cell_graph
 from nasbench1shot1.cell_drawing.relaxed import relaxed_graph
+from nasbench1shot1.display.layout import LEFT, RIGHT, STRAIGHT, sides
 
 S1 = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 
