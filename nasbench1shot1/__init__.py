@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer as BlackBoxOptimizer
     from nasbench1shot1.black_box_search.record import BlackBoxStudy as BlackBoxStudy
     from nasbench1shot1.black_box_search.studying import black_box as black_box
-    from nasbench1shot1.cell_drawing.drawing import draw_cell as draw_cell
     from nasbench1shot1.cell_training.training import train_cell as train_cell
+    from nasbench1shot1.display.cells import draw_cell as draw_cell
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.experiments.comparison.comparing import compare as compare
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
@@ -84,7 +84,7 @@ _HOME = {
     "compare": "experiments.comparison.comparing",
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",
-    "draw_cell": "cell_drawing.drawing",
+    "draw_cell": "display.cells",
     "draw_cells": "one_shot_search.pictures",
     "draw_ranking": "experiments.correlation.ranking_drawing",
     "draw_regret": "experiments.run_drawing",

@@ -126,8 +126,8 @@ def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str
 
 
 def _draw(network: "Architecture | Cell", path: Path) -> None:
-    from nasbench1shot1.cell_drawing.drawing import draw_cell
     from nasbench1shot1.display.axes import save_figure
+    from nasbench1shot1.display.cells import draw_cell
 
     if figure := draw_cell(network).get_figure(root=True):
         save_figure(figure, path)
