@@ -41,7 +41,7 @@ class BlackBoxOptimizer(ABC):
         budgets: all budgets that can be queried, in epochs, ascending.
         rng: the source of all random numbers.
         Hyperparameters: the dataclass of the optimizer's own options.
-        family_defaults: for each family of spaces (`SearchSpace.family`), the own options with different defaults.
+        family_defaults: for each benchmark (by `Benchmark.name`), the own options with different defaults.
         space_defaults: for each space name, the own options with different defaults.
     """
 

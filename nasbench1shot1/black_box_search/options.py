@@ -1,4 +1,4 @@
-"""The options that all black-box studies share, each with its type, range, default and help."""
+"""The options of a black-box study: common options, and the optimizer's own options."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,14 +20,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.hyperparameters import Hyperparameters
     from nasbench1shot1.space import SearchSpace
 
-
 FACTS: dict[str, type] = {"space_id": str, "table_id": str}
 """Fields of config.json that identify the data of a study, with their types."""
-FAMILY_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
-    "nasbench101": {"seconds": 1e7},  # NAS-Bench-101, section 5
-    "nasbench201": {"seconds": 12_000.0, "epochs": 12},  # NAS-Bench-201, section 4 and appendix B
-}
-"""Defaults of common options for families of spaces (`SearchSpace.family`). Other families need an explicit limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +58,6 @@ class BlackBoxConfig:
     Default: the best network of the space, all of which the table must have."""
     format: PictureFormat | None = None
     """File format of the picture. Default: png."""
-
-
-# The options of a black-box study in two typed records: common options and the optimizer's own options ----------------
 
 
 RESERVED = frozenset(
@@ -110,6 +101,31 @@ def black_box_options(given: Mapping[str, Any]) -> BlackBoxOptions:
     )
 
 
+def _common_defaults(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the benchmark's defaults of common options; without a time limit if evaluations are limited."""
+    usual = dict(space.benchmark.black_box_defaults)
+    if given.get("evaluations") is not None:
+        usual.pop("seconds", None)
+    return usual
+
+
+def _resolve(config: BlackBoxConfig) -> BlackBoxConfig:
+    check_ranges(config)
+    if config.seconds is None and config.evaluations is None:
+        raise InvalidInputError(f"a search on {config.space} has no limit: give --seconds or --evaluations")
+    return replace(config, table=resolve_table_name(config.table or search_space(config.space).table))
+
+
+def _checked_hyperparameters(own: "Hyperparameters") -> "Hyperparameters":
+    own.check()
+    return own
+
+
+def own_defaults(method: "type[BlackBoxOptimizer]", space: "SearchSpace") -> dict[str, Any]:
+    """Return the defaults of own options that a method declares for a space or its benchmark."""
+    return {**method.family_defaults.get(space.benchmark.name, {}), **method.space_defaults.get(space.name, {})}
+
+
 def recorded_study(recorded: Mapping[str, Any], where: Path) -> BlackBoxOptions:
     """Read the options of a recorded study.
 
@@ -127,11 +143,6 @@ def recorded_study(recorded: Mapping[str, Any], where: Path) -> BlackBoxOptions:
     return BlackBoxOptions(common, recorded_options(method.Hyperparameters, recorded, where), method)
 
 
-def own_defaults(method: "type[BlackBoxOptimizer]", space: "SearchSpace") -> dict[str, Any]:
-    """Return the defaults of own options that a method declares for a space or its family."""
-    return {**method.family_defaults.get(space.family, {}), **method.space_defaults.get(space.name, {})}
-
-
 def help_defaults(
     method: "type[BlackBoxOptimizer]", name: str, setting: Mapping[str, str]
 ) -> "tuple[BlackBoxConfig, Hyperparameters]":
@@ -144,23 +155,3 @@ def help_defaults(
 def check_method(method: "type[BlackBoxOptimizer]") -> None:
     """Check an optimizer's declaration of its own options; raises as `hyperparameters.Methods.check_method` does."""
     METHODS.check_method(method, chain(*method.family_defaults.values(), *method.space_defaults.values()))
-
-
-def _common_defaults(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of common options on a space; without a time limit if evaluations are limited."""
-    usual = dict(FAMILY_DEFAULTS.get(space.family, {}))
-    if given.get("evaluations") is not None:
-        usual.pop("seconds", None)
-    return usual
-
-
-def _resolve(config: BlackBoxConfig) -> BlackBoxConfig:
-    check_ranges(config)
-    if config.seconds is None and config.evaluations is None:
-        raise InvalidInputError(f"a search on {config.space} has no limit: give --seconds or --evaluations")
-    return replace(config, table=resolve_table_name(config.table or search_space(config.space).table))
-
-
-def _checked_hyperparameters(own: "Hyperparameters") -> "Hyperparameters":
-    own.check()
-    return own

@@ -1,4 +1,9 @@
-"""The searches of a study: each is run by its number and recorded as one line."""
+"""The searches of a study: each is run by its number and recorded as one line, here or in parts by other processes.
+
+Each search depends only on the study's options and its own number, so the merged record of separate processes equals
+the record of a single process. Until a part of consecutive searches is merged, it has its own folder in the study's
+folder. For example, `parts/00050-25` holds 25 searches from number 50.
+"""
 
 import math
 import shutil
@@ -28,6 +33,9 @@ from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.space_table import table_for
 from nasbench1shot1.tables.table import Table
+
+SEARCHES = 125
+"""Maximum number of searches in a part. A process takes a second to start, and only whole parts are merged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,17 +169,6 @@ def with_dataset(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:
     if config.epochs is not None:
         table.fidelity(config.epochs)  # raises OutOfDomainError for a missing budget
     return replace(options, common=replace(config, dataset=table.objective(config.dataset).dataset))
-
-
-# Parallel execution of a study: separate processes run parts of consecutive searches, which are merged in order -------
-#
-# Each search depends only on the study's options and its own number, so the merged record equals the record of a single
-# process. Until a part is merged, it has its own folder in the study's folder. For example, `parts/00050-25` holds 25
-# searches from number 50.
-
-
-SEARCHES = 125
-"""Maximum number of searches in a part. A process takes a second to start, and only whole parts are merged."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The simulated clock: a table answers immediately, and the clock advances by the recorded training time.
+"""A search on the simulated clock: a table answers immediately, and the clock advances by the recorded training time.
 
 The protocol follows NAS-Bench-101 (Ying et al. 2019, section 5): a query costs its training time, and the incumbent
 is the architecture with the lowest validation error so far, at any budget. Wall-clock time does not count.
@@ -132,9 +132,6 @@ def _checked_query(query: Query, method: BlackBoxOptimizer) -> Query:
     if isinstance(query, Query):
         raise InvalidInputError(f"{name} asked for {query.epochs} epochs: query one of {budgets}")
     raise InvalidInputError(f"{name}.ask() returned {query!r}: return a Query or None")
-
-
-# Simulated trainings: a table answers with the validation error of a random repeat and its cost in seconds ------------
 
 
 class TableTrainings:

@@ -1,4 +1,4 @@
-"""The terminal output of a black-box study: before, during and after its searches."""
+"""Running black-box studies, new or resumed, from options to a finished record, with their terminal output."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,53 +25,7 @@ from nasbench1shot1.runs.options import check_range, check_unchanged
 from nasbench1shot1.runs.writer import RunWriter
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
-
-
-class StudyProgress(ProgressDisplay):
-    """A progress bar of finished searches, as a context manager. Without a terminal, it prints nothing."""
-
-    def __init__(self, done: int, searches: int, console: Console) -> None:
-        super().__init__(console)
-        self._searches, self._task = searches, self._bar.add_task("", total=searches)
-        self.recorded(done)
-
-    def recorded(self, searches: int) -> None:
-        """Set the number of finished searches."""
-        self._bar.update(self._task, completed=searches, description=f"searches {searches}/{self._searches}")
-
-
-def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Console | None) -> Console:
-    """Print the settings of the study and return the console."""
-    console = console_or_new(console)
-    print_line, config = line_printer(console), repeats.options.common
-    print_line(f"{config.optimizer} on {config.space}, seed {config.seed}; folder: {writer.folder}")
-    ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []
-    ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
-    print_line(f"{counted(config.repeats, 'search')} of {' or '.join(ends)} each")
-    print_line(f"Table {repeats.table.id}, data set {config.dataset}, {counted(repeats.epochs, 'epoch')} per training")
-    for note in repeats.table.notes():
-        print_line(note)
-    if writer.recorded:
-        print_line(f"{counted(writer.recorded, 'search')} already recorded")
-    return console
-
-
-def show_result(study: BlackBoxStudy, console: Console) -> None:
-    """Print the test regret over all searches and the path of the picture."""
-    print_line, regrets = line_printer(console), statistics_of([line["test_regret"] for line in study.lines])
-    if regrets is None:
-        print_line("The table lacks test regrets of final incumbents, so no picture was drawn.")
-        return
-    predicted = "" if all(line["test_measured"] for line in study.lines) else " (predicted)"
-    spread = f"{percent(regrets['mean'])} ± {percent(regrets['std'])}, median {percent(regrets['median'])}"
-    print_line(f"Test regret of the final incumbents: {spread}{predicted}")
-    print_line(f"Picture: {study.folder / picture_name(FIGURE, study.config.get('format'))}")
-
-
-# Running black-box studies, new or resumed, from options to a finished record -----------------------------------------
 
 
 @options_by_keyword('nb.black_box("random", space="s1")')
@@ -83,7 +37,7 @@ def black_box(
     workers: int | None = None,
     scheduler: str | None = None,
     allow_module: str | None = None,
-    console: "Console | None" = None,
+    console: Console | None = None,
     **options: Any,
 ) -> BlackBoxStudy:
     """Repeat a black-box search on a table with a simulated clock, or resume a stopped study.
@@ -98,8 +52,8 @@ def black_box(
         allow_module: module that `resume` may import because the study's config.json names it.
         console: rich console for progress output. Default: a new console. `Console(quiet=True)` is silent.
         options: fields of `black_box_search.options.BlackBoxConfig`, such as space="s1", seconds=1e7 or repeats=500,
-            and of the optimizer's `Hyperparameters`. `space` may be an `nb.SearchSpace` that a module
-            has as an attribute, `table` an `nb.Table` that has a folder.
+            and of the optimizer's `Hyperparameters`. `space` may be an `nb.SearchSpace` that a module has as an
+            attribute, `table` an `nb.Table` that has a folder.
 
     Returns:
         The finished study. `.final` has one row per search, `.trajectory` one row per incumbent.
@@ -140,7 +94,7 @@ def _default_folder(options: BlackBoxOptions) -> Path:
     return Path("runs") / f"blackbox-{common.optimizer.rpartition(':')[2]}-{space}-{common.seed}"
 
 
-def _start(options: BlackBoxOptions, folder: Path, places: Places, console: "Console | None") -> BlackBoxStudy:
+def _start(options: BlackBoxOptions, folder: Path, places: Places, console: Console | None) -> BlackBoxStudy:
     from nasbench1shot1.runs.machine import environment
 
     _check_places(options, places)
@@ -153,7 +107,7 @@ def _start(options: BlackBoxOptions, folder: Path, places: Places, console: "Con
 
 
 def _resume(
-    folder: Path, given: Mapping[str, Any], places: Places, console: "Console | None", allow_module: str | None
+    folder: Path, given: Mapping[str, Any], places: Places, console: Console | None, allow_module: str | None
 ) -> BlackBoxStudy:
     BlackBoxStudy.open(folder)
     given = {name: value for name, value in given.items() if value is not None}
@@ -197,7 +151,7 @@ def _facts(repeats: Repeats) -> dict[str, Any]:
 
 
 def _finish(
-    repeats: Repeats, writer: RunWriter[BlackBoxStudy], places: Places, console: "Console | None"
+    repeats: Repeats, writer: RunWriter[BlackBoxStudy], places: Places, console: Console | None
 ) -> BlackBoxStudy:
     """Run the remaining searches, then write the summary and the picture."""
     from nasbench1shot1.black_box_search.drawing import regret_figure
@@ -215,6 +169,47 @@ def _finish(
     summary = summarise(study.config, BlackBoxStudy.read_lines(writer.folder))
     writer.finish(summary)
     if summary["test_regret"] is not None:
-        save_figure(regret_figure([study]), writer.folder / picture_name(FIGURE, study.config.get("format")))
+        save_figure(regret_figure([study]), writer.folder / picture_name(FIGURE, study.config["format"]))
     show_result(study, console)
     return study
+
+
+class StudyProgress(ProgressDisplay):
+    """A progress bar of finished searches, as a context manager. Without a terminal, it prints nothing."""
+
+    def __init__(self, done: int, searches: int, console: Console) -> None:
+        super().__init__(console)
+        self._searches, self._task = searches, self._bar.add_task("", total=searches)
+        self.recorded(done)
+
+    def recorded(self, searches: int) -> None:
+        """Set the number of finished searches."""
+        self._bar.update(self._task, completed=searches, description=f"searches {searches}/{self._searches}")
+
+
+def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Console | None) -> Console:
+    """Print the settings of the study and return the console."""
+    console = console_or_new(console)
+    print_line, config = line_printer(console), repeats.options.common
+    print_line(f"{config.optimizer} on {config.space}, seed {config.seed}; folder: {writer.folder}")
+    ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []
+    ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
+    print_line(f"{counted(config.repeats, 'search')} of {' or '.join(ends)} each")
+    print_line(f"Table {repeats.table.id}, data set {config.dataset}, {counted(repeats.epochs, 'epoch')} per training")
+    for note in repeats.table.notes():
+        print_line(note)
+    if writer.recorded:
+        print_line(f"{counted(writer.recorded, 'search')} already recorded")
+    return console
+
+
+def show_result(study: BlackBoxStudy, console: Console) -> None:
+    """Print the test regret over all searches and the path of the picture."""
+    print_line, regrets = line_printer(console), statistics_of([line["test_regret"] for line in study.lines])
+    if regrets is None:
+        print_line("The table lacks test regrets of final incumbents, so no picture was drawn.")
+        return
+    predicted = "" if all(line["test_measured"] for line in study.lines) else " (predicted)"
+    spread = f"{percent(regrets['mean'])} ± {percent(regrets['std'])}, median {percent(regrets['median'])}"
+    print_line(f"Test regret of the final incumbents: {spread}{predicted}")
+    print_line(f"Picture: {study.folder / picture_name(FIGURE, study.config['format'])}")
