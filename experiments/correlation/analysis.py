@@ -18,6 +18,7 @@ from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.space import OneShotSpace
 
+Floats = NDArray[np.float64]
 Parameters = Mapping[str, NDArray[np.floating]]
 
 
@@ -82,7 +83,6 @@ LABELS = {"error": "one-shot errors", "loss": "one-shot losses", "probability": 
 """Names of the predictors in messages, by the suffix of a criterion's name: `spearman_error`, …"""
 OF_PROBABILITY = ("spearman", "kendall", "pearson", "sparse-kendall")
 
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,12 @@
-"""x"""
+"""The figures and tables of the papers as data: panels of curves, each defined by a few options.
+
+Figures of NAS-Bench-1Shot1: methods, spaces, epochs and seeds follow the paper's section 5 and appendix. The paper does
+not print the values of weight decay, nor cutout's size (16 pixels) and probability (1): they follow the scripts of the
+published code. The scripts apply cutout with probability 1 in every epoch, although the code intends the probability to
+grow.
+
+Figures of black-box optimizers: 7 and 8 of NAS-Bench-101, 6 of NAS-Bench-201 and 6 of NATS-Bench.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,7 +42,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure of the paper.
+    """A figure of NAS-Bench-1Shot1.
 
     Attributes:
         title: the subject of the figure.
@@ -72,6 +80,75 @@ class FigureScale:
     by_optimizer: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class BlackBoxScale:
+    """The studies of a figure at one scale.
+
+    Attributes:
+        panels: the searched spaces, or the searched data sets of a space.
+        options: options of all studies.
+    """
+
+    panels: tuple[Panel, ...]
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class BlackBoxPlan:
+    """A figure of black-box studies.
+
+    Attributes:
+        paper: the paper of the figure.
+        number: number of the figure in the paper.
+        title: subject of the figure.
+        scales: the studies at each scale, by name.
+        default_curves: curves drawn by default; all curves if empty.
+        needs_official: spaces that only an official table covers, each with advice for users without this table.
+        takes_space: whether --space applies.
+    """
+
+    paper: str
+    number: int
+    title: str
+    scales: Mapping[str, BlackBoxScale]
+    default_curves: tuple[str, ...] = ()
+    needs_official: Mapping[str, str] = field(default_factory=dict)
+    takes_space: bool = False
+
+
+SPACES = {
+    "s1": "search space 1",
+    "s2": "search space 2",
+    "s3": "search space 3",
+    "nb101": "NAS-Bench-101",
+    "nb101-mini": "NAS-Bench-Mini",
+    "nb201": "NAS-Bench-201",
+}
+"""Names of spaces in titles; other spaces keep their registered names."""
+DATA_SETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"}
+METHODS = {"darts": "DARTS", "gdas": "GDAS", "pc-darts": "PC-DARTS", "enas": "ENAS", "random-ws": "Random WS"}
+"""Names of one-shot optimizers in legends."""
+LABELS = {
+    "random": "random search",
+    "regularized-evolution": "regularized evolution",
+    "non-regularized-evolution": "non-regularized evolution",
+    "reinforce": "REINFORCE",
+    "local-search": "local search",
+    "tpe": "TPE",
+    "smac": "SMAC",
+    "hyperband": "Hyperband",
+    "bohb": "BOHB",
+}
+"""Names of black-box optimizers in legends; other optimizers keep their registered names."""
+
+
+def space_panel(space: str, curves: tuple[Curve, ...]) -> Panel:
+    """Return the panel of a space."""
+    return Panel(space, SPACES.get(space, space), {"space": space}, curves)
+
+
+# Figures and tables of NAS-Bench-1Shot1 -------------------------------------------------------------------------------
+
 _QUICK = {"scale": "quick", "image_side": 32, "batch_size": 32}  # as in docs/reproduced.md
 SCALES = {
     "full": FigureScale({"scale": "full"}, seeds=(0, 1, 2, 3, 4, 5)),
@@ -86,8 +163,7 @@ SCALES = {
 }
 """full: the paper's setting (six seeds); quick: minutes on two CPU cores, too small to rank methods."""
 
-SPACES = {"s1": "search space 1", "s2": "search space 2", "s3": "search space 3"}
-METHODS = {"darts": "DARTS", "gdas": "GDAS", "pc-darts": "PC-DARTS", "enas": "ENAS", "random-ws": "Random WS"}
+PAPER_SPACES = ("s1", "s2", "s3")
 GRADIENT_METHODS = ("darts", "gdas", "pc-darts")
 WEIGHT_DECAYS = ("1e-4", "3e-4", "9e-4", "27e-4", "81e-4")
 
@@ -97,7 +173,7 @@ def _method_curves(*names: str) -> tuple[Curve, ...]:
 
 
 def _space_panels(
-    curves: tuple[Curve, ...], names: tuple[str, ...] = tuple(SPACES), **options: Any
+    curves: tuple[Curve, ...], names: tuple[str, ...] = PAPER_SPACES, **options: Any
 ) -> tuple[Panel, ...]:
     return tuple(Panel(name, SPACES[name], {"space": name, **options}, curves) for name in names)
 
@@ -185,31 +261,8 @@ just enough for the model to propose some configurations of the last brackets.
 OTHER_FIGURES = {1: "an overview", 6: "the distribution of test errors"}
 """Content of the paper's figures that `reproduce` does not draw, by number."""
 
+# Figures of black-box optimizers --------------------------------------------------------------------------------------
 
-# Figures of black-box optimizers, as data: 7 and 8 of NAS-Bench-101, 6 of NAS-Bench-201 and 6 of NATS-Bench -----------
-
-
-SPACE_TITLES = {
-    "s1": "search space 1",
-    "s2": "search space 2",
-    "s3": "search space 3",
-    "nb101": "NAS-Bench-101",
-    "nb101-mini": "NAS-Bench-Mini",
-    "nb201": "NAS-Bench-201",
-}
-DATA_SETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"}
-LABELS = {
-    "random": "random search",
-    "regularized-evolution": "regularized evolution",
-    "non-regularized-evolution": "non-regularized evolution",
-    "reinforce": "REINFORCE",
-    "local-search": "local search",
-    "tpe": "TPE",
-    "smac": "SMAC",
-    "hyperband": "Hyperband",
-    "bohb": "BOHB",
-}
-"""Names of optimizers in legends; other optimizers keep their registered names."""
 OPTIMIZERS = tuple(
     Curve(name, LABELS.get(name, name), {"optimizer": name}) for name in BUILT_IN["black_box_optimizers"]
 )
@@ -246,47 +299,6 @@ ROWS: Mapping[str, Mapping[str, str]] = {
     },
 }
 """The rows of figure 8 of NAS-Bench-101: labels by curve. Two rows share regularized evolution with its defaults."""
-
-
-@dataclass(frozen=True)
-class BlackBoxScale:
-    """The studies of a figure at one scale.
-
-    Attributes:
-        panels: the searched spaces, or the searched data sets of a space.
-        options: options of all studies.
-    """
-
-    panels: tuple[Panel, ...]
-    options: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class BlackBoxPlan:
-    """A figure of black-box studies.
-
-    Attributes:
-        paper: the paper of the figure.
-        number: number of the figure in the paper.
-        title: subject of the figure.
-        scales: the studies at each scale, by name.
-        default_curves: curves drawn by default; all curves if empty.
-        needs_official: spaces that only an official table covers, each with advice for users without this table.
-        takes_space: whether --space applies.
-    """
-
-    paper: str
-    number: int
-    title: str
-    scales: Mapping[str, BlackBoxScale]
-    default_curves: tuple[str, ...] = ()
-    needs_official: Mapping[str, str] = field(default_factory=dict)
-    takes_space: bool = False
-
-
-def space_panel(space: str, curves: tuple[Curve, ...]) -> Panel:
-    """Return the panel of a space."""
-    return Panel(space, SPACE_TITLES.get(space, space), {"space": space}, curves)
 
 
 def _scale(spaces: tuple[str, ...], curves: tuple[Curve, ...], **options: Any) -> BlackBoxScale:
@@ -346,9 +358,7 @@ BLACK_BOX_FIGURES = {
 """All figures of black-box studies, by name. full: the number of searches and simulated seconds of the paper; quick:
 fewer searches that do not need an official table."""
 
-
-# The names of all figures that `nb1shot1 reproduce` draws, for its help, without the code that draws them -------------
-
+# Names of all figures and tables --------------------------------------------------------------------------------------
 
 PROXY_FIGURE = "figure17"
 _FIGURES = (*FIGURES, *RANKING_FIGURES, *TUNING_FIGURES, *IMPORTANCE_FIGURES, PROXY_FIGURE)

@@ -19,7 +19,8 @@ from nasbench1shot1.experiments.reproduction.studies import (
     unfinished_text,
 )
 from nasbench1shot1.experiments.tuning.importance import (
-    EVALUATOR,
+    FANOVA,
+    HYPERSHAP,
     PAIR,
     importances,
     interactions,
@@ -28,7 +29,6 @@ from nasbench1shot1.experiments.tuning.importance import (
     marginal,
     order_of,
 )
-from nasbench1shot1.experiments.tuning.importance import EVALUATOR as INTERACTIONS
 from nasbench1shot1.ground.text import line_printer
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.record import Study
@@ -67,13 +67,13 @@ class Importances(FigureResults):
     def as_table(self) -> pandas.DataFrame:
         """Return one row per panel, evaluator, budget and hyperparameter or pair: `value`, `observations`."""
         names = {"hyperparameter": "first", "importance": "value"}
-        frames = [self.frame.rename(columns=names).assign(second="", evaluator=EVALUATOR)]
+        frames = [self.frame.rename(columns=names).assign(second="", evaluator=FANOVA)]
         studies = {panel.key: of for panel, of in self.found}
         for panel, pairs in self.pairwise.items():
             budget = _most_searched(studies[panel])
             values = pairs.rename(columns={"interaction": "value"})
             count = len(list_observations(studies[panel], budget))
-            frames.append(values.assign(panel=panel, evaluator=INTERACTIONS, budget=budget, observations=count))
+            frames.append(values.assign(panel=panel, evaluator=HYPERSHAP, budget=budget, observations=count))
         columns = ["panel", "evaluator", "budget", "observations", "first", "second", "value"]
         return pandas.concat(frames, ignore_index=True)[columns]
 
@@ -94,7 +94,7 @@ class Importances(FigureResults):
             cells = ["–" if np.isnan(value) else f"{100 * value:.0f} %" for value in values]
             screen.add_row(str(panel), str(budget), str(rows["observations"].iloc[0]), *cells)
         console.print(screen)
-        line_printer(console)(f"Fraction of the variance of the validation error, by {EVALUATOR}")
+        line_printer(console)(f"Fraction of the variance of the validation error, by {FANOVA}")
 
     def _row(self, panel: Panel, studies: Sequence[Study]) -> "Row":
         from nasbench1shot1.experiments.tuning.importance_drawing import Row
@@ -120,12 +120,10 @@ class Importances(FigureResults):
         lines = [
             "surfaces: prediction of a random forest, averaged over the other hyperparameters; dots: searches"
             + (f"; {self.seeds} studies of a space are pooled" if self.seeds > 1 else ""),
-            f"importance: {EVALUATOR}; the rest of the variance is due to interactions",
+            f"importance: {FANOVA}; the rest of the variance is due to interactions",
         ]
         if self.pairwise:
-            lines.append(
-                f"interactions: {INTERACTIONS}, at the budget with the most searches; not comparable with fANOVA"
-            )
+            lines.append(f"interactions: {HYPERSHAP}, at the budget with the most searches; not comparable with fANOVA")
         lines += [*unfinished_text(self.figure, counts, self.seeds), *diverged_text(studies), *quick_text(studies)]
         return "\n".join([*lines, f"validation errors: table {studies[0].config['table_id']}, as the tuner saw them"])
 

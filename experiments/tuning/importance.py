@@ -91,7 +91,7 @@ def _to_vector(hyperparameter: Any, value: Any) -> float:
 # x --------------------------------------------------------------------------------------------------------------------
 
 
-EVALUATOR = "Optuna's fANOVA"
+FANOVA = "Optuna's fANOVA"
 REST = "(interactions)"
 """Row for the variance that no single hyperparameter explains."""
 FEWEST = 4
@@ -170,7 +170,7 @@ def order_of(frame: pandas.DataFrame) -> list[str]:
 # not measure the same thing.
 
 
-INTERACTIONS_EVALUATOR = "hypershap's sensitivity, Faithful Shapley interactions"
+HYPERSHAP = "hypershap's sensitivity, Faithful Shapley interactions"
 SAMPLES = 1000
 """Random configurations per set of hyperparameters."""
 

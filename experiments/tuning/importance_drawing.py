@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas
 
-from nasbench1shot1.experiments.tuning.importance import EVALUATOR, PAIR, order_of
-from nasbench1shot1.experiments.tuning.importance import EVALUATOR as INTERACTIONS
+from nasbench1shot1.experiments.tuning.importance import FANOVA, HYPERSHAP, PAIR, order_of
 from nasbench1shot1.ground.text import counted
 
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def _draw_importances(row: Row, axes: "Axes") -> None:
     axes.invert_yaxis()
     axes.set_xlim(0, 1)
     axes.set_title(f"{row.title}, importance", fontsize=9)
-    axes.set_xlabel(f"fraction of variance\n({EVALUATOR})", fontsize=7)
+    axes.set_xlabel(f"fraction of variance\n({FANOVA})", fontsize=7)
     axes.legend(fontsize=6, frameon=False, loc="lower right")
     axes.grid(alpha=0.25, axis="x")
 
@@ -124,4 +123,4 @@ def _draw_interactions(row: Row, axes: "Axes") -> None:
     short = [name.replace("_", "\n", 1) for name in names]
     axes.set_xticks(range(len(names)), short, fontsize=6, rotation=45 if len(names) > 3 else 0)
     axes.set_yticks(range(len(names)), short, fontsize=6)
-    axes.set_xlabel(f"variance in squared percentage points\n({INTERACTIONS})", fontsize=6)
+    axes.set_xlabel(f"variance in squared percentage points\n({HYPERSHAP})", fontsize=6)

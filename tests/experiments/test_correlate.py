@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from unrendered import save_unrendered
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.correlation import correlating, evaluation, image_count, outcome
+from nasbench1shot1.experiments.correlation import correlating, evaluation, outcome, planning
 from nasbench1shot1.experiments.correlation.options import default_images
 from nasbench1shot1.experiments.correlation.planning import Expectation
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
@@ -300,7 +300,7 @@ def test_auto_chooses_a_number_of_images(run, tmp_path):
 def test_an_unreachable_threshold_is_reported(run, tmp_path, monkeypatch):
     """A reliability of 0.95 with 400 images means 0.655 with 40 images (Spearman-Brown)."""
     needed = ImagesNeeded(400, 0.95, extrapolated=True)
-    monkeypatch.setattr(image_count, "images_needed", lambda *given: needed)
+    monkeypatch.setattr(planning, "images_needed", lambda *given: needed)
     printed = Console(file=io.StringIO(), width=300)
     with quick_ranking():
         ranking = nb.correlate(

@@ -249,8 +249,8 @@ def test_a_truncated_folder_is_resumed_with_identical_results(finished, tiny, he
 DRIVER = f"""
 import sys
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import proxy_jobs
-proxy_jobs.SCALES["quick"] = proxy_jobs.ProxyScale({dict(STUDY.options)!r}, {STUDY.cells}, {STUDY.channels})
+from nasbench1shot1.experiments.reproduction import proxy_figure
+proxy_figure.SCALES["quick"] = proxy_figure.ProxyScale({dict(STUDY.options)!r}, {STUDY.cells}, {STUDY.channels})
 cli.main(sys.argv[1:])
 """
 

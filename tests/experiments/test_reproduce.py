@@ -1,7 +1,6 @@
 """The paper's figures as data: planned searches, durations and drawn curves."""
 
 import io
-from unittest.mock import Mock
 
 import pytest
 from conftest import CHECKOUT
@@ -10,14 +9,12 @@ from tiny_figures import ONLY, reproduce, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import jobs, screen
-from nasbench1shot1.experiments.reproduction.figure import check_recorded
+from nasbench1shot1.experiments.reproduction import progress
 from nasbench1shot1.experiments.reproduction.figures import BLACK_BOX_FIGURES, FIGURES, OTHER_FIGURES
 from nasbench1shot1.experiments.reproduction.progress import FigureProgress, makespan
 from nasbench1shot1.experiments.reproduction.reproducing import KINDS, stem
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.searches import get_figure, jobs_of
-from nasbench1shot1.ground.files import read_json, write_json
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import begin
 
@@ -82,20 +79,6 @@ def test_cutout_has_its_published_constant_probability(name, preset, tmp_path):
         state = begin(search_options(job.options))
         probabilities = {state.augmentation(epoch).cutout_probability for epoch in range(1, job.epochs + 1)}
         assert probabilities == {1.0 if job.curve == "cutout" else 0.0}
-
-
-def test_a_folder_older_than_an_option_can_be_continued_unless_the_figure_sets_it(tmp_path, monkeypatch):
-    both = jobs_of(get_figure("figure9", ["darts"]), "quick", tmp_path, {}, [0])
-    for job in both:
-        older = {name: value for name, value in job.options.items() if name != "cutout_schedule"}
-        write_json(job.folder / "config.json", older)
-    monkeypatch.setattr(
-        jobs, "open_search", lambda folder: Mock(config=read_json(folder / "config.json"), is_finished=False)
-    )
-    without, with_cutout = both
-    check_recorded([without], {})
-    with pytest.raises(nb.InvalidInputError, match="with cutout_schedule=None, but the figure needs constant"):
-        check_recorded([with_cutout], {})
 
 
 def test_the_full_scale_uses_the_settings_of_the_paper(tmp_path):
@@ -280,7 +263,7 @@ def test_the_estimate_is_corrected_by_measured_durations(tmp_path, monkeypatch):
     """Two workers, 4 searches of 2 epochs, expected 10 s per epoch and 5 s to start: 50 s; in fact twice as long."""
     shrink(monkeypatch)
     clock, said = [100.0], io.StringIO()
-    monkeypatch.setattr(screen.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     jobs = jobs_of(get_figure("figure12", ONLY), "quick", tmp_path, {"epochs": 2})
     watcher = FigureProgress(jobs, {("darts", "s1"): 10.0}, 2, Console(file=said, force_terminal=True, width=100))
     with watcher:

@@ -12,9 +12,9 @@ from tiny_figures import run_jobs_here, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import ranking_jobs
+from nasbench1shot1.experiments.reproduction import ranking_figure
 from nasbench1shot1.experiments.reproduction.figures import RANKING_FIGURES
-from nasbench1shot1.experiments.reproduction.ranking_figure import ranking_jobs as jobs_of
+from nasbench1shot1.experiments.reproduction.ranking_figure import ranking_figure as jobs_of
 from nasbench1shot1.experiments.reproduction.searches import resolve_options
 
 ARGUMENTS = ["reproduce", "figure3", "--scale", "quick", "--only", "s1/darts", "--epochs", "2", "--workers", "2"]
@@ -25,8 +25,8 @@ STEM = "figure3-s1-darts"
 def tiny(monkeypatch, tmp_path):
     shrink(monkeypatch)
     tiny = {"architectures": "8", "images": "40", "resamples": 3}
-    monkeypatch.setitem(ranking_jobs.RANKING, "quick", tiny)
-    monkeypatch.setitem(ranking_jobs.RANKED_EPOCHS, "quick", 2)
+    monkeypatch.setitem(ranking_figure.RANKING, "quick", tiny)
+    monkeypatch.setitem(ranking_figure.RANKED_EPOCHS, "quick", 2)
     with quick_ranking():
         yield tmp_path / "figure"
 
@@ -97,7 +97,7 @@ def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path)
 
 
 def test_too_few_images_are_reported_before_any_search(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(ranking_jobs.RANKING, "full", {"architectures": "all", "images": "2000"})
+    monkeypatch.setitem(ranking_figure.RANKING, "full", {"architectures": "all", "images": "2000"})
     out = tmp_path / "figure"
     with pytest.raises(SystemExit):
         cli.main(["reproduce", "figure3", "--images", "cifar10-sample", "--epochs", "1", "--out", str(out)])

@@ -10,7 +10,7 @@ from rich.console import Console
 from synthetic_study import tune
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.reproduction import figures, reproducing, transfer_jobs, tuning_jobs
+from nasbench1shot1.experiments.reproduction import figures, reproducing, studies, transfer_table
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, check_recorded
 from nasbench1shot1.experiments.reproduction.figures import FigureScale
 from nasbench1shot1.experiments.reproduction.progress import describe_work
@@ -153,7 +153,7 @@ def test_table_2_end_to_end(tmp_path, monkeypatch):
     monkeypatch.setitem(figures.SCALES, "quick", FigureScale(TINY, seeds=(0, 1)))
     scale = FigureScale({**TINY, "eta": 2, "iterations": 3}, seeds=(0, 1))
     monkeypatch.setitem(figures.TUNING_SCALES, "quick", scale)
-    monkeypatch.setattr(tuning_jobs, "TUNE", "synthetic_study:tune")
+    monkeypatch.setattr(studies, "TUNE", "synthetic_study:tune")
     monkeypatch.setattr(reproducing, "open_workers", lambda *_: this_process())
     monkeypatch.setattr(reproducing, "measure", lambda jobs: dict.fromkeys({job.kind for job in jobs}, 1.0))
     only, said = ["s1/gdas-*"], io.StringIO()
@@ -187,4 +187,4 @@ def test_a_transferred_search_waits_for_a_finished_study(tmp_path):
     with this_process() as workers:
         failure = workers.submit(jobs[1]).result()
     assert failure is not None and "is not finished: continue with nb1shot1 tune --resume" in failure
-    assert transfer_jobs.STUDY_SEED == 0 and not jobs[1].folder.exists()
+    assert transfer_table.STUDY_SEED == 0 and not jobs[1].folder.exists()

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import proxy_jobs
+from nasbench1shot1.experiments.reproduction import proxy_figure
 from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyScale
 from nasbench1shot1.proxy_training import ProxyTrainings, train_proxies
 
@@ -28,7 +28,7 @@ JOBS = ("cells-3/channels-2/seed-0", "cells-3/channels-4/seed-0")
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the quick scale tiny, also for started processes, which get their options from here."""
-    monkeypatch.setitem(proxy_jobs.SCALES, "quick", STUDY)
+    monkeypatch.setitem(proxy_figure.SCALES, "quick", STUDY)
 
 
 def reproduce(out: Path, *arguments: str) -> None:
