@@ -1,4 +1,7 @@
-"""The state that the trainings of a proxy study share, and the content of a checkpoint between two trainings."""
+"""The trainings of a proxy study: their shared state, the training loop, and an estimate of its duration.
+
+The loop trains one architecture after another, and records a line for each.
+"""
 
 import time
 from collections.abc import Iterator
@@ -28,6 +31,25 @@ from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.passes import Mixing, class_scores
 from nasbench1shot1.supernets.presets import PRESETS
 from nasbench1shot1.supernets.supernet import Supernet
+
+VALIDATION_BATCH = 500  # images; with fixed batch-norm statistics, the batch size only affects rounding
+TIMED = 4  # architectures, because their depths and operations differ
+TIMED_STEPS = 2  # steps per architecture, after one step that is not timed
+TIMED_IMAGES = 128  # images on which validation is timed
+
+
+class Reporter(Protocol):
+    """Receives the progress of the trainings."""
+
+    def recorded(self, line: dict[str, object]) -> None:
+        """Report a trained and recorded architecture."""
+
+
+class Epoch(NamedTuple):
+    """The results of an epoch: the mean loss on augmented training images, and the validation error afterwards."""
+
+    train_loss: float
+    validation_error: float
 
 
 @dataclass
@@ -121,26 +143,6 @@ def sample(space: OneShotSpace, config: ProxyConfig) -> list[Architecture]:
     return [space[int(index)] for index in order[: config.architectures]]
 
 
-# The training loop of a proxy study: it trains one architecture after another and records a line for each -------------
-
-
-VALIDATION_BATCH = 500  # images; with fixed batch-norm statistics, the batch size only affects rounding
-
-
-class Reporter(Protocol):
-    """Receives the progress of the trainings."""
-
-    def recorded(self, line: dict[str, object]) -> None:
-        """Report a trained and recorded architecture."""
-
-
-class Epoch(NamedTuple):
-    """The results of an epoch: the mean loss on augmented training images, and the validation error afterwards."""
-
-    train_loss: float
-    validation_error: float
-
-
 def train_all(state: ProxyState, writer: RunWriter[ProxyTrainings], reporter: Reporter) -> None:
     """Train all architectures that are not recorded yet, and record each one after its training.
 
@@ -226,14 +228,6 @@ def _logits(state: ProxyState, number: int, net: Supernet, images: Tensor) -> Te
 
 def _advice(number: int, epoch: int) -> str:
     return f"in epoch {epoch} of architecture {number}: train with a lower --learning-rate or --grad-clip"
-
-
-# Estimates of the duration of a proxy study's trainings, from a few timed steps on the machine that runs them ---------
-
-
-TIMED = 4  # architectures, because their depths and operations differ
-TIMED_STEPS = 2  # steps per architecture, after one step that is not timed
-TIMED_IMAGES = 128  # images on which validation is timed
 
 
 def seconds_per_architecture(config: ProxyConfig) -> float:

@@ -1,4 +1,4 @@
-"""The options of a proxy study's trainings, and the record of the trainings."""
+"""The options of a proxy study's trainings, and their record with one line per architecture."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -113,9 +113,6 @@ def proxy_config(given: Mapping[str, Any]) -> ProxyConfig:
     """
     scale = make_options(ProxyConfig, given, {}).scale
     return make_options(ProxyConfig, given, SCALES[scale]).resolved()
-
-
-# The record of a proxy study's trainings, with one line per architecture ----------------------------------------------
 
 
 FIELDS: dict[str, Any] = {
