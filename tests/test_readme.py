@@ -13,9 +13,9 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.cell_training import config as cell_scales
 from nasbench1shot1.ground.files import PACKAGE_DATA
-from nasbench1shot1.one_shot_search import config
+from nasbench1shot1.nasbench101 import training_options as cell_scales
+from nasbench1shot1.one_shot_search import options
 from nasbench1shot1.one_shot_search.record import FIELDS
 from nasbench1shot1.supernets.presets import PRESETS, Preset
 
@@ -81,7 +81,7 @@ def commands(page: str) -> list[list[str]]:
 @pytest.fixture
 def tiny(monkeypatch, tmp_path) -> Path:
     """Make the quick scale of the examples tiny, and write to a temporary folder."""
-    monkeypatch.setitem(config.SCALES, "quick", TINY)
+    monkeypatch.setitem(options.SCALES, "quick", TINY)
     monkeypatch.setitem(cell_scales.SCALES, "quick", {**cell_scales.SCALES["quick"], **TINY_CELL})
     monkeypatch.chdir(tmp_path)
     return tmp_path

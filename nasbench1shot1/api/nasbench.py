@@ -17,7 +17,7 @@ from nasbench1shot1.nasbench101.cell import INPUT, MAX_EDGES, MAX_VERTICES, OPER
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
-    from nasbench1shot1.cell_training.config import TrainingConfig
+    from nasbench1shot1.nasbench101.training_options import TrainingConfig
 
 METADATA, TRAINING = "metadata.json", "training"
 _FIXED = {"lr_decay_method": "COSINE_BY_STEP", "intermediate_evaluations": ["0.5"]}
@@ -266,13 +266,13 @@ def training_config(config: Mapping[str, Any], seed: int) -> "TrainingConfig":
 
     Raises InvalidInputError for a setting that the trainer does not support, UserError for a missing one.
     """
-    from nasbench1shot1.cell_training.config import training_config as resolved_config
+    from nasbench1shot1.nasbench101.training_options import TrainingConfig
 
     try:
         for name, only in _FIXED.items():
             if config[name] != only:
                 raise InvalidInputError(f"config['{name}'] cannot be {config[name]!r}: this trainer only has {only!r}")
-        return resolved_config(
+        return TrainingConfig.from_options(
             {
                 "epochs": config["train_epochs"],
                 "seed": seed,

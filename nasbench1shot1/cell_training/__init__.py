@@ -1,9 +1,9 @@
-"""Train the network of one architecture with its benchmark's protocol; importing this package does not import torch."""
+"""Train the network of one architecture with its benchmark's protocol; importing this package does not import torch.
 
-from nasbench1shot1.cell_training.config import EdgeTrainingConfig as EdgeTrainingConfig
-from nasbench1shot1.cell_training.config import TrainingConfig as TrainingConfig
-from nasbench1shot1.cell_training.record import CellTraining as CellTraining
-from nasbench1shot1.cell_training.record import EdgeTraining as EdgeTraining
+The options and the record belong to the benchmark: `nasbench101.training_options` has `TrainingConfig`,
+`nasbench201.training_options` has `EdgeTrainingConfig`.
+"""
+
 from nasbench1shot1.cell_training.record import Evaluation as Evaluation
 from nasbench1shot1.cell_training.record import Training as Training
 from nasbench1shot1.cell_training.record import load_training as load_training

@@ -1,5 +1,6 @@
 """The images on which a network is trained, validated and tested."""
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -7,9 +8,9 @@ import torch
 from torch import Tensor
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, IMAGENET16_120, OTHER, data_set
+from nasbench1shot1.images.data_sets import OTHER, data_set
 from nasbench1shot1.images.image_set import ImageSet
-from nasbench1shot1.images.splits import VALIDATION_START, is_whole, split_images
+from nasbench1shot1.images.splits import is_whole
 
 TRAIN_EVALUATION_IMAGES = 10_000
 """Number of training images that measure the training accuracy: the first ones, as in the first published file."""
@@ -72,60 +73,7 @@ class Parts:
             )
 
 
-def parts_of(images: ImageSet) -> Parts:
-    """Divide an image set deterministically.
-
-    The complete CIFAR-10 is divided as in NAS-Bench-101. Training images 0–39,999, in canonical order, are for training
-    and 40,000–49,999 for validation; the 10,000 test images are for testing. In any other set, the last seventh of
-    every class is for validation. If the set has no test images, the seventh before it is for testing.
-
-    Raises:
-        InvalidInputError: a class has too few images.
-    """
-    if (tests := _official_tests(images)) is None:
-        return _held_out(images)
-    order = _canonical_order(images)
-    train, validation = torch.from_numpy(order).split([VALIDATION_START, len(order) - VALIDATION_START])
-    return _parts(images, train, validation, tests, "the images that NAS-Bench-101 took", is_official=True)
-
-
-def edge_parts(images: ImageSet, dataset: str) -> Parts:
-    """Divide an image set deterministically for NAS-Bench-201's protocol.
-
-    A complete data set is divided as published. For "cifar10-valid", the official halves of the training images are for
-    training and validation. For "cifar10", all training images are for training and none for validation. In both cases
-    the test images are for testing. For "cifar100" and "ImageNet16-120", all training images are for training, and the
-    official halves of the test images are for validation and testing. `parts_of` describes the division of any other
-    set. The training accuracy is measured on the augmented batches, as published.
-
-    Raises:
-        InvalidInputError: the images do not belong to `dataset`, or a class has too few images.
-    """
-    _check_dataset(images, dataset)
-    if (tests := _official_tests(images, (CIFAR10.name, CIFAR100.name, IMAGENET16_120.name))) is None:
-        parts = _held_out(images)
-    elif dataset == CIFAR10.name:
-        everything = torch.from_numpy(_canonical_order(images))
-        parts = _parts(images, everything, None, tests, "NAS-Bench-201's training on all images", is_official=True)
-    else:
-        halves = split_images(images, "nasbench201", np.random.default_rng(0))  # not random for a complete set
-        train, validation = torch.from_numpy(halves.weights), torch.from_numpy(halves.architecture)
-        if images.dataset != CIFAR10.name:
-            tests = Part(tests.images, tests.rows[~torch.isin(tests.rows + len(images), validation)])
-        parts = _parts(images, train, validation, tests, "the official halves of NAS-Bench-201", is_official=True)
-    return replace(parts, train_evaluation=None)
-
-
-def _check_dataset(images: ImageSet, dataset: str) -> None:
-    trainings = ("cifar10-valid", "cifar10") if images.dataset == CIFAR10.name else (images.dataset,)
-    if images.dataset != OTHER and dataset not in trainings:
-        raise InvalidInputError(
-            f"--dataset {dataset} does not match the images of {images.name}, which belong to "
-            f"{data_set(images.dataset).title}: give --dataset {trainings[0]} or other --images"
-        )
-
-
-def _official_tests(images: ImageSet, names: tuple[str, ...] = (CIFAR10.name,)) -> Part | None:
+def official_tests(images: ImageSet, names: Container[str]) -> Part | None:
     """Return the test images if the image set is the complete data set with one of these names, else None."""
     tests = _tests(images)
     if tests is None or images.dataset not in names or len(tests) != data_set(images.dataset).test_images:
@@ -133,25 +81,18 @@ def _official_tests(images: ImageSet, names: tuple[str, ...] = (CIFAR10.name,)) 
     return tests if is_whole(images) else None
 
 
-def _canonical_order(images: ImageSet) -> np.ndarray:
+def canonical_order(images: ImageSet) -> np.ndarray:
+    """Return the rows of an image set in the order of the published data set."""
     return np.argsort(images.index.numpy(), kind="stable")
 
 
-def _held_out(images: ImageSet) -> Parts:
-    """Hold out the last sevenths of every class: one for validation and, without test images, one for testing."""
-    order, tests = _canonical_order(images), _tests(images)
-    if tests is None:
-        train, test, validation = _cut(images, order, 2)
-        of = "" if images.dataset == OTHER else f" of {data_set(images.dataset).title}"
-        words = f"the last two sevenths of every class test and validate: no test images{of}"
-        return _parts(images, train, validation, Part(images, test), words)
-    train, validation = _cut(images, order, 1)
-    return _parts(images, train, validation, tests, "the last seventh of every class validates")
-
-
-def _parts(
+def parts_of(
     images: ImageSet, train: Tensor, validation: Tensor | None, tests: Part, words: str, is_official: bool = False
 ) -> Parts:
+    """Return the division of an image set into rows for training and validation, and test images.
+
+    `words` describes the division. The first training images measure the training accuracy.
+    """
     validating = 0 if validation is None else len(validation)
     counts = f"{len(train):,} train, {validating:,} validate, {len(tests):,} test"
     return Parts(
@@ -162,6 +103,24 @@ def _parts(
         is_official=is_official,
         description=f"{images.name}: {counts} ({words})",
     )
+
+
+def held_out(images: ImageSet) -> Parts:
+    """Divide an image set without an official division.
+
+    The last seventh of every class is for validation. If the set has no test images, the seventh before it is for
+    testing.
+
+    Raises InvalidInputError if a class has too few images.
+    """
+    order, tests = canonical_order(images), _tests(images)
+    if tests is None:
+        train, test, validation = _cut(images, order, 2)
+        of = "" if images.dataset == OTHER else f" of {data_set(images.dataset).title}"
+        words = f"the last two sevenths of every class test and validate: no test images{of}"
+        return parts_of(images, train, validation, Part(images, test), words)
+    train, validation = _cut(images, order, 1)
+    return parts_of(images, train, validation, tests, "the last seventh of every class validates")
 
 
 def _tests(images: ImageSet) -> Part | None:

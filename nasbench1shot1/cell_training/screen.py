@@ -8,8 +8,8 @@ import torch
 from rich.console import Console
 from torch.nn import functional as F
 
+from nasbench1shot1.cell_training.loop import TrainingState
 from nasbench1shot1.cell_training.record import Training
-from nasbench1shot1.cell_training.state import TrainingState
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer

@@ -1,16 +1,14 @@
 """Train the network of an architecture: start a new training from options, or resume one."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.architecture import CELL_TRAINING, Architecture
-from nasbench1shot1.cell_training.config import TrainingOptions, check_options
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.cell_training.options import TrainingOptions, check_options, options_of
 from nasbench1shot1.cell_training.record import Training, load_training, summarise
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
-from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.runs.folder import COMMON, CONFIG, check_facts, description
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.machine import cpu_threads
@@ -20,7 +18,7 @@ from nasbench1shot1.runs.writer import RunWriter
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nasbench1shot1.cell_training.state import TrainingState
+    from nasbench1shot1.cell_training.loop import TrainingState
     from nasbench1shot1.tables.table import Table
 
 
@@ -43,8 +41,9 @@ def train_cell(
         resume: folder of a training to resume. Cannot be combined with `out`; other arguments must match the training.
         table: the table in which a hash is looked up. Default: the table in use.
         console: a rich console for the progress; `Console(quiet=True)` is silent. Default: a new console.
-        options: options such as epochs=4, seed=0 or scale="quick": the fields of `cell_training.TrainingConfig` or,
-            for an architecture of nb201, of `cell_training.EdgeTrainingConfig`.
+        options: options such as epochs=4, seed=0 or scale="quick": the fields of
+            `nasbench101.training_options.TrainingConfig` or, for an architecture of nb201, of
+            `nasbench201.training_options.EdgeTrainingConfig`.
 
     Returns:
         The finished training. It has `trainable_parameters` and the evaluation `final`, whose metrics have the same
@@ -70,7 +69,7 @@ def train_and_evaluate(x: Any, config: TrainingOptions, out: str | Path) -> Trai
 
     Args:
         x: an Architecture, a Cell, or an object with `matrix` and `ops`, such as a ModelSpec.
-        config: a `TrainingConfig`, or an `EdgeTrainingConfig` for an architecture of nb201; it need not be resolved.
+        config: the options of the architecture's benchmark, such as a `TrainingConfig`; they need not be resolved.
         out: folder for the training, which must not exist.
 
     Returns the same value and raises the same errors as `train_cell`.
@@ -93,18 +92,10 @@ def find_architecture(x: Any, table: "Table | None") -> Any:
         from nasbench1shot1.registry import search_space
 
         arch = Architecture.parse(x)
-        if not isinstance(arch, EdgeArchitecture):  # every EdgeArchitecture has a network
-            search_space(arch.space).index(arch)
+        search_space(arch.space).index(arch)
         return arch
     table = table or _table()
     return table.cell(int(table.rows(x)))
-
-
-def options_of(x: Any) -> type[TrainingOptions]:
-    """Return the class of the training options, which the attribute TRAINING of an architecture names."""
-    module, _, name = (getattr(x, "TRAINING", "") or CELL_TRAINING).partition(":")
-    options: type[TrainingOptions] = getattr(import_module(module), name)
-    return options
 
 
 def _table() -> "Table":
@@ -114,8 +105,8 @@ def _table() -> "Table":
 
 
 def _start(x: Any, config: TrainingOptions, out: str | Path | None, console: "Console | None") -> Training:
+    from nasbench1shot1.cell_training.loop import begin
     from nasbench1shot1.cell_training.recipe import recipe
-    from nasbench1shot1.cell_training.state import begin
     from nasbench1shot1.runs.machine import environment
 
     method = recipe(x, config)
@@ -124,14 +115,15 @@ def _start(x: Any, config: TrainingOptions, out: str | Path | None, console: "Co
         state = begin(x, config)  # first, because errors in options come before errors about the folder
         check_is_new(folder)
         facts = {"architecture": str(x) if isinstance(x, Architecture) else None, **_facts(state)}
-        with new_run(folder, RunWriter[Training], method.RECORD) as writer:
-            config_json = description(method.RECORD.KIND, {COMMON: config.as_dict()}, facts)
+        record = config.record()
+        with new_run(folder, RunWriter[Training], record) as writer:
+            config_json = description(record.KIND, {COMMON: config.as_dict()}, facts)
             writer.describe(config_json, environment(str(state.device)))
             return _finish(state, writer, console)
 
 
 def _resume(folder: Path, x: Any, given: dict[str, Any], table: "Table | None", console: "Console | None") -> Training:
-    from nasbench1shot1.cell_training.state import begin
+    from nasbench1shot1.cell_training.loop import begin
 
     record = type(load_training(folder))
     with existing_run(folder, RunWriter[Training], record) as writer:
@@ -139,7 +131,7 @@ def _resume(folder: Path, x: Any, given: dict[str, Any], table: "Table | None", 
         check_options(record.OPTIONS, given)
         check_unchanged(folder, training.config, typed_options(record.OPTIONS, given), ())
         config = recorded_options(record.OPTIONS, training.config, folder / CONFIG).resolved()
-        if x is not None and _as_trained(find_architecture(x, table)) != training.trained:
+        if x is not None and not _trains(training, find_architecture(x, table)):
             raise InvalidInputError(
                 f"'{folder}' trains another {training.SUBJECT}, {training.network_id}: remove the {training.SUBJECT} "
                 "from the command"
@@ -151,11 +143,9 @@ def _resume(folder: Path, x: Any, given: dict[str, Any], table: "Table | None", 
             return _finish(state, writer, console)
 
 
-def _as_trained(x: Any) -> Any:
-    """Return an architecture in the form of the record: an architecture of nb201, or a cell."""
-    from nasbench1shot1.nasbench101.skeleton import as_cell
-
-    return x if isinstance(x, EdgeArchitecture) else as_cell(x)
+def _trains(training: Training, x: Any) -> bool:
+    """Return whether a training trains an architecture or cell."""
+    return options_of(x) is training.OPTIONS and bool(training.as_trained(x) == training.trained)
 
 
 def _facts(state: "TrainingState") -> dict[str, Any]:
@@ -169,7 +159,7 @@ def _facts(state: "TrainingState") -> dict[str, Any]:
         "steps": state.stops[-1].step,
         "is_protocol": parts.is_official and state.config.is_published(),
     }
-    assert facts.keys() == state.recipe.RECORD.FACTS.keys()
+    assert facts.keys() == state.config.record().FACTS.keys()
     return facts
 
 
@@ -182,6 +172,6 @@ def _finish(state: "TrainingState", writer: RunWriter[Training], console: "Conso
     with progress(state, console) as bar:
         run_training(state, writer, bar)
     training = load_training(writer.folder)
-    writer.finish(summarise(training.config, training.read_lines(writer.folder)))
+    writer.finish(summarise(training))
     show_result(training, console)
     return training

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeV
 
 import tyro
 
-from nasbench1shot1.cell_training.config import TrainingConfig, TrainingOptions, check_options
+from nasbench1shot1.cell_training.options import TrainingOptions, check_options, options_of
 from nasbench1shot1.commands.help_screen import default_variants
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.runs.options import Form, TableName, option_names
@@ -91,7 +91,7 @@ class Train(Generic[Options]):
 
         check_not_truncated(self.what)
         given = {name: getattr(self.options, name) for name in option_names(self.options) if name in self.named}
-        table, console = load_table(self.table or self.options.TABLE), literal_console()
+        table, console = load_table(self.table or self.options.BENCHMARK.table), literal_console()
         if self.what is not None:
             check_can_be_looked_up(self.what, table.benchmark)
         training = train_cell(self.what, out=self.out, resume=self.resume, table=table, console=console, **given)
@@ -102,7 +102,6 @@ def _options(words: Sequence[str], resume: str | None) -> type[TrainingOptions]:
     """Return the options of the training to resume, or else of the first word that is an architecture."""
     from nasbench1shot1.architecture import Architecture
     from nasbench1shot1.cell_training.record import load_training
-    from nasbench1shot1.cell_training.training import options_of
 
     with suppress(UserError, OSError):  # `run` reports what is wrong with the folder
         if resume:
@@ -110,7 +109,7 @@ def _options(words: Sequence[str], resume: str | None) -> type[TrainingOptions]:
     for word in words:
         with suppress(UserError):
             return options_of(Architecture.parse(word))
-    return TrainingConfig
+    return options_of(None)
 
 
 COLUMNS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time", "trainable_parameters")
@@ -151,7 +150,7 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
 
 
 def _describe_run(training: "Training") -> str:
-    benchmark = training.OPTIONS.BENCHMARK
+    benchmark = training.OPTIONS.BENCHMARK.title
     if training.config["is_protocol"]:
         return f"Trained here: {benchmark}'s network, images and protocol, in PyTorch (docs/training.md)."
     return (

@@ -15,13 +15,13 @@ KINDS = {
     "part of a black-box study": "nasbench1shot1.black_box_search.record:StudyPart",
     "search": "nasbench1shot1.one_shot_search.record:Run",
     "recorded search": "nasbench1shot1.recording.record:RecordedSearch",
-    "cell training": "nasbench1shot1.cell_training.record:CellTraining",
-    "NAS-Bench-201 training": "nasbench1shot1.cell_training.record:EdgeTraining",
     "proxy training": "nasbench1shot1.proxy_training.record:ProxyTrainings",
     "ranking": "nasbench1shot1.experiments.correlation.record:Ranking",
     "tuning": "nasbench1shot1.tuning.record:Study",
 }
 """The record class of every kind of run, as module:class; imported when a run of the kind is opened."""
+TRAININGS = "nasbench1shot1.cell_training.record:record_class"
+"""A function that returns the record class of a kind of training, or None: each benchmark has its own kind."""
 GROUP = "nasbench1shot1.one_shot_search.group:SearchGroup"
 """The record class of a group of seeds, whose folder has no config.json of its own."""
 
@@ -44,13 +44,13 @@ def open_run(folder: str | Path) -> Any:
     """
     path = as_path(folder, "folder")
     if (path / SEEDS).is_file():
-        return _record_class(GROUP).open(path)
+        return _imported(GROUP).open(path)
     kind, _ = read_description(path)
-    if kind not in KINDS:
+    if (record := _record_class(kind)) is None:
         raise InvalidInputError(
             f"'{path}' holds a run of the kind '{kind}', which this version does not support: update nasbench1shot1"
         )
-    return _record_class(KINDS[kind]).open(path)
+    return record.open(path)
 
 
 def check_resumable(folder: str | Path, command: str) -> None:
@@ -74,11 +74,16 @@ def _kind_and_command(folder: Path) -> tuple[str, str]:
         return "group of searches", "search"
     with suppress(UserError, OSError):
         kind, _ = read_description(folder)
-        if kind in KINDS:
-            return "tuning study" if kind == "tuning" else kind, str(_record_class(KINDS[kind]).COMMAND)
+        if (record := _record_class(kind)) is not None:
+            return "tuning study" if kind == "tuning" else kind, str(record.COMMAND)
     return "", ""
 
 
-def _record_class(reference: str) -> Any:
+def _record_class(kind: str) -> Any:
+    """Return the record class of a kind of run; None if the kind is unknown."""
+    return _imported(KINDS[kind]) if kind in KINDS else _imported(TRAININGS)(kind)
+
+
+def _imported(reference: str) -> Any:
     module, _, name = reference.partition(":")
     return getattr(import_module(module), name)

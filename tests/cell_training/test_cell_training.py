@@ -12,17 +12,14 @@ from hypothesis import strategies as st
 from tiny_training import CELL, TINY, whole_cifar10, write_images
 
 import nasbench1shot1 as nb
-from nasbench1shot1.cell_training.config import training_config
-from nasbench1shot1.cell_training.loop import accuracy
-from nasbench1shot1.cell_training.parts import parts_of
-from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
-from nasbench1shot1.cell_training.schedule import learning_rate, stops
-from nasbench1shot1.cell_training.state import begin
-from nasbench1shot1.cell_training.stream import ShuffledStream
+from nasbench1shot1.cell_training.loop import accuracy, begin
+from nasbench1shot1.cell_training.recipe import ShuffledStream
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.data_sets import IMAGENET16_120
 from nasbench1shot1.images.image_set import ImageSet, load_images
+from nasbench1shot1.nasbench101.recipe import TensorFlowRMSProp, divide, learning_rate, stops
+from nasbench1shot1.nasbench101.training_options import TrainingConfig
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +140,7 @@ def test_rmsprop_skips_parameters_without_gradients_and_can_be_resumed():
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_cifar10_is_split_as_in_nasbench101(shuffled):
     images = whole_cifar10(shuffled)
-    parts = parts_of(images)
+    parts = divide(images)
     assert parts.is_official
     assert images.index[parts.train.rows].tolist() == list(range(40_000))
     assert images.index[parts.train_evaluation.rows].tolist() == list(range(10_000))
@@ -155,7 +152,7 @@ def test_cifar10_is_split_as_in_nasbench101(shuffled):
 
 def test_the_sample_is_split_by_class_and_reports_it():
     images = load_images("cifar10-sample")
-    parts = parts_of(images)
+    parts = divide(images)
     assert not parts.is_official
     rows = [part.rows for part in (parts.train, parts.validation, parts.test)]
     assert [torch.bincount(images.labels[r]).tolist() for r in rows] == [[250] * 10, [50] * 10, [50] * 10]
@@ -168,14 +165,14 @@ def test_the_sample_is_split_by_class_and_reports_it():
 def test_an_image_set_with_test_images_is_tested_on_them():
     black = torch.zeros(100, 32, 32, 3, dtype=torch.uint8)
     labels = torch.arange(100) % 10
-    parts = parts_of(ImageSet("mine", black, labels, -torch.ones(100).long(), "", black[:30], labels[:30]))
+    parts = divide(ImageSet("mine", black, labels, -torch.ones(100).long(), "", black[:30], labels[:30]))
     assert (len(parts.train), len(parts.validation), len(parts.test)) == (90, 10, 30)
     assert not parts.is_official
 
 
 def test_only_cifar10_is_split_as_in_nasbench101():
     images = whole_cifar10()
-    parts = parts_of(replace(images, dataset="cifar100", classes=None, labels=images.index % 100))
+    parts = divide(replace(images, dataset="cifar100", classes=None, labels=images.index % 100))
     assert not parts.is_official
     assert (len(parts.train), len(parts.validation), len(parts.test)) == (42_900, 7_100, 10_000)
 
@@ -184,7 +181,7 @@ def test_other_data_sets_use_their_own_normalisation_and_crops(tmp_path):
     shape = (7 * 120, 16, 16, 3)
     path, labels = tmp_path / "mine.npz", np.arange(shape[0]) % 120
     np.savez(path, images=np.zeros(shape, np.uint8), labels=labels, is_test=labels < 0, dataset="ImageNet16-120")
-    state = begin(nb.Architecture.parse(CELL).cell, training_config({**TINY, "images": str(path)}))
+    state = begin(nb.Architecture.parse(CELL).cell, TrainingConfig.from_options({**TINY, "images": str(path)}))
     assert state.augmentation == Augmentation(2, 0.5, 16, 0.0, IMAGENET16_120.mean, IMAGENET16_120.std)
     assert state.net.classifier.out_features == 120
     pixels, _ = state.batch()
@@ -195,7 +192,7 @@ def test_too_few_images_of_a_class_are_reported_in_one_sentence():
     labels = torch.arange(69) % 10
     black = torch.zeros(69, 32, 32, 3, dtype=torch.uint8)
     with pytest.raises(nb.InvalidInputError, match="class 9 of mine has only 6 images, but at least 7 are needed"):
-        parts_of(ImageSet("mine", black, labels, torch.arange(69), ""))
+        divide(ImageSet("mine", black, labels, torch.arange(69), ""))
 
 
 @given(st.integers(1, 50), st.integers(1, 120), st.integers(0, 5))
@@ -212,7 +209,7 @@ def test_batches_are_cut_from_consecutive_permutations(size, batch, seed):
 
 
 def test_training_images_are_padded_with_black_cropped_flipped_and_normalised(images):
-    state = begin(nb.Architecture.parse(CELL).cell, training_config({**TINY, "images": images}))
+    state = begin(nb.Architecture.parse(CELL).cell, TrainingConfig.from_options({**TINY, "images": images}))
     state.parts.train.images.images[:] = 255
     pixels, labels = state.batch()
     assert pixels.shape == (20, 3, 32, 32)
@@ -229,15 +226,15 @@ def test_training_images_are_padded_with_black_cropped_flipped_and_normalised(im
 
 
 def test_evaluations_use_full_batches_only(images):
-    state = begin(nb.Architecture.parse(CELL).cell, training_config({**TINY, "images": images}))
+    state = begin(nb.Architecture.parse(CELL).cell, TrainingConfig.from_options({**TINY, "images": images}))
     seen: list[int] = []
 
     class Counter:
         def evaluated(self) -> None:
             seen.append(1)
 
-    part = parts_of(whole_cifar10()).validation
-    state.config = training_config({**TINY, "batch_size": 256})
+    part = divide(whole_cifar10()).validation
+    state.config = TrainingConfig.from_options({**TINY, "batch_size": 256})
     state.logits = lambda x, compiled: torch.nn.functional.one_hot(torch.zeros(len(x)).long(), 10).float()
     assert accuracy(state, part, Counter()) == (part.images.labels[part.rows[:9984]] == 0).sum() / 9984
     assert len(seen) == 39

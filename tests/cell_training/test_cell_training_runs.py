@@ -9,14 +9,14 @@ from rich.console import Console
 from tiny_training import CELL, TINY, assert_same_training, train, whole_cifar10, without_seconds, write_images
 
 import nasbench1shot1 as nb
-from nasbench1shot1.cell_training import TrainingConfig, load_training, train_and_evaluate
-from nasbench1shot1.cell_training import state as state_module
-from nasbench1shot1.cell_training.config import training_config
-from nasbench1shot1.cell_training.loop import train_step
+from nasbench1shot1.cell_training import load_training, train_and_evaluate
+from nasbench1shot1.cell_training import loop as state_module
+from nasbench1shot1.cell_training.loop import begin, train_step
 from nasbench1shot1.cell_training.record import FIELDS
-from nasbench1shot1.cell_training.schedule import learning_rate
-from nasbench1shot1.cell_training.state import begin
 from nasbench1shot1.cell_training.training import _facts
+from nasbench1shot1.nasbench101.recipe import learning_rate
+from nasbench1shot1.nasbench101.training_options import TrainingConfig
+from nasbench1shot1.runs.options import option_names
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_equal_seeds_give_identical_trainings_and_other_seeds_differ(trained, im
 
 
 def test_the_first_step_updates_statistics_but_not_weights(images):
-    state = begin(nb.Architecture.parse(CELL).cell, training_config({**TINY, "images": images}))
+    state = begin(nb.Architecture.parse(CELL).cell, TrainingConfig.from_options({**TINY, "images": images}))
     before = {name: value.clone() for name, value in state.net.state_dict().items()}
     train_step(state)
     for name, value in state.net.state_dict().items():
@@ -118,7 +118,7 @@ def test_a_model_spec_is_trained_silently(trained, images, tmp_path, capsys):
 
     cell = nb.Architecture.parse(CELL).cell
     spec = ModelSpec(matrix=cell.matrix.tolist(), ops=list(cell.ops))
-    training = train_and_evaluate(spec, training_config({**TINY, "images": images}), tmp_path / "run")
+    training = train_and_evaluate(spec, TrainingConfig.from_options({**TINY, "images": images}), tmp_path / "run")
     assert capsys.readouterr().out == ""
     assert without_seconds(training) == without_seconds(trained)
 
@@ -253,10 +253,10 @@ def test_the_page_names_every_option_and_field_and_its_example_runs(monkeypatch,
 
     from conftest import CHECKOUT
 
-    from nasbench1shot1.cell_training import config as config_module
+    from nasbench1shot1.nasbench101 import training_options as config_module
 
     page = (CHECKOUT / "docs" / "training.md").read_text()
-    names = [*config_module.OPTIONS, *FIELDS, "is_protocol", "images_sha256", "recorded"]
+    names = [*option_names(TrainingConfig), *FIELDS, "is_protocol", "images_sha256", "recorded"]
     assert not [name for name in names if f"`{name}`" not in page]
     tiny = {"images": str(images), "stem_channels": 4, "batch_size": 20}
     monkeypatch.setitem(config_module.SCALES, "quick", {**config_module.SCALES["quick"], **tiny})
@@ -268,11 +268,11 @@ def test_the_page_names_every_option_and_field_and_its_example_runs(monkeypatch,
 def test_the_page_lists_the_numbers_of_the_protocol():
     from conftest import CHECKOUT
 
-    from nasbench1shot1.cell_training.schedule import steps
+    from nasbench1shot1.nasbench101.recipe import steps
 
     page = (CHECKOUT / "docs" / "training.md").read_text()
     assert ", ".join(f"{steps(epochs, 40_000, 256):,}" for epochs in (4, 12, 36, 108)) in page
-    full, quick = (training_config({"scale": scale, "device": "cpu"}) for scale in ("full", "quick"))
+    full, quick = (TrainingConfig.from_options({"scale": scale, "device": "cpu"}) for scale in ("full", "quick"))
     assert f"| {full.batch_size}; batches run on over the ends of epochs | {quick.batch_size} |" in page
     assert f"| {full.stem_channels} channels, 3 × 3 cells | {quick.stem_channels} channels, 3 × 1 cells |" in page
     assert f"| {full.epochs} (also 4, 12, 36: each a training of its own) | {quick.epochs} |" in page

@@ -12,19 +12,18 @@ from hypothesis import strategies as st
 from tiny_training import CELL, EDGES, TINY_EDGES, whole_cifar10
 
 import nasbench1shot1 as nb
-from nasbench1shot1.cell_training import EdgeTrainingConfig
-from nasbench1shot1.cell_training import parts as parts_module
-from nasbench1shot1.cell_training import state as state_module
-from nasbench1shot1.cell_training.loop import accuracy, train_step
-from nasbench1shot1.cell_training.memory import check_edges_fit
-from nasbench1shot1.cell_training.parts import edge_parts
-from nasbench1shot1.cell_training.schedule import epoch_learning_rate, epoch_stops
-from nasbench1shot1.cell_training.state import begin
-from nasbench1shot1.cell_training.stream import EpochStream
+from nasbench1shot1.cell_training import loop as state_module
+from nasbench1shot1.cell_training.loop import accuracy, begin, train_step
+from nasbench1shot1.cell_training.recipe import EpochStream
 from nasbench1shot1.cell_training.training import _facts
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, official_halves
+from nasbench1shot1.nasbench201 import recipe as parts_module
 from nasbench1shot1.nasbench201.network import build_edge_network
+from nasbench1shot1.nasbench201.recipe import EdgeRecipe, divide
+from nasbench1shot1.nasbench201.recipe import learning_rate as epoch_learning_rate
+from nasbench1shot1.nasbench201.recipe import stops as epoch_stops
+from nasbench1shot1.nasbench201.training_options import EdgeTrainingConfig
 from nasbench1shot1.runs import machine
 
 ARCH = nb.EdgeArchitecture.parse(EDGES)
@@ -127,7 +126,7 @@ def official_split(images: ImageSet, scheme: str, rng: np.random.Generator) -> S
 def test_cifar10_valid_uses_the_official_split(shuffled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts_module, "split_images", official_split)
     images = whole_cifar10(shuffled)
-    parts = edge_parts(images, "cifar10-valid")
+    parts = divide(images, "cifar10-valid")
     assert parts.is_official
     assert parts.train.rows.tolist() == list(range(0, 50_000, 2))
     assert parts.validation.rows.tolist() == list(range(1, 50_000, 2))
@@ -139,7 +138,7 @@ def test_cifar10_valid_uses_the_official_split(shuffled: bool, monkeypatch: pyte
 
 
 def test_cifar10_trains_on_all_images_and_validates_on_none() -> None:
-    parts = edge_parts(whole_cifar10(shuffled=True), "cifar10")
+    parts = divide(whole_cifar10(shuffled=True), "cifar10")
     assert parts.is_official
     assert (len(parts.train), parts.validation, len(parts.test)) == (50_000, None, 10_000)
     assert parts.train.rows.unique().numel() == 50_000
@@ -147,14 +146,14 @@ def test_cifar10_trains_on_all_images_and_validates_on_none() -> None:
 
 
 def test_other_image_sets_are_split_by_class() -> None:
-    sample = edge_parts(load_images("cifar10-sample"), "cifar10-valid")
+    sample = divide(load_images("cifar10-sample"), "cifar10-valid")
     assert [len(part) for part in (sample.train, sample.validation, sample.test)] == [2500, 500, 500]
     assert not sample.is_official
 
 
 def test_cifar100_is_validated_and_tested_on_the_official_halves_of_the_test_images() -> None:
     images = replace(whole_cifar10(), dataset="cifar100")
-    parts = edge_parts(images, "cifar100")
+    parts = divide(images, "cifar100")
     assert parts.is_official
     assert [len(part) for part in (parts.train, parts.validation, parts.test)] == [50_000, 5_000, 5_000]
     validated = (parts.validation.rows - 50_000).tolist()
@@ -168,7 +167,7 @@ def test_cifar100_is_validated_and_tested_on_the_official_halves_of_the_test_ima
 @pytest.mark.parametrize(("of", "dataset"), [("cifar100", "cifar10-valid"), ("cifar10", "cifar100")])
 def test_training_name_and_images_must_match(of: str, dataset: str) -> None:
     with pytest.raises(nb.InvalidInputError, match=f'dataset="{dataset}" does not match the images'):
-        edge_parts(replace(whole_cifar10(), dataset=of), dataset)
+        divide(replace(whole_cifar10(), dataset=of), dataset)
 
 
 def test_the_image_set_selects_the_training_by_default() -> None:
@@ -264,7 +263,8 @@ def test_bad_options_are_reported_in_one_sentence_and_write_nothing(
 
 
 def test_a_configuration_of_another_benchmark_is_refused(tmp_path: Any) -> None:
-    from nasbench1shot1.cell_training import TrainingConfig, train_and_evaluate
+    from nasbench1shot1.cell_training import train_and_evaluate
+    from nasbench1shot1.nasbench101.training_options import TrainingConfig
 
     with pytest.raises(
         nb.InvalidInputError, match="is not an architecture of nb201, which EdgeTrainingConfig requires"
@@ -276,10 +276,11 @@ def test_a_configuration_of_another_benchmark_is_refused(tmp_path: Any) -> None:
 
 def test_the_memory_bound_is_the_minimum_of_every_network(monkeypatch: pytest.MonkeyPatch) -> None:
     config = EdgeTrainingConfig.from_options({**TINY_EDGES, "cells_per_stage": 2})
+    images: Any = SimpleNamespace(classes=7, side=16)
     net = build_edge_network(ARCH, channels=4, cells_per_stage=2, classes=7)
     needed = 12 * sum(p.numel() for p in net.parameters()) + 4 * 15 * 2 * 4 * 16 * 16 * (1 + 1 / 2 + 1 / 4)
     monkeypatch.setattr(machine, "memory_of", lambda device: needed)
-    check_edges_fit(config, ARCH, 7, side=16)
+    EdgeRecipe(ARCH, config).check_fits(images)
     monkeypatch.setattr(machine, "memory_of", lambda device: needed - 1)
     with pytest.raises(nb.InvalidInputError, match="lower channels=, cells_per_stage= or batch_size="):
-        check_edges_fit(config, ARCH, 7, side=16)
+        EdgeRecipe(ARCH, config).check_fits(images)

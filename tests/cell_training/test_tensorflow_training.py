@@ -6,9 +6,8 @@ import torch
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
-from nasbench1shot1.cell_training.rmsprop import TensorFlowRMSProp
-from nasbench1shot1.cell_training.schedule import learning_rate
 from nasbench1shot1.nasbench101.network import initialise
+from nasbench1shot1.nasbench101.recipe import TensorFlowRMSProp, learning_rate
 from nasbench1shot1.supernets.layers import ConvBNReLU
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # TensorFlow's own
