@@ -93,8 +93,8 @@ def divide(images: ImageSet) -> Parts:
     """Divide an image set deterministically.
 
     The complete CIFAR-10 is divided as in NAS-Bench-101. Training images 0–39,999, in canonical order, are for training
-    and 40,000–49,999 for validation; the 10,000 test images are for testing. `parts.held_out`
-    describes the division of any other set.
+    and 40,000–49,999 for validation; the 10,000 test images are for testing. `parts.held_out` describes the division of
+    any other set.
 
     Raises:
         InvalidInputError: a class has too few images.
