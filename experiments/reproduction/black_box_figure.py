@@ -1,4 +1,4 @@
-"""x"""
+"""Figures of black-box optimizers: one study per curve, each in a separate folder."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -34,6 +34,8 @@ from nasbench1shot1.registry import search_space
 from nasbench1shot1.tables.table import Table, load_table
 
 SEARCH = "nasbench1shot1.black_box_search.studying:black_box"
+OF_TRAININGS = frozenset({"images", "preset", "device", "threads", "precision", "compile"})
+"""Options of `reproduce` that do not apply, because these figures do not train networks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,13 +109,6 @@ def resolve_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
 def study_job(panel: str, curve: str, out: Path, options: Options, advice: str) -> BlackBoxJob:
     """Return a job with resolved options; its folder is a subfolder of the figure's folder `out`."""
     return BlackBoxJob(command=SEARCH, advice=advice, **job_fields(panel, curve, out, options))
-
-
-# Figures of black-box optimizers for `reproduce`: their studies and results -------------------------------------------
-
-
-OF_TRAININGS = frozenset({"images", "preset", "device", "threads", "precision", "compile"})
-"""Options of `reproduce` that do not apply, because these figures do not train networks."""
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,14 @@
-"""x"""
+"""The work of a reproduction: how long its jobs take on this machine, and how far they are."""
 
 import heapq
-import math
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Self
 
 from rich.console import Console
-from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, counted_jobs, nouns
-from nasbench1shot1.experiments.reproduction.regret_figure import ERROR, REGRET, Result
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer
 from nasbench1shot1.jobs.pool import Watcher
@@ -42,7 +39,30 @@ def makespan(seconds: Sequence[float], workers: int) -> float:
     return max(ends)
 
 
-# Screen output of the reproduction of a figure: progress and results --------------------------------------------------
+def describe_work(jobs: Sequence[FigureJob]) -> str:
+    """Return the amount of work in words, such as "3 studies of 64 epochs and 24 searches of 2 epochs"."""
+    groups = dict[tuple[tuple[str, str], str], list[FigureJob]]()
+    for job in jobs:
+        groups.setdefault((job.NOUNS, job.extent), []).append(job)
+    return " and ".join(f"{counted_jobs(own)} of {extent}" for (_, extent), own in groups.items())
+
+
+def list_jobs(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], console: Console) -> None:
+    """Print every curve with the state of its jobs and the estimated time per job."""
+    print_line, curves = line_printer(console), dict[tuple[str, str], list[FigureJob]]()
+    for job in jobs:
+        curves.setdefault((job.panel, job.curve), []).append(job)
+    for (panel, curve), own in curves.items():
+        print_line(f"{panel}/{curve} × {counted(len(own), 'seed')}: {_state(own, per_unit)}")
+
+
+def _state(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float]) -> str:
+    """Return the state of a curve's jobs in words."""
+    units, done = sum(job.units for job in jobs), sum(job.units_done() for job in jobs)
+    if all(job.is_finished for job in jobs):
+        return "finished"
+    each = f"{jobs[0].extent}, {duration(seconds_left(jobs[0], per_unit, 0))} each"
+    return f"{each}; {done} of {counted(units, jobs[0].UNIT)} are done" if done else each
 
 
 class FigureProgress(ProgressDisplay, Watcher[FigureJob]):
@@ -96,44 +116,3 @@ class FigureProgress(ProgressDisplay, Watcher[FigureJob]):
 
     def _line(self, job: FigureJob, text: str) -> None:
         self._print_line(f"{len(self._ended):>3}/{len(self._jobs)}  {job.name}: {text}")
-
-
-def describe_work(jobs: Sequence[FigureJob]) -> str:
-    """Return the amount of work in words, such as "3 studies of 64 epochs and 24 searches of 2 epochs"."""
-    groups = dict[tuple[tuple[str, str], str], list[FigureJob]]()
-    for job in jobs:
-        groups.setdefault((job.NOUNS, job.extent), []).append(job)
-    return " and ".join(f"{counted_jobs(own)} of {extent}" for (_, extent), own in groups.items())
-
-
-def list_jobs(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float], console: Console) -> None:
-    """Print every curve with the state of its jobs and the estimated time per job."""
-    print_line, curves = line_printer(console), dict[tuple[str, str], list[FigureJob]]()
-    for job in jobs:
-        curves.setdefault((job.panel, job.curve), []).append(job)
-    for (panel, curve), own in curves.items():
-        print_line(f"{panel}/{curve} × {counted(len(own), 'seed')}: {_state(own, per_unit)}")
-
-
-def _state(jobs: Sequence[FigureJob], per_unit: Mapping[Kind, float]) -> str:
-    """Return the state of a curve's jobs in words."""
-    units, done = sum(job.units for job in jobs), sum(job.units_done() for job in jobs)
-    if all(job.is_finished for job in jobs):
-        return "finished"
-    each = f"{jobs[0].extent}, {duration(seconds_left(jobs[0], per_unit, 0))} each"
-    return f"{each}; {done} of {counted(units, jobs[0].UNIT)} are done" if done else each
-
-
-def show_results(found: Sequence[Result], console: Console) -> None:
-    """Print the last epoch of every curve: mean and standard deviation over its seeds."""
-    screen = Screen("panel", "curve", "seeds", "final test regret", "one-shot error")
-    for result in found:
-        last = result.by_epoch.iloc[-1]
-        source = {0.0: " (predicted)", 1.0: ""}.get(float(last[f"{REGRET}_measured"]), " (partly predicted)")
-        regret, error = (_mean_and_spread(last[f"{c}_mean"], last[f"{c}_std"]) for c in (REGRET, ERROR))
-        screen.add_row(result.panel.key, result.curve.key, str(len(result.runs)), regret + source, error)
-    console.print(screen)
-
-
-def _mean_and_spread(mean: float, spread: float) -> str:
-    return f"{100 * mean:.2f} %" if math.isnan(spread) else f"{100 * mean:.2f} ± {100 * spread:.2f} %"

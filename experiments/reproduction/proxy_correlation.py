@@ -1,4 +1,4 @@
-"""x"""
+"""Rank correlation of small proxies: Spearman's ρ of proxy and table errors after every training epoch."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,6 @@ SPLITS = ("validation", "test")
 """Splits of the table."""
 RESAMPLES, LEVEL = 200, 0.95
 UNDEFINED = float("nan")
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -123,8 +122,7 @@ def interval(errors: Floats, true: Floats, groups: Ints) -> tuple[float, float]:
     return bootstrap(errors, true, ["spearman"], rng, RESAMPLES, LEVEL, groups)["spearman"]
 
 
-# The plot of a proxy study: ρ by training epoch, a panel per number of cells, a line per number of channels -----------
-
+# Plot -----------------------------------------------------------------------------------------------------------------
 
 LINES: dict[str, tuple[Literal["-", ":"], float]] = {"validation": ("-", 2.0), "test": (":", 1.4)}
 """Line style and width, by split of the table."""

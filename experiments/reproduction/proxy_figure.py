@@ -1,4 +1,9 @@
-"""x"""
+"""Figure 17 of NAS-Bench-1Shot1: the proxy study, with one job per size of the proxy and seed.
+
+The paper samples 150 architectures of space 3 and trains each alone in the fixed-width network of the supernet, with
+3, 6 or 9 cells and 2, 4, 8, 16 or 36 initial channels. It states neither the number of epochs nor the optimizer; this
+package uses the settings of a search.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,6 +45,8 @@ if TYPE_CHECKING:
 
 
 TRAIN = "nasbench1shot1.proxy_training.running:train_proxies"
+FOREIGN = ("table", "compile")
+"""Options of `reproduce` that do not apply to the trainings: a table is only for scoring, and all networks differ."""
 
 
 @dataclass(frozen=True)
@@ -119,17 +126,6 @@ def proxy_job(out: Path, options: Options) -> ProxyJob:
     return ProxyJob(command=TRAIN, **job_fields(*keys(options["cells"], options["channels"]), out, options))
 
 
-# Figure 17 of NAS-Bench-1Shot1 as `reproduce` uses it: the proxy study ------------------------------------------------
-#
-# The paper samples 150 architectures of space 3 and trains each alone in the fixed-width network of the supernet, with
-# 3, 6 or 9 cells and 2, 4, 8, 16 or 36 initial channels. It states neither the number of epochs nor the optimizer; this
-# package uses the settings of a search.
-
-
-FOREIGN = ("table", "compile")
-"""Options of `reproduce` that do not apply to the trainings: a table is only for scoring, and all networks differ."""
-
-
 @dataclass(frozen=True)
 class ProxyStudy(FigureResults):
     """The correlations of all finished sizes of the proxy; a `figure.FigureResults`."""
@@ -145,7 +141,7 @@ class ProxyStudy(FigureResults):
         return as_table(self.found)
 
     def draw(self) -> "Figure":
-        """Return the picture, as `proxy_drawing.draw` does."""
+        """Return the picture, as `proxy_correlation.draw` does."""
         return draw(self.name, self.title, self.found, self.seeds, self.table)
 
     def show(self, console: "Console") -> None:

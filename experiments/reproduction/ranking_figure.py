@@ -1,6 +1,9 @@
-"""x"""
+"""Figure 3 of NAS-Bench-1Shot1: rank correlation of one-shot and true errors by search epoch.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+For every curve and seed, a job searches, then ranks by the shared weights of the search.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -45,6 +48,7 @@ FEW = "controller"
 """Architectures that are ranked for ENAS at the full scale: 100 samples from its controller, as in the paper."""
 _SHARED = ("preset", "device", "threads", "precision")
 """Options that a ranking takes from its search where they are given."""
+LABELS = {"error": "ρ of one-shot error", "loss": "ρ of one-shot loss"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +135,115 @@ class RankingJob(FigureJob):
         return "Spearman's ρ is undefined" if found is None else f"Spearman's ρ of one-shot error {found['value']:.3f}"
 
 
+@dataclass(frozen=True)
+class RankingCurves(FigureResults):
+    """Spearman's ρ of all finished rankings, scored on one table; a `figure.FigureResults`.
+
+    Attributes:
+        frame: one row per panel, curve, epoch, budget and split: number of `seeds`; mean and standard deviation over
+            seeds (NaN for one seed) of Spearman's ρ of error and of loss; `n`, the number of architectures;
+            `measured`, the fraction of their true errors that are measured. Undefined correlations are NaN.
+    """
+
+    name: str
+    figure: PaperFigure
+    rankings: Sequence[Ranking]
+    frame: pandas.DataFrame
+    seeds: int
+    table: Table
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return `frame`."""
+        return self.frame
+
+    def draw(self) -> "Figure":
+        """Return the picture: one column per space, one line per optimizer; errors in the upper row, losses below."""
+
+        return draw(self.name, self.figure, self.rankings, self.headline, self.seeds, self.table)
+
+    @property
+    def headline(self) -> pandas.DataFrame:
+        """Return the rows at `headline_place`."""
+        return rows_at(self.frame, headline_place(places(self.frame)))
+
+    def show(self, console: "Console") -> None:
+        """Print the correlations at the last epoch."""
+        from rich.table import Table as Screen
+
+        screen = Screen("panel", "curve", "seeds", "epoch", *(f"ρ of {name}" for name in LABELS))
+        for (panel, curve), rows in self.headline.groupby(["panel", "curve"], sort=False):
+            last = rows.iloc[-1]
+            values = [_format_spread(last[f"spearman_{name}_mean"], last[f"spearman_{name}_std"]) for name in LABELS]
+            screen.add_row(str(panel), str(curve), str(last["seeds"]), str(last["epoch"]), *values)
+        console.print(screen)
+        row = self.headline.iloc[0]
+        source = source_text(float(self.headline["measured"].mean()))
+        console.print(f"ρ: Spearman's ρ with true {row['split']} errors after {row['budget']} epochs, {source}")
+
+
+class RankingFigure(SearchedFigure):
+    """A figure of rank correlation per search epoch; a `figure.ReproducedFigure`."""
+
+    def jobs(
+        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+    ) -> list[RankingJob]:
+        """Return one job per search, which also ranks."""
+        return ranking_jobs(self.figure, scale, out, given, seeds, partial(call, resolve_options))
+
+    def results(self, jobs: Sequence[FigureJob], table: Table) -> RankingCurves | None:
+        """Return the correlations of the finished rankings, scored on a table."""
+        columns = [
+            (panel, curve, [Ranking.open(job.folder) for job in own]) for panel, curve, own in self.finished(jobs)
+        ]
+        if not columns:
+            return None
+        frame = pandas.concat([_score_rankings(*column, table) for column in columns], ignore_index=True)
+        rankings, seeds = [ranking for *_, of in columns for ranking in of], {job.options["seed"] for job in jobs}
+        return RankingCurves(self.name, self.figure, rankings, frame, len(seeds), table)
+
+
+# Jobs -----------------------------------------------------------------------------------------------------------------
+
+
+def ranking_jobs(
+    figure: PaperFigure,
+    scale: str,
+    out: Path,
+    given: Options,
+    seeds: Sequence[int] | None,
+    resolve: Callable[[Sequence[Options]], list[dict[str, Any]]],
+) -> list[RankingJob]:
+    """Return the jobs of figure 3; arguments and errors as in `searches.jobs_of`."""
+    epochs = int(given.get("epochs") or figure.epochs_at(scale))
+    every = max(1, epochs // RANKED_EPOCHS.get(scale, 1))
+    searches = jobs_of(figure, scale, out, {**given, "keep_weights_every": every}, seeds, resolve)
+    return [_with_ranking(search, scale, every, given) for search in searches]
+
+
+def _with_ranking(search: SearchJob, scale: str, every: int, given: Options) -> RankingJob:
+    usual, half = RANKING[scale], search.options["images_per_half"]
+    own = {name: search.options[name] for name in _SHARED if given.get(name) is not None}
+    if given.get("table") is not None:
+        own["table"] = given["table"]
+    if scale == "full" and search.options["optimizer"] == "enas":
+        own["architectures"] = FEW
+    if half is not None:
+        own["images"] = str(min(half, int(usual["images"])))
+    ranking = {**usual, "epochs": f"every:{every}", "threads": search.options["threads"], **own}
+    fields = {name: getattr(search, name) for name in ("name", "folder", "threads", "gpu", "panel", "curve")}
+    return RankingJob(command=SEARCH_AND_RANK, options={**search.options, "ranking": ranking}, **fields)
+
+
+def _count(space: str, architectures: str) -> int:
+    """Return the number of architectures that a ranking evaluates, for time estimates."""
+    from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
+    from nasbench1shot1.registry import search_space
+
+    if architectures == FEW:
+        return CONTROLLER_DRAWS
+    return search_space(space).count("no_loose_ends") if architectures == "all" else int(architectures)
+
+
 def search_and_rank(
     out: str | Path | None = None,
     *,
@@ -165,49 +278,46 @@ def search_folder(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}-search")
 
 
-def ranking_jobs(
-    figure: PaperFigure,
-    scale: str,
-    out: Path,
-    given: Options,
-    seeds: Sequence[int] | None,
-    resolve: Callable[[Sequence[Options]], list[dict[str, Any]]],
-) -> list[RankingJob]:
-    """Return the jobs of figure 3; arguments and errors as in `jobs.jobs_of`."""
-    epochs = int(given.get("epochs") or figure.epochs_at(scale))
-    every = max(1, epochs // RANKED_EPOCHS.get(scale, 1))
-    searches = jobs_of(figure, scale, out, {**given, "keep_weights_every": every}, seeds, resolve)
-    return [_with_ranking(search, scale, every, given) for search in searches]
+# Values ---------------------------------------------------------------------------------------------------------------
 
 
-def _with_ranking(search: SearchJob, scale: str, every: int, given: Options) -> RankingJob:
-    usual, half = RANKING[scale], search.options["images_per_half"]
-    own = {name: search.options[name] for name in _SHARED if given.get(name) is not None}
-    if given.get("table") is not None:
-        own["table"] = given["table"]
-    if scale == "full" and search.options["optimizer"] == "enas":
-        own["architectures"] = FEW
-    if half is not None:
-        own["images"] = str(min(half, int(usual["images"])))
-    ranking = {**usual, "epochs": f"every:{every}", "threads": search.options["threads"], **own}
-    fields = {name: getattr(search, name) for name in ("name", "folder", "threads", "gpu", "panel", "curve")}
-    return RankingJob(command=SEARCH_AND_RANK, options={**search.options, "ranking": ranking}, **fields)
+def _score_rankings(panel: Panel, curve: Curve, rankings: Sequence[Ranking], table: Table) -> pandas.DataFrame:
+    rows = pandas.concat([_spearman_frame(ranking, table) for ranking in rankings])
+    keys = ["epoch", "budget", "split"]
+    groups = rows.groupby(keys)
+    frame = groups[["n", "measured"]].mean()
+    for name in LABELS:
+        frame[f"spearman_{name}_mean"] = groups[f"spearman_{name}"].mean()
+        frame[f"spearman_{name}_std"] = groups[f"spearman_{name}"].std()
+    frame = frame.reset_index()
+    for name, value in (("seeds", len(rankings)), ("curve", curve.key), ("panel", panel.key)):
+        frame.insert(0, name, value)
+    return frame
 
 
-def _count(space: str, architectures: str) -> int:
-    """Return the number of architectures that a ranking evaluates, for time estimates."""
-    from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
-    from nasbench1shot1.registry import search_space
+def _spearman_frame(ranking: Ranking, table: Table) -> pandas.DataFrame:
+    """Return Spearman's ρ at every epoch, budget and split; NaN if it is undefined."""
+    space, rows = search_space(ranking.config["space"]), []
+    for epoch in ranking.config["evaluated_epochs"]:
+        scores = ranking.scores(epoch)
+        architectures = [space[int(number)] for number in scores.numbers]
+        for truth in true_errors(table, architectures, table.epochs):
+            known = ~np.isnan(truth.errors)
+            values = [
+                spearman(of[known].astype(np.float64), truth.errors[known]) for of in (scores.errors, scores.losses)
+            ]
+            rows.append((epoch, truth.budget, truth.split, *values, int(known.sum()), truth.measured[known].mean()))
+    columns = ["epoch", "budget", "split", *(f"spearman_{name}" for name in LABELS), "n", "measured"]
+    return pandas.DataFrame(rows, columns=columns)
 
-    if architectures == FEW:
-        return CONTROLLER_DRAWS
-    return search_space(space).count("no_loose_ends") if architectures == "all" else int(architectures)
+
+def _format_spread(mean: float, spread: float) -> str:
+    if np.isnan(mean):
+        return "undefined"
+    return f"{mean:.3f}" if np.isnan(spread) else f"{mean:.3f} ± {spread:.3f}"
 
 
-# The plot of figure 3: Spearman's ρ by search epoch, a column per space, a line per optimizer -------------------------
-
-
-LABELS = {"error": "ρ of one-shot error", "loss": "ρ of one-shot loss"}
+# Picture --------------------------------------------------------------------------------------------------------------
 
 
 def draw(
@@ -289,121 +399,3 @@ def _caption(rankings: Sequence[Ranking], rows: pandas.DataFrame, seeds: int, ta
         )
     fidelity = table.fidelity(int(row["budget"]))
     return "\n".join([*lines, f"table {table.id}{fidelity and f': {fidelity}'}"])
-
-
-# Figure 3 of NAS-Bench-1Shot1 as `reproduce` uses it: rank correlation of one-shot and true errors by epoch -----------
-
-
-PREDICTORS = ("error", "loss")
-Column = tuple[Panel, Curve, Sequence[Ranking]]
-
-
-@dataclass(frozen=True)
-class RankingCurves(FigureResults):
-    """Spearman's ρ of all finished rankings, scored on one table; a `figure.FigureResults`.
-
-    Attributes:
-        frame: one row per panel, curve, epoch, budget and split: number of `seeds`; mean and standard deviation over
-            seeds (NaN for one seed) of Spearman's ρ of error and of loss; `n`, the number of architectures;
-            `measured`, the fraction of their true errors that are measured. Undefined correlations are NaN.
-    """
-
-    name: str
-    figure: PaperFigure
-    rankings: Sequence[Ranking]
-    frame: pandas.DataFrame
-    seeds: int
-    table: Table
-
-    def as_table(self) -> pandas.DataFrame:
-        """Return `frame`."""
-        return self.frame
-
-    def draw(self) -> "Figure":
-        """Return the picture: one column per space, one line per optimizer; errors in the upper row, losses below."""
-
-        return draw(self.name, self.figure, self.rankings, self.headline, self.seeds, self.table)
-
-    @property
-    def headline(self) -> pandas.DataFrame:
-        """Return the rows at `headline_place`."""
-        return rows_at(self.frame, headline_place(places(self.frame)))
-
-    def show(self, console: "Console") -> None:
-        """Print the correlations at the last epoch."""
-        from rich.table import Table as Screen
-
-        screen = Screen("panel", "curve", "seeds", "epoch", *(f"ρ of {name}" for name in PREDICTORS))
-        for (panel, curve), rows in self.headline.groupby(["panel", "curve"], sort=False):
-            last = rows.iloc[-1]
-            values = [
-                _format_spread(last[f"spearman_{name}_mean"], last[f"spearman_{name}_std"]) for name in PREDICTORS
-            ]
-            screen.add_row(str(panel), str(curve), str(last["seeds"]), str(last["epoch"]), *values)
-        console.print(screen)
-        row = self.headline.iloc[0]
-        source = source_text(float(self.headline["measured"].mean()))
-        console.print(f"ρ: Spearman's ρ with true {row['split']} errors after {row['budget']} epochs, {source}")
-
-
-class RankingFigure(SearchedFigure):
-    """A figure of rank correlation per search epoch; a `figure.ReproducedFigure`."""
-
-    def jobs(
-        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
-    ) -> list[RankingJob]:
-        """Return one job per search, which also ranks."""
-        return ranking_jobs(self.figure, scale, out, given, seeds, partial(call, resolve_options))
-
-    def results(self, jobs: Sequence[FigureJob], table: Table) -> RankingCurves | None:
-        """Return the correlations of the finished rankings, scored on a table."""
-        columns = list(_columns(self.figure, jobs))
-        if not columns:
-            return None
-        frame = pandas.concat([_score_rankings(*column, table) for column in columns], ignore_index=True)
-        rankings, seeds = [ranking for *_, of in columns for ranking in of], {job.options["seed"] for job in jobs}
-        return RankingCurves(self.name, self.figure, rankings, frame, len(seeds), table)
-
-
-def _columns(figure: PaperFigure, jobs: Sequence[FigureJob]) -> Iterator[Column]:
-    """Yield every curve that has finished rankings, with its rankings."""
-    for panel, curve in figure.pairs():
-        own = [job for job in jobs if (job.panel, job.curve) == (panel.key, curve.key) and job.is_finished]
-        if own:
-            yield panel, curve, [Ranking.open(job.folder) for job in own]
-
-
-def _score_rankings(panel: Panel, curve: Curve, rankings: Sequence[Ranking], table: Table) -> pandas.DataFrame:
-    rows = pandas.concat([_spearman_frame(ranking, table) for ranking in rankings])
-    keys = ["epoch", "budget", "split"]
-    groups = rows.groupby(keys)
-    frame = groups[["n", "measured"]].mean()
-    for name in PREDICTORS:
-        frame[f"spearman_{name}_mean"] = groups[f"spearman_{name}"].mean()
-        frame[f"spearman_{name}_std"] = groups[f"spearman_{name}"].std()
-    frame = frame.reset_index()
-    for name, value in (("seeds", len(rankings)), ("curve", curve.key), ("panel", panel.key)):
-        frame.insert(0, name, value)
-    return frame
-
-
-def _spearman_frame(ranking: Ranking, table: Table) -> pandas.DataFrame:
-    """Return Spearman's ρ at every epoch, budget and split; NaN if it is undefined."""
-    space, rows = search_space(ranking.config["space"]), []
-    for epoch in ranking.config["evaluated_epochs"]:
-        scores = ranking.scores(epoch)
-        architectures = [space[int(number)] for number in scores.numbers]
-        for truth in true_errors(table, architectures, table.epochs):
-            known = ~np.isnan(truth.errors)
-            values = [
-                spearman(of[known].astype(np.float64), truth.errors[known]) for of in (scores.errors, scores.losses)
-            ]
-            rows.append((epoch, truth.budget, truth.split, *values, int(known.sum()), truth.measured[known].mean()))
-    columns = ["epoch", "budget", "split", *(f"spearman_{name}" for name in PREDICTORS), "n", "measured"]
-    return pandas.DataFrame(rows, columns=columns)
-
-
-def _format_spread(mean: float, spread: float) -> str:
-    if np.isnan(mean):
-        return "undefined"
-    return f"{mean:.3f}" if np.isnan(spread) else f"{mean:.3f} ± {spread:.3f}"

@@ -1,5 +1,16 @@
-"""x"""
+"""Figures of regret per search epoch: their searches, their results and their picture.
 
+Colours and line styles are safe for colour-blind readers:
+
+- Curves of several methods have the methods' colours (`display.colours`), which are equal in all figures.
+- Two variants of one method, such as without and with cutout, both have the method's colour: the first is solid, the
+  second dashed.
+- More variants of one method are values of one option in ascending order, such as weight decays. They have the colours
+  of a sequential colour map in that order, in all panels, because shades of the method's colour are too similar. Their
+  lines differ, too, because these curves often coincide.
+"""
+
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,13 +19,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas
+from rich.console import Console
+from rich.table import Table as Screen
 
 from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, styles
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Options
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.progress import show_results
-from nasbench1shot1.experiments.reproduction.searches import SearchedFigure, SearchJob, jobs_of, resolve_options
-from nasbench1shot1.experiments.reproduction.studies import title_line
+from nasbench1shot1.experiments.reproduction.searches import (
+    SearchedFigure,
+    SearchJob,
+    jobs_of,
+    resolve_options,
+    title_line,
+)
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.record import Run, open_search
@@ -30,60 +47,14 @@ from nasbench1shot1.one_shot_search.regret_curve import (
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
-    from rich.console import Console
-
-
-MOST_OF_ONE_COLOUR = 2
-"""Maximum number of variants that only differ in their lines."""
-MAP, BRIGHTEST = "viridis", 0.86
-"""Sequential colour map, and the part of it that is dark enough for lines on white."""
-NEUTRAL = "#222222"
-"""Colour in the legend of curves whose colours differ between panels."""
-
-Style = Mapping[str, Any]
-Place = tuple[Panel, Curve]
-"""A curve and its panel."""
-
-
-def curve_styles(places: Sequence[Place]) -> dict[tuple[str, str], Style]:
-    """Return the arguments of `Axes.plot` for every curve of a figure, by the keys of panel and curve.
-
-    Args: places: all curves of the whole figure, so that a part of it has the same styles.
-    """
-    curves = {curve.key: curve for _, curve in places}
-    order = list(curves)
-    if all("optimizer" in curve.options for curve in curves.values()):
-        methods = styles([str(curve.options["optimizer"]) for curve in curves.values()])
-        return {(panel.key, curve.key): methods[order.index(curve.key)] for panel, curve in places}
-    return {(panel.key, curve.key): _variant(panel, order.index(curve.key), len(order)) for panel, curve in places}
-
-
-def _variant(panel: Panel, rank: int, number: int) -> Style:
-    """Return the style of a variant of a panel's method, by its rank among a number of variants."""
-    if number <= MOST_OF_ONE_COLOUR:
-        return {"color": METHODS[panel.options["optimizer"]], "linestyle": LINES[rank]}
-    import matplotlib
-    from matplotlib.colors import to_hex
-
-    return {"color": to_hex(matplotlib.colormaps[MAP](BRIGHTEST * rank / (number - 1))), "linestyle": LINES[rank]}
-
-
-def legend_styles(places: Sequence[Place], by_place: Mapping[tuple[str, str], Style]) -> dict[str, Style]:
-    """Return the style of every curve in a common legend of all panels, by the label of the curve."""
-    found = dict[str, list[Style]]()
-    for panel, curve in places:
-        found.setdefault(curve.label, []).append(by_place[panel.key, curve.key])
-    is_neutral = any(len({style["color"] for style in own}) > 1 for own in found.values())
-    return {label: {**own[0], "color": NEUTRAL} if is_neutral else own[0] for label, own in found.items()}
-
-
-# The results of a figure's searches: mean and spread per epoch as a frame, and the picture ----------------------------
 
 
 REGRET, ERROR = "test_regret", "one_shot_validation_error"
+Style = Mapping[str, Any]
+Place = tuple[Panel, Curve]
+"""A curve and its panel."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +79,44 @@ class Result:
         return frame
 
 
+@dataclass(frozen=True)
+class RegretCurves(FigureResults):
+    """The finished searches of a figure, scored on one table; a `figure.FigureResults`."""
+
+    name: str
+    figure: PaperFigure
+    found: Sequence[Result]
+    seeds: int
+    table: Table
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return one row per panel, curve and epoch, as the function `as_table` does."""
+        return as_table(self.found)
+
+    def draw(self) -> "Figure":
+        """Return the picture, as the function `draw` does."""
+        return draw(self.name, self.figure, self.found, self.seeds, self.table)
+
+    def show(self, console: Console) -> None:
+        """Print the results of every curve at the last epoch."""
+        show_results(self.found, console)
+
+
+class RegretFigure(SearchedFigure):
+    """A figure of regret per search epoch; a `figure.ReproducedFigure`."""
+
+    def jobs(
+        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+    ) -> list[SearchJob]:
+        """Return the searches, as `jobs_of` does; `call` fills in defaults on the machine of the workers."""
+        return jobs_of(self.figure, scale, out, given, seeds, partial(call, resolve_options))
+
+    def results(self, jobs: Sequence[FigureJob], table: Table) -> RegretCurves | None:
+        """Return the regret curves of the finished searches."""
+        found, seeds = results(self.figure, jobs, table), len({job.options["seed"] for job in jobs})
+        return RegretCurves(self.name, self.figure, found, seeds, table) if found else None
+
+
 def results(figure: PaperFigure, jobs: Sequence[FigureJob], table: Table) -> list[Result]:
     """Return every curve that has a finished search, in the figure's order, scored on `table`.
 
@@ -130,6 +139,24 @@ def as_table(found: Sequence[Result]) -> pandas.DataFrame:
             frame.insert(0, name, value)
         frames.append(frame)
     return pandas.concat(frames, ignore_index=True)
+
+
+def show_results(found: Sequence[Result], console: Console) -> None:
+    """Print the last epoch of every curve: mean and standard deviation over its seeds."""
+    screen = Screen("panel", "curve", "seeds", "final test regret", "one-shot error")
+    for result in found:
+        last = result.by_epoch.iloc[-1]
+        source = {0.0: " (predicted)", 1.0: ""}.get(float(last[f"{REGRET}_measured"]), " (partly predicted)")
+        regret, error = (_format_spread(last[f"{c}_mean"], last[f"{c}_std"]) for c in (REGRET, ERROR))
+        screen.add_row(result.panel.key, result.curve.key, str(len(result.runs)), regret + source, error)
+    console.print(screen)
+
+
+def _format_spread(mean: float, spread: float) -> str:
+    return f"{100 * mean:.2f} %" if math.isnan(spread) else f"{100 * mean:.2f} ± {100 * spread:.2f} %"
+
+
+# Picture --------------------------------------------------------------------------------------------------------------
 
 
 def draw(name: str, figure: PaperFigure, found: Sequence[Result], seeds: int, table: Table) -> "Figure":
@@ -241,42 +268,43 @@ def _seeds_text(seeds: int) -> str:
     return "one seed" if seeds == 1 else f"{seeds} seeds"
 
 
-# Regret figures as `reproduce` uses them: their searches and results --------------------------------------------------
+# Colours and line styles ----------------------------------------------------------------------------------------------
+
+MOST_OF_ONE_COLOUR = 2
+"""Maximum number of variants that only differ in their lines."""
+MAP, BRIGHTEST = "viridis", 0.86
+"""Sequential colour map, and the part of it that is dark enough for lines on white."""
+NEUTRAL = "#222222"
+"""Colour in the legend of curves whose colours differ between panels."""
 
 
-@dataclass(frozen=True)
-class RegretCurves(FigureResults):
-    """The finished searches of a figure, scored on one table; a `figure.FigureResults`."""
+def curve_styles(places: Sequence[Place]) -> dict[tuple[str, str], Style]:
+    """Return the arguments of `Axes.plot` for every curve of a figure, by the keys of panel and curve.
 
-    name: str
-    figure: PaperFigure
-    found: Sequence[Result]
-    seeds: int
-    table: Table
-
-    def as_table(self) -> "pandas.DataFrame":
-        """Return one row per panel, curve and epoch, as `drawing.as_table` does."""
-        return as_table(self.found)
-
-    def draw(self) -> "Figure":
-        """Return the picture, as `drawing.draw` does."""
-        return draw(self.name, self.figure, self.found, self.seeds, self.table)
-
-    def show(self, console: "Console") -> None:
-        """Print the results of every curve at the last epoch."""
-        show_results(self.found, console)
+    Args: places: all curves of the whole figure, so that a part of it has the same styles.
+    """
+    curves = {curve.key: curve for _, curve in places}
+    order = list(curves)
+    if all("optimizer" in curve.options for curve in curves.values()):
+        methods = styles([str(curve.options["optimizer"]) for curve in curves.values()])
+        return {(panel.key, curve.key): methods[order.index(curve.key)] for panel, curve in places}
+    return {(panel.key, curve.key): _variant(panel, order.index(curve.key), len(order)) for panel, curve in places}
 
 
-class RegretFigure(SearchedFigure):
-    """A figure of regret per search epoch; a `figure.ReproducedFigure`."""
+def _variant(panel: Panel, rank: int, number: int) -> Style:
+    """Return the style of a variant of a panel's method, by its rank among a number of variants."""
+    if number <= MOST_OF_ONE_COLOUR:
+        return {"color": METHODS[panel.options["optimizer"]], "linestyle": LINES[rank]}
+    import matplotlib
+    from matplotlib.colors import to_hex
 
-    def jobs(
-        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
-    ) -> list[SearchJob]:
-        """Return the searches, as `jobs.jobs_of` does; `call` fills in defaults on the machine of the workers."""
-        return jobs_of(self.figure, scale, out, given, seeds, partial(call, resolve_options))
+    return {"color": to_hex(matplotlib.colormaps[MAP](BRIGHTEST * rank / (number - 1))), "linestyle": LINES[rank]}
 
-    def results(self, jobs: Sequence[FigureJob], table: Table) -> RegretCurves | None:
-        """Return the regret curves of the finished searches."""
-        found, seeds = results(self.figure, jobs, table), len({job.options["seed"] for job in jobs})
-        return RegretCurves(self.name, self.figure, found, seeds, table) if found else None
+
+def legend_styles(places: Sequence[Place], by_place: Mapping[tuple[str, str], Style]) -> dict[str, Style]:
+    """Return the style of every curve in a common legend of all panels, by the label of the curve."""
+    found = dict[str, list[Style]]()
+    for panel, curve in places:
+        found.setdefault(curve.label, []).append(by_place[panel.key, curve.key])
+    is_neutral = any(len({style["color"] for style in own}) > 1 for own in found.values())
+    return {label: {**own[0], "color": NEUTRAL} if is_neutral else own[0] for label, own in found.items()}

@@ -1,4 +1,4 @@
-"""x"""
+"""Reproduction of a figure from its name to its picture: run the missing jobs, draw the figure, print the results."""
 
 import hashlib
 import re
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 
+MARK = "figure.json"
+LONGEST = 80  # maximum number of characters for the parts in a file name
 _KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
     **dict.fromkeys(FIGURES, RegretFigure.from_name),
     **dict.fromkeys(RANKING_FIGURES, RankingFigure.from_name),
@@ -70,80 +72,6 @@ _KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
 }
 KINDS = {name: _KINDS[name] for name in NAMES}
 """Functions that create a figure or table from its name and the selected parts, by name."""
-
-
-def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path] = ()) -> ReproducedFigure:
-    """Return a figure, or the selected part of it.
-
-    Args:
-        name: "figure2", …
-        only: keys of panels or of curves, or "panel/curve", each with optional `*` wildcards. A curve
-            is selected if one of them matches.
-        joined: folders of finished black-box studies that join a figure of tuned optimizers.
-
-    Raises:
-        InvalidInputError: the name is unknown, one of `only` matches nothing, or black-box studies cannot join.
-    """
-    if name not in KINDS:
-        raise _unknown_figure(name)
-    figure = KINDS[name](name, only)
-    if not joined:
-        return figure
-    if not isinstance(figure, TrajectoryFigure):
-        raise InvalidInputError(f"--join does not apply to {name} (only to {', '.join(TUNING_FIGURES)}): remove it")
-    studies = tuple(BlackBoxStudy.open(folder) for folder in joined)
-    _ = [study.summary for study in studies]  # raises if one is not finished
-    return replace(figure, joined=studies)
-
-
-def _unknown_figure(name: str) -> InvalidInputError:
-    known = f"known: {', '.join(KINDS)}"
-    kind = "table" if name.startswith("tab") else "figure"
-    number = int(match[0]) if (match := re.search(r"\d+", name)) else 0
-    if kind == "figure" and number in OTHER_FIGURES:
-        return InvalidInputError(
-            f"reproduce does not draw figure {number} of the paper, which shows {OTHER_FIGURES[number]} ({known})"
-        )
-    hint = f"; did you mean '{kind}{number}'?" if f"{kind}{number}" in KINDS else ""
-    return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")
-
-
-# Files in a figure's folder besides its runs: the mark that names the figure, and the names of the results ------------
-
-
-MARK = "figure.json"
-LONGEST = 80  # maximum number of characters for the parts in a file name
-
-
-def stem(name: str, only: Sequence[str]) -> str:
-    """Return the name of picture and CSV file without suffix; parts of a figure have different names than the whole
-    figure.
-
-    Args:
-        name: "figure2", …
-        only: the parts, as in `catalogue.open_figure`; empty for the whole figure.
-    """
-    if not only:
-        return name
-    parts = re.sub(r"[^\w.+-]", "_", "+".join(only).replace("/", "-"))
-    if len(parts) > LONGEST:
-        parts = f"{parts[:LONGEST]}-{hashlib.sha256(parts.encode()).hexdigest()[:8]}"
-    return f"{name}-{parts}"
-
-
-def mark_folder(folder: Path, name: str) -> None:
-    """Record that a folder belongs to a figure."""
-    if not (folder / MARK).is_file():
-        write_json(folder / MARK, {"figure": name})
-
-
-def check_belongs_to(folder: Path, name: str) -> None:
-    """Raise InvalidInputError if a folder belongs to another figure, DamagedFileError if its mark is damaged."""
-    if (folder / MARK).is_file() and (other := read_object(folder / MARK).get("figure")) != name:
-        raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another --out")
-
-
-# Reproduction of a figure from start to end: run the missing jobs, draw the figure and print the results --------------
 
 
 def reproduce(
@@ -164,10 +92,10 @@ def reproduce(
     """Run the jobs of a figure in parallel and draw the figure. To continue after a stop, repeat the call.
 
     Args:
-        name: "figure2", …: a key of `catalogue.KINDS`.
+        name: "figure2", …: a key of `KINDS`.
         scale: "full" (the paper's setting) or "quick".
         out: folder of the runs, the picture and the CSV file. Default: `reproduce/<name>-<scale>`.
-        only: parts of the figure, as in `catalogue.open_figure`.
+        only: parts of the figure, as in `open_figure`.
         joined: folders of black-box studies that join figure 5, 14 or 15.
         seeds: random seeds. Default: the seeds of the scale.
         workers: number of parallel jobs. Default: one per GPU or per free core.
@@ -300,3 +228,73 @@ def _draw(
     print_line(f"Table {table.id}")
     print_line(f"Values: {', '.join(map(str, [values, *further]))}")
     print_line(f"Picture: {picture}")
+
+
+# Figures by name ------------------------------------------------------------------------------------------------------
+
+
+def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path] = ()) -> ReproducedFigure:
+    """Return a figure, or the selected part of it.
+
+    Args:
+        name: "figure2", …
+        only: keys of panels or of curves, or "panel/curve", each with optional `*` wildcards. A curve
+            is selected if one of them matches.
+        joined: folders of finished black-box studies that join a figure of tuned optimizers.
+
+    Raises:
+        InvalidInputError: the name is unknown, one of `only` matches nothing, or black-box studies cannot join.
+    """
+    if name not in KINDS:
+        raise _unknown_figure(name)
+    figure = KINDS[name](name, only)
+    if not joined:
+        return figure
+    if not isinstance(figure, TrajectoryFigure):
+        raise InvalidInputError(f"--join does not apply to {name} (only to {', '.join(TUNING_FIGURES)}): remove it")
+    studies = tuple(BlackBoxStudy.open(folder) for folder in joined)
+    _ = [study.summary for study in studies]  # raises if one is not finished
+    return replace(figure, joined=studies)
+
+
+def _unknown_figure(name: str) -> InvalidInputError:
+    known = f"known: {', '.join(KINDS)}"
+    kind = "table" if name.startswith("tab") else "figure"
+    number = int(match[0]) if (match := re.search(r"\d+", name)) else 0
+    if kind == "figure" and number in OTHER_FIGURES:
+        return InvalidInputError(
+            f"reproduce does not draw figure {number} of the paper, which shows {OTHER_FIGURES[number]} ({known})"
+        )
+    hint = f"; did you mean '{kind}{number}'?" if f"{kind}{number}" in KINDS else ""
+    return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")
+
+
+# Folders --------------------------------------------------------------------------------------------------------------
+
+
+def stem(name: str, only: Sequence[str]) -> str:
+    """Return the name of picture and CSV file without suffix; parts of a figure have different names than the whole
+    figure.
+
+    Args:
+        name: "figure2", …
+        only: the parts, as in `open_figure`; empty for the whole figure.
+    """
+    if not only:
+        return name
+    parts = re.sub(r"[^\w.+-]", "_", "+".join(only).replace("/", "-"))
+    if len(parts) > LONGEST:
+        parts = f"{parts[:LONGEST]}-{hashlib.sha256(parts.encode()).hexdigest()[:8]}"
+    return f"{name}-{parts}"
+
+
+def mark_folder(folder: Path, name: str) -> None:
+    """Record that a folder belongs to a figure."""
+    if not (folder / MARK).is_file():
+        write_json(folder / MARK, {"figure": name})
+
+
+def check_belongs_to(folder: Path, name: str) -> None:
+    """Raise InvalidInputError if a folder belongs to another figure, DamagedFileError if its mark is damaged."""
+    if (folder / MARK).is_file() and (other := read_object(folder / MARK).get("figure")) != name:
+        raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another --out")

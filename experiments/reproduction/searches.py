@@ -1,4 +1,4 @@
-"""The searches of a regret figure: one job per curve and seed, each with its own folder."""
+"""The searches of a figure, one job per curve and seed, and the figures whose curves they are."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -76,6 +76,51 @@ class SearchJob(FigureJob):
         return f"test regret {percent(summary['test_regret'])}{source}, {summary['search_seconds']:.0f} s"
 
 
+def resolve_options(options: Sequence[Options]) -> list[dict[str, Any]]:
+    """Return the options of several searches with all defaults filled in for the current machine.
+
+    Raises InvalidInputError for an unknown option or a value out of range.
+    """
+    return [search_options(each).as_dict() for each in options]
+
+
+def jobs_of(
+    figure: PaperFigure,
+    scale: str,
+    out: Path,
+    given: Options,
+    seeds: Sequence[int] | None = None,
+    resolve: Callable[[Sequence[Options]], list[dict[str, Any]]] = resolve_options,
+) -> list[SearchJob]:
+    """Return the searches of a figure, ordered by seed, so that all curves have results early.
+
+    Args:
+        figure: the figure, from `get_figure`.
+        scale: "full" or "quick".
+        out: the figure's folder.
+        given: options of all searches, which override the figure's own options.
+        seeds: seeds of every curve. Default: the seeds of the scale.
+        resolve: fills in defaults; on a cluster, it runs on a worker, whose device may differ.
+
+    Raises:
+        InvalidInputError: a scale or an option is unknown, a value is out of range, or seeds are empty or not distinct.
+    """
+    check_seeds(seeds)
+    if scale not in SCALES:
+        raise unknown_name("scale", scale, SCALES)
+    size = SCALES[scale]
+    common = {**size.options, "epochs": figure.epochs_at(scale), "threads": 1}
+    places, wanted = [], []
+    for seed in size.seeds if seeds is None else seeds:
+        for panel, curve in figure.pairs():
+            own = {**panel.options, **curve.options}
+            by_optimizer = size.by_optimizer.get(own["optimizer"], {})
+            places.append((panel.key, curve.key))
+            wanted.append({**common, **by_optimizer, **own, **given, "seed": seed})
+    jobs = [job_fields(*place, out, options) for place, options in zip(places, resolve(wanted), strict=True)]
+    return [SearchJob(command=SEARCH, **job) for job in jobs]
+
+
 def get_figure(name: str, only: Sequence[str] = ()) -> PaperFigure:
     """Return a figure of `figures`, or the selected part of it.
 
@@ -145,46 +190,7 @@ class SearchedFigure(NamedFigure):
         return f"{searches} × {self.figure.epochs_at(scale)} epochs"
 
 
-def resolve_options(options: Sequence[Options]) -> list[dict[str, Any]]:
-    """Return the options of several searches with all defaults filled in for the current machine.
-
-    Raises InvalidInputError for an unknown option or a value out of range.
-    """
-    return [search_options(each).as_dict() for each in options]
-
-
-def jobs_of(
-    figure: PaperFigure,
-    scale: str,
-    out: Path,
-    given: Options,
-    seeds: Sequence[int] | None = None,
-    resolve: Callable[[Sequence[Options]], list[dict[str, Any]]] = resolve_options,
-) -> list[SearchJob]:
-    """Return the searches of a figure, ordered by seed, so that all curves have results early.
-
-    Args:
-        figure: the figure, from `get_figure`.
-        scale: "full" or "quick".
-        out: the figure's folder.
-        given: options of all searches, which override the figure's own options.
-        seeds: seeds of every curve. Default: the seeds of the scale.
-        resolve: fills in defaults; on a cluster, it runs on a worker, whose device may differ.
-
-    Raises:
-        InvalidInputError: a scale or an option is unknown, a value is out of range, or seeds are empty or not distinct.
-    """
-    check_seeds(seeds)
-    if scale not in SCALES:
-        raise unknown_name("scale", scale, SCALES)
-    size = SCALES[scale]
-    common = {**size.options, "epochs": figure.epochs_at(scale), "threads": 1}
-    places, wanted = [], []
-    for seed in size.seeds if seeds is None else seeds:
-        for panel, curve in figure.pairs():
-            own = {**panel.options, **curve.options}
-            by_optimizer = size.by_optimizer.get(own["optimizer"], {})
-            places.append((panel.key, curve.key))
-            wanted.append({**common, **by_optimizer, **own, **given, "seed": seed})
-    jobs = [job_fields(*place, out, options) for place, options in zip(places, resolve(wanted), strict=True)]
-    return [SearchJob(command=SEARCH, **job) for job in jobs]
+def title_line(name: str, title: str) -> str:
+    """Return the first line of a title."""
+    kind = "table" if name.startswith("table") else "figure"
+    return f"After {kind} {name.removeprefix(kind)} of NAS-Bench-1Shot1: {title}"

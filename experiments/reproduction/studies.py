@@ -1,4 +1,4 @@
-"""x"""
+"""The studies of a figure, one job per curve and seed, and the text of figures that show them."""
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, check_seeds
+from nasbench1shot1.experiments.reproduction.figure import FigureJob, Kind, Options, check_seeds, job_fields
 from nasbench1shot1.experiments.reproduction.figures import TUNING_SCALES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.progress import START_UP
 from nasbench1shot1.experiments.reproduction.searches import NamedFigure
@@ -91,6 +91,27 @@ def epochs_of(tuning: TuningOptions) -> int:
     return sum(epochs * count for bracket in range(plan.iterations) for epochs, count in plan.plan(bracket))
 
 
+@dataclass(frozen=True)
+class StudiedFigure(NamedFigure):
+    """Base class of all figures whose curves are studies."""
+
+    def size(self, scale: str) -> str:
+        """Return the numbers of studies and of searches per study at a scale, such as "27 × 280 runs"."""
+        options, largest = TUNING_SCALES[scale].options, self.figure.epochs_at(scale)
+        brackets = Brackets(max(1, largest // RATIO), largest, options["eta"], options["iterations"])
+        return f"{len(self.figure.pairs()) * len(TUNING_SCALES[scale].seeds)} × {brackets.planned} runs"
+
+    def jobs(
+        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+    ) -> list[StudyJob]:
+        """Return the studies, as `studies_of` does."""
+        return studies_of(self.figure, scale, out, given, seeds, call)
+
+    def studies(self, jobs: Sequence[FigureJob]) -> list[tuple[Panel, Curve, list[Study]]]:
+        """Return every curve that has finished studies, with the studies."""
+        return [(panel, curve, [Study.open(job.folder) for job in own]) for panel, curve, own in self.finished(jobs)]
+
+
 def studies_of(
     figure: PaperFigure,
     scale: str,
@@ -133,13 +154,22 @@ def studies_of(
         for panel, curve, seed in places
     ]
     of = zip(places, call(resolve_studies, wanted), strict=True)
-    return [_job(panel.key, curve.key, out, options) for (panel, curve, _), options in of]
+    return [
+        StudyJob(command=TUNE, **job_fields(panel.key, curve.key, out, options)) for (panel, curve, _), options in of
+    ]
 
 
 def _untuned_options(options: Options, panel: Options) -> Options:
     """Return the options of a scale, without the batch size if the configuration space of a panel tunes it."""
     tuned = {"batch_size"} if panel["config_space"] == "cs3" else set()
     return {name: value for name, value in options.items() if name not in tuned}
+
+
+def _budgets(figure: PaperFigure, scale: str, given: Options) -> dict[str, int]:
+    largest = given.get("epochs")
+    if largest is None:
+        largest = figure.epochs_at(scale)
+    return {"min_budget": max(1, largest // RATIO), "max_budget": largest}
 
 
 def resolve_studies(options: Sequence[Options]) -> list[dict[str, Any]]:
@@ -158,34 +188,7 @@ def _resolve(options: Options) -> dict[str, Any]:
     return {name: found[name] for name in _RESOLVED}
 
 
-def _budgets(figure: PaperFigure, scale: str, given: Options) -> dict[str, int]:
-    largest = given.get("epochs")
-    if largest is None:
-        largest = figure.epochs_at(scale)
-    return {"min_budget": max(1, largest // RATIO), "max_budget": largest}
-
-
-def _job(panel: str, curve: str, out: Path, options: Options) -> StudyJob:
-    name = f"{panel}/{curve}/seed-{options['seed']}"
-    return StudyJob(
-        name=name,
-        command=TUNE,
-        folder=out / name,
-        options=options,
-        threads=options["threads"],
-        gpu=options["device"].startswith("cuda"),
-        panel=panel,
-        curve=curve,
-    )
-
-
-# Titles and captions of figures of studies ----------------------------------------------------------------------------
-
-
-def title_line(name: str, title: str) -> str:
-    """Return the first line of a title."""
-    kind = "table" if name.startswith("table") else "figure"
-    return f"After {kind} {name.removeprefix(kind)} of NAS-Bench-1Shot1: {title}"
+# Titles and captions --------------------------------------------------------------------------------------------------
 
 
 def plan_text(studies: Sequence[Study], seeds: int) -> list[str]:
@@ -229,27 +232,3 @@ def quick_text(studies: Sequence[Study]) -> list[str]:
     if studies[0].shared_options["scale"] == "full":
         return []
     return ["studies this small show that tuning runs; they do not rank methods or hyperparameters"]
-
-
-# The common part of all figures of studies: their jobs, their size and their finished studies -------------------------
-
-
-@dataclass(frozen=True)
-class StudiedFigure(NamedFigure):
-    """Base class of all figures whose curves are studies."""
-
-    def size(self, scale: str) -> str:
-        """Return the numbers of studies and of searches per study at a scale, such as "27 × 280 runs"."""
-        options, largest = TUNING_SCALES[scale].options, self.figure.epochs_at(scale)
-        brackets = Brackets(max(1, largest // RATIO), largest, options["eta"], options["iterations"])
-        return f"{len(self.figure.pairs()) * len(TUNING_SCALES[scale].seeds)} × {brackets.planned} runs"
-
-    def jobs(
-        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
-    ) -> list[StudyJob]:
-        """Return the studies, as `tuning_jobs.studies_of` does."""
-        return studies_of(self.figure, scale, out, given, seeds, call)
-
-    def studies(self, jobs: Sequence[FigureJob]) -> list[tuple[Panel, Curve, list[Study]]]:
-        """Return every curve that has finished studies, with the studies."""
-        return [(panel, curve, [Study.open(job.folder) for job in own]) for panel, curve, own in self.finished(jobs)]

@@ -81,7 +81,7 @@ class Trajectories(FigureResults):
         return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
 
     def draw(self) -> "Figure":
-        """Return the picture, as `trajectory_drawing.draw_trajectories` does."""
+        """Return the picture, as `trajectory.draw_trajectories` does."""
         from nasbench1shot1.experiments.tuning.trajectory import draw_trajectories
 
         panels: dict[str, list[Curve]] = {}

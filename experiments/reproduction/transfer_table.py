@@ -1,4 +1,7 @@
-"""x"""
+"""Table 2 of NAS-Bench-1Shot1: the best configuration of s3 on s1 and s2, beside the default configuration.
+
+The jobs are studies on s3, then searches on s1 and s2 with default and with transferred configurations.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -74,59 +77,7 @@ class TransferredJob(SearchJob):
             return {}
 
 
-def transfer_jobs(
-    figure: PaperFigure, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
-) -> list[FigureJob]:
-    """Return the studies, then the searches that need no study, then the searches that do.
-
-    Args:
-        figure: panels and curves of the searches.
-        scale: "full" or "quick".
-        out: the table's folder.
-        given: options of all studies and searches; `epochs` is for the searches. Studies have this budget,
-            half of it and twice it.
-        seeds: seeds of every curve. Default: the seeds of the scale. Studies have one seed.
-        call: `Workers.call`, which fills in the defaults on the machine of the workers.
-
-    Raises:
-        InvalidInputError: a scale or an option is unknown, a value is out of range, or seeds are empty or not distinct.
-        UserError: hpbandster is not installed.
-    """
-    searches = jobs_of(
-        figure, scale, out, {**_images_of_studies(scale), **given}, seeds, partial(call, resolve_options)
-    )
-    transferred = {job.options["optimizer"] for job in searches if job.curve.endswith(TRANSFERRED)}
-    budgets = {**given, "epochs": 2 * searches[0].epochs}
-    tuned = _study_figure([name for name in GRADIENT_METHODS if name in transferred])
-    studies = studies_of(tuned, scale, out, budgets, [STUDY_SEED], call) if transferred else []
-    folders = {job.options["optimizer"]: job for job in studies}
-    with_best = [
-        _transferred_job(job, folders[job.options["optimizer"]]) for job in searches if job.curve.endswith(TRANSFERRED)
-    ]
-    return [*studies, *(job for job in searches if not job.curve.endswith(TRANSFERRED)), *with_best]
-
-
-def _images_of_studies(scale: str) -> dict[str, Any]:
-    """Return the number of images of the studies: the transferred searches are as large."""
-    options = TUNING_SCALES[scale].options if scale in TUNING_SCALES else {}
-    return {name: options[name] for name in ("images_per_half",) if name in options}
-
-
-def _study_figure(methods: Sequence[str]) -> PaperFigure:
-    curves = tuple(Curve(name, METHODS[name], {"optimizer": name}) for name in methods)
-    panel = Panel(TUNED_ON, SPACES[TUNED_ON], {"space": TUNED_ON, "config_space": "cs2"}, curves)
-    return PaperFigure("", (panel,))
-
-
-def _transferred_job(job: SearchJob, study: StudyJob) -> TransferredJob:
-    best = {"study": str(study.folder.absolute()), "budget": job.epochs}
-    fields = {name: getattr(job, name) for name in ("name", "folder", "threads", "gpu", "panel", "curve")}
-    return TransferredJob(command=SEARCH_WITH_BEST, options={**job.options, "best": best}, **fields)
-
-
 # Table 2 of NAS-Bench-1Shot1 as `reproduce` uses it: the best configuration of s3 on s1 and s2, beside the default ----
-
-
 @dataclass(frozen=True, eq=False)
 class Transfers(FigureResults):
     """The final test regrets of all finished searches, scored on one table; a `figure.FigureResults`.
@@ -151,7 +102,7 @@ class Transfers(FigureResults):
         }
 
     def as_table(self) -> pandas.DataFrame:
-        """Return one row per panel and curve, as `transfer.transfer_table` does, with the share of measured values."""
+        """Return one row per panel and curve, as `best.transfer_table` does, with the share of measured values."""
         frame = transfer_table({key: list(rows["test_regret"]) for key, rows in self.last.items()})
         frame["test_regret_measured"] = [rows["test_measured"].mean() for rows in self.last.values()]
         return frame
@@ -219,7 +170,7 @@ class TransferTable(SearchedFigure):
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
     ) -> list[FigureJob]:
-        """Return the studies and searches, as `transfer_jobs.transfer_jobs` does."""
+        """Return the studies and searches, as `transfer_jobs` does."""
         return transfer_jobs(self.figure, scale, out, given, seeds, call)
 
     def results(self, jobs: Sequence[FigureJob], table: Table) -> Transfers | None:
@@ -229,6 +180,62 @@ class TransferTable(SearchedFigure):
         studies = [Study.open(job.folder) for job in jobs if not isinstance(job, SearchJob) and job.is_finished]
         seeds = len({job.options["seed"] for job in jobs if isinstance(job, SearchJob)})
         return Transfers(self.name, self.figure, runs, studies, seeds, table) if runs else None
+
+
+# Jobs -----------------------------------------------------------------------------------------------------------------
+
+
+def transfer_jobs(
+    figure: PaperFigure, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+) -> list[FigureJob]:
+    """Return the studies, then the searches that need no study, then the searches that do.
+
+    Args:
+        figure: panels and curves of the searches.
+        scale: "full" or "quick".
+        out: the table's folder.
+        given: options of all studies and searches; `epochs` is for the searches. Studies have this budget,
+            half of it and twice it.
+        seeds: seeds of every curve. Default: the seeds of the scale. Studies have one seed.
+        call: `Workers.call`, which fills in the defaults on the machine of the workers.
+
+    Raises:
+        InvalidInputError: a scale or an option is unknown, a value is out of range, or seeds are empty or not distinct.
+        UserError: hpbandster is not installed.
+    """
+    searches = jobs_of(
+        figure, scale, out, {**_images_of_studies(scale), **given}, seeds, partial(call, resolve_options)
+    )
+    transferred = {job.options["optimizer"] for job in searches if job.curve.endswith(TRANSFERRED)}
+    budgets = {**given, "epochs": 2 * searches[0].epochs}
+    tuned = _study_figure([name for name in GRADIENT_METHODS if name in transferred])
+    studies = studies_of(tuned, scale, out, budgets, [STUDY_SEED], call) if transferred else []
+    folders = {job.options["optimizer"]: job for job in studies}
+    with_best = [
+        _transferred_job(job, folders[job.options["optimizer"]]) for job in searches if job.curve.endswith(TRANSFERRED)
+    ]
+    return [*studies, *(job for job in searches if not job.curve.endswith(TRANSFERRED)), *with_best]
+
+
+def _images_of_studies(scale: str) -> dict[str, Any]:
+    """Return the number of images of the studies: the transferred searches are as large."""
+    options = TUNING_SCALES[scale].options if scale in TUNING_SCALES else {}
+    return {name: options[name] for name in ("images_per_half",) if name in options}
+
+
+def _study_figure(methods: Sequence[str]) -> PaperFigure:
+    curves = tuple(Curve(name, METHODS[name], {"optimizer": name}) for name in methods)
+    panel = Panel(TUNED_ON, SPACES[TUNED_ON], {"space": TUNED_ON, "config_space": "cs2"}, curves)
+    return PaperFigure("", (panel,))
+
+
+def _transferred_job(job: SearchJob, study: StudyJob) -> TransferredJob:
+    best = {"study": str(study.folder.absolute()), "budget": job.epochs}
+    fields = {name: getattr(job, name) for name in ("name", "folder", "threads", "gpu", "panel", "curve")}
+    return TransferredJob(command=SEARCH_WITH_BEST, options={**job.options, "best": best}, **fields)
+
+
+# Picture --------------------------------------------------------------------------------------------------------------
 
 
 def _draw(frame: pandas.DataFrame, labels: dict[str, str], axes: Any) -> None:
