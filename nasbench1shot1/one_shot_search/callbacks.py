@@ -94,7 +94,7 @@ def _isolated() -> Iterator[None]:
                 torch.set_default_device(None if before.is_cpu else before.device)  # None: the CPU, without overhead
 
 
-# `search --tensorboard`: event files for TensorBoard in the run's folder, which a callback writes ---------------------
+# Event files for TensorBoard -----------------------------------------------------------------------------------------
 
 
 GROUPS = ("loss", "error", "regret", "eigenvalue")

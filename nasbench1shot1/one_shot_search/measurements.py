@@ -10,6 +10,9 @@ from nasbench1shot1.images.batches import batches
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH
 
+MOST_ITERATIONS = 50
+TOLERANCE = 1e-3  # relative change of the eigenvalue between two iterations
+
 
 @torch.no_grad()
 def one_shot_error(state: SearchState, epoch: int) -> float:
@@ -28,21 +31,13 @@ def one_shot_error(state: SearchState, epoch: int) -> float:
     return sum(float(score.errors[0]) * len(rows) for score, rows in zip(scores, parts, strict=True)) / len(half)
 
 
-# The sharpness of the minimum at Λ: the dominant eigenvalue of the validation loss's Hessian with respect to Λ --------
-#
-# Zela et al.: Understanding and Robustifying Differentiable Architecture Search, ICLR 2020, section 3.
-
-
-MOST_ITERATIONS = 50
-TOLERANCE = 1e-3  # relative change of the eigenvalue between two iterations
-
-
 def dominant_eigenvalue(state: SearchState, epoch: int, most_iterations: int = MOST_ITERATIONS) -> float:
-    """Return the eigenvalue of ∂²L/∂Λ² with the largest magnitude, by power iteration with exact Hessian-vector
-    products.
+    """Return the eigenvalue of ∂²L/∂Λ² with the largest magnitude: the sharpness of the minimum at Λ.
 
-    L is the cross-entropy of one unaugmented batch of the architecture half at the current weights, under
-    `evaluation_mixing` and with batch-norm in training mode. The search does not change.
+    It is found by power iteration with exact Hessian-vector products (Zela et al.: Understanding and Robustifying
+    Differentiable Architecture Search, ICLR 2020, section 3). L is the cross-entropy of one unaugmented batch of the
+    architecture half at the current weights, under `evaluation_mixing` and with batch-norm in training mode. The
+    search does not change.
 
     Raises InvalidInputError for a method whose evaluation does not depend on Λ.
     """

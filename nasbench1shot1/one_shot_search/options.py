@@ -1,4 +1,7 @@
-"""The options of a search: those that all searches share, and the options of its optimizer."""
+"""The options of a search in two typed records: options that all searches share, and options of its optimizer.
+
+`nb.search(…)` and the command line accept both in one flat namespace; config.json has a section for each.
+"""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
     from nasbench1shot1.space import OneShotSpace, SearchSpace
     from nasbench1shot1.tables.table import Table
 
-
 SCALES: dict[str, dict[str, Any]] = {
     "full": {},
     "quick": {
@@ -53,7 +55,6 @@ SCALES: dict[str, dict[str, Any]] = {
 """Values that a scale sets for options that are not given. The fields' own defaults are the paper's setting; "quick"
 takes about two minutes on a CPU core.
 """
-
 FACTS = {
     "space_id": str,
     "table_id": str,
@@ -63,12 +64,6 @@ FACTS = {
     "dataset": str,
 }
 """Fields of config.json besides the options, with their types: the data that the run used."""
-
-
-def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves: "Split") -> dict[str, Any]:
-    """Return the values of `FACTS`."""
-    sizes = (len(halves.weights), len(halves.architecture))
-    return dict(zip(FACTS, (space.id, table.id, images.sha256, *sizes, images.dataset), strict=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,11 +179,6 @@ def _check_together(config: SearchConfig) -> None:
         raise InvalidInputError("--early-stopping needs the Hessian's eigenvalue: add --hessian-eigenvalue")
 
 
-# The options of a search in two typed records: options that all searches share, and options of its optimizer ----------
-#
-# `nb.search(…)` and the command line accept both in one flat namespace; config.json has a section for each.
-
-
 RESERVED = frozenset(
     {"out", "resume", "overwrite", "seeds", "workers", "tensorboard", "callbacks", "allow_module", "console", "help"}
     | {"named", "kind", "grown", COMMON, OWN, *FACTS}
@@ -250,23 +240,6 @@ def _with_defaults(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -
     )
 
 
-def recorded_search(recorded: Mapping[str, Any], where: Path) -> SearchOptions:
-    """Read the options of a recorded search.
-
-    Args:
-        recorded: all options by name, flat.
-        where: the file, for messages.
-
-    Raises:
-        DamagedFileError: an option is missing or damaged.
-        InvalidInputError: the optimizer is not installed.
-    """
-    common = recorded_options(SearchConfig, recorded, where)
-    method = optimizer(common.optimizer)
-    check_method(method)
-    return SearchOptions(common, recorded_options(method.Hyperparameters, recorded, where), method).resolved()
-
-
 def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str, preset: str) -> dict[str, Any]:
     """Return the values that replace the fields' own defaults.
 
@@ -285,14 +258,21 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
     }
 
 
-def threads_per_search(common: SearchConfig, workers: int) -> int:
-    """Return the CPU threads of each search if several run at once: what the scale sets, or the cores over workers.
+def recorded_search(recorded: Mapping[str, Any], where: Path) -> SearchOptions:
+    """Read the options of a recorded search.
 
     Args:
-        common: resolved options of one of the searches.
-        workers: number of processes.
+        recorded: all options by name, flat.
+        where: the file, for messages.
+
+    Raises:
+        DamagedFileError: an option is missing or damaged.
+        InvalidInputError: the optimizer is not installed.
     """
-    return SCALES[common.scale].get("threads") or max(usable_cores() // max(workers, 1), 1)
+    common = recorded_options(SearchConfig, recorded, where)
+    method = optimizer(common.optimizer)
+    check_method(method)
+    return SearchOptions(common, recorded_options(method.Hyperparameters, recorded, where), method).resolved()
 
 
 def help_defaults(
@@ -327,6 +307,22 @@ def check_method(method: "type[OneShotOptimizer]") -> None:
     of_families = chain.from_iterable(method.family_defaults.values())
     defaults = (*method.defaults, *method.original_defaults, *method.quick_defaults, *of_families)
     METHODS.check_method(method, defaults)
+
+
+def threads_per_search(common: SearchConfig, workers: int) -> int:
+    """Return the CPU threads of each search if several run at once: what the scale sets, or the cores over workers.
+
+    Args:
+        common: resolved options of one of the searches.
+        workers: number of processes.
+    """
+    return SCALES[common.scale].get("threads") or max(usable_cores() // max(workers, 1), 1)
+
+
+def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves: "Split") -> dict[str, Any]:
+    """Return the values of `FACTS`."""
+    sizes = (len(halves.weights), len(halves.architecture))
+    return dict(zip(FACTS, (space.id, table.id, images.sha256, *sizes, images.dataset), strict=True))
 
 
 _OF_A_RUN = {

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.tables.table import Table
 
-
 PANELS = 5
 """Largest number of epochs in a picture."""
 PER_ROW = 3
@@ -37,6 +36,20 @@ TALLEST = 1.25
 """Largest height of a drawn cell, relative to `PANEL_WIDTH`; only cells with few arcs are narrower."""
 LINE = 48
 """Number of characters of the caption that fit below a panel."""
+
+
+def save_pictures(run: SearchRecord, table: "Table", suffix: PictureFormat | None = None) -> None:
+    """Write the pictures of a finished run into its folder: its regret and, if they can be drawn, its cells."""
+    save_figure(regret_figure([run], [run.metrics], table), run.folder / picture_name(FIGURE, suffix))
+    if (cells := cells_figure(run)) is not None:
+        save_figure(cells, run.folder / picture_name(CELLS, suffix))
+
+
+def cells_figure(run: SearchRecord) -> "Figure | None":
+    """Return the figure of `draw_cells` for a search with a recorded epoch; None if its cells cannot be drawn."""
+    if not is_drawable(run.architectures[0]):
+        return None
+    return draw_cells(run)[0].get_figure(root=True)
 
 
 def draw_cells(
@@ -81,20 +94,6 @@ def draw_cells(
     return AxesList(given)
 
 
-def cells_figure(run: SearchRecord) -> "Figure | None":
-    """Return the figure of `draw_cells` for a search with a recorded epoch; None if its cells cannot be drawn."""
-    if not is_drawable(run.architectures[0]):
-        return None
-    return draw_cells(run)[0].get_figure(root=True)
-
-
-def _share_limits(panels: "Sequence[Axes]") -> None:
-    """Give all panels the limits of the widest, so that equally large panels have text of one size."""
-    lefts, rights = zip(*(axes.get_xlim() for axes in panels), strict=True)
-    for axes in panels:
-        axes.set_xlim(min(lefts), max(rights))
-
-
 def searched_parameters(run: SearchRecord) -> Parameters:
     """Return Λ of every epoch; empty if the search does not learn Λ.
 
@@ -125,17 +124,6 @@ def _new_axes(run: SearchRecord, number: int) -> "list[Axes]":
     return [figure.add_subplot(rows, columns, place, anchor="N") for place in range(1, number + 1)]
 
 
-def _fit_height(panels: "Sequence[Axes]") -> None:
-    """Set the height of the figure of drawn cells, so that they about fill the width of their panels."""
-    figure = panels[0].get_figure(root=True)
-    assert figure is not None  # panels of a new figure
-    left, right = panels[0].get_xlim()
-    height = max(top - bottom for bottom, top in (axes.get_ylim() for axes in panels))
-    panel = TITLE_HEIGHT + PANEL_WIDTH * min(height / (right - left), TALLEST)
-    rows, lines = -(-len(panels) // PER_ROW), len(figure.get_supxlabel().splitlines())
-    figure.set_figheight(rows * panel + LINE_HEIGHT * lines)
-
-
 def _caption(run: SearchRecord, characters: int) -> list[str]:
     """Return the lines of the caption: the search, what widths, numbers and grey mean, and the table."""
     search = f"{run.config['optimizer']} on {run.config['space']}, seed {run.config['seed']}"
@@ -153,11 +141,19 @@ def _title(run: SearchRecord, epoch: int) -> str:
     return f"epoch {epoch}\n{describe_regrets('test regret', [line['test_regret']], line['test_measured'])}"
 
 
-# The pictures in the folder of a finished search ----------------------------------------------------------------------
+def _share_limits(panels: "Sequence[Axes]") -> None:
+    """Give all panels the limits of the widest, so that equally large panels have text of one size."""
+    lefts, rights = zip(*(axes.get_xlim() for axes in panels), strict=True)
+    for axes in panels:
+        axes.set_xlim(min(lefts), max(rights))
 
 
-def save_pictures(run: SearchRecord, table: "Table", suffix: PictureFormat | None = None) -> None:
-    """Write the pictures of a finished run into its folder: its regret and, if they can be drawn, its cells."""
-    save_figure(regret_figure([run], [run.metrics], table), run.folder / picture_name(FIGURE, suffix))
-    if (cells := cells_figure(run)) is not None:
-        save_figure(cells, run.folder / picture_name(CELLS, suffix))
+def _fit_height(panels: "Sequence[Axes]") -> None:
+    """Set the height of the figure of drawn cells, so that they about fill the width of their panels."""
+    figure = panels[0].get_figure(root=True)
+    assert figure is not None  # panels of a new figure
+    left, right = panels[0].get_xlim()
+    height = max(top - bottom for bottom, top in (axes.get_ylim() for axes in panels))
+    panel = TITLE_HEIGHT + PANEL_WIDTH * min(height / (right - left), TALLEST)
+    rows, lines = -(-len(panels) // PER_ROW), len(figure.get_supxlabel().splitlines())
+    figure.set_figheight(rows * panel + LINE_HEIGHT * lines)

@@ -27,71 +27,9 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.supernets.supernet import Supernet
 
-
-PARAMETERS, FIGURE = "architecture_parameters.npz", "regret.png"
-CELLS = "cells.png"
+PARAMETERS, FIGURE, CELLS = "architecture_parameters.npz", "regret.png", "cells.png"
 EVENTS = "tensorboard"
 """A folder with the event files that `search --tensorboard` writes."""
-
-
-# Early stopping of searches: DARTS-ES (Zela et al.: Understanding and Robustifying DARTS, ICLR 2020, section 4.3) -----
-#
-# If the smoothed dominant eigenvalue of the validation loss's Hessian with respect to Λ grows too fast, the search stops
-# and returns to an earlier architecture.
-
-
-WINDOW = 5  # number of epochs over which the eigenvalue is averaged
-BACK = 5  # number of epochs over which growth is measured, and by which the search goes back
-LEAST_RATIO = 0.75  # smallest allowed ratio of the smoothed eigenvalue BACK epochs ago to the current one
-
-
-def returned_epoch(eigenvalues: Sequence[float | None]) -> int | None:
-    """Return the epoch whose architecture an early-stopped search returns; None while the search continues.
-
-    Args:
-        eigenvalues: the eigenvalue after epoch 0, 1, …; None where it was not measured, as in epoch 0 and during
-            warm-up.
-            Their magnitudes are averaged over the last `WINDOW` measured epochs, so the first two averages to be
-            compared belong to the `WINDOW`-th and the `WINDOW + BACK`-th.
-    """
-    measured = [(epoch, abs(value)) for epoch, value in enumerate(eigenvalues) if value is not None]
-    if len(measured) < WINDOW + BACK:
-        return None
-    before, now = (_mean(measured[-back - WINDOW : len(measured) - back]) for back in (BACK, 0))
-    return measured[-1 - BACK][0] if before < LEAST_RATIO * now else None
-
-
-def _mean(measured: Sequence[tuple[int, float]]) -> float:
-    return sum(value for _, value in measured) / len(measured)
-
-
-# The result of a search in a few fields: summary.json -----------------------------------------------------------------
-
-
-FROM_CONFIG = ("optimizer", "space", "seed", "scale", "preset", "epochs", "images", "channels", "cells")
-
-
-def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
-    """Return the summary of a finished run from its configuration and the lines of its epochs, starting with epoch 0.
-
-    The result belongs to the last epoch (`final_epoch`) or, if the search stopped early, to the epoch that it went back
-    to; `searched_epochs` is the number of epochs searched.
-    """
-    final = lines[-1]
-    if config.get("early_stopping"):
-        final = lines[returned_epoch([line["hessian_eigenvalue"] for line in lines]) or -1]
-    return {
-        **{name: config[name] for name in FROM_CONFIG if name in config},  # recorded loops have only some
-        "table_id": table_id,
-        "searched_epochs": lines[-1]["epoch"],
-        "final_epoch": final["epoch"],
-        **{name: value for name, value in final.items() if name != "epoch"},
-    }
-
-
-# The base class of the records of searches, whether this package or another loop trained ------------------------------
-
-
 FIELDS: dict[str, Any] = {
     "epoch": int,
     "train_loss": float | None,
@@ -113,10 +51,16 @@ FIELDS: dict[str, Any] = {
 """The fields of a line of metrics.jsonl and their types; errors and regrets are fractions, times seconds
 (docs/run_folder.md).
 """
-
 PARAMETERS_DIGEST = "architecture_parameters_sha256"
-
+"""Field of summary.json and checkpoints: `parameters_digest` of the epochs that they follow."""
 Parameters = Mapping[str, NDArray[np.float32]]
+"""Λ of one epoch."""
+
+FROM_CONFIG = ("optimizer", "space", "seed", "scale", "preset", "epochs", "images", "channels", "cells")
+"""Options that the summary repeats."""
+WINDOW = 5  # number of epochs over which the eigenvalue is averaged
+BACK = 5  # number of epochs over which growth is measured, and by which the search goes back
+LEAST_RATIO = 0.75  # smallest allowed ratio of the smoothed eigenvalue BACK epochs ago to the current one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,7 +124,7 @@ class SearchRecord(RunRecord):
 
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether there is a line for each epoch that the summary counts, and for epoch 0."""
-        searched = self.summary["searched_epochs"]
+        searched = self.summary.get("searched_epochs")
         return type(searched) is int and len(lines) == searched + 1
 
     @cached_property
@@ -198,46 +142,6 @@ class SearchRecord(RunRecord):
         if self.is_finished and self.summary.get(PARAMETERS_DIGEST) != parameters_digest(split_by_epoch(stored)):
             raise damaged_file_error(self.folder / PARAMETERS, f"its values are not those that {SUMMARY} summarises")
         return stored
-
-
-def describe_regrets(name: str, regrets: Sequence[float | None], is_measured: bool) -> str:
-    """Return the name and the mean of regrets in percent, and whether they are predicted or not in the table."""
-    known = [regret for regret in regrets if regret is not None]
-    if not known or len(known) < len(regrets):
-        return f"{name} not in the table"
-    return f"{name} {percent(sum(known) / len(known))}{'' if is_measured else ' (predicted)'}"
-
-
-def flatten_datasets(of_datasets: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
-    """Return the field `other_datasets` of a line, flat, with keys such as cifar100_test_regret."""
-    return {f"{dataset}_{name}": value for dataset, found in of_datasets.items() for name, value in found.items()}
-
-
-def split_by_epoch(stored: Mapping[str, NDArray[np.float32]]) -> list[Parameters]:
-    """Return Λ of every epoch from arrays (epochs + 1, …)."""
-    epochs = min(map(len, stored.values()), default=0)
-    return [{key: values[epoch] for key, values in stored.items()} for epoch in range(epochs)]
-
-
-def parameters_digest(history: Sequence[Parameters]) -> str:
-    """Return the SHA-256 of Λ of every epoch, in the order in which it is stored."""
-    found = hashlib.sha256()
-    for parameters in history:
-        for key, values in parameters.items():
-            found.update(f"{key} {values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes())
-    return found.hexdigest()
-
-
-def read_parameters(path: Path) -> dict[str, NDArray[np.float32]]:
-    """Read Λ of every epoch, arrays (epochs + 1, …); raises DamagedFileError if a number is missing or impossible."""
-    arrays = read_npz(path, "restore it, or start a new run")
-    for key, values in arrays.items():
-        if values.ndim < 1 or values.dtype != np.float32 or not np.isfinite(values).all():
-            raise damaged_file_error(path, f"'{key}' is not made of finite float32 numbers, epoch by epoch")
-    return arrays
-
-
-# The record of a search of this package: a folder that is written epoch by epoch, and read without pickle -------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -259,6 +163,25 @@ class Run(SearchRecord):
         from nasbench1shot1.one_shot_search.kept_weights import supernet_of
 
         return supernet_of(self, epoch)
+
+
+def open_search(folder: str | Path) -> Run:
+    """Open a search's folder for reading.
+
+    Raises InvalidInputError if the folder holds no search, DamagedFileError if its configuration is damaged.
+    """
+    path = as_path(folder, "folder")
+    if (path / SEEDS).is_file():
+        one = min(path.glob("seed-*"), key=lambda run: (len(run.name), run.name), default=path / "seed-0")
+        raise InvalidInputError(
+            f"'{path}' holds the searches of several seeds: choose one of them, such as {one} (in Python, group[0])"
+        )
+    if (path / CONFIG).is_file() and read_description(path)[0] == RECORDED:
+        raise InvalidInputError(
+            f"'{path}' is the record of another loop, without weights of a supernet: "
+            "continue it with nb.Recorder.resume"
+        )
+    return Run.open(path)
 
 
 class SearchWriter(RunWriter[SearchRecord]):
@@ -326,20 +249,80 @@ class SearchWriter(RunWriter[SearchRecord]):
             np.savez(file, **{key: np.stack([of[key] for of in self._history]) for key in self._history[0]})  # type: ignore[arg-type]
 
 
-def open_search(folder: str | Path) -> Run:
-    """Open a search's folder for reading.
+def split_by_epoch(stored: Mapping[str, NDArray[np.float32]]) -> list[Parameters]:
+    """Return Λ of every epoch from arrays (epochs + 1, …)."""
+    epochs = min(map(len, stored.values()), default=0)
+    return [{key: values[epoch] for key, values in stored.items()} for epoch in range(epochs)]
 
-    Raises InvalidInputError if the folder holds no search, DamagedFileError if its configuration is damaged.
+
+def parameters_digest(history: Sequence[Parameters]) -> str:
+    """Return the SHA-256 of Λ of every epoch, in the order in which it is stored."""
+    found = hashlib.sha256()
+    for parameters in history:
+        for key, values in parameters.items():
+            found.update(f"{key} {values.shape} {values.dtype}".encode() + np.ascontiguousarray(values).tobytes())
+    return found.hexdigest()
+
+
+def read_parameters(path: Path) -> dict[str, NDArray[np.float32]]:
+    """Read Λ of every epoch, arrays (epochs + 1, …); raises DamagedFileError if a number is missing or impossible."""
+    arrays = read_npz(path, "restore it, or start a new run")
+    for key, values in arrays.items():
+        if values.ndim < 1 or values.dtype != np.float32 or not np.isfinite(values).all():
+            raise damaged_file_error(path, f"'{key}' is not made of finite float32 numbers, epoch by epoch")
+    return arrays
+
+
+def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], table_id: str) -> dict[str, Any]:
+    """Return the summary of a finished run from its configuration and the lines of its epochs, starting with epoch 0.
+
+    The result belongs to the last epoch (`final_epoch`) or, if the search stopped early, to the epoch that it went back
+    to; `searched_epochs` is the number of epochs searched.
     """
-    path = as_path(folder, "folder")
-    if (path / SEEDS).is_file():
-        one = min(path.glob("seed-*"), key=lambda run: (len(run.name), run.name), default=path / "seed-0")
-        raise InvalidInputError(
-            f"'{path}' holds the searches of several seeds: choose one of them, such as {one} (in Python, group[0])"
-        )
-    if (path / CONFIG).is_file() and read_description(path)[0] == RECORDED:
-        raise InvalidInputError(
-            f"'{path}' is the record of another loop, without weights of a supernet: "
-            "continue it with nb.Recorder.resume"
-        )
-    return Run.open(path)
+    final = lines[-1]
+    if config.get("early_stopping"):
+        final = lines[returned_epoch([line["hessian_eigenvalue"] for line in lines]) or -1]
+    return {
+        **{name: config[name] for name in FROM_CONFIG if name in config},  # recorded loops have only some
+        "table_id": table_id,
+        "searched_epochs": lines[-1]["epoch"],
+        "final_epoch": final["epoch"],
+        **{name: value for name, value in final.items() if name != "epoch"},
+    }
+
+
+def returned_epoch(eigenvalues: Sequence[float | None]) -> int | None:
+    """Return the epoch whose architecture an early-stopped search returns; None while the search continues.
+
+    DARTS-ES (Zela et al.: Understanding and Robustifying DARTS, ICLR 2020, section 4.3): if the smoothed dominant
+    eigenvalue of the validation loss's Hessian with respect to Λ grows too fast, the search stops and returns to an
+    earlier architecture.
+
+    Args:
+        eigenvalues: the eigenvalue after epoch 0, 1, …; None where it was not measured, as in epoch 0 and during
+            warm-up.
+            Their magnitudes are averaged over the last `WINDOW` measured epochs, so the first two averages to be
+            compared belong to the `WINDOW`-th and the `WINDOW + BACK`-th.
+    """
+    measured = [(epoch, abs(value)) for epoch, value in enumerate(eigenvalues) if value is not None]
+    if len(measured) < WINDOW + BACK:
+        return None
+    before, now = (_mean(measured[-back - WINDOW : len(measured) - back]) for back in (BACK, 0))
+    return measured[-1 - BACK][0] if before < LEAST_RATIO * now else None
+
+
+def _mean(measured: Sequence[tuple[int, float]]) -> float:
+    return sum(value for _, value in measured) / len(measured)
+
+
+def describe_regrets(name: str, regrets: Sequence[float | None], is_measured: bool) -> str:
+    """Return the name and the mean of regrets in percent, and whether they are predicted or not in the table."""
+    known = [regret for regret in regrets if regret is not None]
+    if not known or len(known) < len(regrets):
+        return f"{name} not in the table"
+    return f"{name} {percent(sum(known) / len(known))}{'' if is_measured else ' (predicted)'}"
+
+
+def flatten_datasets(of_datasets: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:
+    """Return the field `other_datasets` of a line, flat, with keys such as cifar100_test_regret."""
+    return {f"{dataset}_{name}": value for dataset, found in of_datasets.items() for name, value in found.items()}

@@ -1,4 +1,8 @@
-"""Regret curves of one run or of several seeds: how good is the preferred architecture after every epoch?"""
+"""Regret curves of one run or of several seeds: how good is the preferred architecture after every epoch?
+
+The curves are drawn as in figure 2 of NAS-Bench-1Shot1. In spaces with operations on edges, a growing number of skip
+connections is how DARTS collapses on NAS-Bench-201 (Dong and Yang 2020, section 5); it is drawn below the curves.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,60 +25,6 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.tables.table import Table
 
-
-_COLOURS = {
-    "none": "#d9d9d9",
-    "skip_connect": "#c0392b",
-    "nor_conv_1x1": "#7fb3d5",
-    "nor_conv_3x3": "#1b6ca8",
-    "avg_pool_3x3": "#e9c46a",
-}
-
-
-def operation_counts(runs: Sequence[Iterable[str]]) -> pandas.DataFrame | None:
-    """Return the mean number of edges with each operation, by epoch.
-
-    Args:
-        runs: for each run, the texts of its architectures, epoch 0 first.
-
-    Returns:
-        A frame with a row for every epoch that all runs have, and a column for each operation; None if the
-        architectures do not have operations on edges.
-    """
-    architectures = [[Architecture.parse(text) for text in texts] for texts in runs]
-    if not all(isinstance(arch, EdgeArchitecture) for found in architectures for arch in found):
-        return None
-    counts = [
-        pandas.DataFrame([{o: arch.operations.count(i) for i, o in enumerate(OPERATIONS)} for arch in found])  # type: ignore[attr-defined]
-        for found in architectures
-    ]
-    epochs = min(map(len, counts))
-    return sum(frame.iloc[:epochs] for frame in counts) / len(counts)  # type: ignore[return-value]
-
-
-def draw_operation_counts(counts: pandas.DataFrame, axes: "Axes") -> "Axes":
-    """Draw what `operation_counts` returned as stacked bars, with skip connections at the bottom."""
-    from matplotlib.ticker import MaxNLocator
-
-    bottom = pandas.Series(0.0, counts.index)
-    for name in ("skip_connect", *(name for name in counts if name != "skip_connect")):
-        axes.bar(counts.index, counts[name], 1.0, bottom, color=_COLOURS[str(name)], label=str(name))
-        bottom += counts[name]
-    axes.set_xlabel("search epoch (0: before training)")
-    axes.set_ylabel("edges")
-    axes.set_xlim(counts.index.min() - 0.5, counts.index.max() + 0.5)
-    axes.set_ylim(0, bottom.max())
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.42), ncols=5, frameon=False, fontsize=7)
-    return axes
-
-
-# Regret curves of one run or of several seeds: how good is the preferred architecture after every epoch? --------------
-#
-# As in figure 2 of NAS-Bench-1Shot1.
-
-
 CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
 WIDTH = 1.6
 """Width of all curves, in points."""
@@ -87,6 +37,74 @@ DEVIATION_BAND = "± standard deviation"
 MEAN_LABEL, MEAN_COLOUR = "mean over the space", "#555555"
 ELSEWHERE = "_test_regret"
 """Suffix of the columns with test regrets on other data sets (`Run.as_frame`)."""
+OPERATION_COLOURS = {
+    "none": "#d9d9d9",
+    "skip_connect": "#c0392b",
+    "nor_conv_1x1": "#7fb3d5",
+    "nor_conv_3x3": "#1b6ca8",
+    "avg_pool_3x3": "#e9c46a",
+}
+
+
+def regret_figure(
+    runs: Sequence[SearchRecord],
+    frames: Sequence[pandas.DataFrame],
+    table: "Table",
+    note: str = "",
+) -> "Figure":
+    """Return the figure of one run or of several seeds of one configuration, with its scale and its table in words.
+
+    The rows of axes share the epochs. They show the regrets and the mean regret of the space, the one-shot validation
+    error if it is recorded, and, in spaces with operations on edges, the operations of the preferred architecture.
+
+    Args:
+        runs: the runs, for their configurations.
+        frames: their metrics, perhaps scored on another table than they were searched with.
+        table: the table behind `frames`.
+        note: further text for the title.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    by_epoch, config = anytime_regret(frames), runs[0].config
+    counts = operation_counts([frame["architecture"] for frame in frames])
+    has_error = by_epoch["one_shot_validation_error_mean"].notna().any()
+    heights = [3.0, *([2.0] if has_error else []), *([] if counts is None else [1.4])]
+    figure = Figure(figsize=(7.2, 2.0 + 0.9 * sum(heights)), layout="constrained", dpi=150)
+    FigureCanvasAgg(figure)
+    rows = figure.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    method = config["optimizer"]
+    dataset = config.get("dataset")
+    draw_anytime_regret(by_epoch, rows[0], method, len(runs), dataset)
+    space = Architecture.parse(frames[0]["architecture"].iloc[0]).space
+    if (mean_regret := mean_regret_of(space, dataset, table)) is not None:
+        where = _dataset_text(by_epoch, dataset)
+        draw_mean_regret(mean_regret, rows[0], f"{MEAN_LABEL}{where} ({percent(mean_regret)})")
+    if has_error:
+        draw_one_shot_error(by_epoch, rows[1], method, len(runs))
+    if counts is not None:
+        draw_operation_counts(counts.loc[by_epoch.index], rows[-1])
+    above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "frameon": False}
+    rows[0].legend(ncols=2 if _others(by_epoch) else 3, fontsize=8, handlelength=3, **above)
+    rows[-1].set_xlabel("search epoch (0: before training)")
+    figure.suptitle(_title(runs, frames, by_epoch, note), fontsize=9)
+    figure.supxlabel(table_text(frames, table.id, table.fidelity()), fontsize=7, color="#444444")
+    return figure
+
+
+def _title(
+    runs: Sequence[SearchRecord], frames: Sequence[pandas.DataFrame], by_epoch: pandas.DataFrame, note: str
+) -> str:
+    config = runs[0].config
+    seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, mean ± standard deviation"
+    seeds += f"; {note}" if note else ""
+    if any(len(frame) > len(by_epoch) for frame in frames):
+        shortest = [run for run, frame in zip(runs, frames, strict=True) if len(frame) == len(by_epoch)]
+        why = "where the first search ended" if all(run.is_finished for run in shortest) else "as some are unfinished"
+        seeds += f"\nonly up to epoch {by_epoch.index[-1]}, {why}"
+    elif not config.get("early_stopping") and by_epoch.index[-1] < config.get("epochs", 0):
+        seeds += f", unfinished: epoch {by_epoch.index[-1]} of {config['epochs']}"
+    return f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}"
 
 
 def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
@@ -187,77 +205,6 @@ def mean_regret_of(space: str, dataset: str | None, table: "Table") -> float | N
         return None
 
 
-def _others(by_epoch: pandas.DataFrame) -> list[str]:
-    """Return the columns of `anytime_regret` with test regrets on other data sets."""
-    return [name for name in by_epoch.columns if name.endswith(f"{ELSEWHERE}_mean")]
-
-
-def _dataset_text(by_epoch: pandas.DataFrame, dataset: str | None) -> str:
-    """Return the search's data set for labels; empty if no other data set has a curve."""
-    return f" on {dataset}" if dataset and _others(by_epoch) else ""
-
-
-def regret_figure(
-    runs: Sequence[SearchRecord],
-    frames: Sequence[pandas.DataFrame],
-    table: "Table",
-    note: str = "",
-) -> "Figure":
-    """Return the figure of one run or of several seeds of one configuration, with its scale and its table in words.
-
-    The rows of axes share the epochs. They show the regrets and the mean regret of the space, the one-shot validation
-    error if it is recorded, and, in spaces with operations on edges, the operations of the preferred architecture.
-
-    Args:
-        runs: the runs, for their configurations.
-        frames: their metrics, perhaps scored on another table than they were searched with.
-        table: the table behind `frames`.
-        note: further text for the title.
-    """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    by_epoch, config = anytime_regret(frames), runs[0].config
-    counts = operation_counts([frame["architecture"] for frame in frames])
-    has_error = by_epoch["one_shot_validation_error_mean"].notna().any()
-    heights = [3.0, *([2.0] if has_error else []), *([] if counts is None else [1.4])]
-    figure = Figure(figsize=(7.2, 2.0 + 0.9 * sum(heights)), layout="constrained", dpi=150)
-    FigureCanvasAgg(figure)
-    rows = figure.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-    method = config["optimizer"]
-    dataset = config.get("dataset")
-    draw_anytime_regret(by_epoch, rows[0], method, len(runs), dataset)
-    space = Architecture.parse(frames[0]["architecture"].iloc[0]).space
-    if (mean_regret := mean_regret_of(space, dataset, table)) is not None:
-        where = _dataset_text(by_epoch, dataset)
-        draw_mean_regret(mean_regret, rows[0], f"{MEAN_LABEL}{where} ({percent(mean_regret)})")
-    if has_error:
-        draw_one_shot_error(by_epoch, rows[1], method, len(runs))
-    if counts is not None:
-        draw_operation_counts(counts.loc[by_epoch.index], rows[-1])
-    above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "frameon": False}
-    rows[0].legend(ncols=2 if _others(by_epoch) else 3, fontsize=8, handlelength=3, **above)
-    rows[-1].set_xlabel("search epoch (0: before training)")
-    figure.suptitle(_title(runs, frames, by_epoch, note), fontsize=9)
-    figure.supxlabel(table_text(frames, table.id, table.fidelity()), fontsize=7, color="#444444")
-    return figure
-
-
-def _title(
-    runs: Sequence[SearchRecord], frames: Sequence[pandas.DataFrame], by_epoch: pandas.DataFrame, note: str
-) -> str:
-    config = runs[0].config
-    seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, mean ± standard deviation"
-    seeds += f"; {note}" if note else ""
-    if any(len(frame) > len(by_epoch) for frame in frames):
-        shortest = [run for run, frame in zip(runs, frames, strict=True) if len(frame) == len(by_epoch)]
-        why = "where the first search ended" if all(run.is_finished for run in shortest) else "as some are unfinished"
-        seeds += f"\nonly up to epoch {by_epoch.index[-1]}, {why}"
-    elif not config.get("early_stopping") and by_epoch.index[-1] < config.get("epochs", 0):
-        seeds += f", unfinished: epoch {by_epoch.index[-1]} of {config['epochs']}"
-    return f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}"
-
-
 def _draw(
     frame: pandas.DataFrame,
     curve: str,
@@ -284,6 +231,16 @@ def _label(frame: pandas.DataFrame, regret: str, where: str) -> str:
     return f"{name}{gap}({source})"
 
 
+def _others(by_epoch: pandas.DataFrame) -> list[str]:
+    """Return the columns of `anytime_regret` with test regrets on other data sets."""
+    return [name for name in by_epoch.columns if name.endswith(f"{ELSEWHERE}_mean")]
+
+
+def _dataset_text(by_epoch: pandas.DataFrame, dataset: str | None) -> str:
+    """Return the search's data set for labels; empty if no other data set has a curve."""
+    return f" on {dataset}" if dataset and _others(by_epoch) else ""
+
+
 def start_at_zero(axes: "Axes") -> "Axes":
     """Show 0 and all values of linear axes and of the axes that share them; return the axes.
 
@@ -303,4 +260,43 @@ def use_whole_epochs(axes: "Axes") -> "Axes":
     from matplotlib.ticker import MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # two ticks could be fractions
+    return axes
+
+
+def operation_counts(runs: Sequence[Iterable[str]]) -> pandas.DataFrame | None:
+    """Return the mean number of edges with each operation, by epoch.
+
+    Args:
+        runs: for each run, the texts of its architectures, epoch 0 first.
+
+    Returns:
+        A frame with a row for every epoch that all runs have, and a column for each operation; None if the
+        architectures do not have operations on edges.
+    """
+    architectures = [[Architecture.parse(text) for text in texts] for texts in runs]
+    if not all(isinstance(arch, EdgeArchitecture) for found in architectures for arch in found):
+        return None
+    counts = [
+        pandas.DataFrame([{o: arch.operations.count(i) for i, o in enumerate(OPERATIONS)} for arch in found])  # type: ignore[attr-defined]
+        for found in architectures
+    ]
+    epochs = min(map(len, counts))
+    return sum(frame.iloc[:epochs] for frame in counts) / len(counts)  # type: ignore[return-value]
+
+
+def draw_operation_counts(counts: pandas.DataFrame, axes: "Axes") -> "Axes":
+    """Draw what `operation_counts` returned as stacked bars, with skip connections at the bottom."""
+    from matplotlib.ticker import MaxNLocator
+
+    bottom = pandas.Series(0.0, counts.index)
+    for name in ("skip_connect", *(name for name in counts if name != "skip_connect")):
+        axes.bar(counts.index, counts[name], 1.0, bottom, color=OPERATION_COLOURS[str(name)], label=str(name))
+        bottom += counts[name]
+    axes.set_xlabel("search epoch (0: before training)")
+    axes.set_ylabel("edges")
+    axes.set_xlim(counts.index.min() - 0.5, counts.index.max() + 0.5)
+    axes.set_ylim(0, bottom.max())
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.42), ncols=5, frameon=False, fontsize=7)
     return axes

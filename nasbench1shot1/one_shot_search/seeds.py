@@ -38,160 +38,8 @@ from nasbench1shot1.runs.options import check_range, check_unchanged, required
 if TYPE_CHECKING:
     from rich.console import Console
 
-
 SEARCH = "nasbench1shot1.one_shot_search.searching:search"
-
-
-def with_threads(options: dict[str, Any], workers: int) -> dict[str, Any]:
-    """Return options in which `threads`, unless given, is `threads_per_search` search.
-
-    The result has a value for `threads` only if several workers run on a CPU. Raises as `search_options` does.
-    """
-    if workers == 1 or options.get("threads") is not None:
-        return options
-    common = search_options(options).common
-    return {**options, "threads": threads_per_search(common, workers)} if common.device == "cpu" else options
-
-
-def check_parallel(options: SearchOptions, callbacks: Sequence[object]) -> None:
-    """Raise InvalidInputError for what other processes cannot have: callbacks, and objects of a script."""
-    if callbacks:
-        raise InvalidInputError("callbacks cannot be called from other processes: remove workers or callbacks")
-    check_importable(options.common.optimizer, "optimizer")
-    check_importable(options.common.space, "space")
-
-
-def search_in_workers(
-    folder: Path,
-    wanted: Sequence[SearchOptions],
-    workers: int,
-    console: "Console | None",
-    discards: Sequence[Callable[[], None]],
-    tensorboard: bool,
-    overwrite: bool,
-) -> None:
-    """Run the searches of a group that are not finished, several at the same time, each in a process of its own.
-
-    Args:
-        folder: the folder of the group.
-        wanted: the options of every search.
-        workers: number of processes.
-        console: for the progress; a new one if None.
-        discards: functions that are called at least once after the first epoch of any search is recorded.
-        tensorboard, overwrite: as in `searching.search`.
-
-    Raises:
-        InvalidInputError: a search in the folder has other options.
-        UserError: a search failed; the others were run to their ends.
-    """
-    from rich.console import Console
-
-    console = console or Console()
-    announce(folder, wanted, workers, console)
-    jobs = [_job(folder, options, tensorboard) for options in wanted]
-    for job, options in zip(jobs, wanted, strict=True):
-        _prepare(job.folder, options)
-    common = wanted[0].common
-    with (
-        open_workers(None, workers, common.device, required(common.threads)) as places,
-        SeedsProgress(jobs, common.epochs, console, discards) as progress,
-    ):
-        failures = run_jobs(jobs, places, progress)
-    if failures:
-        name, message = next(iter(failures.items()))
-        is_kept = has_recorded_epoch(folder) if overwrite else any(is_started(job.folder) for job in jobs)
-        advice = f"continue with {resume_options(folder, workers_option(workers))}" if is_kept else "start again"
-        raise UserError(f"{name} failed ({message}): fix the cause, then {advice}")
-
-
-def workers_option(workers: int) -> str:
-    """Return the option that resumes a group with as many workers; empty for one, the default."""
-    return f"--workers {workers}" if workers > 1 else ""
-
-
-def _job(group: Path, options: SearchOptions, tensorboard: bool) -> Job:
-    every, seed = {**options.as_dict(), "tensorboard": tensorboard}, options.common.seed
-    return Job(
-        name=f"seed {seed}",
-        command=SEARCH,
-        folder=group / f"seed-{seed}",
-        options=every,
-        resume_options=every,
-        threads=options.common.threads,
-    )
-
-
-def _prepare(folder: Path, options: SearchOptions) -> None:
-    """Check that a search was started with these options; a finished search of fewer epochs becomes a stopped one."""
-    if not is_started(folder):
-        return
-    recorded = open_search(folder).config
-    check_unchanged(folder, recorded, options.as_dict(), ("epochs",))
-    if recorded["epochs"] < options.common.epochs:
-        with locked(folder):
-            (folder / SUMMARY).unlink(missing_ok=True)
-
-
-def announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, console: "Console") -> None:
-    """Print what is about to run, and where."""
-    from nasbench1shot1.one_shot_search.screen import announce_table
-    from nasbench1shot1.tables.table import load_table
-
-    print_line, common = line_printer(console), wanted[0].common
-    epochs, searches = counted(common.epochs, "epoch"), counted(len(wanted), "search")
-    print_line(f"{common.optimizer} on {common.space}: {searches} of {epochs}, into {folder}")
-    threads = counted(required(common.threads), "thread")
-    where = f", each with {threads}" if common.device == "cpu" else f" on {common.device}"
-    print_line(f"{min(workers, len(wanted))} at the same time{where}; their output: {folder}/seed-*.log")
-    announce_table(load_table(common.table), print_line)
-
-
-class SeedsProgress(ProgressDisplay, Watcher[Job]):
-    """Shows a bar over the epochs of all searches, and a line for each search that ends; a context manager."""
-
-    def __init__(
-        self, jobs: Sequence[Job], epochs: int, console: "Console", discards: Sequence[Callable[[], None]]
-    ) -> None:
-        self._jobs, self._epochs, self._print_line, self._discards = jobs, epochs, line_printer(console), discards
-        self._ended = sum(job.is_finished for job in jobs)
-        self._before = self._done()
-        super().__init__(console)
-        self._task = self._bar.add_task("", total=len(jobs) * epochs, completed=self._before)
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        self.tick([])
-        return self
-
-    def tick(self, waiting: Sequence[Job]) -> None:
-        """Move the bar to the number of recorded epochs."""
-        done, total = self._done(), len(self._jobs) * self._epochs
-        for discard in self._discards if done > self._before else ():
-            discard()
-        text = f"epochs {done}/{total}, searches {self._ended}/{len(self._jobs)}"
-        self._bar.update(self._task, completed=done, description=text)
-
-    def finished(self, job: Job) -> None:
-        """Print the regret of a search."""
-        from nasbench1shot1.one_shot_search.screen import format_regret
-
-        self._end(job, f"test regret {format_regret(open_search(job.folder).summary, 'test')}")
-
-    def failed(self, job: Job, message: str) -> None:
-        """Print why a search failed."""
-        self._end(job, f"FAILED: {message}")
-
-    def _end(self, job: Job, text: str) -> None:
-        self._ended += 1
-        self._print_line(f"{self._ended:>3}/{len(self._jobs)}  {job.name}: {text}")
-        self.tick([])
-
-    def _done(self) -> int:
-        """Return the number of recorded epochs of all searches, without epoch 0."""
-        return sum(max(len(read_lines(job.folder / METRICS)) - 1, 0) for job in self._jobs)
-
-
-# One search for each of several seeds: a group of runs in one folder, with a picture of mean and spread ---------------
+"""What a worker process runs, as module:function."""
 
 
 @options_by_keyword('nb.search_seeds([0, 1], optimizer="darts")')
@@ -259,6 +107,94 @@ def search_seeds(
     return _finish_group(SearchGroup.open(folder), wanted[0], console)
 
 
+def _check_workers(workers: object) -> None:
+    check_range("workers", workers, 1)
+    if workers is not None and not isinstance(workers, Integral):
+        raise InvalidInputError(f"workers must be a whole number, not {workers!r}")
+
+
+def _new_group(
+    seeds: Sequence[int], out: str | Path | None, options: dict[str, Any], workers: int
+) -> tuple[Path, list[SearchOptions]]:
+    """Check the options of every seed; nothing is written."""
+    _check_is_list(seeds)
+    seeds = list(seeds)  # perhaps a generator, or an array
+    if not seeds:
+        raise InvalidInputError("seeds is empty: give at least one seed")
+    if "seed" in options:
+        raise InvalidInputError("give several seeds as --seeds, and remove --seed")
+    if len(set(seeds)) < len(seeds):
+        raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
+    shared = with_threads(options, min(workers, len(seeds)))
+    wanted = [search_options({**shared, "seed": seed}) for seed in seeds]
+    folder = as_path(out, "--out") if out is not None else default_folder(wanted[0], "seeds")
+    return folder, wanted
+
+
+def _check_is_list(seeds: object) -> None:
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
+
+
+def _group_to_resume(
+    folder: Path,
+    seeds: Sequence[int],
+    given: dict[str, Any],
+    allow_module: str | None,
+) -> tuple[Path, list[SearchOptions]]:
+    if len(list(seeds)) or set(given) - {"epochs"}:
+        raise InvalidInputError("--resume of several seeds cannot be combined with other options, except --epochs")
+    restore_moved_aside(folder)
+    group = SearchGroup.open(folder)
+    recorded_seeds, recorded = group.seeds, group.options
+    where = folder / SEEDS
+    check_trusted("optimizers", "optimizer", recorded.get("optimizer", ""), where, allow_module)
+    check_trusted("search_spaces", "space", recorded.get("space", ""), where, allow_module)
+    before = _options_per_seed(recorded_seeds, recorded, where)
+    wanted = [search_options({**options.as_dict(), **given}) for options in before]
+    epochs, more = before[0].common.epochs, wanted[0].common.epochs
+    if more < epochs:
+        raise InvalidInputError(
+            f"'{folder}' has runs of {counted(epochs, 'epoch')}: --epochs may only increase, not fall to {more}"
+        )
+    return folder, wanted
+
+
+def _options_per_seed(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> list[SearchOptions]:
+    try:
+        return [search_options({**recorded, "seed": seed}) for seed in seeds]
+    except InvalidInputError as error:
+        raise DamagedFileError(
+            f"{where} is damaged ({error.for_command_line}): restore it, or resume its runs one by one"
+        ) from error
+
+
+def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
+    """Refuse a folder that holds anything: a group to resume, a group with other options, or what is not a group."""
+    names = list_names(folder)
+    if SEEDS in names:
+        shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
+        with suppress(DamagedFileError):  # a damaged group is not replaced either
+            check_equal_options(folder, SearchGroup.open(folder).options, shared)
+    if names or (folder.exists() and not folder.is_dir()):
+        is_finished = {CONFIG, SUMMARY} <= names or (SEEDS in names and _is_finished(folder))
+        raise occupied_error(folder, SEEDS in names or CONFIG in names, is_finished, REPLACE)
+
+
+def _is_finished(folder: Path) -> bool:
+    """Return whether all searches of a group are finished; False if its record is damaged."""
+    with suppress(DamagedFileError):
+        return SearchGroup.open(folder).is_finished
+    return False
+
+
+def _write_group(folder: Path, wanted: Sequence[SearchOptions]) -> None:
+    shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
+    content = {"seeds": [options.common.seed for options in wanted], "options": shared}
+    if not (folder / SEEDS).is_file() or read_object(folder / SEEDS) != content:
+        write_json(folder / SEEDS, content)
+
+
 @contextmanager
 def _resumable(folder: Path, workers: int) -> Iterator[None]:
     """Let Ctrl-C name the command to resume a group, and an error remove a group without runs."""
@@ -303,89 +239,153 @@ def _finish_group(group: SearchGroup, options: SearchOptions, console: "Console"
     return group
 
 
-def _new_group(
-    seeds: Sequence[int], out: str | Path | None, options: dict[str, Any], workers: int
-) -> tuple[Path, list[SearchOptions]]:
-    """Check the options of every seed; nothing is written."""
-    _check_is_list(seeds)
-    seeds = list(seeds)  # perhaps a generator, or an array
-    if not seeds:
-        raise InvalidInputError("seeds is empty: give at least one seed")
-    if "seed" in options:
-        raise InvalidInputError("give several seeds as --seeds, and remove --seed")
-    if len(set(seeds)) < len(seeds):
-        raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
-    shared = with_threads(options, min(workers, len(seeds)))
-    wanted = [search_options({**shared, "seed": seed}) for seed in seeds]
-    folder = as_path(out, "--out") if out is not None else default_folder(wanted[0], "seeds")
-    return folder, wanted
+# Several searches at the same time, each in a process of its own ------------------------------------------------------
 
 
-def _check_workers(workers: object) -> None:
-    check_range("workers", workers, 1)
-    if workers is not None and not isinstance(workers, Integral):
-        raise InvalidInputError(f"workers must be a whole number, not {workers!r}")
+def with_threads(options: dict[str, Any], workers: int) -> dict[str, Any]:
+    """Return options in which `threads`, unless given, is `threads_per_search` search.
+
+    The result has a value for `threads` only if several workers run on a CPU. Raises as `search_options` does.
+    """
+    if workers == 1 or options.get("threads") is not None:
+        return options
+    common = search_options(options).common
+    return {**options, "threads": threads_per_search(common, workers)} if common.device == "cpu" else options
 
 
-def _check_is_list(seeds: object) -> None:
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
+def check_parallel(options: SearchOptions, callbacks: Sequence[object]) -> None:
+    """Raise InvalidInputError for what other processes cannot have: callbacks, and objects of a script."""
+    if callbacks:
+        raise InvalidInputError("callbacks cannot be called from other processes: remove workers or callbacks")
+    check_importable(options.common.optimizer, "optimizer")
+    check_importable(options.common.space, "space")
 
 
-def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
-    """Refuse a folder that holds anything: a group to resume, a group with other options, or what is not a group."""
-    names = list_names(folder)
-    if SEEDS in names:
-        shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
-        with suppress(DamagedFileError):  # a damaged group is not replaced either
-            check_equal_options(folder, SearchGroup.open(folder).options, shared)
-    if names or (folder.exists() and not folder.is_dir()):
-        is_finished = {CONFIG, SUMMARY} <= names or (SEEDS in names and _is_finished(folder))
-        raise occupied_error(folder, SEEDS in names or CONFIG in names, is_finished, REPLACE)
+def workers_option(workers: int) -> str:
+    """Return the option that resumes a group with as many workers; empty for one, the default."""
+    return f"--workers {workers}" if workers > 1 else ""
 
 
-def _is_finished(folder: Path) -> bool:
-    """Return whether all searches of a group are finished; False if its record is damaged."""
-    with suppress(DamagedFileError):
-        return SearchGroup.open(folder).is_finished
-    return False
-
-
-def _write_group(folder: Path, wanted: Sequence[SearchOptions]) -> None:
-    shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
-    content = {"seeds": [options.common.seed for options in wanted], "options": shared}
-    if not (folder / SEEDS).is_file() or read_object(folder / SEEDS) != content:
-        write_json(folder / SEEDS, content)
-
-
-def _group_to_resume(
+def search_in_workers(
     folder: Path,
-    seeds: Sequence[int],
-    given: dict[str, Any],
-    allow_module: str | None,
-) -> tuple[Path, list[SearchOptions]]:
-    if len(list(seeds)) or set(given) - {"epochs"}:
-        raise InvalidInputError("--resume of several seeds cannot be combined with other options, except --epochs")
-    restore_moved_aside(folder)
-    group = SearchGroup.open(folder)
-    recorded_seeds, recorded = group.seeds, group.options
-    where = folder / SEEDS
-    check_trusted("optimizers", "optimizer", recorded.get("optimizer", ""), where, allow_module)
-    check_trusted("search_spaces", "space", recorded.get("space", ""), where, allow_module)
-    before = _options_per_seed(recorded_seeds, recorded, where)
-    wanted = [search_options({**options.as_dict(), **given}) for options in before]
-    epochs, more = before[0].common.epochs, wanted[0].common.epochs
-    if more < epochs:
-        raise InvalidInputError(
-            f"'{folder}' has runs of {counted(epochs, 'epoch')}: --epochs may only increase, not fall to {more}"
-        )
-    return folder, wanted
+    wanted: Sequence[SearchOptions],
+    workers: int,
+    console: "Console | None",
+    discards: Sequence[Callable[[], None]],
+    tensorboard: bool,
+    overwrite: bool,
+) -> None:
+    """Run the searches of a group that are not finished, several at the same time, each in a process of its own.
+
+    Args:
+        folder: the folder of the group.
+        wanted: the options of every search.
+        workers: number of processes.
+        console: for the progress; a new one if None.
+        discards: functions that are called at least once after the first epoch of any search is recorded.
+        tensorboard, overwrite: as in `searching.search`.
+
+    Raises:
+        InvalidInputError: a search in the folder has other options.
+        UserError: a search failed; the others were run to their ends.
+    """
+    from rich.console import Console
+
+    console = console or Console()
+    _announce(folder, wanted, workers, console)
+    jobs = [_job(folder, options, tensorboard) for options in wanted]
+    for job, options in zip(jobs, wanted, strict=True):
+        _prepare(job.folder, options)
+    common = wanted[0].common
+    with (
+        open_workers(None, workers, common.device, required(common.threads)) as places,
+        SeedsProgress(jobs, common.epochs, console, discards) as progress,
+    ):
+        failures = run_jobs(jobs, places, progress)
+    if failures:
+        name, message = next(iter(failures.items()))
+        is_kept = has_recorded_epoch(folder) if overwrite else any(is_started(job.folder) for job in jobs)
+        advice = f"continue with {resume_options(folder, workers_option(workers))}" if is_kept else "start again"
+        raise UserError(f"{name} failed ({message}): fix the cause, then {advice}")
 
 
-def _options_per_seed(seeds: Sequence[int], recorded: dict[str, Any], where: Path) -> list[SearchOptions]:
-    try:
-        return [search_options({**recorded, "seed": seed}) for seed in seeds]
-    except InvalidInputError as error:
-        raise DamagedFileError(
-            f"{where} is damaged ({error.for_command_line}): restore it, or resume its runs one by one"
-        ) from error
+def _announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, console: "Console") -> None:
+    """Print what is about to run, and where."""
+    from nasbench1shot1.one_shot_search.screen import announce_table
+    from nasbench1shot1.tables.table import load_table
+
+    print_line, common = line_printer(console), wanted[0].common
+    epochs, searches = counted(common.epochs, "epoch"), counted(len(wanted), "search")
+    print_line(f"{common.optimizer} on {common.space}: {searches} of {epochs}, into {folder}")
+    threads = counted(required(common.threads), "thread")
+    where = f", each with {threads}" if common.device == "cpu" else f" on {common.device}"
+    print_line(f"{min(workers, len(wanted))} at the same time{where}; their output: {folder}/seed-*.log")
+    announce_table(load_table(common.table), print_line)
+
+
+def _prepare(folder: Path, options: SearchOptions) -> None:
+    """Check that a search was started with these options; a finished search of fewer epochs becomes a stopped one."""
+    if not is_started(folder):
+        return
+    recorded = open_search(folder).config
+    check_unchanged(folder, recorded, options.as_dict(), ("epochs",))
+    if recorded["epochs"] < options.common.epochs:
+        with locked(folder):
+            (folder / SUMMARY).unlink(missing_ok=True)
+
+
+def _job(group: Path, options: SearchOptions, tensorboard: bool) -> Job:
+    every, seed = {**options.as_dict(), "tensorboard": tensorboard}, options.common.seed
+    return Job(
+        name=f"seed {seed}",
+        command=SEARCH,
+        folder=group / f"seed-{seed}",
+        options=every,
+        resume_options=every,
+        threads=options.common.threads,
+    )
+
+
+class SeedsProgress(ProgressDisplay, Watcher[Job]):
+    """Shows a bar over the epochs of all searches, and a line for each search that ends; a context manager."""
+
+    def __init__(
+        self, jobs: Sequence[Job], epochs: int, console: "Console", discards: Sequence[Callable[[], None]]
+    ) -> None:
+        self._jobs, self._epochs, self._print_line, self._discards = jobs, epochs, line_printer(console), discards
+        self._ended = sum(job.is_finished for job in jobs)
+        self._before = self._done()
+        super().__init__(console)
+        self._task = self._bar.add_task("", total=len(jobs) * epochs, completed=self._before)
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self.tick([])
+        return self
+
+    def tick(self, waiting: Sequence[Job]) -> None:
+        """Move the bar to the number of recorded epochs."""
+        done, total = self._done(), len(self._jobs) * self._epochs
+        for discard in self._discards if done > self._before else ():
+            discard()
+        text = f"epochs {done}/{total}, searches {self._ended}/{len(self._jobs)}"
+        self._bar.update(self._task, completed=done, description=text)
+
+    def finished(self, job: Job) -> None:
+        """Print the regret of a search."""
+        from nasbench1shot1.one_shot_search.screen import format_regret
+
+        self._end(job, f"test regret {format_regret(open_search(job.folder).summary, 'test')}")
+
+    def failed(self, job: Job, message: str) -> None:
+        """Print why a search failed."""
+        self._end(job, f"FAILED: {message}")
+
+    def _end(self, job: Job, text: str) -> None:
+        self._ended += 1
+        self._print_line(f"{self._ended:>3}/{len(self._jobs)}  {job.name}: {text}")
+        self.tick([])
+
+    def _done(self) -> int:
+        """Return the number of recorded epochs of all searches, without epoch 0."""
+        return sum(max(len(read_lines(job.folder / METRICS)) - 1, 0) for job in self._jobs)

@@ -1,11 +1,10 @@
-"""The record of your own search loop, which nb.Recorder writes."""
+"""The record of your own search loop, which `nb.Recorder` writes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.one_shot_search import search_record
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.runs.folder import RECORDED
 from nasbench1shot1.runs.options import Range
@@ -14,6 +13,15 @@ from nasbench1shot1.tables.coverage import Reference
 
 if TYPE_CHECKING:
     import pandas
+
+FACTS: dict[str, type] = {"space_id": str, "table_id": str, "dataset": str, "notes": dict}
+"""Fields of config.json besides the options, with their types; `notes` are the loop's own settings."""
+FIELDS: dict[str, Any] = {
+    **SearchRecord.FIELDS,
+    "one_shot_validation_error": float | None,
+    "numbers": dict,
+}
+"""Fields of a line of metrics.jsonl: all fields of a search, and `numbers`, the loop's own numbers by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,21 +38,6 @@ class RecorderOptions:
     """Folder or name of the table that gives the regret. Default: the table of the space."""
     reference: Reference | None = None
     """present: measure regret from the best networks that the table has. Default: it must have all of the space."""
-
-
-FACTS: dict[str, type] = {"space_id": str, "table_id": str, "dataset": str, "notes": dict}
-"""Fields of config.json besides the options, with their types; `notes` are the loop's own settings."""
-
-
-# The record of your own search loop, which `nb.Recorder` writes -------------------------------------------------------
-
-
-FIELDS: dict[str, Any] = {
-    **search_record.FIELDS,
-    "one_shot_validation_error": float | None,
-    "numbers": dict,
-}
-"""Fields of a line of metrics.jsonl: all fields of a search, and `numbers`, the loop's own numbers by name."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -109,9 +109,9 @@ def test_the_commands_of_the_page_run_without_installation_and_ask_before_import
 
 
 def test_the_python_example_of_the_page_runs(short_cells, tmp_path, monkeypatch):
-    from nasbench1shot1.one_shot_search import config
+    from nasbench1shot1.one_shot_search import options
 
-    monkeypatch.setitem(config.SCALES, "quick", {**TINY, "scale": "quick", "images": "cifar10-sample"})
+    monkeypatch.setitem(options.SCALES, "quick", {**TINY, "scale": "quick", "images": "cifar10-sample"})
     monkeypatch.chdir(tmp_path)
     example = next(block for block in blocks("python") if "nb.search(" in block)
     exec(compile(example, str(PAGE), "exec"), names := {})

@@ -8,7 +8,7 @@ from tiny_search import tiny_state
 
 from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import are_identical
-from nasbench1shot1.one_shot_search import estimate, hessian, loop
+from nasbench1shot1.one_shot_search import estimate, loop, measurements
 from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS
 from nasbench1shot1.registry import BUILT_IN
 
@@ -62,14 +62,14 @@ def test_the_estimate_assumes_all_power_iterations(monkeypatch):
 
 def test_fewer_power_iterations_are_estimated_as_fewer(monkeypatch):
     state, products = tiny_state(), []
-    real = hessian.torch.autograd.grad
+    real = measurements.torch.autograd.grad
 
     def counted(*arguments, **options):
         products.append("grad_outputs" in options)
         return real(*arguments, **options)
 
-    monkeypatch.setattr(hessian.torch.autograd, "grad", counted)
-    hessian.dominant_eigenvalue(state, 1, 2)
+    monkeypatch.setattr(measurements.torch.autograd, "grad", counted)
+    measurements.dominant_eigenvalue(state, 1, 2)
     assert sum(products) == 2
 
 

@@ -13,7 +13,7 @@ from tiny_search import generator, search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.images.batches import batches
-from nasbench1shot1.one_shot_search import hessian
+from nasbench1shot1.one_shot_search import measurements
 from nasbench1shot1.one_shot_search.measurements import _power_iteration, dominant_eigenvalue
 from nasbench1shot1.one_shot_search.record import returned_epoch
 from nasbench1shot1.optimizer import Mixing
@@ -44,8 +44,8 @@ def test_the_eigenvalue_is_the_largest_of_the_whole_hessian(space, monkeypatch):
     largest = eigenvalues[eigenvalues.abs().argmax()].item()
     assert abs(largest) > 1e-4
     assert dominant_eigenvalue(state, 1) == pytest.approx(largest, rel=0.1)
-    monkeypatch.setattr(hessian, "TOLERANCE", 1e-5)
-    monkeypatch.setattr(hessian, "MOST_ITERATIONS", 2000)
+    monkeypatch.setattr(measurements, "TOLERANCE", 1e-5)
+    monkeypatch.setattr(measurements, "MOST_ITERATIONS", 2000)
     assert dominant_eigenvalue(state, 1) == pytest.approx(largest, rel=1e-3)
 
 

@@ -17,7 +17,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.jobs import process
 from nasbench1shot1.one_shot_search import options as search_options_module
-from nasbench1shot1.one_shot_search import parallel_seeds, seeds
+from nasbench1shot1.one_shot_search import seeds
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.lock import locked
 
@@ -95,8 +95,8 @@ def test_ctrl_c_stops_all_workers_and_the_group_can_be_resumed(serial, forked, t
 
     command = f"search --resume {folder} --workers 2"
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match=command):
-        patch.setattr(parallel_seeds.SeedsProgress, "tick", interrupt)
-        patch.setattr(parallel_seeds, "SEARCH", stalling_search.COMMAND)
+        patch.setattr(seeds.SeedsProgress, "tick", interrupt)
+        patch.setattr(seeds, "SEARCH", stalling_search.COMMAND)
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
     cli.main(command.split())
     assert_same_runs(nb.load_run(folder).runs, serial)
@@ -161,10 +161,10 @@ def test_workers_without_a_seed_reserve_no_cores(forked, tmp_path, monkeypatch):
 def test_the_cores_are_divided_among_the_workers(monkeypatch, cores, workers, threads):
     monkeypatch.setattr(search_options_module, "usable_cores", lambda: cores)
     options = {name: value for name, value in {**TINY, **FULL}.items() if name != "threads"}
-    assert parallel_seeds.with_threads(options, workers)["threads"] == threads
-    assert parallel_seeds.with_threads({**options, "scale": "quick"}, workers)["threads"] == 1
-    assert parallel_seeds.with_threads(TINY, workers) == TINY
-    assert parallel_seeds.with_threads(options, 1) == options
+    assert seeds.with_threads(options, workers)["threads"] == threads
+    assert seeds.with_threads({**options, "scale": "quick"}, workers)["threads"] == 1
+    assert seeds.with_threads(TINY, workers) == TINY
+    assert seeds.with_threads(options, 1) == options
 
 
 BAD = {

@@ -12,16 +12,16 @@ from torch import nn
 import nasbench1shot1 as nb
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import batches
-from nasbench1shot1.one_shot_search import one_shot_error as one_shot
+from nasbench1shot1.nasbench101 import shared_passes as engine
+from nasbench1shot1.nasbench101.original_passes import without_last_edge
+from nasbench1shot1.one_shot_search.measurements import one_shot_error
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.supernets import weight_sharing as group_statistics
+from nasbench1shot1.supernets import weight_sharing as scoring
 from nasbench1shot1.supernets.layers import BatchNorm2d
-from nasbench1shot1.supernets.passes import without_last_edge
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 from nasbench1shot1.supernets.weight_sharing import SharedWeights, fixed_statistics, measured_statistics
-from nasbench1shot1.weight_sharing import choice_block_paths as engine
-from nasbench1shot1.weight_sharing import group_statistics
-from nasbench1shot1.weight_sharing import shared_weights as scoring
 
 REFERENCE, AT_ONCE, IMAGES, CELLS = 16, 24, 60, 2
 
@@ -340,7 +340,7 @@ def test_the_one_shot_error_uses_the_current_mixing_weights(batch_norm):
             .sum()
             .item()
         )
-    assert one_shot.one_shot_error(state, 2) == wrong / IMAGES
+    assert one_shot_error(state, 2) == wrong / IMAGES
     assert all(torch.equal(value, before[name]) for name, value in state.net.state_dict().items())
 
 
@@ -352,9 +352,9 @@ def test_curve_selection_and_shared_weights_agree_on_the_error_of_an_architectur
     first, *others = sampled(state)
     one_hot = Mixing({key: torch.as_tensor(of) for key, of in state.net.space.one_hot(first).items()})
     with patch.object(state.method, "evaluation_mixing", return_value=Mixing(path=first)):
-        of_the_curve = one_shot.one_shot_error(state, 2)
+        of_the_curve = one_shot_error(state, 2)
     with patch.object(state.method, "evaluation_mixing", return_value=one_hot):
-        as_mixture = one_shot.one_shot_error(state, 2)
+        as_mixture = one_shot_error(state, 2)
     shared, scores = state.shared_weights(2), state.shared_weights(2).scores([*others, one_hot, first])
     assert of_the_curve == as_mixture == shared.errors([first])[0] == shared.errors([*others, first])[-1]
     assert of_the_curve == scores.errors[-1] == scores.errors[-2]
@@ -376,7 +376,7 @@ def test_the_one_shot_error_of_a_sampling_method_uses_its_chosen_architecture(ba
     state = state_of(batch_norm)
     chosen = state.method.architecture()
     assert state.method.evaluation_mixing() == Mixing(path=chosen)
-    assert one_shot.one_shot_error(state, 2) == state.shared_weights(2).errors([chosen])[0]
+    assert one_shot_error(state, 2) == state.shared_weights(2).errors([chosen])[0]
 
 
 def test_the_preset_selects_the_statistics_unless_the_user_does():
