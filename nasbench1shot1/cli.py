@@ -1,16 +1,13 @@
 """The command line `nb1shot1`. Each command is a typed dataclass in a module that is imported when the command runs."""
 
-import contextlib
-import io
 import os
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, shorten, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, unknown_name
 from nasbench1shot1.ground.files import convert_paths
 from nasbench1shot1.ground.openmp import limit_spinning
 from nasbench1shot1.ground.terminal import guarded_output, print_error
@@ -111,8 +108,10 @@ def _run(arguments: list[str]) -> None:
     if wants_help:
         _show_help(name, options, default)
         return
+    from nasbench1shot1.commands.parsing import parse
+
     named = _known(options, default, flags)
-    command = convert_paths(_parse(options, name, rest, default))
+    command = convert_paths(parse(options, name, rest, default))
     (replace(command, named=named) if hasattr(command, "named") else command).run()
 
 
@@ -177,72 +176,6 @@ def _known(options: Any, default: Any, flags: Iterable[str]) -> frozenset[str]:
 
 def _as_flag(name: str) -> str:
     return "--" + name.replace("_", "-")
-
-
-def _parse(options: Any, name: str, arguments: list[str], default: Any = None) -> Any:
-    """Return the options as a dataclass; raises InvalidInputError with tyro's message as one sentence."""
-    import tyro
-
-    from nasbench1shot1.commands.optional_values import with_optional_values
-
-    told = io.StringIO()
-    with contextlib.redirect_stderr(told):
-        try:
-            defaults = {} if default is None else {"default": default}
-            return tyro.cli(
-                options, args=arguments, prog=f"nb1shot1 {name}", registry=with_optional_values(), **defaults
-            )
-        except SystemExit as stop:
-            if not stop.code:
-                raise
-    said = _sentence(told.getvalue())
-    if extra := re.fullmatch(r"Unrecognized options: (.*?)(?:, .*)?", said):
-        said = _without_option(shorten(extra[1]), options, default)
-    see = f"see nb1shot1 {name} --help)"
-    lists_names = "(known: " in said and said.endswith(")")
-    raise InvalidInputError(f"{said.removesuffix(')')}; {see}" if lists_names else f"{said} ({see}")
-
-
-def _without_option(value: str, options: Any, default: Any) -> str:
-    """Return the sentence about a value that does not follow an option, with the option that it may be meant for."""
-    from nasbench1shot1.commands.help_screen import flags_for
-
-    meant = next(flags_for(value, options, default), None)
-    return f"unexpected argument '{value}'" + (f"; did you mean {meant} {value}?" if meant else "")
-
-
-def _sentence(box: str) -> str:
-    """Return tyro's boxed message about a bad value, coloured if standard output is a terminal, as one sentence."""
-    from rich.text import Text
-
-    text = " ".join(re.sub(r"[^\x20-\x7e]", " ", Text.from_ansi(box).plain).split())
-    for value in (r"\['(.*?)'\]", "'(.*?)' "):
-        if bad := re.search(rf"Error parsing (--[\w-]+): .*?{value}", text):
-            return _wrong_type(bad[1], bad[2], text)
-    if bad := re.search(r"invalid choice '(.*?)' for argument '(?:--)?([\w-]+)'. Expected one of \((.*?)\)", text):
-        choices = set(re.findall(r"'(.*?)'", bad[3])) - {"None"}
-        kind = {"over": "axis (--over)"}.get(bad[2], bad[2].replace("-", " "))
-        return unknown_name(kind, bad[1], choices).for_command_line
-    if bad := re.search(r"Missing value for argument '(--[\w-]+)'", text):
-        return f"{bad[1]} needs a value"
-    if missing := re.search(r"Missing from nb1shot1 [\w -]+: (.*?) \(required\)", text):
-        name, _, text = missing[1].partition(" ")
-        what = text.partition(". ")[0].removesuffix(".")
-        return f"{name} is missing" if name.startswith("--") else f"an argument is missing: give {_lower(what)}"
-    text = re.sub(r"-{5,}.*$|For full helptext.*$", "", text).strip()
-    return text.removeprefix("Unrecognized options ")
-
-
-def _wrong_type(option: str, value: str, text: str) -> str:
-    """Return the sentence about a value of a wrong type; Python's error in `text` tells which type is expected."""
-    kinds = {"literal for int()": "a whole number", "string to float": "a number", "neither yes nor no": "yes or no"}
-    wanted = next((kind for words, kind in kinds.items() if words in text), None)
-    return f"{option} must be {wanted}, not '{shorten(value)}'" if wanted else f"{option} cannot be '{shorten(value)}'"
-
-
-def _lower(text: str) -> str:
-    """Return a text with a small first letter."""
-    return text[:1].lower() + text[1:]
 
 
 def _overview() -> str:

@@ -228,7 +228,7 @@ def test_help_shows_optional_values_as_a_user_writes_them(name, tmp_path):
 def test_an_optional_value_is_checked_and_may_be_none():
     import tyro
 
-    from nasbench1shot1.commands.optional_values import with_optional_values
+    from nasbench1shot1.commands.parsing import with_optional_values
 
     @dataclass
     class Options:

@@ -10,7 +10,7 @@ import tyro
 
 from nasbench1shot1.cli import COMMANDS, main
 from nasbench1shot1.commands.help_screen import default_variants, help_screen, option_helps
-from nasbench1shot1.commands.optional_values import with_optional_values
+from nasbench1shot1.commands.parsing import with_optional_values
 from nasbench1shot1.one_shot_search.options import SCALES
 from nasbench1shot1.optimizers.gradient import RelaxationName, UpdateName
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
