@@ -1,4 +1,4 @@
-"""Analyses of finished black-box studies."""
+"""Analyses of finished black-box studies: final regrets, final accuracies on all data sets, incumbents over time."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -16,6 +16,30 @@ from nasbench1shot1.tables.table import Table
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
+
+SPLITS = ("validation", "test")
+Published = Mapping[tuple[str, str, str], tuple[float, float]]
+
+
+def _published(**rows: tuple[tuple[float, float], ...]) -> Published:
+    places = list(product(("cifar10", "cifar100", "ImageNet16-120"), SPLITS))
+    return {
+        (name.replace("_", "-"), *place): pair
+        for name, row in rows.items()
+        for place, pair in zip(places, row, strict=True)
+    }
+
+
+PUBLISHED = _published(
+    random=((90.93, 0.36), (93.70, 0.36), (70.93, 1.09), (71.04, 1.07), (44.45, 1.10), (44.57, 1.25)),
+    regularized_evolution=((91.19, 0.31), (93.92, 0.30), (71.81, 1.12), (71.84, 0.99), (45.15, 0.89), (45.54, 1.03)),
+    reinforce=((91.09, 0.37), (93.85, 0.37), (71.61, 1.12), (71.71, 1.09), (45.05, 1.02), (45.24, 1.18)),
+    bohb=((90.82, 0.53), (93.61, 0.52), (70.74, 1.29), (70.85, 1.28), (44.26, 1.36), (44.42, 1.49)),
+)
+"""NAS-Bench-201, table 5: mean and standard deviation over 500 searches, in percent."""
+
+
+# Final regrets: NAS-Bench-101 (Ying et al. 2019), figure 7, right -----------------------------------------------------
 
 
 def ecdf(values: Any) -> "pandas.DataFrame":
@@ -47,31 +71,7 @@ def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, color: st
     return axes
 
 
-# Final accuracies of repeated searches on every data set. NAS-Bench-201 (Dong and Yang 2020), figure 6 ----------------
-#
-# The architectures were found on one data set. Their accuracies after full training are looked up on all data sets.
-
-
-SPLITS = ("validation", "test")
-Published = Mapping[tuple[str, str, str], tuple[float, float]]
-
-
-def _published(**rows: tuple[tuple[float, float], ...]) -> Published:
-    places = list(product(("cifar10", "cifar100", "ImageNet16-120"), SPLITS))
-    return {
-        (name.replace("_", "-"), *place): pair
-        for name, row in rows.items()
-        for place, pair in zip(places, row, strict=True)
-    }
-
-
-PUBLISHED = _published(
-    random=((90.93, 0.36), (93.70, 0.36), (70.93, 1.09), (71.04, 1.07), (44.45, 1.10), (44.57, 1.25)),
-    regularized_evolution=((91.19, 0.31), (93.92, 0.30), (71.81, 1.12), (71.84, 0.99), (45.15, 0.89), (45.54, 1.03)),
-    reinforce=((91.09, 0.37), (93.85, 0.37), (71.61, 1.12), (71.71, 1.09), (45.05, 1.02), (45.24, 1.18)),
-    bohb=((90.82, 0.53), (93.61, 0.52), (70.74, 1.29), (70.85, 1.28), (44.26, 1.36), (44.42, 1.49)),
-)
-"""NAS-Bench-201, table 5: mean and standard deviation over 500 searches, in percent."""
+# Final accuracies on every data set: NAS-Bench-201 (Dong and Yang 2020), figure 6 -------------------------------------
 
 
 def final_accuracies(study: BlackBoxStudy, table: Table) -> pandas.DataFrame:
@@ -120,7 +120,7 @@ def draw_sorted(axes: "Axes", accuracies: pandas.DataFrame, *, label: str, color
     return axes
 
 
-# Incumbents of black-box studies in the format of tuning curves over simulated time -----------------------------------
+# Incumbents over simulated time ---------------------------------------------------------------------------------------
 
 
 def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:

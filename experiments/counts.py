@@ -1,4 +1,7 @@
-"""Sizes of search spaces, by every counting rule, next to published numbers."""
+"""Sizes of search spaces, by every counting rule, next to published numbers. Command line: `nb1shot1 space`.
+
+The rules are explained in docs/spaces.md, the kinds of nb201 in docs/nasbench201_space.md.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nasbench1shot1 import registry
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import live_blocks
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.nasbench101.encoding import VERTEX_BIT
-from nasbench1shot1.registry import search_space
+from nasbench1shot1.registry import BUILT_IN, search_space
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.nasbench101 import SPACE, NASBench101Space
 from nasbench1shot1.search_spaces.wirings import pruned_matrix
@@ -23,81 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
-
-def choice_block_space(space: str | ChoiceBlockSpace) -> ChoiceBlockSpace:
-    """Return a space, given by name or as an object; raises InvalidInputError if it is not made of choice blocks."""
-    found = search_space(space) if isinstance(space, str) else space
-    if not isinstance(found, ChoiceBlockSpace):
-        raise InvalidInputError(f"{space} is not made of choice blocks: give s1, s2, s3 or a space of that kind")
-    return found
-
-
-# Numbers of encodings and cells of NAS-Bench-101 and NAS-Bench-Mini, by both readings of "valid" (docs/spaces.md) -----
-
-
-ROWS = {
-    ("Encodings", "all: possible edges and operations"): ("loose_ends", "all"),
-    ("", "a path, at most 9 edges after pruning"): ("loose_ends", "pruned"),
-    ("", "a path, at most 9 edges before pruning"): ("loose_ends", "raw"),
-    ("Without loose ends", "each pruned labelled graph once"): ("no_loose_ends", None),
-    ("Distinct cells", "each cell once"): ("unique", None),
-}
-
-
-NASBENCH101_CAPTIONS = {
-    "nb101": ("NAS-Bench-101", "Ying et al. 2019: about 510M encodings, 423k cells"),
-    "nb101-mini": ("NAS-Bench-Mini", "Ying et al. 2019: 64.5k cells of at most six vertices"),
-}
-
-
-def nasbench101_counts(space: NASBench101Space = SPACE) -> dict[tuple[str, str | None], int]:
-    """Return the count for every (kind, rule) of `ROWS`; nothing is hashed, so it takes about a second."""
-    return {which: space.count(*which) for which in ROWS.values()}
-
-
-def nasbench101_cells_by_vertices(space: NASBench101Space = SPACE) -> dict[int, int]:
-    """Return the number of distinct cells by number of vertices, including input and output; ascending."""
-    sizes, counts = np.unique(space.encodings() >> np.uint64(VERTEX_BIT), return_counts=True)
-    return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
-
-
-def render_nasbench101(space: NASBench101Space = SPACE) -> "Group":
-    """Return the counts for the terminal, with the sizes of the cells below."""
-    from rich.console import Group
-    from rich.table import Table
-
-    benchmark, caption = NASBENCH101_CAPTIONS.get(space.name, ("NAS-Bench-101", ""))
-    table = Table(title=f"{benchmark}, {space.name}", caption=caption)
-    table.add_column("quantity")
-    table.add_column("counted")
-    table.add_column(space.name, justify="right")
-    counts = nasbench101_counts(space)
-    for (quantity, counted), which in ROWS.items():
-        table.add_row(quantity, counted, f"{counts[which]:,}")
-    return Group(table, render_vertices({space.name: nasbench101_cells_by_vertices(space)}))
-
-
-def render_vertices(counts: Mapping[str, Mapping[int, int]]) -> "Table":
-    """Return the number of distinct cells of each number of vertices for the terminal, with a row for each space."""
-    from rich.table import Table
-
-    sizes = sorted({size for of_space in counts.values() for size in of_space})
-    table = Table(title="Distinct cells by number of vertices")
-    table.add_column("vertices")
-    for size in sizes:
-        table.add_column(str(size), justify="right")
-    for name, of_space in counts.items():
-        table.add_row(name, *(f"{of_space.get(size, 0):,}" for size in sizes))
-    return table
-
-
-# Numbers of architectures of each choice-block space, by every counting rule, next to the paper's numbers -------------
-#
-# The rules are explained in docs/spaces.md. Command line: `nb1shot1 space`.
-
-
 NAMES = ("s1", "s2", "s3")
-
 PRINTED = "printed in the paper"
 TITLES = {
     "wirings": "Wirings",
@@ -117,6 +45,76 @@ RULES = {
     "cell": "each cell of NAS-Bench-101 once",
     PRINTED: PRINTED,
 }
+NASBENCH101_ROWS = {
+    ("Encodings", "all: possible edges and operations"): ("loose_ends", "all"),
+    ("", "a path, at most 9 edges after pruning"): ("loose_ends", "pruned"),
+    ("", "a path, at most 9 edges before pruning"): ("loose_ends", "raw"),
+    ("Without loose ends", "each pruned labelled graph once"): ("no_loose_ends", None),
+    ("Distinct cells", "each cell once"): ("unique", None),
+}
+NASBENCH101_CAPTIONS = {
+    "nb101": ("NAS-Bench-101", "Ying et al. 2019: about 510M encodings, 423k cells"),
+    "nb101-mini": ("NAS-Bench-Mini", "Ying et al. 2019: 64.5k cells of at most six vertices"),
+}
+DESCRIPTIONS = {
+    "nb201": {
+        "all": "an operation for every edge",
+        "unique_skip_connect": "topologies; skip connections simplified",
+        "unique": "topologies; zeroized edges simplified, too",
+    }
+}
+CAPTIONS = {"nb201": "NAS-Bench-201; Dong and Yang 2020 report the same numbers"}
+
+
+def render_sizes(names: Sequence[str] = ()) -> "list[RenderableType]":
+    """Return the sizes of some spaces for the terminal; choice-block spaces share a table, which comes first.
+
+    Args:
+        names: registered names; none selects all spaces of this package.
+
+    Raises InvalidInputError for an unknown name.
+    """
+    spaces = {name: search_space(name) for name in names or BUILT_IN["search_spaces"]}
+    choice_blocks = [name for name, space in spaces.items() if isinstance(space, ChoiceBlockSpace)]
+    others = [space for space in spaces.values() if not isinstance(space, ChoiceBlockSpace)]
+    shared: list[RenderableType] = [render_choice_blocks(space_counts(choice_blocks))] if choice_blocks else []
+    return shared + [_render_other(space) for space in others]
+
+
+def _render_other(space: SearchSpace) -> "RenderableType":
+    if isinstance(space, NASBench101Space):
+        return render_nasbench101(space)
+    return render_kinds(space)
+
+
+def kind_counts(space: SearchSpace) -> dict[str, int]:
+    """Return the number of architectures of each kind of a space."""
+    return {kind: space.count(kind) for kind in space.kinds}
+
+
+def render_kinds(space: SearchSpace) -> "Table":
+    """Return the counts of `kind_counts` for the terminal."""
+    from rich.table import Table
+
+    table = Table(title=f"Sizes of {space.name}", caption=CAPTIONS.get(space.name))
+    descriptions = DESCRIPTIONS.get(space.name, {})
+    for heading in ("kind", "counted"):
+        table.add_column(heading)
+    table.add_column(space.name, justify="right")
+    for kind, count in kind_counts(space).items():
+        table.add_row(kind, descriptions.get(kind, ""), f"{count:,}")
+    return table
+
+
+# Choice-block spaces --------------------------------------------------------------------------------------------------
+
+
+def choice_block_space(space: str | ChoiceBlockSpace) -> ChoiceBlockSpace:
+    """Return a space, given by name or as an object; raises InvalidInputError if it is not made of choice blocks."""
+    found = search_space(space) if isinstance(space, str) else space
+    if not isinstance(found, ChoiceBlockSpace):
+        raise InvalidInputError(f"{space} is not made of choice blocks: give s1, s2, s3 or a space of that kind")
+    return found
 
 
 def space_counts(names: Sequence[str] = NAMES) -> "pd.DataFrame":
@@ -133,6 +131,24 @@ def space_counts(names: Sequence[str] = NAMES) -> "pd.DataFrame":
 
     frame = pd.DataFrame({name: _counts(choice_block_space(name)) for name in names}, dtype="Int64")
     return frame.rename_axis(index=["quantity", "rule"])
+
+
+def _counts(space: ChoiceBlockSpace) -> dict[tuple[str, str], int | None]:
+    wirings = space.wirings
+    return {
+        ("wirings", "all"): len(wirings),
+        ("wirings", "all-live"): sum(len(live_blocks(wiring)) == space.n_blocks for wiring in wirings),
+        ("wirings", "in-place"): len(space.loose_end_free_wirings),
+        ("wirings", "renumbered"): len({pruned_matrix(wiring).tobytes() for wiring in wirings}),
+        ("loose_ends", "encodings"): space.count("loose_ends", "encodings"),
+        ("loose_ends", "read-blocks"): space.count("loose_ends", "read-blocks"),
+        ("loose_ends", PRINTED): space.paper_counts.get("loose_ends"),
+        ("no_loose_ends", "live-part"): space.count("no_loose_ends"),
+        ("no_loose_ends", "paper"): space.count("no_loose_ends", "paper"),
+        ("no_loose_ends", PRINTED): space.paper_counts.get("no_loose_ends"),
+        ("unique", "cell"): space.count("unique"),
+        ("unique", PRINTED): space.paper_counts.get("unique"),
+    }
 
 
 def cells_by_vertices(name: str) -> dict[int, int]:
@@ -157,7 +173,11 @@ def union_size(names: Sequence[str] = NAMES) -> int:
     return len(set().union(*map(_hashes, names)))
 
 
-def render(counts: "pd.DataFrame") -> "Group":
+def _hashes(name: str) -> set[bytes]:
+    return {row.tobytes() for row in choice_block_space(name).distinct_cells.hashes}
+
+
+def render_choice_blocks(counts: "pd.DataFrame") -> "Group":
     """Return the frame of `space_counts` for the terminal, with the sizes of the cells and the shared cells below
     it."""
     from rich.console import Group
@@ -204,78 +224,45 @@ def _pairs(names: Sequence[str]) -> str:
     return ", ".join(f"{a} and {b}: {shared[a][b]:,}" for a, b in combinations(names, 2))
 
 
-def _counts(space: ChoiceBlockSpace) -> dict[tuple[str, str], int | None]:
-    wirings = space.wirings
-    return {
-        ("wirings", "all"): len(wirings),
-        ("wirings", "all-live"): sum(len(live_blocks(wiring)) == space.n_blocks for wiring in wirings),
-        ("wirings", "in-place"): len(space.loose_end_free_wirings),
-        ("wirings", "renumbered"): len({pruned_matrix(wiring).tobytes() for wiring in wirings}),
-        ("loose_ends", "encodings"): space.count("loose_ends", "encodings"),
-        ("loose_ends", "read-blocks"): space.count("loose_ends", "read-blocks"),
-        ("loose_ends", PRINTED): space.paper_counts.get("loose_ends"),
-        ("no_loose_ends", "live-part"): space.count("no_loose_ends"),
-        ("no_loose_ends", "paper"): space.count("no_loose_ends", "paper"),
-        ("no_loose_ends", PRINTED): space.paper_counts.get("no_loose_ends"),
-        ("unique", "cell"): space.count("unique"),
-        ("unique", PRINTED): space.paper_counts.get("unique"),
-    }
+# NAS-Bench-101 and NAS-Bench-Mini, by both readings of "valid" --------------------------------------------------------
 
 
-def _hashes(name: str) -> set[bytes]:
-    return {row.tobytes() for row in choice_block_space(name).distinct_cells.hashes}
+def nasbench101_counts(space: NASBench101Space = SPACE) -> dict[tuple[str, str | None], int]:
+    """Return the count for every (kind, rule) of `NASBENCH101_ROWS`; nothing is hashed, so it takes about a second."""
+    return {which: space.count(*which) for which in NASBENCH101_ROWS.values()}
 
 
-# Counts of a space's architectures by kind, and tables of the sizes of spaces for the terminal ------------------------
-#
-# The kinds of nb201 are explained in docs/nasbench201_space.md. Command line: `nb1shot1 space`.
+def nasbench101_cells_by_vertices(space: NASBench101Space = SPACE) -> dict[int, int]:
+    """Return the number of distinct cells by number of vertices, including input and output; ascending."""
+    sizes, counts = np.unique(space.encodings() >> np.uint64(VERTEX_BIT), return_counts=True)
+    return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
 
 
-DESCRIPTIONS = {
-    "nb201": {
-        "all": "an operation for every edge",
-        "unique_skip_connect": "topologies; skip connections simplified",
-        "unique": "topologies; zeroized edges simplified, too",
-    }
-}
-CAPTIONS = {"nb201": "NAS-Bench-201; Dong and Yang 2020 report the same numbers"}
-
-
-def render_sizes(names: Sequence[str] = ()) -> "list[RenderableType]":
-    """Return the sizes of some spaces for the terminal; choice-block spaces share a table, which comes first.
-
-    Args:
-        names: registered names; none selects all spaces of this package.
-
-    Raises InvalidInputError for an unknown name.
-    """
-    spaces = {name: registry.search_space(name) for name in names or registry.BUILT_IN["search_spaces"]}
-    choice_blocks = [name for name, space in spaces.items() if isinstance(space, ChoiceBlockSpace)]
-    others = [space for space in spaces.values() if not isinstance(space, ChoiceBlockSpace)]
-    shared: list[RenderableType] = [render(space_counts(choice_blocks))] if choice_blocks else []
-    return shared + [_render_other(space) for space in others]
-
-
-def kind_counts(space: SearchSpace) -> dict[str, int]:
-    """Return the number of architectures of each kind of a space."""
-    return {kind: space.count(kind) for kind in space.kinds}
-
-
-def render_kinds(space: SearchSpace) -> "Table":
-    """Return the counts of `kind_counts` for the terminal."""
+def render_nasbench101(space: NASBench101Space = SPACE) -> "Group":
+    """Return the counts for the terminal, with the sizes of the cells below."""
+    from rich.console import Group
     from rich.table import Table
 
-    table = Table(title=f"Sizes of {space.name}", caption=CAPTIONS.get(space.name))
-    descriptions = DESCRIPTIONS.get(space.name, {})
-    for heading in ("kind", "counted"):
-        table.add_column(heading)
+    benchmark, caption = NASBENCH101_CAPTIONS.get(space.name, ("NAS-Bench-101", ""))
+    table = Table(title=f"{benchmark}, {space.name}", caption=caption)
+    table.add_column("quantity")
+    table.add_column("counted")
     table.add_column(space.name, justify="right")
-    for kind, count in kind_counts(space).items():
-        table.add_row(kind, descriptions.get(kind, ""), f"{count:,}")
+    counts = nasbench101_counts(space)
+    for (quantity, counted), which in NASBENCH101_ROWS.items():
+        table.add_row(quantity, counted, f"{counts[which]:,}")
+    return Group(table, render_vertices({space.name: nasbench101_cells_by_vertices(space)}))
+
+
+def render_vertices(counts: Mapping[str, Mapping[int, int]]) -> "Table":
+    """Return the number of distinct cells of each number of vertices for the terminal, with a row for each space."""
+    from rich.table import Table
+
+    sizes = sorted({size for of_space in counts.values() for size in of_space})
+    table = Table(title="Distinct cells by number of vertices")
+    table.add_column("vertices")
+    for size in sizes:
+        table.add_column(str(size), justify="right")
+    for name, of_space in counts.items():
+        table.add_row(name, *(f"{of_space.get(size, 0):,}" for size in sizes))
     return table
-
-
-def _render_other(space: SearchSpace) -> "RenderableType":
-    if isinstance(space, NASBench101Space):
-        return render_nasbench101(space)
-    return render_kinds(space)

@@ -122,6 +122,9 @@ def _repetitions(entry: Entry, over: Over, table: Table | None) -> list[Repetiti
     return found
 
 
+# Opening and checking runs before any computation ---------------------------------------------------------------------
+
+
 def open_entries(runs: Any) -> list[Entry]:
     """Return one entry per run.
 
@@ -229,7 +232,7 @@ def check_comparable(entries: Sequence[Entry], is_rescored: bool) -> Facts:
     for part, what in (("space", "search spaces"), ("dataset", "data sets"), ("table", "tables")):
         values = {getattr(facts, part): entry for facts, entry in by_facts.items()}
         if len(values) > 1 and not (part == "table" and is_rescored):
-            named = ", ".join(f"{value} ('{entry.folder}')" for value, entry in sorted(values.items(), key=_name))
+            named = ", ".join(f"{value} ('{entry.folder}')" for value, entry in sorted(values.items(), key=_value))
             remedy = (
                 "score all runs on one table with --table"
                 if part == "table"
@@ -239,5 +242,5 @@ def check_comparable(entries: Sequence[Entry], is_rescored: bool) -> Facts:
     return first
 
 
-def _name(item: tuple[str, Entry]) -> str:
+def _value(item: tuple[str, Entry]) -> str:
     return item[0]

@@ -1,4 +1,4 @@
-"""The runs of a comparison: every kind has its repetitions, its facts and its own clock."""
+"""The runs of a comparison: each kind has its own repetitions, progress and clock."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -34,6 +34,7 @@ EPOCHS: Final = "epochs"
 SEARCH_TIME: Final = "search-time"
 SIMULATED_TIME: Final = "simulated-time"
 OVER: tuple[Over, ...] = (EPOCHS, SEARCH_TIME, SIMULATED_TIME)
+COLUMNS = {EPOCHS: "epoch", SEARCH_TIME: "search_seconds", SIMULATED_TIME: "simulated_seconds"}
 
 
 class Facts(NamedTuple):
@@ -142,12 +143,6 @@ class Entry(ABC):
         return values
 
 
-# Searches and groups of seeds in a comparison -------------------------------------------------------------------------
-
-
-COLUMNS = {EPOCHS: "epoch", SEARCH_TIME: "search_seconds", SIMULATED_TIME: "simulated_seconds"}
-
-
 @dataclass(frozen=True, eq=False)
 class SearchEntry(Entry):
     """A search, or the searches of a group of seeds.
@@ -243,9 +238,6 @@ def _final_epoch(run: SearchRecord, lines: int) -> int:
 def _epochs(run: SearchRecord) -> str:
     done = max(len(run.lines) - 1, 0)
     return counted(done, "epoch") if run.planned_epochs is None else f"{done} of {counted(run.planned_epochs, 'epoch')}"
-
-
-# Black-box studies and tuning studies in a comparison; each kind has its own simulated clock --------------------------
 
 
 @dataclass(frozen=True, eq=False)

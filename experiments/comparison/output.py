@@ -1,4 +1,4 @@
-"""The output of a comparison: tables on the screen, and its files."""
+"""The output of a comparison: the tables of `nb1shot1 compare` on the screen, and its files."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,8 +16,13 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_folder, check_writable
 from nasbench1shot1.ground.text import counted, line_printer, percent
 
+FIGURE, RESULTS, RANK_TESTS = "comparison", "comparison.csv", "rank_tests.csv"
+FILES = {RESULTS, RANK_TESTS, *(f"{FIGURE}.{suffix}" for suffix in FORMATS)}
 WIDE = 110
 """Columns of a terminal that show the kind and the optimizer of every run."""
+
+
+# Screen ---------------------------------------------------------------------------------------------------------------
 
 
 def show(comparison: Comparison, files: Sequence[Path], console: Console) -> None:
@@ -89,11 +94,7 @@ def _left_out(comparison: Comparison) -> str:
     return f"Too few searches for a rank test (fewer than {FEWEST}): {'; '.join(few)}." if few else ""
 
 
-# Writing the files of a comparison: figure, table and rank tests, all in one folder or none ---------------------------
-
-
-FIGURE, RESULTS, RANK_TESTS = "comparison", "comparison.csv", "rank_tests.csv"
-FILES = {RESULTS, RANK_TESTS, *(f"{FIGURE}.{suffix}" for suffix in FORMATS)}
+# Files ----------------------------------------------------------------------------------------------------------------
 
 
 def check_out(out: Path) -> None:

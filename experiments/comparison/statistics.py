@@ -15,59 +15,6 @@ QUARTILES_FROM = 10
 """Minimum number of repetitions for quartiles; with fewer, the spread is from the minimum to the maximum."""
 MOST_POINTS = 1_000
 """Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
-
-
-def curve(repetitions: Sequence[Repetition], over: Over) -> pandas.DataFrame:
-    """Return mean and spread of the test regret of the preferred architecture.
-
-    The curve starts when every repetition has a result. The last result of a finished repetition extends to the end of
-    the curve. A curve with unfinished repetitions ends with the shortest of them.
-
-    Args:
-        repetitions: at least one repetition.
-        over: horizontal axis. With "epochs", the curve has one point per epoch; otherwise, one point per change.
-
-    Returns:
-        Columns `at` (epochs or seconds), `mean`, `low`, `high` (fractions) and `repetitions`. `low` and `high` are the
-        quartiles if there are ten or more repetitions, otherwise the minimum and the maximum.
-    """
-    times = _moments(repetitions, over)
-    values = np.stack([repetition.regret_at(times) for repetition in repetitions])
-    low, high = _spread(values)
-    columns = {"at": times, "mean": values.mean(axis=0), "low": low, "high": high}
-    return pandas.DataFrame({**columns, "repetitions": len(values)})
-
-
-def span(repetitions: Sequence[Repetition]) -> tuple[float, float]:
-    """Return the first and last epoch or second of the curve of some repetitions."""
-    start = max(float(repetition.at[0]) for repetition in repetitions)
-    running = [repetition.end for repetition in repetitions if not repetition.is_finished]
-    end = min(running) if running else max(repetition.end for repetition in repetitions)
-    return start, max(start, end)
-
-
-def _moments(repetitions: Sequence[Repetition], over: Over) -> Floats:
-    start, end = span(repetitions)
-    if over == EPOCHS:
-        return np.arange(start, end + 1)
-    changes = np.unique(np.concatenate([[start, end], *(repetition.at for repetition in repetitions)]))
-    changes = changes[(changes >= start) & (changes <= end)]
-    if len(changes) <= MOST_POINTS:
-        return changes
-    return np.unique(np.clip(np.geomspace(max(start, 1e-9), end, MOST_POINTS), start, end))
-
-
-def _spread(values: Floats) -> tuple[Floats, Floats]:
-    """Return the lower and upper edges of the spread of values of shape (repetitions, T)."""
-    if len(values) >= QUARTILES_FROM:
-        low, high = np.quantile(values, (0.25, 0.75), axis=0)
-        return low, high
-    return values.min(axis=0), values.max(axis=0)
-
-
-# Rank tests and effect sizes of all pairs of methods: which method has lower regrets? ---------------------------------
-
-
 FEWEST = 5
 """Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""
 SIGNIFICANT = 0.05
@@ -75,71 +22,6 @@ SIGNIFICANT = 0.05
 COLUMNS = ("moment", "first", "second", "n_first", "n_second", "u", "p", "p_holm", "a12", "effect")
 EFFECTS = ((0.71, "large"), (0.64, "medium"), (0.56, "small"), (0.0, "negligible"))
 """Minimum A12 (or 1 − A12) for each effect size (Vargha and Delaney, 2000, section 5)."""
-
-
-def rank_tests(samples: Mapping[str, Floats], moment: str) -> pandas.DataFrame:
-    """Compare the regrets of all pairs of methods with a two-sided Mann–Whitney U test.
-
-    Args:
-        samples: regrets of the runs of each method, by label. Methods with fewer than `FEWEST` runs are omitted.
-        moment: point in time of the regrets, such as "end".
-
-    Returns:
-        A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`
-        the p-value, and `p_holm` the p-value with Holm's correction for the number of pairs. `a12` is the probability
-        that a run of the first method has a lower regret than a run of the second (ties count half; Vargha and Delaney,
-        2000). `effect_size` is the effect size in words.
-    """
-    enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
-    rows = [_test(moment, first, second, enough) for first, second in combinations(enough, 2)]
-    frame = pandas.DataFrame(rows, columns=[name for name in COLUMNS if name != "p_holm"])
-    frame.insert(COLUMNS.index("p_holm"), "p_holm", holm(frame["p"].to_numpy(np.float64)))
-    return frame
-
-
-def _test(moment: str, first: str, second: str, samples: Mapping[str, Floats]) -> tuple[object, ...]:
-    a, b = samples[first], samples[second]
-    u, p = _mann_whitney(a, b)
-    a12 = 1 - u / (len(a) * len(b))  # U counts the pairs in which the first regret is higher
-    return moment, first, second, len(a), len(b), u, p, a12, effect_size(a12)
-
-
-def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
-    """Return the U statistic of `a` and the two-sided p-value; the p-value is 1 if all values are equal."""
-    from scipy.stats import mannwhitneyu  # type: ignore[attr-defined]
-
-    if np.ptp(np.concatenate([a, b])) == 0:
-        return len(a) * len(b) / 2, 1.0
-    found = mannwhitneyu(a, b, alternative="two-sided")
-    return float(found.statistic), float(found.pvalue)
-
-
-def effect_size(a12: float) -> str:
-    """Return an effect size in words: negligible, small, medium or large."""
-    return next(word for smallest, word in EFFECTS if max(a12, 1 - a12) >= smallest)
-
-
-def describe_effect(first: str, second: str, a12: float) -> str:
-    """Return the meaning of an A12 as a sentence without a full stop."""
-    better, worse, share = (first, second, a12) if a12 >= 0.5 else (second, first, 1 - a12)
-    if share == 0.5:
-        return f"{first} and {second} are equally likely to be better"
-    return f"{better} is better than {worse} in {100 * share:.0f} % of pairs: a {effect_size(a12)} effect"
-
-
-def holm(p: Sequence[float] | Floats) -> Floats:
-    """Return p-values with Holm's correction (Holm, 1979), in the order given."""
-    values = np.asarray(p, dtype=np.float64)
-    order = np.argsort(values, kind="stable")
-    factors = len(values) - np.arange(len(values))
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
-    return adjusted
-
-
-# The result of a comparison: curves, a table of final regrets and rank tests ------------------------------------------
-
-
 END, COMMON = "end", "common time"
 """Moments of rank tests: the end of each run, or the last time that all curves reach."""
 
@@ -209,7 +91,7 @@ class Comparison:
 
     @cached_property
     def curves(self) -> dict[str, pandas.DataFrame]:
-        """The curves of all runs by label, in the format of `curves.curve`."""
+        """The curves of all runs by label, in the format of `curve`."""
         return {contender.label: curve(contender.repetitions, self.over) for contender in self.contenders}
 
     @property
@@ -253,7 +135,7 @@ class Comparison:
 
     @cached_property
     def rank_tests(self) -> pandas.DataFrame:
-        """A data frame with one row per pair of runs with five or more searches; columns as in `rank_tests.rank_tests`.
+        """A data frame with one row per pair of runs with five or more searches; columns as in `COLUMNS`.
 
         The tests compare the final regrets. Over simulated time, further rows compare the regrets at the last time that
         all curves reach. Holm's correction is applied to these two sets of tests separately.
@@ -277,3 +159,117 @@ def _statistics(values: Floats) -> dict[str, float]:
         "median": float(np.median(values)),
         "best": float(values.min()),
     }
+
+
+# Mean and spread over epochs or time ----------------------------------------------------------------------------------
+
+
+def curve(repetitions: Sequence[Repetition], over: Over) -> pandas.DataFrame:
+    """Return mean and spread of the test regret of the preferred architecture.
+
+    The curve starts when every repetition has a result. The last result of a finished repetition extends to the end of
+    the curve. A curve with unfinished repetitions ends with the shortest of them.
+
+    Args:
+        repetitions: at least one repetition.
+        over: horizontal axis. With "epochs", the curve has one point per epoch; otherwise, one point per change.
+
+    Returns:
+        Columns `at` (epochs or seconds), `mean`, `low`, `high` (fractions) and `repetitions`. `low` and `high` are the
+        quartiles if there are ten or more repetitions, otherwise the minimum and the maximum.
+    """
+    times = _moments(repetitions, over)
+    values = np.stack([repetition.regret_at(times) for repetition in repetitions])
+    low, high = _spread(values)
+    columns = {"at": times, "mean": values.mean(axis=0), "low": low, "high": high}
+    return pandas.DataFrame({**columns, "repetitions": len(values)})
+
+
+def span(repetitions: Sequence[Repetition]) -> tuple[float, float]:
+    """Return the first and last epoch or second of the curve of some repetitions."""
+    start = max(float(repetition.at[0]) for repetition in repetitions)
+    running = [repetition.end for repetition in repetitions if not repetition.is_finished]
+    end = min(running) if running else max(repetition.end for repetition in repetitions)
+    return start, max(start, end)
+
+
+def _moments(repetitions: Sequence[Repetition], over: Over) -> Floats:
+    start, end = span(repetitions)
+    if over == EPOCHS:
+        return np.arange(start, end + 1)
+    changes = np.unique(np.concatenate([[start, end], *(repetition.at for repetition in repetitions)]))
+    changes = changes[(changes >= start) & (changes <= end)]
+    if len(changes) <= MOST_POINTS:
+        return changes
+    return np.unique(np.clip(np.geomspace(max(start, 1e-9), end, MOST_POINTS), start, end))
+
+
+def _spread(values: Floats) -> tuple[Floats, Floats]:
+    """Return the lower and upper edges of the spread of values of shape (repetitions, T)."""
+    if len(values) >= QUARTILES_FROM:
+        low, high = np.quantile(values, (0.25, 0.75), axis=0)
+        return low, high
+    return values.min(axis=0), values.max(axis=0)
+
+
+# Rank tests of all pairs of methods -----------------------------------------------------------------------------------
+
+
+def rank_tests(samples: Mapping[str, Floats], moment: str) -> pandas.DataFrame:
+    """Compare the regrets of all pairs of methods with a two-sided Mann–Whitney U test.
+
+    Args:
+        samples: regrets of the runs of each method, by label. Methods with fewer than `FEWEST` runs are omitted.
+        moment: point in time of the regrets, such as "end".
+
+    Returns:
+        A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`
+        the p-value, and `p_holm` the p-value with Holm's correction for the number of pairs. `a12` is the probability
+        that a run of the first method has a lower regret than a run of the second (ties count half; Vargha and Delaney,
+        2000). `effect_size` is the effect size in words.
+    """
+    enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
+    rows = [_test(moment, first, second, enough) for first, second in combinations(enough, 2)]
+    frame = pandas.DataFrame(rows, columns=[name for name in COLUMNS if name != "p_holm"])
+    frame.insert(COLUMNS.index("p_holm"), "p_holm", holm(frame["p"].to_numpy(np.float64)))
+    return frame
+
+
+def _test(moment: str, first: str, second: str, samples: Mapping[str, Floats]) -> tuple[object, ...]:
+    a, b = samples[first], samples[second]
+    u, p = _mann_whitney(a, b)
+    a12 = 1 - u / (len(a) * len(b))  # U counts the pairs in which the first regret is higher
+    return moment, first, second, len(a), len(b), u, p, a12, effect_size(a12)
+
+
+def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
+    """Return the U statistic of `a` and the two-sided p-value; the p-value is 1 if all values are equal."""
+    from scipy.stats import mannwhitneyu  # type: ignore[attr-defined]
+
+    if np.ptp(np.concatenate([a, b])) == 0:
+        return len(a) * len(b) / 2, 1.0
+    found = mannwhitneyu(a, b, alternative="two-sided")
+    return float(found.statistic), float(found.pvalue)
+
+
+def effect_size(a12: float) -> str:
+    """Return an effect size in words: negligible, small, medium or large."""
+    return next(word for smallest, word in EFFECTS if max(a12, 1 - a12) >= smallest)
+
+
+def describe_effect(first: str, second: str, a12: float) -> str:
+    """Return the meaning of an A12 as a sentence without a full stop."""
+    better, worse, share = (first, second, a12) if a12 >= 0.5 else (second, first, 1 - a12)
+    if share == 0.5:
+        return f"{first} and {second} are equally likely to be better"
+    return f"{better} is better than {worse} in {100 * share:.0f} % of pairs: a {effect_size(a12)} effect"
+
+
+def holm(p: Sequence[float] | Floats) -> Floats:
+    """Return p-values with Holm's correction (Holm, 1979), in the order given."""
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    factors = len(values) - np.arange(len(values))
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
+    return adjusted

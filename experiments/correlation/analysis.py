@@ -76,13 +76,11 @@ def _sum_over_live_parts(
 
 # All criteria of how well predictions rank architectures by true errors, for every epoch, budget and scope ------------
 
-
 COLUMNS = ("epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured")
 """The columns of correlations.csv (docs/ranking.md)."""
 LABELS = {"error": "one-shot errors", "loss": "one-shot losses", "probability": "log-probabilities"}
 """Names of the predictors in messages, by the suffix of a criterion's name: `spearman_error`, …"""
 OF_PROBABILITY = ("spearman", "kendall", "pearson", "sparse-kendall")
-
 
 
 @dataclass(frozen=True)

@@ -301,7 +301,6 @@ def _comparison(predicted: ArrayLike, true: ArrayLike, labels: tuple[str, str]) 
 
 # Bootstrap confidence intervals of criteria over architectures (docs/ranking_criteria.md) -----------------------------
 
-
 MOST_RESAMPLES, FEWEST_RESAMPLES, SORTED_VALUES = 1000, 100, 4_000_000
 
 

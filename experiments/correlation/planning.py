@@ -108,7 +108,6 @@ def _pilot(state: RankingState, wanted: float) -> ImagesNeeded:
 
 # Estimates of the time that a ranking takes, from small parts of it that are timed on this machine --------------------
 
-
 TIMED = 24
 """Number of architectures whose evaluation is timed."""
 TIMED_RESAMPLES = 5

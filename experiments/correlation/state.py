@@ -121,7 +121,6 @@ def _read_list(path: Path) -> list[Architecture]:
 
 # The state of a ranking: its options and inputs, the scores so far, and the content of a checkpoint -------------------
 
-
 BLOCKS = 64
 """Number of blocks of images whose means measure the reliability of a ranking."""
 RELIABILITY_ARCHITECTURES = 2_000

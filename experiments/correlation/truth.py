@@ -21,7 +21,6 @@ from nasbench1shot1.tables.table import Table, load_table
 if TYPE_CHECKING:
     import pandas
 
-
 Place = tuple[int, str]
 """A budget in epochs, and a split: "validation" or "test"."""
 ALL = "all"
@@ -55,7 +54,6 @@ def rows_of_all(frame: "pandas.DataFrame") -> "pandas.DataFrame":
 
 
 # The true errors of architectures in a table; measurements are distinguished from estimates ---------------------------
-
 
 SPLITS = ("validation", "test")
 Floats = NDArray[np.float64]

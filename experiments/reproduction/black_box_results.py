@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-
 EVERY = 100.0
 """Simulated seconds between two points of figure 6 of NATS-Bench."""
 

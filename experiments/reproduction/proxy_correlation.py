@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-
 SPLITS = ("validation", "test")
 """Splits of the table."""
 RESAMPLES, LEVEL = 200, 0.95

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-
 TRAIN = "nasbench1shot1.proxy_training.running:train_proxies"
 FOREIGN = ("table", "compile")
 """Options of `reproduce` that do not apply to the trainings: a table is only for scoring, and all networks differ."""

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from rich.console import Console
 
-
 SEARCH_AND_RANK = "nasbench1shot1.experiments.reproduction.ranking_figure:search_and_rank"
 RANKED_EPOCHS = {"full": 5, "quick": 3}
 """Number of ranked epochs of a search, evenly spaced (paper: every tenth epoch)."""

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-
 REGRET, ERROR = "test_regret", "one_shot_validation_error"
 Style = Mapping[str, Any]
 Place = tuple[Panel, Curve]

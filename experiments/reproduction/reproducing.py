@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.tables.table import Table
 
-
 MARK = "figure.json"
 LONGEST = 80  # maximum number of characters for the parts in a file name
 _KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {

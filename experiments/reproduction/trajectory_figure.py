@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-
 TUNED, BLACK_BOX = "tuned one-shot optimizers", "black-box optimizers"
 """Kinds of curves."""
 

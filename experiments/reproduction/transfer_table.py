@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
 
-
 SEARCH_WITH_BEST = "nasbench1shot1.experiments.tuning.best:search_with_best"
 TUNED_ON = "s3"
 STUDY_SEED = 0
@@ -78,6 +77,8 @@ class TransferredJob(SearchJob):
 
 
 # Table 2 of NAS-Bench-1Shot1 as `reproduce` uses it: the best configuration of s3 on s1 and s2, beside the default ----
+
+
 @dataclass(frozen=True, eq=False)
 class Transfers(FigureResults):
     """The final test regrets of all finished searches, scored on one table; a `figure.FigureResults`.

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours."""
 GREY = "#5a5a5a"
@@ -85,7 +84,6 @@ def _wrap(attributes: Mapping[Any, Any], width: int) -> str:
 
 
 # An analysis of a table: its function, the panels of its figure, and its result in one line ---------------------------
-
 
 Frame = pandas.DataFrame
 

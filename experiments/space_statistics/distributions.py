@@ -29,7 +29,6 @@ from nasbench1shot1.tables.table import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 _STEPS = 2000
 """Maximum number of steps of a curve, more than a figure has pixels."""
 
@@ -144,7 +143,6 @@ def _join_budgets(budgets: list[int]) -> str:
 
 
 # Distribution of errors in each space, with and without loose ends. NAS-Bench-1Shot1's figure 6 -----------------------
-
 
 SPACES = ("s1", "s2", "s3")
 KINDS = {"loose_ends": ("with loose ends", "-"), "no_loose_ends": ("without", "--")}

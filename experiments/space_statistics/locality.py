@@ -32,7 +32,6 @@ from nasbench1shot1.tables.table import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 N_INNER, LAST = MAX_VERTICES - 2, MAX_VERTICES - 1
 _CHUNK = 65_536
 
@@ -151,7 +150,6 @@ def plot_fitness_distance(frame: pandas.DataFrame, ax: "Axes | None" = None) -> 
 
 
 # Autocorrelation of accuracies along random walks. NAS-Bench-101's figure 6 (left) ------------------------------------
-
 
 CELLS = {2: 1, 3: 7, 4: 91, 5: 2532, 6: 64_542, 7: 423_624}
 """Number of cells with at most the given number of vertices."""

@@ -29,7 +29,6 @@ from nasbench1shot1.tables.table import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 WITHOUT_REPEATS = 12
 """Default number of top cells without a standard error: the number that NAS-Bench-101 found with one."""
 _MOST = 2_000_000
@@ -196,7 +195,6 @@ def plot_isomorphic_copies(frame: pandas.DataFrame, ax: "Axes | None" = None) ->
 
 
 # The share of the space near a top cell. NAS-Bench-101's figure 6 (right) ---------------------------------------------
-
 
 _PRODUCTS = 20_000_000
 """Number of distances computed at a time, which take 80 MB."""

@@ -1,4 +1,4 @@
-"""The best configurations of a study, and what they are worth on other spaces."""
+"""The best configurations of a study, and their transfer to other spaces."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -46,13 +46,6 @@ def best_configurations(
     return found
 
 
-def _join_budgets(budgets: "pandas.Series[int]") -> str:
-    return " or ".join(map(str, sorted(set(budgets)))) or "a budget with observations"
-
-
-# Does the best configuration of one space help on other spaces? Table 2 of NAS-Bench-1Shot1 ---------------------------
-
-
 def best_of(study: Study, budget: int) -> dict[str, Any]:
     """Return the hyperparameters of a finished study's best search of a number of epochs, by validation error.
 
@@ -64,6 +57,13 @@ def best_of(study: Study, budget: int) -> dict[str, Any]:
         raise study.unfinished_error()
     found = best_configurations(study.observations, (), count=1, budget=budget)
     return dict(study.configurations[str(found["configuration_id"].iloc[0])])
+
+
+def _join_budgets(budgets: "pandas.Series[int]") -> str:
+    return " or ".join(map(str, sorted(set(budgets)))) or "a budget with observations"
+
+
+# Transfer to other spaces: table 2 of NAS-Bench-1Shot1 ----------------------------------------------------------------
 
 
 def transfer_table(regrets: Mapping[tuple[str, str], Sequence[float]]) -> pandas.DataFrame:

@@ -1,4 +1,15 @@
-"""x"""
+"""How much does each hyperparameter matter? Importances, interactions and marginals (figure 16 of NAS-Bench-1Shot1).
+
+- Importances are those of Optuna's `FanovaImportanceEvaluator` (Hutter et al. 2014): a random forest is fitted to the
+  observations of a budget, and its variance over the space is attributed to the hyperparameters. Configurations are
+  passed in the unit cube. Otherwise, the evaluator would integrate over the raw range, in which most of a logarithmic
+  range has almost no volume.
+- Interactions are Shapley interactions by hypershap, an optional extra. Its sensitivity game asks how much the
+  prediction of a random forest varies if some hyperparameters vary and the others keep their defaults (Wever et al.
+  2025). fANOVA averages over the other hyperparameters instead, so the two do not measure the same thing.
+- The marginal of a random forest over two hyperparameters is the mean of its prediction over all values of the others,
+  uniform on their scales (Hutter et al. 2014, equation 3), here over a Sobol sequence.
+"""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -18,82 +29,16 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.tuning.record import Study
 
-
-def encode_observations(
-    studies: "Sequence[Study]", budget: int | None = None
-) -> tuple[pandas.DataFrame, NDArray[np.float64]]:
-    """Return the configurations of all observations of studies, and their losses; diverged searches are left out.
-
-    Args:
-        studies: studies of one configuration space, which are pooled.
-        budget: only searches of this many epochs. Default: all.
-
-    Returns:
-        A frame of N rows as `to_unit_cube` makes it, and the losses (N,) as fractions.
-
-    Raises:
-        InvalidInputError: the studies have different configuration spaces.
-    """
-    found = list_observations(studies, budget)
-    losses = np.array([loss for _, loss in found], np.float64)
-    return to_unit_cube(studies[0].config_space, [configuration for configuration, _ in found]), losses
-
-
-def list_observations(studies: "Sequence[Study]", budget: int | None = None) -> list[tuple[dict[str, Any], float]]:
-    """Return configurations and losses as `encode_observations` does, with the configurations as mappings."""
-    if any(study.config_space != studies[0].config_space for study in studies):
-        raise InvalidInputError("studies of different configuration spaces cannot be pooled: analyse them separately")
-    return [
-        (study.configurations[line["configuration_id"]], line["loss"])
-        for study in studies
-        for line in study.lines
-        if line["loss"] is not None and budget in (None, line["budget"])
-    ]
-
-
-def to_unit_cube(space: "ConfigurationSpace", configurations: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
-    """Return configurations with every number in [0, 1], on a logarithmic scale where the hyperparameter has one.
-
-    A categorical, ordinal or constant hyperparameter becomes the index of its value. An inactive hyperparameter has its
-    default.
-
-    Args:
-        space: the hyperparameters.
-        configurations: values of the active hyperparameters.
-
-    Returns:
-        A frame (N, number of hyperparameters).
-    """
-    columns = {
-        name: [_to_vector(of, each.get(name, of.default_value)) for each in configurations]
-        for name, of in space.items()
-    }
-    return pandas.DataFrame(columns, columns=list(space), dtype=np.float64)
-
-
-def n_choices(hyperparameter: Any) -> int | None:
-    """Return the number of values of a categorical, ordinal or constant hyperparameter; None for a number."""
-    for attribute in ("choices", "sequence"):
-        if hasattr(hyperparameter, attribute):
-            return len(getattr(hyperparameter, attribute))
-    return 1 if hasattr(hyperparameter, "value") else None
-
-
-def is_ordered(hyperparameter: Any) -> bool:
-    """Return whether the values of a hyperparameter have an order."""
-    return not hasattr(hyperparameter, "choices")
-
-
-def _to_vector(hyperparameter: Any, value: Any) -> float:
-    return 0.0 if hasattr(hyperparameter, "value") else float(hyperparameter.to_vector(value))  # here, a constant is 1
-
-
-# x --------------------------------------------------------------------------------------------------------------------
-
-
 FANOVA = "Optuna's fANOVA"
 REST = "(interactions)"
 """Row for the variance that no single hyperparameter explains."""
+HYPERSHAP = "hypershap's sensitivity, Faithful Shapley interactions"
+SAMPLES = 1000
+"""Random configurations per set of hyperparameters."""
+PAIR = ("cutout_probability", "weight_decay")
+"""The hyperparameters that figure 16 shows: cutout and L2."""
+TREES = 64
+"""Number of trees, the default of Optuna's fANOVA."""
 FEWEST = 4
 """Number of observations at a budget below which no importance is reported."""
 
@@ -163,16 +108,7 @@ def order_of(frame: pandas.DataFrame) -> list[str]:
     return [*mean.fillna(0.0).sort_values(ascending=False, kind="stable").index, REST]
 
 
-# Which pairs of hyperparameters interact? Shapley interactions by hypershap, an optional extra ------------------------
-#
-# hypershap's sensitivity game asks how much the prediction of a random forest varies if some hyperparameters vary and the
-# others keep their defaults (Wever et al. 2025). fANOVA averages over the other hyperparameters instead, so the two do
-# not measure the same thing.
-
-
-HYPERSHAP = "hypershap's sensitivity, Faithful Shapley interactions"
-SAMPLES = 1000
-"""Random configurations per set of hyperparameters."""
+# Pairwise interactions ------------------------------------------------------------------------------------------------
 
 
 def interactions(studies: "Sequence[Study]", budget: int | None = None, seed: int = 0) -> pandas.DataFrame:
@@ -219,17 +155,7 @@ def is_installed() -> bool:
     return find_spec("hypershap") is not None
 
 
-# The expected loss over two hyperparameters: the surfaces of figure 16 of NAS-Bench-1Shot1 ----------------------------
-#
-# A random forest is fitted to the observations of one budget. Its marginal over two hyperparameters is the mean of its
-# prediction over all values of the others, uniform on their scales (Hutter et al. 2014, equation 3), here over a Sobol
-# sequence.
-
-
-PAIR = ("cutout_probability", "weight_decay")
-"""The hyperparameters that figure 16 shows: cutout and L2."""
-TREES = 64
-"""Number of trees, the default of Optuna's fANOVA."""
+# Expected loss over two hyperparameters -------------------------------------------------------------------------------
 
 
 def marginal(
@@ -281,7 +207,7 @@ def marginal(
 
 
 def _filling(space: "ConfigurationSpace", others: int, seed: int) -> NDArray[np.float64]:
-    """Return points of the whole space in the encoding of `encoding.to_unit_cube`, shape (others, hyperparameters)."""
+    """Return points of the whole space in the encoding of `to_unit_cube`, shape (others, hyperparameters)."""
     from scipy.stats import qmc
 
     points = qmc.Sobol(len(space), seed=seed).random(others)
@@ -298,3 +224,75 @@ def _forest(seed: int) -> Any:
     except ImportError as error:
         raise UserError("this needs scikit-learn: in a checkout, run pip install '.[tune]'") from error
     return RandomForestRegressor(n_estimators=TREES, random_state=seed)
+
+
+# Encoding of configurations -------------------------------------------------------------------------------------------
+
+
+def encode_observations(
+    studies: "Sequence[Study]", budget: int | None = None
+) -> tuple[pandas.DataFrame, NDArray[np.float64]]:
+    """Return the configurations of all observations of studies, and their losses; diverged searches are left out.
+
+    Args:
+        studies: studies of one configuration space, which are pooled.
+        budget: only searches of this many epochs. Default: all.
+
+    Returns:
+        A frame of N rows as `to_unit_cube` makes it, and the losses (N,) as fractions.
+
+    Raises:
+        InvalidInputError: the studies have different configuration spaces.
+    """
+    found = list_observations(studies, budget)
+    losses = np.array([loss for _, loss in found], np.float64)
+    return to_unit_cube(studies[0].config_space, [configuration for configuration, _ in found]), losses
+
+
+def list_observations(studies: "Sequence[Study]", budget: int | None = None) -> list[tuple[dict[str, Any], float]]:
+    """Return configurations and losses as `encode_observations` does, with the configurations as mappings."""
+    if any(study.config_space != studies[0].config_space for study in studies):
+        raise InvalidInputError("studies of different configuration spaces cannot be pooled: analyse them separately")
+    return [
+        (study.configurations[line["configuration_id"]], line["loss"])
+        for study in studies
+        for line in study.lines
+        if line["loss"] is not None and budget in (None, line["budget"])
+    ]
+
+
+def to_unit_cube(space: "ConfigurationSpace", configurations: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """Return configurations with every number in [0, 1], on a logarithmic scale where the hyperparameter has one.
+
+    A categorical, ordinal or constant hyperparameter becomes the index of its value. An inactive hyperparameter has its
+    default.
+
+    Args:
+        space: the hyperparameters.
+        configurations: values of the active hyperparameters.
+
+    Returns:
+        A frame (N, number of hyperparameters).
+    """
+    columns = {
+        name: [_to_vector(of, each.get(name, of.default_value)) for each in configurations]
+        for name, of in space.items()
+    }
+    return pandas.DataFrame(columns, columns=list(space), dtype=np.float64)
+
+
+def _to_vector(hyperparameter: Any, value: Any) -> float:
+    return 0.0 if hasattr(hyperparameter, "value") else float(hyperparameter.to_vector(value))  # here, a constant is 1
+
+
+def n_choices(hyperparameter: Any) -> int | None:
+    """Return the number of values of a categorical, ordinal or constant hyperparameter; None for a number."""
+    for attribute in ("choices", "sequence"):
+        if hasattr(hyperparameter, attribute):
+            return len(getattr(hyperparameter, attribute))
+    return 1 if hasattr(hyperparameter, "value") else None
+
+
+def is_ordered(hyperparameter: Any) -> bool:
+    """Return whether the values of a hyperparameter have an order."""
+    return not hasattr(hyperparameter, "choices")

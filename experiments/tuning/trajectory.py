@@ -1,4 +1,9 @@
-"""x"""
+"""Incumbents of studies over simulated time: figures 5, 14 and 15 of NAS-Bench-1Shot1.
+
+The simulated clock sums the costs of all observations, as if one machine had made them one after the other. The cost of
+an observation is the time of its search plus the table's training time of its architecture (section 5 of the paper).
+The incumbent is the observation with the lowest loss so far, at any budget; test values select nothing.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +23,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-
 Floats = NDArray[np.float64]
-
+Style = Mapping[str, Any]
 REGRETS = ("test_regret", "validation_regret")
 COLUMNS = ("seconds", "number", "configuration_id", "budget", "loss", *REGRETS)
+WIDTH = 1.8
+"""Width of all curves, in points."""
+CLOCK = "simulated time: all searches, and one training of each architecture [s]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +116,7 @@ def _values_at(frame: pandas.DataFrame, name: str, times: Floats) -> Floats:
     return held
 
 
-# The plot of incumbents over simulated time: one panel per space, one line per method ---------------------------------
-
-
-WIDTH = 1.8
-"""Width of all curves, in points."""
-Style = Mapping[str, Any]
-CLOCK = "simulated time: all searches, and one training of each architecture [s]"
+# Plot: one panel per space, one line per method -----------------------------------------------------------------------
 
 
 def draw_trajectories(panels: Mapping[str, Sequence[Curve]], title: str, caption: str, source: str) -> "Figure":

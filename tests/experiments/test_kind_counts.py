@@ -50,7 +50,7 @@ def test_choice_block_spaces_share_the_first_table() -> None:
 
 def test_every_space_of_the_package_is_selected_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     selected: list[str] = []
-    monkeypatch.setattr(counts, "render", lambda frame: selected.extend(frame))
+    monkeypatch.setattr(counts, "render_choice_blocks", lambda frame: selected.extend(frame))
     monkeypatch.setattr(counts, "space_counts", list)
     monkeypatch.setattr(counts, "_render_other", lambda space: selected.append(space.name))
     counts.render_sizes()
@@ -60,7 +60,7 @@ def test_every_space_of_the_package_is_selected_by_default(monkeypatch: pytest.M
 def test_a_third_party_space_is_counted_without_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
     other = NASBench201Space()
     monkeypatch.setattr(other, "name", "mine")
-    monkeypatch.setattr(counts.registry, "search_space", lambda name: other)
+    monkeypatch.setattr(counts, "search_space", lambda name: other)
     printed = "\n".join(lines_of("mine"))
     assert "Sizes of mine" in printed
     assert "Dong" not in printed

@@ -14,7 +14,7 @@ from nasbench1shot1.experiments.counts import (
     cells_by_vertices,
     nasbench101_cells_by_vertices,
     nasbench101_counts,
-    render,
+    render_choice_blocks,
     render_nasbench101,
     shared_cells,
     space_counts,
@@ -80,7 +80,7 @@ def is_title(line: str) -> bool:
 def printed(counts: pd.DataFrame) -> str:
     console = Console(width=100, file=StringIO())
     with console.capture() as captured:
-        console.print(render(counts))
+        console.print(render_choice_blocks(counts))
     return captured.get()
 
 

@@ -19,7 +19,6 @@ from nasbench1shot1.tables.table import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 Cost = Literal["trainable_parameters", "flops"]
 AXES = {"trainable_parameters": "parameters [millions]", "flops": "FLOPs [millions]", "index": "official index"}
 
@@ -108,7 +107,6 @@ def _compare(frame: pandas.DataFrame, star: int | None, cost: Cost) -> list[dict
 
 
 # Which architectures have the lowest test error for their cost? NATS-Bench discusses these fronts with figure 3 -------
-
 
 COSTS: tuple[Cost, ...] = ("trainable_parameters", "flops")
 

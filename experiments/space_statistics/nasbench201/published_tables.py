@@ -22,7 +22,6 @@ from nasbench1shot1.tables.table import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
 COLUMNS = tuple(
     (dataset, split) for dataset in ("cifar10", "cifar100", "ImageNet16-120") for split in ("validation", "test")
 )
@@ -50,7 +49,6 @@ def published_value(row: tuple[float, ...], dataset: str, split: str) -> float:
 
 
 # The optima and two known cells, compared with the published values: NAS-Bench-201's table 5 --------------------------
-
 
 CELLS = {"ResNet": RESNET, "all skip": ALL_SKIP}
 
@@ -124,7 +122,6 @@ def _accuracy_row(found: Measurements, column: Column, cell: str, place: int) ->
 
 
 # How well does validation accuracy on CIFAR-10 predict final accuracies? NAS-Bench-201's table 6 ----------------------
-
 
 COEFFICIENTS = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 
