@@ -153,7 +153,7 @@ class BlackBoxStudy(RunRecord):
     def regret_statistics(self) -> "pandas.DataFrame":
         """Return the test regret of the incumbent over simulated seconds, as fractions, up to the longest search.
 
-        Columns: as in `anytime.statistics_over_time`.
+        Columns: as in `statistics_over_time`.
         """
         end = float(self.final["simulated_seconds"].max())
         return statistics_over_time(self.trajectory, time_grid([self.trajectory], end))
