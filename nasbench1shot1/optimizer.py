@@ -60,7 +60,7 @@ class OneShotOptimizer(ABC):
         defaults: defaults of common options that differ for this method.
         original_defaults: defaults that differ under the preset "original".
         quick_defaults: defaults that differ at the quick scale.
-        family_defaults: defaults that differ on the spaces of a family (`OneShotSpace.family`), by its name.
+        family_defaults: defaults that differ on the spaces of a benchmark, by its name (`Benchmark.name`).
     """
 
     Hyperparameters: ClassVar[type[Hyperparameters]] = Hyperparameters

@@ -1,6 +1,7 @@
 """The size of a supernet, and whether its search fits into memory; the network is not built."""
 
-from itertools import pairwise
+from collections import Counter
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -9,11 +10,10 @@ from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.machine import check_memory
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.presets import PRESETS, Preset
-from nasbench1shot1.supernets.skeletons import skeleton_class
-from nasbench1shot1.supernets.supernet import cell_class
+from nasbench1shot1.supernets.supernet import cell_class, make_skeleton
 
 COPIES = 3  # weights, gradients and momentum; the checkpoint needs as much again while it is written
-MOST_CHANNELS = 10**6  # larger numbers are not counted exactly, because no memory holds them
+MOST_CHANNELS, MOST_CELLS = 10**6, 10**5  # larger numbers are not counted exactly, because no memory holds them
 
 
 def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, side: int = 32) -> None:
@@ -27,10 +27,11 @@ def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, sid
     """
     k = config.partial_channels
     channels = config.channels if config.channels % k else min(config.channels, max(MOST_CHANNELS // k, 1) * k)
-    size = supernet_size(space, channels, config.cells, PRESETS[config.preset], classes, k, side)
+    cells = min(config.cells, MOST_CELLS)
+    size = supernet_size(space, channels, cells, PRESETS[config.preset], classes, k, side)
     numbers = 2 if config.precision == "bfloat16" else 4  # bytes of an activation; all else is float32
     needed = 4 * COPIES * size.parameters + numbers * config.batch_size * size.activations
-    at_least = "" if channels == config.channels else "at least "
+    at_least = "" if (channels, cells) == (config.channels, config.cells) else "at least "
     check_memory(
         needed,
         config.device,
@@ -62,28 +63,24 @@ def supernet_size(
     partial_channels: int = 1,
     side: int = 32,
 ) -> SupernetSize:
-    """Return the size of `Supernet` with these arguments, in time independent of the size.
+    """Return the size of `Supernet` with these arguments; layers of equal places are counted once.
 
     `side` is the height and width of an image in pixels.
 
     Raises InvalidInputError if `partial_channels` does not divide the channels.
     """
-    skeleton, parameters, activations, width = skeleton_class(space)(channels, cells, preset), 0, 0, channels
+    skeleton, cell = make_skeleton(space, channels, cells, preset), cell_class(space)
+    places = skeleton.places(partial(cell.output_width, space), side)
+    alike = Counter(place._replace(number=0) for place in places)
+    parameters = activations = 0
     with torch.device("meta"):  # nothing is allocated
-        parameters += _count(skeleton.stem())
-        for number, (start, end) in enumerate(pairwise((0, *skeleton.starts, cells))):
-            if number:
-                channels, side = 2 * channels, side // 2
-                parameters += _count(skeleton.reduction(width, channels))
-                width = skeleton.reduced(width, channels)
-            for alike in filter(None, (1, end - start - 1)):  # the first cell of a stack, and the others
-                cell = cell_class(space)(space, width, channels, preset, partial_channels)
-                parameters += alike * _count(cell)
-                activations += alike * width * side**2
-                width = int(cell.out_channels)
-        parameters += sum(map(_count, skeleton.head(width, channels, classes).values()))
+        for place, times in alike.items():
+            if place.kind == "cell":
+                layers = [cell(space, place, preset, partial_channels)]
+                activations += times * place.in_channels * place.side**2
+            elif place.kind == "head":
+                layers = list(skeleton.head(place, classes).values())
+            else:
+                layers = [skeleton.layer(place)]
+            parameters += times * sum(p.numel() for layer in layers for p in layer.parameters())
     return SupernetSize(parameters, activations)
-
-
-def _count(module: torch.nn.Module) -> int:
-    return sum(parameter.numel() for parameter in module.parameters())

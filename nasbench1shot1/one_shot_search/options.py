@@ -244,13 +244,13 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
     """Return the values that replace the fields' own defaults.
 
     Later sources override earlier ones: the optimizer's settings, the space's settings, the optimizer's settings for
-    the space's family, the optimizer's published settings under the preset "original", the scale's settings, and
+    the space's benchmark, the optimizer's published settings under the preset "original", the scale's settings, and
     at the quick scale the space's settings and the optimizer's settings.
     """
     return {
         **method.defaults,
         **space.search_defaults,
-        **method.family_defaults.get(space.family, {}),
+        **method.family_defaults.get(space.benchmark.name, {}),
         **(method.original_defaults if preset == "original" else {}),
         **SCALES.get(scale, {}),
         **(space.quick_defaults if scale == "quick" else {}),

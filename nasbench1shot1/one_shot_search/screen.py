@@ -58,10 +58,10 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     note = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if config.images == "cifar10-sample" else ""
     note += f", at {side} × {side} pixels" if (side := config.image_side) else ""
     print_line(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{note}")
-    is_nasbench101 = state.net.space.family == "nasbench101"
-    if (seen := halves.nasbench101_validation_images) and is_nasbench101:
+    has_preset_split = state.net.space.benchmark.has_original_preset  # others do not validate on these images
+    if (seen := halves.nasbench101_validation_images) and has_preset_split:
         print_line(f"Preset {config.preset} searches on {seen:,} images that NAS-Bench-101 validates on.")
-    if halves.unknown_images and is_nasbench101:
+    if halves.unknown_images and has_preset_split:
         print_line(f"For {halves.unknown_images:,} images, it is unknown whether NAS-Bench-101 validates on them.")
     if config.space.startswith(SCRIPT):
         print_line("Its space is an object of this script or notebook: only from there can the search be resumed.")

@@ -164,7 +164,7 @@ def begin(options: SearchOptions) -> SearchState:
     config = options.common
     preset, device = PRESETS[config.preset], torch.device(config.device)
     space = registry.one_shot(registry.search_space(config.space))
-    if preset.name == "original" and space.family != "nasbench101":
+    if preset.name == "original" and not space.benchmark.has_original_preset:
         raise InvalidInputError(
             f"--preset original reproduces the published code of NAS-Bench-1Shot1, which does not have {space.name}: "
             "use --preset corrected"
