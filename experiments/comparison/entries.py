@@ -17,10 +17,9 @@ from nasbench1shot1.experiments.rescoring import rescore, rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.named_data import table_of_run
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
-from nasbench1shot1.registry import check_trusted
+from nasbench1shot1.registry import check_trusted, table_of_run
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.tables.coverage import PRESENT

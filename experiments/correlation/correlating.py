@@ -22,12 +22,11 @@ from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path, sha256, write_json
 from nasbench1shot1.images.batches import batches, epoch_generator
-from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.kept_weights import require_kept_epochs
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.state import load_halves
-from nasbench1shot1.registry import check_trusted, import_trusted, one_shot, search_space, table_of
+from nasbench1shot1.registry import check_trusted, import_trusted, one_shot, search_space, table_of, with_names
 from nasbench1shot1.runs.folder import COMMON, CONFIG, SUMMARY, WEIGHTS, check_facts, description, updated_description
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.machine import cpu_threads, environment

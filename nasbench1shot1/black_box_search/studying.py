@@ -17,8 +17,7 @@ from nasbench1shot1.ground.files import as_path, picture_name
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer, percent
-from nasbench1shot1.named_data import check_importable, with_names
-from nasbench1shot1.registry import check_trusted, search_space
+from nasbench1shot1.registry import check_importable, check_trusted, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG, PARTS, check_facts, description
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.options import check_range, check_unchanged

@@ -42,10 +42,9 @@ class Report:
     def run(self) -> None:
         """Write the report and print its summary."""
         from nasbench1shot1.experiments.rescoring import unfinished_text, write_group_report, write_report
-        from nasbench1shot1.named_data import table_of_run
         from nasbench1shot1.one_shot_search.group import SearchGroup
         from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord
-        from nasbench1shot1.registry import import_trusted
+        from nasbench1shot1.registry import import_trusted, table_of_run
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.opening import open_run
 
@@ -81,7 +80,7 @@ class Report:
         from nasbench1shot1.experiments.correlation.truth import table_of_ranking
         from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
         from nasbench1shot1.ground.text import literal_console
-        from nasbench1shot1.named_data import table_of_run
+        from nasbench1shot1.registry import table_of_run
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.tuning.record import Study
         from nasbench1shot1.tuning.screen import show_result

@@ -14,7 +14,6 @@ from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer
 from nasbench1shot1.images.data_sets import CIFAR10
-from nasbench1shot1.named_data import SCRIPT
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
@@ -22,6 +21,7 @@ from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, Run, returned_epoch
 from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of
 from nasbench1shot1.one_shot_search.state import SearchState
+from nasbench1shot1.registry import SCRIPT
 from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.runs.next_command import command_for
 from nasbench1shot1.runs.options import flag, required

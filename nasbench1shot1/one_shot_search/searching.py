@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path, write_json
-from nasbench1shot1.named_data import with_names
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallbackReporter, check_callbacks, tensorboard_callbacks
 from nasbench1shot1.one_shot_search.options import (
     SearchConfig,
@@ -19,7 +18,7 @@ from nasbench1shot1.one_shot_search.options import (
 )
 from nasbench1shot1.one_shot_search.overwriting import REPLACE, moved_aside, restore_moved_aside
 from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search
-from nasbench1shot1.registry import check_trusted, one_shot, search_space
+from nasbench1shot1.registry import check_trusted, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, check_facts, description, updated_description
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.machine import cpu_threads

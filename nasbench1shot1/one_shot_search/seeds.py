@@ -14,7 +14,6 @@ from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Job, is_started
 from nasbench1shot1.jobs.pool import Watcher, open_workers, run_jobs
-from nasbench1shot1.named_data import check_importable, with_names
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks, check_tensorboard, tensorboard_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, threads_per_search
@@ -28,7 +27,7 @@ from nasbench1shot1.one_shot_search.searching import (
     resume_search,
     start_search,
 )
-from nasbench1shot1.registry import check_trusted
+from nasbench1shot1.registry import check_importable, check_trusted, with_names
 from nasbench1shot1.runs.folder import CONFIG, METRICS, SEEDS, SUMMARY, read_lines, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.lock import locked

@@ -15,10 +15,9 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
-from nasbench1shot1.named_data import table_of_run, with_names
 from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchWriter, flatten_datasets
 from nasbench1shot1.recording.record import FIELDS, RecordedSearch, RecorderOptions
-from nasbench1shot1.registry import one_shot, search_space
+from nasbench1shot1.registry import one_shot, search_space, table_of_run, with_names
 from nasbench1shot1.runs.folder import COMMON, CONFIG, SUMMARY, check_facts, description
 from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.machine import environment

@@ -16,12 +16,11 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path, picture_name, write_json
 from nasbench1shot1.jobs.job import LOOK_EVERY
 from nasbench1shot1.jobs.pool import places
-from nasbench1shot1.named_data import check_importable, with_names
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions, data_facts
 from nasbench1shot1.one_shot_search.searching import table_of_search
 from nasbench1shot1.proposers.configurations import format_id, parse_id, require_extra
-from nasbench1shot1.registry import one_shot, search_space
+from nasbench1shot1.registry import check_importable, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import (
     COMMON,
     CONFIG,
