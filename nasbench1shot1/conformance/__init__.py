@@ -16,7 +16,6 @@ _MODULES = (
     "search_space",
     "table",
     "optimizer",
-    "optimizer_steps",
     "search_steps",
     "tiny_search",
 )

@@ -1,4 +1,5 @@
 """The conformance suite for one-shot optimizers: parts of searches, and complete searches."""
+# ruff: noqa: D102  a test's name states what it checks
 
 import json
 import random
@@ -13,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 
-from nasbench1shot1 import registry
 from nasbench1shot1.conformance.search_steps import (
     SilentReporter,
     batch_mixings,
@@ -56,11 +56,10 @@ from nasbench1shot1.runs.folder import CHECKPOINT
 from nasbench1shot1.space import Choice
 from nasbench1shot1.supernets.presets import PRESETS
 
-# ruff: noqa: D102  a test's name states what it checks
-
-
 ROUNDING = 1e-5
 """Tolerance for a sum of mixing weights."""
+KILLS = (Kill("training", 1), Kill("recording", 1), Kill("choosing", 2))
+"""The moments at which a search is killed; it is resumed after each of them."""
 
 
 class OptimizerStepsConformance:
@@ -310,16 +309,6 @@ class OptimizerStepsConformance:
                 state.method.load_state_dict({key: value for key, value in whole.items() if key != name})
 
 
-# The conformance suite for one-shot optimizers: complete searches, and all tests in `optimizer_steps` -----------------
-
-
-# ruff: noqa: D102  a test's name states what it checks
-
-
-KILLS = (Kill("training", 1), Kill("recording", 1), Kill("choosing", 2))
-"""The moments at which a search is killed; it is resumed after each of them."""
-
-
 class OptimizerConformance(OptimizerStepsConformance):
     """Tests of a one-shot optimizer. Subclass this class in a test module and provide the fixture `optimizer`.
 
@@ -343,7 +332,7 @@ class OptimizerConformance(OptimizerStepsConformance):
         return cached_search(tmp_path_factory.getbasetemp(), full_search_options)
 
     def test_every_epoch_is_recorded_with_its_lambda(self, uninterrupted: Run) -> None:
-        space = registry.one_shot(registry.search_space(uninterrupted.config["space"]))
+        space = one_shot(search_space(uninterrupted.config["space"]))
         assert [line["epoch"] for line in uninterrupted.lines] == [0, 1, 2]
         assert [line["train_loss"] is None for line in uninterrupted.lines] == [True, False, False]
         assert all(

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import categorical_values
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.space import OneShotSpace, SearchSpace
 
 if TYPE_CHECKING:
@@ -74,6 +73,10 @@ class SearchSpaceConformance:
         assert len(set(archs)) == len({space.index(arch) for arch in archs})
         with pytest.raises(AttributeError):
             archs[0].space = "another"
+
+    def test_architectures_have_form_of_benchmark(self, space: SearchSpace, archs: list[Architecture]) -> None:
+        form = space.benchmark.load("architecture")
+        assert all(isinstance(arch, form) and arch.benchmark == space.benchmark for arch in archs)
 
     def test_text_and_parse_are_inverse(self, archs: list[Architecture]) -> None:
         texts = [str(arch) for arch in archs]
@@ -216,8 +219,8 @@ class SearchSpaceConformance:
 class CellSpaceConformance:
     """Additional tests of a space of NAS-Bench-101 cells; use this class as a second base class."""
 
-    def test_cells_are_in_nasbench101(self, archs: list[CellArchitecture]) -> None:
-        assert all(type(arch) is CellArchitecture and arch.cell.is_valid for arch in archs)
+    def test_cells_are_in_nasbench101(self, archs: list[Any]) -> None:
+        assert all(arch.cell.is_valid for arch in archs)
         assert all(re.fullmatch(r"[0-9a-f]{32}", arch.cell.hash) for arch in archs)
         assert [arch.network_id for arch in archs] == [arch.cell.hash for arch in archs]
 
