@@ -68,7 +68,6 @@ setup(
         "nasbench1shot1.experiments.tuning",
         "nasbench1shot1.api",
         "nasbench1shot1.black_box_search",
-        "nasbench1shot1.cell_drawing",
         "nasbench1shot1.cell_training",
         "nasbench1shot1.commands",
         "nasbench1shot1.display",

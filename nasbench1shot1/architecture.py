@@ -4,11 +4,17 @@ Every benchmark has its own form: a subclass of `Architecture` with its own text
 """
 
 import re
-from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nasbench1shot1.benchmark import Benchmark, benchmarks
 from nasbench1shot1.ground.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    import networkx
 
 _SPACE = re.compile(r"[\w-]+")
 
@@ -81,6 +87,57 @@ class Architecture:
         Architectures whose network is trained only once, such as copies of a cell, have equal identifiers.
         """
         raise NotImplementedError
+
+    def drawn_graph(self, parameters: Mapping[str, NDArray[Any]] | None = None) -> "networkx.DiGraph[int] | None":
+        """Return the labelled graph that `nb.draw_cell` draws; None if architectures of this form are not graphs.
+
+        Nodes are numbered in topological order: node 0 is the input, the last one the output. Loose ends are kept.
+
+        - Attributes of a node: `label` is the displayed text; `operation` is the index of its operation, which selects
+          the colour, or None.
+        - Attributes of an edge: `label` is the displayed text; `chosen` tells whether the architecture has the edge;
+          `weight` is a mixing weight from 0 to 1, which sets the width.
+        - Attributes of the graph: `node_characters` and `edge_characters` are the lengths of the longest possible lines
+          of labels in graphs of this form, so that all their pictures have the same layout.
+
+        Args:
+            parameters: raw architecture parameters Λ of one epoch, for every key of the space's `mixing_shapes()`. If
+                given, the graph has all candidate edges, weights are softmaxes of the parameters, and the label of a
+                chosen operation includes its weight.
+
+        Raises:
+            InvalidInputError: "operations" is missing, or an array has another shape.
+        """
+        return None
+
+
+def softmax_weights(
+    parameters: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, NDArray[np.float64]]:
+    """Return the mixing weights of `Architecture.drawn_graph`: the softmax of each row of architecture parameters.
+
+    Args:
+        parameters: raw architecture parameters Λ of one epoch.
+        shapes: the shapes of arrays by key. Only "operations" is required, because spaces have no keys for choices
+            without alternatives.
+
+    Raises:
+        InvalidInputError: "operations" is missing, or an array has another shape.
+    """
+    for key, shape in shapes.items():
+        if key in parameters and np.shape(parameters[key]) != shape:
+            raise InvalidInputError(
+                f"parameters['{key}'] has the shape {np.shape(parameters[key])}, not {shape}: give the parameters of "
+                "one epoch, such as run.architecture_parameters[key][-1] for every key"
+            )
+    if "operations" not in parameters:
+        raise InvalidInputError("parameters lack 'operations': give an array for every key of space.mixing_shapes()")
+    return {key: _softmax(values) for key, values in parameters.items()}
+
+
+def _softmax(values: NDArray[Any]) -> NDArray[np.float64]:
+    powers = np.exp(np.asarray(values, np.float64) - np.max(values, axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
 def check_space_name(name: object) -> None:

@@ -1,10 +1,9 @@
-"""Drawing a cell on matplotlib axes."""
+"""Drawing architectures on matplotlib axes: cells as graphs, with their operations on nodes or on edges."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from nasbench1shot1.cell_drawing.graph import cell_graph
-from nasbench1shot1.cell_drawing.relaxed import relaxed_graph
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.display.layout import EDGE_TEXT, HALF_HEIGHT, Layout
 from nasbench1shot1.ground.errors import InvalidInputError
@@ -13,21 +12,21 @@ if TYPE_CHECKING:
     import networkx
     from matplotlib.axes import Axes
 
-    from nasbench1shot1.architecture import Architecture
-    from nasbench1shot1.nasbench101.cell import Cell
+ENDS = "#dddddd"
+"""Fill colour of the input and the output."""
+OPERATIONS = ("#9ecae9", "#f7c99b", "#b5dfb1")
+"""Fill colours of nodes by their operation; nodes without an operation are white."""
 
-COLOURS = {
-    "input": "#dddddd",
-    "output": "#dddddd",
-    "3×3 conv": "#9ecae9",
-    "1×1 conv": "#f7c99b",
-    "3×3 max-pool": "#b5dfb1",
-}
-"""Fill colours of vertices by the first two words of their label; others are white."""
+
+class Drawable(Protocol):
+    """An architecture, a cell of NAS-Bench-101, or another object with a graph for pictures."""
+
+    def drawn_graph(self) -> "networkx.DiGraph[int] | None":
+        """Return the graph that `Architecture.drawn_graph` describes."""
 
 
 def draw_cell(
-    x: "Architecture | Cell | str",
+    x: Drawable | str,
     ax: "Axes | None" = None,
     *,
     parameters: Mapping[str, Any] | None = None,
@@ -49,23 +48,47 @@ def draw_cell(
     Raises:
         InvalidInputError: `x` cannot be drawn, `ax` is not axes, or `parameters` are given for a cell.
     """
-    from nasbench1shot1.architecture import Architecture
-
-    if parameters is None:
-        graph = cell_graph(x)
-    else:
-        found = Architecture.parse(x) if isinstance(x, str) else x
-        if not isinstance(found, Architecture):
-            raise InvalidInputError("a cell has no architecture parameters: give an architecture or omit parameters=")
-        graph = relaxed_graph(found, parameters)
+    graph = _graph(Architecture.parse(x) if isinstance(x, str) else x, parameters)
     layout = Layout.of(graph)
     axes = axes_or_new(ax, _figure_size(layout))
-    _draw_edges(axes, graph, layout)
-    _draw_vertices(axes, graph, layout)
+    live = _live_nodes(graph)
+    _draw_edges(axes, graph, layout, live)
+    _draw_nodes(axes, graph, layout, live)
     _frame(axes, layout)
     if title is not None:
         axes.set_title(title, fontsize=9)
     return axes
+
+
+def is_drawable(arch: Architecture) -> bool:
+    """Return whether `draw_cell` can draw architectures of this form."""
+    return arch.drawn_graph() is not None
+
+
+def _graph(x: Any, parameters: Mapping[str, Any] | None) -> "networkx.DiGraph[int]":
+    if parameters is not None and not isinstance(x, Architecture):
+        raise InvalidInputError("a cell has no architecture parameters: give an architecture or omit parameters=")
+    graph: networkx.DiGraph[int] | None = None
+    if hasattr(x, "drawn_graph"):
+        graph = x.drawn_graph() if parameters is None else x.drawn_graph(parameters)
+    if graph is None:
+        raise InvalidInputError(
+            f"{x!r} cannot be drawn: give an architecture of s1, s2, s3, nb101 or nb201, the text of one, or a cell"
+        )
+    return graph
+
+
+def _live_nodes(graph: "networkx.DiGraph[int]") -> set[int]:
+    """Return the nodes on a path of chosen edges from input to output, including both."""
+    import networkx
+
+    if not graph:
+        return set()
+    chosen: networkx.DiGraph[int] = networkx.DiGraph()
+    chosen.add_nodes_from(graph)
+    chosen.add_edges_from((source, target) for source, target, is_chosen in graph.edges(data="chosen") if is_chosen)
+    last = len(graph) - 1
+    return {0, last} | (networkx.descendants(chosen, 0) & networkx.ancestors(chosen, last))
 
 
 def _figure_size(layout: Layout) -> tuple[float, float]:
@@ -73,12 +96,12 @@ def _figure_size(layout: Layout) -> tuple[float, float]:
     return 3.4, 0.6 + 0.6 * max(layout.vertices, 2) * min(layout.distance, 1.2)
 
 
-def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout) -> None:
+def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout, live: set[int]) -> None:
     from nasbench1shot1.display.artists import ScaledText
 
     for source, target in graph.edges:
         edge = graph.edges[source, target]
-        shown = edge["chosen"] and graph.nodes[source]["live"] and graph.nodes[target]["live"]
+        shown = edge["chosen"] and source in live and target in live
         color = "#222222" if shown else "#c4c4c4"
         start, end = layout.ends((source, target))
         style = {"arrowstyle": "-|>", "mutation_scale": 9, "shrinkA": 0, "shrinkB": 0, "color": color}
@@ -95,32 +118,36 @@ def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout) ->
             axes.add_artist(ScaledText(*place, edge["label"], fontsize=9, height=EDGE_TEXT, **more))
 
 
-def _draw_vertices(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout) -> None:
+def _draw_nodes(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout, live: set[int]) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     from nasbench1shot1.display.artists import ScaledText
 
     left, height = -layout.half_width, layout.vertex_text
-    for vertex, attributes in graph.nodes.items():
-        label, live = attributes["label"], attributes["live"]
-        fill = COLOURS.get(" ".join(label.split()[:2]), "white")
-        y = -vertex * layout.distance
+    for node, attributes in graph.nodes.items():
+        is_live = node in live
+        y = -node * layout.distance
         corner, size = (left, y - HALF_HEIGHT), (-2 * left, 2 * HALF_HEIGHT)
-        edge = "#444444" if live else "#c4c4c4"
-        shape = "round,pad=0,rounding_size=0.12"
         box = FancyBboxPatch(
             corner,
             *size,
-            boxstyle=shape,
-            facecolor=fill if live else "#f6f6f6",
-            edgecolor=edge,
+            boxstyle="round,pad=0,rounding_size=0.12",
+            facecolor=_fill(graph, node) if is_live else "#f6f6f6",
+            edgecolor="#444444" if is_live else "#c4c4c4",
             linewidth=0.8,
             zorder=4,
         )
         axes.add_patch(box)
-        color = "black" if live else "#a0a0a0"
-        more: dict[str, Any] = {"color": color, "zorder": 5, "transform": axes.transData}
-        axes.add_artist(ScaledText(0, y, label, fontsize=8, height=height, **more))
+        more: dict[str, Any] = {"color": "black" if is_live else "#a0a0a0", "zorder": 5, "transform": axes.transData}
+        axes.add_artist(ScaledText(0, y, attributes["label"], fontsize=8, height=height, **more))
+
+
+def _fill(graph: "networkx.DiGraph[int]", node: int) -> str:
+    """Return the fill colour of a node."""
+    if node in (0, len(graph) - 1):
+        return ENDS
+    operation = graph.nodes[node]["operation"]
+    return "white" if operation is None else OPERATIONS[operation % len(OPERATIONS)]
 
 
 def _frame(axes: "Axes", layout: Layout) -> None:

@@ -84,7 +84,7 @@ class Layout:
         With edge labels, there is space for all edges between the vertices, so that panels with different edges are
         equally large.
         """
-        on_vertices, on_edges = graph.graph["vertex_characters"], graph.graph["edge_characters"]
+        on_vertices, on_edges = graph.graph["node_characters"], graph.graph["edge_characters"]
         edges = tuple(combinations(graph, 2)) if on_edges else tuple(graph.edges)
         return cls(len(graph), edges, on_vertices, on_edges)
 

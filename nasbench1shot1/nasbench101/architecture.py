@@ -2,20 +2,24 @@
 
 import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture, check_space_name
+from nasbench1shot1.architecture import Architecture, check_space_name, softmax_weights
 from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.benchmark import BENCHMARK
-from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
+from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell, drawn_graph
 from nasbench1shot1.nasbench101.encoding import edge_bits
+
+if TYPE_CHECKING:
+    import networkx
 
 SHORT_NAMES = ("conv3x3", "conv1x1", "maxpool3x3")
 """Names of NAS-Bench-101's operations in the text form of architectures, in the order of `cell.OPERATIONS`."""
@@ -129,6 +133,29 @@ class CellArchitecture(Architecture):
     def live_blocks(self) -> tuple[int, ...]:
         """The blocks with a path to the output, ascending; all other blocks are loose ends."""
         return live_blocks(self.parents)
+
+    def drawn_graph(self, parameters: Mapping[str, NDArray[Any]] | None = None) -> "networkx.DiGraph[int]":
+        """Return the labelled graph that `nb.draw_cell` draws (`Architecture.drawn_graph`)."""
+        pairs = ((parent, node) for node, parents in enumerate(self.parents, start=1) for parent in parents)
+        graph = drawn_graph(self.operations, pairs)
+        if parameters is not None:
+            self._weigh(graph, parameters)
+        return graph
+
+    def _weigh(self, graph: "networkx.DiGraph[int]", parameters: Mapping[str, NDArray[Any]]) -> None:
+        """Add all candidate edges, the weights of parents, and the weights of operations in labels."""
+        nodes = len(self.parents)
+        shapes = {"operations": (nodes - 1, len(OPERATIONS)), "output_edges": (nodes,)}
+        weights = softmax_weights(parameters, shapes | {f"input_edges/{node}": (node,) for node in range(1, nodes)})
+        for block, operation in enumerate(self.operations, start=1):
+            graph.nodes[block]["label"] += f" {weights['operations'][block - 1, operation]:.2f}"
+        graph.graph["node_characters"] += len(" 0.00")
+        for node in range(1, nodes + 1):
+            key = "output_edges" if node == nodes else f"input_edges/{node}"
+            for parent, weight in enumerate(weights.get(key, np.ones(node)).tolist()):
+                if not graph.has_edge(parent, node):
+                    graph.add_edge(parent, node, label="", chosen=False)
+                graph.edges[parent, node]["weight"] = weight
 
     def __str__(self) -> str:
         return _text(self.space, self.parents, self.operations)

@@ -20,6 +20,9 @@ from nasbench1shot1.nasbench101.encoding import decode_graph, encode_graph, path
 if TYPE_CHECKING:
     import networkx
 
+LABELS = ("3×3 conv", "1×1 conv", "3×3 max-pool")
+"""Names of the operations in pictures, in the order of `OPERATIONS`."""
+
 
 def as_square_array(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:
     """Return a copy of a matrix as a (V, V) array of the same type; raises InvalidInputError unless V = n_labels."""
@@ -151,6 +154,11 @@ class Cell:
         networkx.set_node_attributes(graph, dict(enumerate(self.ops)), "op")
         return graph
 
+    def drawn_graph(self) -> "networkx.DiGraph[int]":
+        """Return the labelled graph that `nb.draw_cell` draws (`Architecture.drawn_graph`)."""
+        edges = ((int(source), int(target)) for source, target in zip(*self.matrix.nonzero(), strict=True))
+        return drawn_graph([OPERATIONS.index(op) for op in self.ops[1:-1]] if self.ops else None, edges)
+
     def _labels(self) -> list[int]:
         return [_INPUT_LABEL, *(OPERATIONS.index(op) for op in self.ops[1:-1]), _OUTPUT_LABEL]
 
@@ -169,6 +177,24 @@ class Cell:
 
     def __repr__(self) -> str:
         return f"Cell({self.matrix.tolist()}, {list(self.ops)})"
+
+
+def drawn_graph(operations: Sequence[int] | None, edges: Iterable[tuple[int, int]]) -> "networkx.DiGraph[int]":
+    """Return a graph as `Architecture.drawn_graph` describes it.
+
+    Args:
+        operations: the operations of the inner vertices; None for a graph without vertices.
+        edges: the edges as (source, target).
+    """
+    import networkx
+
+    graph: networkx.DiGraph[int] = networkx.DiGraph(node_characters=max(map(len, LABELS)), edge_characters=0)
+    if operations is not None:
+        graph.add_node(0, label="input", operation=None)
+        graph.add_nodes_from((v, {"label": LABELS[op], "operation": op}) for v, op in enumerate(operations, start=1))
+        graph.add_node(len(operations) + 1, label="output", operation=None)
+    graph.add_edges_from(edges, label="", chosen=True, weight=0.0)
+    return graph
 
 
 def graph_hash(matrix: NDArray[Any], labels: Sequence[int]) -> str:

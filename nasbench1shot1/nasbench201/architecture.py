@@ -1,15 +1,21 @@
 """The architectures of NAS-Bench-201: an operation for each edge of the cell."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from nasbench1shot1.architecture import Architecture, check_space_name
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture, check_space_name, softmax_weights
 from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK
-from nasbench1shot1.nasbench201.operations import EDGE_NAMES, N_NODES, OPERATIONS, checked_operations
+from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, N_NODES, NONE, OPERATIONS, checked_operations
+
+if TYPE_CHECKING:
+    import networkx
 
 SPACE_NAME = "nb201"
 """The space of official strings, which do not name one."""
@@ -79,6 +85,27 @@ class EdgeArchitecture(Architecture):
     def network_id(self) -> str:
         """NAS-Bench-201's string, because the benchmark trained every architecture, including isomorphic ones."""
         return self.official
+
+    def drawn_graph(self, parameters: Mapping[str, NDArray[Any]] | None = None) -> "networkx.DiGraph[int]":
+        """Return the labelled graph that `nb.draw_cell` draws (`Architecture.drawn_graph`), without zeroized edges.
+
+        With `parameters`, zeroized edges are included as not chosen.
+        """
+        import networkx
+
+        names = ("input", *map(str, range(1, N_NODES - 1)), "output")
+        characters = {"node_characters": max(map(len, names)), "edge_characters": max(map(len, OPERATIONS))}
+        graph: networkx.DiGraph[int] = networkx.DiGraph(**characters)
+        graph.add_nodes_from((node, {"label": name, "operation": None}) for node, name in enumerate(names))
+        for (target, source), operation in zip(EDGES, self.operations, strict=True):
+            if operation != NONE:
+                graph.add_edge(source, target, label=OPERATIONS[operation], chosen=True, weight=0.0)
+        if parameters is not None:
+            weights = softmax_weights(parameters, {"operations": (len(EDGES), len(OPERATIONS))})["operations"]
+            for (target, source), operation, row in zip(EDGES, self.operations, weights, strict=True):
+                label, weight = f"{OPERATIONS[operation]}\n{row[operation]:.2f}", float(row[operation])
+                graph.add_edge(source, target, label=label, chosen=operation != NONE, weight=weight)
+        return graph
 
     def __str__(self) -> str:
         return f"{self.space}:{self.official}"

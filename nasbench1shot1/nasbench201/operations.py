@@ -8,6 +8,9 @@ from nasbench1shot1.ground.errors import InvalidInputError
 OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
 """The operations in the order of the official API, which numbers them 0 to 4; "none" is zeroize."""
 
+NONE = OPERATIONS.index("none")
+"""The operation zeroize, with which the cell lacks an edge."""
+
 N_NODES = 4
 """Number of nodes of a cell: 0 is the input, 3 the output."""
 

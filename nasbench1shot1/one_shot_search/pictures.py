@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.cell_drawing.graph import is_drawable
 from nasbench1shot1.display.axes import AxesList, checked_axes_list, save_figure
-from nasbench1shot1.display.cells import draw_cell
+from nasbench1shot1.display.cells import draw_cell, is_drawable
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.one_shot_search.captions import table_text

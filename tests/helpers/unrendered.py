@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nasbench1shot1.cell_drawing.graph import is_drawable
+from nasbench1shot1.display.cells import is_drawable
 from nasbench1shot1.ground.files import PictureFormat, atomic_write, picture_name
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SearchRecord
 

@@ -8,19 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.path import Path as MatplotlibPath
 from matplotlib.transforms import Bbox
 
 import nasbench1shot1 as nb
-from nasbench1shot1.cell_drawing.graph import cell_graph
-from nasbench1shot1.cell_drawing.relaxed import relaxed_graph
 from nasbench1shot1.display.layout import LEFT, RIGHT, STRAIGHT, sides
 
+GREY, BLUE, ORANGE, PALE = "#dddddd", "#9ecae9", "#f7c99b", "#f6f6f6"
 S1 = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 
 
 def texts(axes: Axes) -> list[str]:
     return [text.get_text() for text in axes.texts if text.get_text()]
+
+
+def colours(axes: Axes) -> list[str]:
+    """Return the fill colours of the drawn nodes."""
+    return [to_hex(patch.get_facecolor()) for patch in axes.patches]
 
 
 def drawn(space: str, seed: int) -> tuple[nb.Architecture, dict[str, Any]]:
@@ -36,16 +41,18 @@ def crosses(arrow: Any, box: Bbox) -> bool:
 
 def test_loose_ends_are_drawn_for_architectures_but_not_for_cells() -> None:
     arch = nb.Architecture.parse("s1:0|0,1|0,2|1,2|0,4:conv3x3,conv1x1,maxpool3x3,conv1x1")
-    graph = cell_graph(arch)
-    assert [graph.nodes[vertex]["live"] for vertex in graph] == [True, True, True, False, True, True]
+    graph = arch.drawn_graph()
+    assert colours(nb.draw_cell(arch)) == [GREY, BLUE, ORANGE, PALE, ORANGE, GREY]
     assert set(graph.edges) == {(0, 1), (0, 2), (1, 2), (0, 3), (2, 3), (1, 4), (2, 4), (0, 5), (4, 5)}
-    pruned = cell_graph(arch.cell)
+    pruned = arch.cell.drawn_graph()
     assert [label for _, label in pruned.nodes(data="label")] == ["input", "3×3 conv", "1×1 conv", "1×1 conv", "output"]
-    assert all(live for _, live in pruned.nodes(data="live"))
+    assert colours(nb.draw_cell(arch.cell)) == [GREY, BLUE, ORANGE, ORANGE, GREY]
 
 
 def test_zeroized_edges_are_left_out() -> None:
-    graph = cell_graph("|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|avg_pool_3x3~2|")
+    graph = nb.EdgeArchitecture.parse(
+        "|nor_conv_3x3~0|+|none~0|skip_connect~1|+|none~0|none~1|avg_pool_3x3~2|"
+    ).drawn_graph()
     assert dict(graph.edges) == {
         (0, 1): {"label": "nor_conv_3x3", "chosen": True, "weight": 0.0},
         (1, 2): {"label": "skip_connect", "chosen": True, "weight": 0.0},
@@ -56,7 +63,7 @@ def test_zeroized_edges_are_left_out() -> None:
 @pytest.mark.parametrize("space", ["s1", "s2", "s3"])
 def test_parent_weights_are_softmaxes_and_the_largest_are_chosen(space: str) -> None:
     arch, parameters = drawn(space, seed=1)
-    graph = relaxed_graph(arch, parameters)
+    graph = arch.drawn_graph(parameters)
     n = len(arch.operations)
     for node in range(1, n + 2):
         weights = [graph.edges[parent, node]["weight"] for parent in range(node)]
@@ -71,7 +78,7 @@ def test_parent_weights_are_softmaxes_and_the_largest_are_chosen(space: str) -> 
 
 def test_operation_weights_label_the_edges_of_nasbench201() -> None:
     arch, parameters = drawn("nb201", seed=0)
-    graph = relaxed_graph(arch, parameters)
+    graph = arch.drawn_graph(parameters)
     assert len(graph.edges) == 6
     largest = (np.exp(parameters["operations"]) / np.exp(parameters["operations"]).sum(1, keepdims=True)).max(1)
     assert sorted(weight for *_, weight in graph.edges(data="weight")) == pytest.approx(sorted(largest))

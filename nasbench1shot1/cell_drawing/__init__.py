@@ -1,1 +1,0 @@
-"""Pictures of cells: graphs, layout and drawing with matplotlib."""
