@@ -16,7 +16,6 @@ from nasbench1shot1.benchmark import benchmark as benchmark
 from nasbench1shot1.benchmark import benchmarks as benchmarks
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives
 from nasbench1shot1.ground.plugins import Group
-from nasbench1shot1.space import SearchSpace
 
 if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
@@ -72,6 +71,8 @@ GROUPS = {
     ),
 }
 BUILT_IN = {group: found.built_in for group, found in GROUPS.items()}
+SCRIPT = "__main__:"
+"""Prefix of the names of objects that a script or notebook defines, which other processes cannot import."""
 
 
 def names(group: str) -> list[str]:
@@ -134,7 +135,7 @@ def name_of_space(space: "SearchSpace") -> str:
             f"{space!r} is not an attribute of any module, so a run could not find it again: assign it to a name at "
             "the top level of a module (SPACE = …), or register it (docs/own_space.md)"
         )
-    return min(places, key=lambda place: (place.startswith("__main__:"), place))
+    return min(places, key=lambda place: (place.startswith(SCRIPT), place))
 
 
 def _places_of(space: "SearchSpace") -> Iterator[tuple[str, str]]:
@@ -252,18 +253,12 @@ def check_trusted(group: str, kind: str, name: str, where: object, allowed: str 
         )
 
 
-# Names of spaces and tables: conversion of Python objects to names, and of a run's names to objects -------------------
-
-
-SCRIPT = "__main__:"
-"""Prefix of the names of objects that a script or notebook defines, which other processes cannot import."""
-
-
 def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options in which `space` and `table` are names, with which another process can open the same objects.
 
     Raises InvalidInputError for a space that is not an attribute of any module, or a table that is only in memory.
     """
+    from nasbench1shot1.space import SearchSpace
     from nasbench1shot1.tables.space_table import recorded_name
     from nasbench1shot1.tables.table import Table
 

@@ -47,7 +47,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if changed := non_default_options(state.options.as_dict()):
         options = ", ".join(f"{flag(name)} {value}" for name, value in changed.items())
         print_line(f"With {options}")
-    if config.optimizer.startswith("__main__:"):
+    if config.optimizer.startswith(SCRIPT):
         print_line("Its optimizer is a class of this script or notebook: only from there can the search be resumed.")
     if config.hessian_eigenvalue:
         print_line("The Hessian's eigenvalue is recorded in metrics.jsonl, field hessian_eigenvalue.")
