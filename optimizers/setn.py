@@ -10,11 +10,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.encoded_probability import most_probable
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, draw_uniformly, select, selection_scorings
 from nasbench1shot1.runs.options import Range
+from nasbench1shot1.search_spaces.probability import most_probable
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:

@@ -1,81 +1,29 @@
-"""x"""
+"""How well predictions rank architectures by true errors: all criteria, for every epoch, budget and scope."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.encoded_probability import log_probability_of_picks, log_softmax
 from nasbench1shot1.experiments.correlation.criteria import CRITERIA, FEWEST, bootstrap, evaluate, scopes
-from nasbench1shot1.experiments.correlation.truth import ALL, Truth
+from nasbench1shot1.experiments.correlation.options import chosen_budgets
+from nasbench1shot1.experiments.correlation.record import EpochScores, Ranking
+from nasbench1shot1.experiments.correlation.state import controller_draws
+from nasbench1shot1.experiments.correlation.truth import ALL, Truth, headline, table_mask, true_errors
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench101.architecture import CellArchitecture
-from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.one_shot_search.kept_weights import untrained_method
+from nasbench1shot1.search_spaces.probability import log_probability_of_picks
+from nasbench1shot1.space import Choice, OneShotSpace
+from nasbench1shot1.tables.table import Table
 
 Floats = NDArray[np.float64]
 Parameters = Mapping[str, NDArray[np.floating]]
-
-
-def log_probabilities(space: OneShotSpace, parameters: Parameters, architectures: Sequence[Architecture]) -> Floats:
-    """Return the log-probabilities (A,) of sub-networks, in nats.
-
-    A single entry of a vector of Λ is drawn from its softmax. The k parents of a node are drawn without replacement
-    from the softmax over the remaining entries, in any order (Plackett-Luce; Gumbel-top-k samples from this model).
-    In choice-block spaces, only blocks with a path to the output count, so the result is the total probability of all
-    architectures with this live part.
-
-    Args:
-        space: the space of the architectures.
-        parameters: raw Λ, an array for every key of `space.mixing_shapes()`.
-        architectures: A architectures.
-    """
-    if isinstance(space, ChoiceBlockSpace):
-        return _sum_over_live_parts(
-            space, parameters, [arch for arch in architectures if isinstance(arch, CellArchitecture)]
-        )
-    return _sum_over_choices(space, parameters, architectures)
-
-
-def _sum_over_choices(space: OneShotSpace, parameters: Parameters, architectures: Sequence[Architecture]) -> Floats:
-    """Return the sums over all decisions (A,)."""
-    one_hot = [space.one_hot(arch) for arch in architectures]
-    total = np.zeros(len(architectures))
-    for choice in space.choices():
-        place = () if choice.row is None else choice.row
-        logits = np.asarray(parameters[choice.key], np.float64)[place]
-        of_picks = cache(lambda picks, logits=logits: log_probability_of_picks(logits, picks))
-        total += [of_picks(tuple(np.flatnonzero(weights[choice.key][place]).tolist())) for weights in one_hot]
-    return total
-
-
-def _sum_over_live_parts(
-    space: ChoiceBlockSpace, parameters: Parameters, architectures: Sequence[CellArchitecture]
-) -> Floats:
-    """Return the sums over the nodes with a path to the output (A,)."""
-
-    @cache
-    def of_parents(node: int, parents: tuple[int, ...]) -> float:
-        key = space.mixing_key(node)
-        return 0.0 if key is None else log_probability_of_picks(np.asarray(parameters[key], np.float64), parents)
-
-    operations = log_softmax(np.asarray(parameters[space.operation_key], np.float64))
-
-    def of_architecture(arch: CellArchitecture) -> float:
-        nodes = (*arch.live_blocks, len(arch.parents))
-        edges = sum(of_parents(node, arch.parents[node - 1]) for node in nodes)
-        return edges + sum(float(operations[block - 1, arch.operations[block - 1]]) for block in arch.live_blocks)
-
-    return np.array([of_architecture(arch) for arch in architectures])
-
-
-# All criteria of how well predictions rank architectures by true errors, for every epoch, budget and scope ------------
-
+Scopes = dict[str, np.ndarray]
 COLUMNS = ("epoch", "budget", "split", "criterion", "scope", "value", "low", "high", "n", "measured")
 """The columns of correlations.csv (docs/ranking.md)."""
 LABELS = {"error": "one-shot errors", "loss": "one-shot losses", "probability": "log-probabilities"}
@@ -162,12 +110,75 @@ class Pairing:
         return {name: mask for name, mask in found.items() if name == ALL or mask.sum() >= FEWEST}
 
 
+class Correlations(NamedTuple):
+    """The correlations of some epochs of a ranking.
+
+    Attributes:
+        frame: the content of correlations.csv.
+        undefined: the criteria without a value.
+        predictions: the predictions of the last of these epochs.
+        truth: the corresponding true errors at `headline_place`, which the summary and the scatter plot show.
+    """
+
+    frame: pandas.DataFrame
+    undefined: list[Undefined]
+    predictions: Predictions
+    truth: Truth
+
+
+def compute_correlations(
+    ranking: Ranking, table: Table, epochs: Sequence[int], advance: Callable[[float], None] = lambda share: None
+) -> Correlations:
+    """Compute the correlations of some evaluated epochs, at least one.
+
+    Arguments and errors are as in `outcome.write_outcome`.
+    """
+    frames, undefined = list[pandas.DataFrame](), list[Undefined]()
+    for epoch in epochs:
+        predictions, found = predictions_and_truths(ranking, table, epoch)
+        options = ranking.options
+        frame, missing = correlations(predictions, found, options.seed, options.resamples, advance)
+        frames.append(frame)
+        undefined += missing
+    return Correlations(pandas.concat(frames, ignore_index=True), undefined, predictions, headline(found))
+
+
+def predictions_and_truths(ranking: Ranking, table: Table, epoch: int) -> tuple[Predictions, list[Truth]]:
+    """Return the predictions of an epoch and the corresponding true errors, by architecture or (`mean`) by cell."""
+    space, run, budgets = ranking.space, ranking.run, chosen_budgets(ranking.options.budgets, table.epochs)
+    scores = ranking.scores(epoch)
+    scores = scores.subset(table_mask(table, space, scores.numbers))
+    architectures = [space[int(number)] for number in scores.numbers]
+    values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
+    if untrained_method(run).learns_parameters:
+        parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
+        values["probability"] = -log_probabilities(space, parameters, architectures)
+    predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
+    found = true_errors(table, architectures, budgets, run.config.get("dataset"))
+    return merge_copies(predictions, found, ranking.options.copies)
+
+
 def merge_copies(predictions: Predictions, found: Sequence[Truth], copies: str) -> tuple[Predictions, list[Truth]]:
     """Return predictions and true errors as the option `copies` counts them: by architecture or ("mean") by cell."""
     if copies != "mean":
         return predictions, list(found)
     means, first = predictions.mean_over_copies()
     return means, [replace(of, errors=of.errors[first], measurements=of.measurements[first]) for of in found]
+
+
+def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> Scopes:
+    """Return the scopes that only some runs have: the samples from ENAS's controller."""
+    if ranking.options.architectures != "all" or not untrained_method(ranking.run).learns_to_sample:
+        return {}
+    drawn = controller_draws(ranking.run, ranking.space, epoch, ranking.options.seed)
+    drawn = drawn[table_mask(table, ranking.space, drawn)]
+    if ranking.options.copies == "one":  # another sub-network may represent the cell of a sample
+        ranked, cells = (table.rows([ranking.space[int(n)] for n in numbers]) for numbers in (scores.numbers, drawn))
+        return {"controller": np.isin(ranked, cells)}
+    return {"controller": np.isin(scores.numbers, drawn)}
+
+
+# Criteria of one epoch ------------------------------------------------------------------------------------------------
 
 
 def correlations(
@@ -187,7 +198,7 @@ def correlations(
         predictions: the predictions for A architectures.
         truths: the true errors of these architectures, for every budget and split.
         seed: random seed of the bootstrap.
-        resamples: number of bootstrap resamples. Default: `intervals.default_resamples`.
+        resamples: number of bootstrap resamples. Default: `criteria.default_resamples`.
         advance: function to call after each part, with its share of the work; all shares add up to 1.
 
     Returns:
@@ -268,3 +279,35 @@ def _evaluate_defined(
         except InvalidInputError as error:
             causes[criterion] = error.for_command_line
     return values, causes
+
+
+# Probability that a search's Λ assigns to architectures (NAS-Bench-201, table 7: encoded probability) -----------------
+
+
+def log_probabilities(space: OneShotSpace, parameters: Parameters, architectures: Sequence[Architecture]) -> Floats:
+    """Return the log-probabilities (A,) of sub-networks, in nats.
+
+    A single entry of a vector of Λ is drawn from its softmax. The k parents of a node are drawn without replacement
+    from the softmax over the remaining entries, in any order (Plackett-Luce; Gumbel-top-k samples from this model).
+    Only decisions that affect the network count (`OneShotSpace.live_choices`), so the result is the total probability of
+    all architectures with this live part.
+
+    Args:
+        space: the space of the architectures.
+        parameters: raw Λ, an array for every key of `space.mixing_shapes()`.
+        architectures: A architectures.
+    """
+
+    @cache
+    def of_picks(choice: Choice, picks: tuple[int, ...]) -> float:
+        values = np.asarray(parameters[choice.key], np.float64)
+        return log_probability_of_picks(values if choice.row is None else values[choice.row], picks)
+
+    def of_architecture(arch: Architecture) -> float:
+        one_hot, total = space.one_hot(arch), {False: 0.0, True: 0.0}
+        for choice in space.live_choices(arch):
+            weights = one_hot[choice.key] if choice.row is None else one_hot[choice.key][choice.row]
+            total[choice.key == space.operation_key] += of_picks(choice, tuple(np.flatnonzero(weights).tolist()))
+        return total[False] + total[True]  # edges and operations apart, each in the order of the nodes
+
+    return np.array([of_architecture(arch) for arch in architectures])

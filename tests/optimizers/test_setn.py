@@ -12,11 +12,11 @@ from tiny_search import SMALL_SPACE, generator, search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import are_identical
-from nasbench1shot1.encoded_probability import most_probable
 from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.one_shot_search.loop import batch_pairs
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.setn import SETN, SETNHyperparameters
+from nasbench1shot1.search_spaces.probability import most_probable
 
 S1 = nb.search_space("s1")
 
