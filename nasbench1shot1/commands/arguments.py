@@ -28,9 +28,6 @@ def check_can_be_looked_up(text: str, benchmark: str, advice: str = "") -> None:
         )
 
 
-# The optimizer that a command line means: the given one, or the one of the run to resume ------------------------------
-
-
 def optimizer_name(flags: Mapping[str, str], group: str, default: str) -> str:
     """Return the given optimizer, else the optimizer of the run to resume, else the default.
 
