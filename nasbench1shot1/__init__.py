@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.evaluator import score as score
     from nasbench1shot1.experiments.comparison.comparing import compare as compare
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
-    from nasbench1shot1.experiments.correlation.ranking_drawing import draw_ranking as draw_ranking
+    from nasbench1shot1.experiments.correlation.drawing import draw_ranking as draw_ranking
     from nasbench1shot1.experiments.run_drawing import draw_regret as draw_regret
     from nasbench1shot1.ground.errors import DamagedFileError as DamagedFileError
     from nasbench1shot1.ground.errors import InvalidInputError as InvalidInputError
@@ -86,7 +86,7 @@ _HOME = {
     "build_network": "networks",
     "draw_cell": "display.cells",
     "draw_cells": "one_shot_search.pictures",
-    "draw_ranking": "experiments.correlation.ranking_drawing",
+    "draw_ranking": "experiments.correlation.drawing",
     "draw_regret": "experiments.run_drawing",
     "image_batches": "images.batches",
     "load_images": "images.image_set",

@@ -281,7 +281,7 @@ def _evaluate_defined(
     return values, causes
 
 
-# Probability that a search's Λ assigns to architectures (NAS-Bench-201, table 7: encoded probability) -----------------
+# Probability that a search's Λ assigns to architectures (NAS-Bench-201, table 7) --------------------------------------
 
 
 def log_probabilities(space: OneShotSpace, parameters: Parameters, architectures: Sequence[Architecture]) -> Floats:
@@ -289,8 +289,8 @@ def log_probabilities(space: OneShotSpace, parameters: Parameters, architectures
 
     A single entry of a vector of Λ is drawn from its softmax. The k parents of a node are drawn without replacement
     from the softmax over the remaining entries, in any order (Plackett-Luce; Gumbel-top-k samples from this model).
-    Only decisions that affect the network count (`OneShotSpace.live_choices`), so the result is the total probability of
-    all architectures with this live part.
+    Only decisions that affect the network count (`OneShotSpace.live_choices`), so the result is the total probability
+    of all architectures with this live part.
 
     Args:
         space: the space of the architectures.

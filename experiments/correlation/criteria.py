@@ -1,4 +1,7 @@
-"""x"""
+"""Criteria that measure how well predicted values rank architectures by true errors, and their confidence intervals.
+
+The criteria are explained in docs/ranking_criteria.md.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,17 +16,14 @@ from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
 
 Ints = NDArray[np.int64]
-
 TOP_SHARES = {"0.1": 1, "0.5": 5, "1": 10, "5": 50, "10": 100, "20": 200}
 """K of the top-K criteria: percent, as in the names of criteria, mapped to per mille."""
-
 SPARSE_DECIMALS = 3
 """Decimals to which `sparse-kendall` rounds true errors, which are fractions: 0.1 percentage points."""
-
 FEWEST = 3
 """Minimum number of architectures for a correlation; with two, every correlation is 1 or -1."""
-
 LABELS = ("predicted values", "true errors")
+MOST_RESAMPLES, FEWEST_RESAMPLES, SORTED_VALUES = 1000, 100, 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,10 @@ class Comparison:
     @cached_property
     def _top(self) -> "dict[int, TopK]":
         return {}
+
+
+def _comparison(predicted: ArrayLike, true: ArrayLike, labels: tuple[str, str]) -> Comparison:
+    return Comparison(np.asarray(predicted, np.float64), np.asarray(true, np.float64), labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,13 +299,7 @@ def scopes(true: ArrayLike) -> dict[str, NDArray[np.bool_]]:
     return {name: comparison.true_ranks <= size for name, size in largest.items()}
 
 
-def _comparison(predicted: ArrayLike, true: ArrayLike, labels: tuple[str, str]) -> Comparison:
-    return Comparison(np.asarray(predicted, np.float64), np.asarray(true, np.float64), labels)
-
-
-# Bootstrap confidence intervals of criteria over architectures (docs/ranking_criteria.md) -----------------------------
-
-MOST_RESAMPLES, FEWEST_RESAMPLES, SORTED_VALUES = 1000, 100, 4_000_000
+# Bootstrap confidence intervals over architectures --------------------------------------------------------------------
 
 
 def default_resamples(architectures: int) -> int:

@@ -1,4 +1,4 @@
-"""x"""
+"""The evaluation loop of a ranking: errors and losses of all architectures at every epoch, in chunks."""
 
 import time
 from collections.abc import Sequence
@@ -19,34 +19,6 @@ from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.passes import Pass
 from nasbench1shot1.supernets.supernet import Supernet
 from nasbench1shot1.supernets.weight_sharing import SharedWeights
-
-
-def passes_of(net: Supernet, architectures: Sequence[Architecture], preset: str, is_relaxed: bool) -> Sequence[Pass]:
-    """Return the passes with which `SharedWeights` evaluates architectures.
-
-    Args:
-        net: the supernet.
-        architectures: A architectures of the supernet's space.
-        preset: "corrected" evaluates each architecture as it is; "original" evaluates it as the published script does.
-        is_relaxed: whether the search trained mixtures (DARTS, GDAS, PC-DARTS, SNAS).
-    """
-    if preset == "corrected":
-        return architectures
-    passes: Sequence[Pass] = net.space.benchmark.load("original_passes")(net, architectures, is_relaxed)
-    return passes
-
-
-def check_preset(space: OneShotSpace, preset: str) -> None:
-    """Raise InvalidInputError for the preset "original" on a space whose cells the published script does not have."""
-    is_published = space.benchmark.has_original_preset and space.cell == space.benchmark.cell
-    if preset == "original" and not is_published:
-        raise InvalidInputError(
-            f"--preset original evaluates as the published script does, which has only cells of choice blocks, and "
-            f"{space.name} has others: use --preset corrected"
-        )
-
-
-# The evaluation loop of a ranking: errors and losses of all architectures at every epoch, in chunks -------------------
 
 CHUNK = 512
 """Number of architectures between two checkpoints."""
@@ -102,6 +74,31 @@ def scores_of(
     passes = passes_of(shared.net, architectures, state.options.preset, state.is_relaxed)
     found = shared.by_image(passes, state.rows)
     return found.wrong, found.losses
+
+
+def passes_of(net: Supernet, architectures: Sequence[Architecture], preset: str, is_relaxed: bool) -> Sequence[Pass]:
+    """Return the passes with which `SharedWeights` evaluates architectures.
+
+    Args:
+        net: the supernet.
+        architectures: A architectures of the supernet's space.
+        preset: "corrected" evaluates each architecture as it is; "original" evaluates it as the published script does.
+        is_relaxed: whether the search trained mixtures (DARTS, GDAS, PC-DARTS, SNAS).
+    """
+    if preset == "corrected":
+        return architectures
+    passes: Sequence[Pass] = net.space.benchmark.load("original_passes")(net, architectures, is_relaxed)
+    return passes
+
+
+def check_preset(space: OneShotSpace, preset: str) -> None:
+    """Raise InvalidInputError for the preset "original" on a space whose cells the published script does not have."""
+    is_published = space.benchmark.has_original_preset and space.cell == space.benchmark.cell
+    if preset == "original" and not is_published:
+        raise InvalidInputError(
+            f"--preset original evaluates as the published script does, which has only cells of choice blocks, and "
+            f"{space.name} has others: use --preset corrected"
+        )
 
 
 def _evaluate_chunk(state: RankingState, shared: SharedWeights, current: EpochInProgress) -> int:

@@ -1,55 +1,34 @@
-"""The results of a ranking whose architectures are all evaluated: correlations, reliability, summary, plots."""
+"""The outcome of a ranking whose architectures are all evaluated: files, summary and figures."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.experiments.correlation.analysis import (
-    Predictions,
-    Undefined,
-    correlations,
-    log_probabilities,
-    merge_copies,
-)
-from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, headline_rows, scatter_figure
-from nasbench1shot1.experiments.correlation.options import chosen_budgets
+from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, compute_correlations
+from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, scatter_figure, spearman_row
 from nasbench1shot1.experiments.correlation.record import (
     AUTO_IMAGES,
     BY_EPOCH,
     CORRELATIONS,
     RELIABILITY,
     SCATTER,
-    EpochScores,
     Ranking,
 )
 from nasbench1shot1.experiments.correlation.reliability import reliability_curve
-from nasbench1shot1.experiments.correlation.state import controller_draws
-from nasbench1shot1.experiments.correlation.truth import (
-    Truth,
-    headline,
-    provenance,
-    rows_at,
-    rows_of_all,
-    source_text,
-    table_mask,
-    true_errors,
-)
+from nasbench1shot1.experiments.correlation.truth import Truth, provenance, rows_at, rows_of_all, source_text
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_write, picture_name
-from nasbench1shot1.one_shot_search.kept_weights import untrained_method
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Scopes = dict[str, np.ndarray]
 SHOWN = ("spearman", "kendall", "p@10", "regret")
 """Criteria in the summary, for one-shot errors and losses."""
-
 FILES = {CORRELATIONS, RELIABILITY, *(picture_name(name, suffix) for name in (BY_EPOCH, SCATTER) for suffix in FORMATS)}
 """Names of the files that `write_outcome` may write."""
 
@@ -81,63 +60,6 @@ def write_outcome(
     for name, figure in pictures.items():
         save_figure(figure, folder / picture_name(name, format or ranking.options.format))
     return _summary(table, ranking, frame, reliability, undefined, truth)
-
-
-class Correlations(NamedTuple):
-    """The correlations of some epochs of a ranking.
-
-    Attributes:
-        frame: the content of correlations.csv.
-        undefined: the criteria without a value.
-        predictions: the predictions of the last of these epochs.
-        truth: the corresponding true errors at `headline_place`, which the summary and the scatter plot show.
-    """
-
-    frame: pandas.DataFrame
-    undefined: list[Undefined]
-    predictions: Predictions
-    truth: Truth
-
-
-def compute_correlations(
-    ranking: Ranking, table: Table, epochs: Sequence[int], advance: Callable[[float], None] = lambda share: None
-) -> Correlations:
-    """Compute the correlations of some evaluated epochs, at least one; arguments and errors as in `write_outcome`."""
-    frames, undefined = list[pandas.DataFrame](), list[Undefined]()
-    for epoch in epochs:
-        predictions, found = predictions_and_truths(ranking, table, epoch)
-        options = ranking.options
-        frame, missing = correlations(predictions, found, options.seed, options.resamples, advance)
-        frames.append(frame)
-        undefined += missing
-    return Correlations(pandas.concat(frames, ignore_index=True), undefined, predictions, headline(found))
-
-
-def predictions_and_truths(ranking: Ranking, table: Table, epoch: int) -> tuple[Predictions, list[Truth]]:
-    """Return the predictions of an epoch and the corresponding true errors, by architecture or (`mean`) by cell."""
-    space, run, budgets = ranking.space, ranking.run, chosen_budgets(ranking.options.budgets, table.epochs)
-    scores = ranking.scores(epoch)
-    scores = scores.subset(table_mask(table, space, scores.numbers))
-    architectures = [space[int(number)] for number in scores.numbers]
-    values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
-    if untrained_method(run).learns_parameters:
-        parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
-        values["probability"] = -log_probabilities(space, parameters, architectures)
-    predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
-    found = true_errors(table, architectures, budgets, run.config.get("dataset"))
-    return merge_copies(predictions, found, ranking.options.copies)
-
-
-def _subsets(ranking: Ranking, table: Table, scores: EpochScores, epoch: int) -> Scopes:
-    """Return the scopes that only some runs have: the samples from ENAS's controller."""
-    if ranking.options.architectures != "all" or not untrained_method(ranking.run).learns_to_sample:
-        return {}
-    drawn = controller_draws(ranking.run, ranking.space, epoch, ranking.options.seed)
-    drawn = drawn[table_mask(table, ranking.space, drawn)]
-    if ranking.options.copies == "one":  # another sub-network may represent the cell of a sample
-        ranked, cells = (table.rows([ranking.space[int(n)] for n in numbers]) for numbers in (scores.numbers, drawn))
-        return {"controller": np.isin(ranked, cells)}
-    return {"controller": np.isin(scores.numbers, drawn)}
 
 
 def _reliability(ranking: Ranking) -> pandas.DataFrame:
@@ -222,9 +144,3 @@ def _figures(
     rows = {name: spearman_row(frame, predictions.epoch, truth, name) for name in scores}
     scatter = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", note)
     return {BY_EPOCH: by_epoch, SCATTER: scatter}
-
-
-def spearman_row(frame: pandas.DataFrame, epoch: int, truth: Truth, predictor: str) -> dict[str, Any] | None:
-    """Return the row of correlations.csv with Spearman's ρ of an epoch and a predictor; None if ρ is undefined."""
-    found = rows_at(headline_rows(frame[frame["epoch"] == epoch], f"spearman_{predictor}"), truth.place)
-    return dict(found.iloc[0]) if len(found) else None

@@ -1,4 +1,4 @@
-"""x"""
+"""What a ranking measures before it starts: how many images it needs, and how long it will take."""
 
 import time
 from collections.abc import Sequence
@@ -27,6 +27,15 @@ PILOT_ARCHITECTURES = 200
 """Number of architectures on which `images="auto"` measures how many images are needed."""
 PILOT_IMAGES = 512
 """Number of images with which that measurement begins."""
+TIMED = 24
+"""Number of architectures whose evaluation is timed."""
+TIMED_RESAMPLES = 5
+"""Number of bootstrap resamples that are timed."""
+PROBABILITY = 0.7
+"""Work for the predictor `probability`, relative to the error or the loss: it only has correlations."""
+
+
+# Number of images -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -106,14 +115,7 @@ def _pilot(state: RankingState, wanted: float) -> ImagesNeeded:
         size = min(2 * max(size, needed.images), len(half))
 
 
-# Estimates of the time that a ranking takes, from small parts of it that are timed on this machine --------------------
-
-TIMED = 24
-"""Number of architectures whose evaluation is timed."""
-TIMED_RESAMPLES = 5
-"""Number of bootstrap resamples that are timed."""
-PROBABILITY = 0.7
-"""Work for the predictor `probability`, relative to the error or the loss: it only has correlations."""
+# Expected time --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ def _seconds_to_compare(parts: Sequence[Pairing], resamples: int) -> float:
 def _seconds_per_architecture(state: RankingState, architectures: Sequence[Architecture]) -> float:
     """Return the mean seconds to evaluate an architecture at an epoch."""
     chunk = architectures[:CHUNK]
-    some = [chunk[i] for i in in_sharing_order(chunk)][:TIMED]
+    some = [chunk[i] for i in in_sharing_order(state.space, chunk)][:TIMED]
     shared = shared_weights_of(state, state.epochs[-1])
     with torch.inference_mode():
         scores_of(state, shared, some[:2])

@@ -50,7 +50,7 @@ FACTS = {
 }
 """Fields of config.json besides the options, with their types: the data of the ranking."""
 AUTO_IMAGES = "auto_images"
-"""Field of config.json and summary.json for the option `images="auto"`: `image_count.AutoImages.as_dict`."""
+"""Field of config.json and summary.json for the option `images="auto"`: `planning.AutoImages.as_dict`."""
 COLUMNS = {"numbers": np.int64, "errors": np.float32, "losses": np.float32, "image_rows": np.int64}
 BLOCK_COLUMNS = {"errors": np.float32, "losses": np.float32}
 """Arrays of the two files of an epoch, with their types."""
@@ -144,7 +144,10 @@ class Ranking(RunRecord):
         return EpochScores(**arrays)
 
     def blocks(self, epoch: int) -> dict[str, NDArray[np.float32]]:
-        """Read the mean errors and losses of an evaluated epoch on blocks of images, (W, B) each; raises as `scores`."""
+        """Read the mean errors and losses of an evaluated epoch on blocks of images, (W, B) each.
+
+        Raises as `scores` does.
+        """
         return self._arrays(blocks_path(self.folder, epoch), epoch, "blocks_sha256", BLOCK_COLUMNS)
 
     def _arrays(self, path: Path, epoch: int, digest: str, columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:

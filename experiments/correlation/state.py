@@ -1,4 +1,4 @@
-"""x"""
+"""The state of a ranking: its options and inputs, the selected architectures, the scores so far, its checkpoint."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,113 +18,21 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
-from nasbench1shot1.nasbench101.architecture import CellArchitecture
-from nasbench1shot1.nasbench101.shared_passes import sharing_key
 from nasbench1shot1.one_shot_search.kept_weights import method_of, untrained_method
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.space import OneShotSpace
-
-CONTROLLER_DRAWS = 100
-"""Number of samples from ENAS's controller (NAS-Bench-1Shot1, section 5)."""
-_IN_PLACE, _DISTINCT = "no_loose_ends", "unique"
-
-Indices = NDArray[np.int64]
-
-
-def select_numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int) -> Indices:
-    """Return the numbers of the architectures to evaluate at an epoch, ascending and distinct, (A,).
-
-    Raises:
-        InvalidInputError: the option `architectures` has none of its forms, selects fewer than three architectures, or
-            names an architecture that is not in the space; or the run's optimizer has no controller.
-    """
-    numbers = _numbers(options, space, run, epoch)
-    if len(numbers) < 3:
-        raise InvalidInputError(
-            f"--architectures '{options.architectures}' selects {counted(len(numbers), 'architecture')}: a ranking "
-            "needs at least 3"
-        )
-    return numbers
-
-
-def _numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int) -> Indices:
-    text = options.architectures
-    if options.copies == "one" and text != ALL and not text.isdecimal():
-        raise InvalidInputError(
-            f"--copies one does not apply to --architectures '{text}': give all or a number, or remove --copies"
-        )
-    if text == CONTROLLER:
-        if not method_of(run, epoch).learns_to_sample:
-            raise InvalidInputError(
-                f"--architectures controller requires a run of enas, but '{run.folder}' is a run of "
-                f"{run.config['optimizer']}: give all, a number or a text file"
-            )
-        return controller_draws(run, space, epoch, options.seed)
-    if text == ALL or text.isdecimal():
-        everything = _all(space, options.copies)
-        return everything if text == ALL else _sample(everything, int(text), options.seed)
-    return np.unique([space.index(arch) for arch in _read_list(as_path(text, "--architectures"))])
-
-
-def list_facts(architectures: str) -> dict[str, str]:
-    """Return the SHA-256 of a text file of architectures, which must not change while they are ranked, by its name.
-
-    Empty for other selections. Raises InvalidInputError for a file that cannot be read.
-    """
-    if not is_list(architectures):
-        return {}
-    path = as_path(architectures, "--architectures")
-    _read_list(path)
-    return {"architectures_sha256": sha256(path)}
-
-
-def controller_draws(run: Run, space: OneShotSpace, epoch: int, seed: int) -> Indices:
-    """Return the distinct architectures, without loose ends, among 100 samples from the controller at an epoch."""
-    method = method_of(run, epoch)
-    method.generator = epoch_generator(seed, "controller", epoch)
-    with torch.no_grad():
-        drawn = [method.sample() for _ in range(CONTROLLER_DRAWS)]  # type: ignore[attr-defined]
-    return np.unique([space.index(space.without_loose_ends(arch)) for arch in drawn])
-
-
-def in_sharing_order(architectures: Sequence[Architecture]) -> Indices:
-    """Return the order (A,) in which architectures are evaluated: consecutive ones share their first blocks."""
-    keys = [sharing_key(arch) if isinstance(arch, CellArchitecture) else (str(arch),) for arch in architectures]
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
-
-
-def _all(space: OneShotSpace, copies: str) -> Indices:
-    kind = _DISTINCT if copies == "one" else _IN_PLACE
-    return np.asarray(space.numbers(kind if kind in space.kinds else space.kinds[0]), np.int64)
-
-
-def _sample(numbers: Indices, count: int, seed: int) -> Indices:
-    if count > len(numbers):
-        raise InvalidInputError(
-            f"--architectures {count} is more than the {len(numbers):,} available: lower it, or give all"
-        )
-    rng = np.random.default_rng([seed, 0])
-    return np.sort(rng.choice(numbers, count, replace=False))
-
-
-def _read_list(path: Path) -> list[Architecture]:
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(
-            f"--architectures '{path}' is not all, controller, a number or a readable text file ({error}): correct it"
-        ) from error
-    return [Architecture.parse(line) for line in lines if line.strip()]
-
-
-# The state of a ranking: its options and inputs, the scores so far, and the content of a checkpoint -------------------
+from nasbench1shot1.supernets.weight_sharing import shared_passes
 
 BLOCKS = 64
 """Number of blocks of images whose means measure the reliability of a ranking."""
 RELIABILITY_ARCHITECTURES = 2_000
 """Maximum number of architectures, drawn at random, whose block means are kept."""
+CONTROLLER_DRAWS = 100
+"""Number of samples from ENAS's controller (NAS-Bench-1Shot1, section 5)."""
+_IN_PLACE, _DISTINCT = "no_loose_ends", "unique"
+Indices = NDArray[np.int64]
 
 
 @dataclass
@@ -220,7 +128,7 @@ class RankingState:
         """Return the epoch in progress, or begin the next epoch."""
         if self.current is None:
             numbers = self.numbers(self.epoch)
-            order = in_sharing_order(self.architectures(numbers))
+            order = in_sharing_order(self.space, self.architectures(numbers))
             self.current = _empty(numbers[order], self._watched(len(numbers)), self.blocks)
         return self.current
 
@@ -266,3 +174,93 @@ class RankingState:
 def _empty(numbers: Indices, watched: NDArray[np.bool_], blocks: int) -> EpochInProgress:
     errors, losses = (np.full(len(numbers), np.nan, np.float32) for _ in range(2))
     return EpochInProgress(numbers, 0, errors, losses, watched, np.zeros((2, int(watched.sum()), blocks), np.float32))
+
+
+# Selection and order of the architectures -----------------------------------------------------------------------------
+
+
+def select_numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int) -> Indices:
+    """Return the numbers of the architectures to evaluate at an epoch, ascending and distinct, (A,).
+
+    Raises:
+        InvalidInputError: the option `architectures` has none of its forms, selects fewer than three architectures, or
+            names an architecture that is not in the space; or the run's optimizer has no controller.
+    """
+    numbers = _numbers(options, space, run, epoch)
+    if len(numbers) < 3:
+        raise InvalidInputError(
+            f"--architectures '{options.architectures}' selects {counted(len(numbers), 'architecture')}: a ranking "
+            "needs at least 3"
+        )
+    return numbers
+
+
+def _numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int) -> Indices:
+    text = options.architectures
+    if options.copies == "one" and text != ALL and not text.isdecimal():
+        raise InvalidInputError(
+            f"--copies one does not apply to --architectures '{text}': give all or a number, or remove --copies"
+        )
+    if text == CONTROLLER:
+        if not method_of(run, epoch).learns_to_sample:
+            raise InvalidInputError(
+                f"--architectures controller requires a run of enas, but '{run.folder}' is a run of "
+                f"{run.config['optimizer']}: give all, a number or a text file"
+            )
+        return controller_draws(run, space, epoch, options.seed)
+    if text == ALL or text.isdecimal():
+        everything = _all(space, options.copies)
+        return everything if text == ALL else _sample(everything, int(text), options.seed)
+    return np.unique([space.index(arch) for arch in _read_list(as_path(text, "--architectures"))])
+
+
+def _all(space: OneShotSpace, copies: str) -> Indices:
+    kind = _DISTINCT if copies == "one" else _IN_PLACE
+    return np.asarray(space.numbers(kind if kind in space.kinds else space.kinds[0]), np.int64)
+
+
+def _sample(numbers: Indices, count: int, seed: int) -> Indices:
+    if count > len(numbers):
+        raise InvalidInputError(
+            f"--architectures {count} is more than the {len(numbers):,} available: lower it, or give all"
+        )
+    rng = np.random.default_rng([seed, 0])
+    return np.sort(rng.choice(numbers, count, replace=False))
+
+
+def _read_list(path: Path) -> list[Architecture]:
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInputError(
+            f"--architectures '{path}' is not all, controller, a number or a readable text file ({error}): correct it"
+        ) from error
+    return [Architecture.parse(line) for line in lines if line.strip()]
+
+
+def list_facts(architectures: str) -> dict[str, str]:
+    """Return the SHA-256 of a text file of architectures, which must not change while they are ranked, by its name.
+
+    Empty for other selections. Raises InvalidInputError for a file that cannot be read.
+    """
+    if not is_list(architectures):
+        return {}
+    path = as_path(architectures, "--architectures")
+    _read_list(path)
+    return {"architectures_sha256": sha256(path)}
+
+
+def controller_draws(run: Run, space: OneShotSpace, epoch: int, seed: int) -> Indices:
+    """Return the distinct architectures, without loose ends, among 100 samples from the controller at an epoch."""
+    method = method_of(run, epoch)
+    method.generator = epoch_generator(seed, "controller", epoch)
+    with torch.no_grad():
+        drawn = [method.sample() for _ in range(CONTROLLER_DRAWS)]  # type: ignore[attr-defined]
+    return np.unique([space.index(space.without_loose_ends(arch)) for arch in drawn])
+
+
+def in_sharing_order(space: OneShotSpace, architectures: Sequence[Architecture]) -> Indices:
+    """Return the order (A,) in which architectures are evaluated: consecutive ones share as much work as possible."""
+    shared = shared_passes(space)
+    keys: list[Any] = [str(arch) if shared is None else shared.sharing_key(arch) for arch in architectures]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)

@@ -1,4 +1,4 @@
-"""x"""
+"""The true errors of architectures in a table; measurements are distinguished from estimates."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,42 +21,12 @@ from nasbench1shot1.tables.table import Table, load_table
 if TYPE_CHECKING:
     import pandas
 
+Floats = NDArray[np.float64]
 Place = tuple[int, str]
 """A budget in epochs, and a split: "validation" or "test"."""
+SPLITS = ("validation", "test")
 ALL = "all"
 """The scope of all architectures."""
-
-
-def headline_place(places: Iterable[Place]) -> Place:
-    """Return the largest budget, on test if available, else on validation."""
-    return max(places, key=lambda place: (place[0], place[1] == "test"))
-
-
-def rows_at(frame: "pandas.DataFrame", place: Place) -> "pandas.DataFrame":
-    """Return the rows of a frame with columns `budget` and `split` at one place."""
-    return frame[(frame["budget"] == place[0]) & (frame["split"] == place[1])]
-
-
-def places(frame: "pandas.DataFrame") -> list[Place]:
-    """Return the distinct places of a frame with columns `budget` and `split`, ascending by budget."""
-    return sorted({(int(budget), str(split)) for budget, split in zip(frame["budget"], frame["split"], strict=True)})
-
-
-def place_per_budget(frame: "pandas.DataFrame") -> list[Place]:
-    """Return `headline_place` of every budget in a frame, ascending by budget."""
-    return [headline_place(group) for _, group in groupby(places(frame), key=itemgetter(0))]
-
-
-def rows_of_all(frame: "pandas.DataFrame") -> "pandas.DataFrame":
-    """Return the rows of correlations.csv over all architectures, not only those that the table measured."""
-    rows = frame[frame["scope"] == ALL]
-    return rows.drop_duplicates(["epoch", "budget", "split", "criterion"])  # rows of all architectures come first
-
-
-# The true errors of architectures in a table; measurements are distinguished from estimates ---------------------------
-
-SPLITS = ("validation", "test")
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +98,12 @@ def true_errors(
     return found
 
 
-def headline(found: Sequence[Truth]) -> Truth:
-    """Return the true errors at `headline_place`."""
-    by_place = {truth.place: truth for truth in found}
-    return by_place[headline_place(by_place)]
+def _mean(repeats: Floats) -> Floats:
+    """Return means over the repeats (A, K) that have a value; NaN where none has."""
+    known = ~np.isnan(repeats)
+    count = known.sum(axis=1)
+    total = np.where(known, repeats, 0).sum(axis=1)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def provenance(truth: Truth, table: Table) -> dict[str, Any]:
@@ -150,9 +122,36 @@ def source_text(measured: float) -> str:
     return "predicted" if measured == 0 else f"{percent(measured, 1)} measured, others predicted"
 
 
-def _mean(repeats: Floats) -> Floats:
-    """Return means over the repeats (A, K) that have a value; NaN where none has."""
-    known = ~np.isnan(repeats)
-    count = known.sum(axis=1)
-    total = np.where(known, repeats, 0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+# Headline: the true errors that summaries, screens and plots show -----------------------------------------------------
+
+
+def headline(found: Sequence[Truth]) -> Truth:
+    """Return the true errors at `headline_place`."""
+    by_place = {truth.place: truth for truth in found}
+    return by_place[headline_place(by_place)]
+
+
+def headline_place(places: Iterable[Place]) -> Place:
+    """Return the largest budget, on test if available, else on validation."""
+    return max(places, key=lambda place: (place[0], place[1] == "test"))
+
+
+def places(frame: "pandas.DataFrame") -> list[Place]:
+    """Return the distinct places of a frame with columns `budget` and `split`, ascending by budget."""
+    return sorted({(int(budget), str(split)) for budget, split in zip(frame["budget"], frame["split"], strict=True)})
+
+
+def place_per_budget(frame: "pandas.DataFrame") -> list[Place]:
+    """Return `headline_place` of every budget in a frame, ascending by budget."""
+    return [headline_place(group) for _, group in groupby(places(frame), key=itemgetter(0))]
+
+
+def rows_at(frame: "pandas.DataFrame", place: Place) -> "pandas.DataFrame":
+    """Return the rows of a frame with columns `budget` and `split` at one place."""
+    return frame[(frame["budget"] == place[0]) & (frame["split"] == place[1])]
+
+
+def rows_of_all(frame: "pandas.DataFrame") -> "pandas.DataFrame":
+    """Return the rows of correlations.csv over all architectures, not only those that the table measured."""
+    rows = frame[frame["scope"] == ALL]
+    return rows.drop_duplicates(["epoch", "budget", "split", "criterion"])  # rows of all architectures come first

@@ -1,4 +1,4 @@
-"""x"""
+"""An analysis of a table: its function, its result in one line, and its figure with a caption about the data."""
 
 import textwrap
 from collections.abc import Callable, Mapping
@@ -14,10 +14,66 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Frame = pandas.DataFrame
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours."""
 GREY = "#5a5a5a"
 _CAPTION = "caption"
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """An analysis: the function that computes it, the panels of its figure, and its result in words.
+
+    Attributes:
+        ask: (table, ...) → frame; it takes the options in `takes`.
+        panels: functions (frame, axes), row by row in the figure.
+        headline: returns the result in one line.
+        split: the split in the paper; None if the analysis has no split.
+        takes: options of the command line: "predicted", "split", "rng", "space", "kind".
+        columns: panels in a row of the figure. Default: all.
+        panel_inches: width and height of a panel. Default: the size that `new_figure` chooses.
+    """
+
+    ask: Callable[..., Frame]
+    panels: "tuple[Callable[[Frame, Axes | None], Axes], ...]"
+    headline: Callable[[Frame], str]
+    split: str | None = None
+    takes: tuple[str, ...] = ("predicted", "split")
+    columns: int | None = None
+    panel_inches: tuple[float, float] | None = None
+
+    def run(self, table: Table, options: dict[str, Any]) -> Frame:
+        """Return the frame for a table, with the options that the analysis takes; raises the errors of `ask`."""
+        return self.ask(table, **{name: options[name] for name in self.takes})
+
+
+def figure_of(
+    panels: "tuple[Any, ...]",
+    frame: pandas.DataFrame,
+    columns: int | None = None,
+    panel_inches: tuple[float, float] | None = None,
+) -> "Figure":
+    """Draw all panels of a frame in one figure, with one caption about the data.
+
+    Args:
+        panels: functions (frame, axes), drawn row by row.
+        frame: the data that the panels draw.
+        columns: panels in a row. Default: all.
+        panel_inches: width and height of a panel.
+    """
+    columns = columns or len(panels)
+    figure, rows = new_figure(columns), -(-len(panels) // columns)
+    width = 100 * columns
+    if panel_inches:
+        figure.set_size_inches(panel_inches[0] * columns, panel_inches[1] * rows)
+        width = int(19 * panel_inches[0]) * columns
+    for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).flat, panels, strict=True):
+        panel(frame, axes)
+        for text in [text for text in axes.texts if text.get_gid() == _CAPTION]:
+            text.remove()
+    figure.supxlabel(_wrap(frame.attrs, width), fontsize=7, color=GREY)
+    return figure
 
 
 def new_figure(panels: int = 1) -> "Figure":
@@ -51,65 +107,5 @@ def finish(axes: "Axes", frame: pandas.DataFrame, title: str) -> "Axes":
     return axes
 
 
-def figure_of(
-    panels: "tuple[Any, ...]",
-    frame: pandas.DataFrame,
-    columns: int | None = None,
-    panel_inches: tuple[float, float] | None = None,
-) -> "Figure":
-    """Draw all panels of a frame in one figure, with one caption about the data.
-
-    Args:
-        panels: functions (frame, axes), drawn row by row.
-        frame: the data that the panels draw.
-        columns: panels in a row. Default: all.
-        panel_inches: width and height of a panel.
-    """
-    columns = columns or len(panels)
-    figure, rows = new_figure(columns), -(-len(panels) // columns)
-    width = 100 * columns
-    if panel_inches:
-        figure.set_size_inches(panel_inches[0] * columns, panel_inches[1] * rows)
-        width = int(19 * panel_inches[0]) * columns
-    for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).flat, panels, strict=True):
-        panel(frame, axes)
-        for text in [text for text in axes.texts if text.get_gid() == _CAPTION]:
-            text.remove()
-    figure.supxlabel(_wrap(frame.attrs, width), fontsize=7, color=GREY)
-    return figure
-
-
 def _wrap(attributes: Mapping[Any, Any], width: int) -> str:
     return "\n".join(textwrap.fill(line, width) for line in caption(attributes).splitlines())
-
-
-# An analysis of a table: its function, the panels of its figure, and its result in one line ---------------------------
-
-Frame = pandas.DataFrame
-
-
-@dataclass(frozen=True)
-class Analysis:
-    """An analysis: the function that computes it, the panels of its figure, and its result in words.
-
-    Attributes:
-        ask: (table, ...) → frame; it takes the options in `takes`.
-        panels: functions (frame, axes), row by row in the figure.
-        headline: returns the result in one line.
-        split: the split in the paper; None if the analysis has no split.
-        takes: options of the command line: "predicted", "split", "rng", "space", "kind".
-        columns: panels in a row of the figure. Default: all.
-        panel_inches: width and height of a panel. Default: the size that `drawing.new_figure` chooses.
-    """
-
-    ask: Callable[..., Frame]
-    panels: "tuple[Callable[[Frame, Axes | None], Axes], ...]"
-    headline: Callable[[Frame], str]
-    split: str | None = None
-    takes: tuple[str, ...] = ("predicted", "split")
-    columns: int | None = None
-    panel_inches: tuple[float, float] | None = None
-
-    def run(self, table: Table, options: dict[str, Any]) -> Frame:
-        """Return the frame for a table, with the options that the analysis takes; raises the errors of `ask`."""
-        return self.ask(table, **{name: options[name] for name in self.takes})

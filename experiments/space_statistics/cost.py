@@ -38,7 +38,7 @@ def cost(
 
     Returns:
         A data frame with `hash`, `training_time` (s), `trainable_parameters`, `accuracy` (fraction), means over
-        repeats, and `distance` from `cell` (differing edges and operations, see `distances`; <NA> without a cell).
+        repeats, and `distance` from `cell` (differing edges and operations, see `locality`; <NA> without a cell).
         `attrs["pearson"]` and `attrs["spearman"]` have the correlations of all pairs.
 
     Raises OutOfDomainError if fewer than three cells have both.

@@ -1,4 +1,4 @@
-"""x"""
+"""Distributions of accuracies, of the noise of trainings, and of errors in each space with and without loose ends."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 _STEPS = 2000
 """Maximum number of steps of a curve, more than a figure has pixels."""
+SPACES = ("s1", "s2", "s3")
+KINDS = {"loose_ends": ("with loose ends", "-"), "no_loose_ends": ("without", "--")}
+
+
+# Accuracies and noise: NAS-Bench-101's figure 2 -----------------------------------------------------------------------
 
 
 def accuracy_distribution(table: Table, epochs: int | None = None, predicted: bool = False) -> pandas.DataFrame:
@@ -142,10 +147,7 @@ def _join_budgets(budgets: list[int]) -> str:
     return ", ".join(map(str, budgets))
 
 
-# Distribution of errors in each space, with and without loose ends. NAS-Bench-1Shot1's figure 6 -----------------------
-
-SPACES = ("s1", "s2", "s3")
-KINDS = {"loose_ends": ("with loose ends", "-"), "no_loose_ends": ("without", "--")}
+# Errors in each space: NAS-Bench-1Shot1's figure 6 --------------------------------------------------------------------
 
 
 def error_distribution(

@@ -1,4 +1,7 @@
-"""x"""
+"""Do similar cells have similar accuracies? Autocorrelation and fitness-distance correlation.
+
+Both are shown in NAS-Bench-101's figure 6 (left).
+"""
 
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -12,6 +15,7 @@ from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.counts import choice_block_space
 from nasbench1shot1.experiments.rank_correlation import pearson, spearman
 from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, finish
+from nasbench1shot1.experiments.space_statistics.distributions import architecture_counts
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
 from nasbench1shot1.experiments.space_statistics.values import (
     Floats,
@@ -32,127 +36,13 @@ from nasbench1shot1.tables.table import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+CELLS = {2: 1, 3: 7, 4: 91, 5: 2532, 6: 64_542, 7: 423_624}
+"""Number of cells with at most the given number of vertices."""
 N_INNER, LAST = MAX_VERTICES - 2, MAX_VERTICES - 1
 _CHUNK = 65_536
 
 
-def cell_distances(codes: Encodings, target: int) -> NDArray[np.int64]:
-    """Return the edit distances of pruned cells from a given cell.
-
-    An edit adds or removes an edge or changes an operation. The distance is the minimum over all ways to match the
-    inner vertices of the two cells, so it does not depend on their numbering. A vertex that only one of the cells has
-    contributes its edges, but not its operation, because unused vertices of an encoding can have any operation.
-
-    Args:
-        codes: (N,) encodings.
-        target: encoding of the given cell.
-
-    Returns:
-        (N,) distances.
-    """
-    wanted = _Features(np.array([target], np.uint64))
-    orders = np.array(list(permutations(range(N_INNER))))
-    edges, labels, present = wanted.permuted(orders)
-    out = np.empty(len(codes), np.int64)
-    for start in range(0, len(codes), _CHUNK):
-        cells = _Features(codes[start : start + _CHUNK])
-        # An edge counts if only one cell has it. The operation of a vertex that both have counts if it differs.
-        shared = 2 * cells.edges @ edges.T + cells.labels @ labels.T - cells.present @ present.T
-        total = cells.edges.sum(axis=1) + wanted.edges.sum()
-        out[start : start + _CHUNK] = np.rint(total - shared.max(axis=1))
-    return out
-
-
-class _Features:
-    """Features of N cells whose products count common properties; the output is always at vertex 6.
-
-    Attributes:
-        edges: (N, 49) adjacency, float32.
-        labels: (N, 15) one-hot operations, float32.
-        present: (N, 5) whether each inner vertex is present, float32.
-    """
-
-    def __init__(self, codes: Encodings) -> None:
-        adjacency, operations, n_vertices = to_arrays(codes)
-        rows = np.arange(len(codes))
-        to_output = adjacency[rows, :, n_vertices - 1]
-        adjacency[rows, :, n_vertices - 1] = 0
-        adjacency[:, :, LAST] = to_output
-        self._adjacency, self._operations = adjacency, operations
-        self.edges = adjacency.reshape(len(codes), -1).astype(np.float32)
-        self.labels = _one_hot(operations)
-        self.present = (operations >= 0).astype(np.float32)
-
-    def permuted(
-        self, orders: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-        """Return edges, labels and present of the first cell with its inner vertices in each of P orders."""
-        edges = []
-        for inner in orders:
-            order = [0, *(inner + 1), LAST]
-            edges.append(self._adjacency[0][np.ix_(order, order)].ravel())
-        operations = self._operations[0][orders]
-        return np.array(edges, np.float32), _one_hot(operations), (operations >= 0).astype(np.float32)
-
-
-def _one_hot(operations: NDArray[np.int64]) -> NDArray[np.float32]:
-    hot: NDArray[np.bool_] = operations[:, :, None] == np.arange(len(OPERATIONS))
-    return hot.reshape(len(operations), -1).astype(np.float32)
-
-
-# Fitness-distance correlation: accuracy by distance from the best cell. NAS-Bench-101's figure 6 (left) ---------------
-
-
-def fitness_distance(
-    table: Table, split: str = "test", epochs: int | None = None, predicted: bool = False
-) -> pandas.DataFrame:
-    """Return the accuracy of known cells by their edit distance from the best known cell.
-
-    Returns:
-        A data frame with a row for each distance: `distance` (see `distances.cell_distances`), `cells`, and as
-        fractions `accuracy` (mean), `std` (n - 1), `lower`, `median` and `upper` (quartiles). `attrs` has the best
-        cell's hash, `best`, and the correlations of accuracy with distance over all other cells, `pearson` and
-        `spearman`.
-
-    Raises OutOfDomainError if accuracy is unknown, or known for fewer than three cells.
-    """
-    values = known_values(table, accuracy(split), epochs, predicted)
-    check_enough(len(values.rows), 3, f"cells with {values.what}", table)
-    codes, known = cells_of(table)[values.rows], values.mean[values.rows]
-    best = int(known.argmax())
-    distance = cell_distances(codes, int(codes[best]))
-    others = np.arange(len(known)) != best
-    groups = pandas.Series(known).groupby(distance)
-    quartiles = groups.quantile(np.array([0.25, 0.5, 0.75])).unstack().set_axis(["lower", "median", "upper"], axis=1)
-    columns = {"cells": groups.size(), "accuracy": groups.mean(), "std": groups.std()}
-    frame = pandas.concat([pandas.DataFrame(columns), quartiles], axis=1).rename_axis("distance").reset_index()
-    frame.attrs = values.attributes(
-        split=split,
-        best=table.hashes(values.rows[best])[0],
-        pearson=pearson(known[others], distance[others].astype(float)),
-        spearman=spearman(known[others], distance[others].astype(float)),
-    )
-    return frame
-
-
-def plot_fitness_distance(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the mean accuracy against distance, with the interquartile range."""
-    axes = axes_or_new(ax)
-    lower, upper = 100 * frame["lower"], 100 * frame["upper"]
-    axes.fill_between(frame["distance"], lower, upper, color=COLOURS[0], alpha=0.2, linewidth=0, label="middle half")
-    axes.plot(frame["distance"], 100 * frame["accuracy"], "o-", color=COLOURS[0], label="mean")
-    axes.plot(frame["distance"], 100 * frame["median"], ":", color=COLOURS[1], label="median")
-    axes.set_xlabel("edit distance to the best known cell [edges and operations]")
-    axes.set_ylabel(f"{frame.attrs['split']} accuracy [%]")
-    axes.legend(fontsize=8, loc="lower left")
-    coefficients = f"r = {frame.attrs['pearson']:.2f}, Spearman {frame.attrs['spearman']:.2f}"
-    return finish(axes, frame, f"Accuracy by distance to the best cell ({coefficients})")
-
-
-# Autocorrelation of accuracies along random walks. NAS-Bench-101's figure 6 (left) ------------------------------------
-
-CELLS = {2: 1, 3: 7, 4: 91, 5: 2532, 6: 64_542, 7: 423_624}
-"""Number of cells with at most the given number of vertices."""
+# Autocorrelation along random walks -----------------------------------------------------------------------------------
 
 
 def autocorrelation(
@@ -266,8 +156,6 @@ def _walk_encodings(
 def _walk_space(
     table: Table, values: Floats, space: ChoiceBlockSpace, steps: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], str]:
-    from nasbench1shot1.experiments.space_statistics.distributions import architecture_counts
-
     rows = table.rows_of_encodings(architecture_counts(space)[0])
     known = int(((rows >= 0) & ~np.isnan(values[rows])).sum())
     if known < len(rows):
@@ -282,3 +170,118 @@ def _walk_space(
         met[step] = as_cell(arch).encoding
         arch = space.mutate(arch, rng)
     return table.rows_of_encodings(met), space.name
+
+
+# Fitness-distance correlation -----------------------------------------------------------------------------------------
+
+
+def fitness_distance(
+    table: Table, split: str = "test", epochs: int | None = None, predicted: bool = False
+) -> pandas.DataFrame:
+    """Return the accuracy of known cells by their edit distance from the best known cell.
+
+    Returns:
+        A data frame with a row for each distance: `distance` (see `cell_distances`), `cells`, and as fractions
+        `accuracy` (mean), `std` (n - 1), `lower`, `median` and `upper` (quartiles). `attrs` has the best cell's hash,
+        `best`, and the correlations of accuracy with distance over all other cells, `pearson` and `spearman`.
+
+    Raises OutOfDomainError if accuracy is unknown, or known for fewer than three cells.
+    """
+    values = known_values(table, accuracy(split), epochs, predicted)
+    check_enough(len(values.rows), 3, f"cells with {values.what}", table)
+    codes, known = cells_of(table)[values.rows], values.mean[values.rows]
+    best = int(known.argmax())
+    distance = cell_distances(codes, int(codes[best]))
+    others = np.arange(len(known)) != best
+    groups = pandas.Series(known).groupby(distance)
+    quartiles = groups.quantile(np.array([0.25, 0.5, 0.75])).unstack().set_axis(["lower", "median", "upper"], axis=1)
+    columns = {"cells": groups.size(), "accuracy": groups.mean(), "std": groups.std()}
+    frame = pandas.concat([pandas.DataFrame(columns), quartiles], axis=1).rename_axis("distance").reset_index()
+    frame.attrs = values.attributes(
+        split=split,
+        best=table.hashes(values.rows[best])[0],
+        pearson=pearson(known[others], distance[others].astype(float)),
+        spearman=spearman(known[others], distance[others].astype(float)),
+    )
+    return frame
+
+
+def plot_fitness_distance(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """Draw the mean accuracy against distance, with the interquartile range."""
+    axes = axes_or_new(ax)
+    lower, upper = 100 * frame["lower"], 100 * frame["upper"]
+    axes.fill_between(frame["distance"], lower, upper, color=COLOURS[0], alpha=0.2, linewidth=0, label="middle half")
+    axes.plot(frame["distance"], 100 * frame["accuracy"], "o-", color=COLOURS[0], label="mean")
+    axes.plot(frame["distance"], 100 * frame["median"], ":", color=COLOURS[1], label="median")
+    axes.set_xlabel("edit distance to the best known cell [edges and operations]")
+    axes.set_ylabel(f"{frame.attrs['split']} accuracy [%]")
+    axes.legend(fontsize=8, loc="lower left")
+    coefficients = f"r = {frame.attrs['pearson']:.2f}, Spearman {frame.attrs['spearman']:.2f}"
+    return finish(axes, frame, f"Accuracy by distance to the best cell ({coefficients})")
+
+
+# Edit distance between cells: differing edges and operations with the best matching of vertices -----------------------
+
+
+def cell_distances(codes: Encodings, target: int) -> NDArray[np.int64]:
+    """Return the edit distances of pruned cells from a given cell.
+
+    An edit adds or removes an edge or changes an operation. The distance is the minimum over all ways to match the
+    inner vertices of the two cells, so it does not depend on their numbering. A vertex that only one of the cells has
+    contributes its edges, but not its operation, because unused vertices of an encoding can have any operation.
+
+    Args:
+        codes: (N,) encodings.
+        target: encoding of the given cell.
+
+    Returns:
+        (N,) distances.
+    """
+    wanted = _Features(np.array([target], np.uint64))
+    orders = np.array(list(permutations(range(N_INNER))))
+    edges, labels, present = wanted.permuted(orders)
+    out = np.empty(len(codes), np.int64)
+    for start in range(0, len(codes), _CHUNK):
+        cells = _Features(codes[start : start + _CHUNK])
+        # An edge counts if only one cell has it. The operation of a vertex that both have counts if it differs.
+        shared = 2 * cells.edges @ edges.T + cells.labels @ labels.T - cells.present @ present.T
+        total = cells.edges.sum(axis=1) + wanted.edges.sum()
+        out[start : start + _CHUNK] = np.rint(total - shared.max(axis=1))
+    return out
+
+
+class _Features:
+    """Features of N cells whose products count common properties; the output is always at vertex 6.
+
+    Attributes:
+        edges: (N, 49) adjacency, float32.
+        labels: (N, 15) one-hot operations, float32.
+        present: (N, 5) whether each inner vertex is present, float32.
+    """
+
+    def __init__(self, codes: Encodings) -> None:
+        adjacency, operations, n_vertices = to_arrays(codes)
+        rows = np.arange(len(codes))
+        to_output = adjacency[rows, :, n_vertices - 1]
+        adjacency[rows, :, n_vertices - 1] = 0
+        adjacency[:, :, LAST] = to_output
+        self._adjacency, self._operations = adjacency, operations
+        self.edges = adjacency.reshape(len(codes), -1).astype(np.float32)
+        self.labels = _one_hot(operations)
+        self.present = (operations >= 0).astype(np.float32)
+
+    def permuted(
+        self, orders: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        """Return edges, labels and present of the first cell with its inner vertices in each of P orders."""
+        edges = []
+        for inner in orders:
+            order = [0, *(inner + 1), LAST]
+            edges.append(self._adjacency[0][np.ix_(order, order)].ravel())
+        operations = self._operations[0][orders]
+        return np.array(edges, np.float32), _one_hot(operations), (operations >= 0).astype(np.float32)
+
+
+def _one_hot(operations: NDArray[np.int64]) -> NDArray[np.float32]:
+    hot: NDArray[np.bool_] = operations[:, :, None] == np.arange(len(OPERATIONS))
+    return hot.reshape(len(operations), -1).astype(np.float32)

@@ -8,13 +8,7 @@ import pandas
 
 from nasbench1shot1.display.axes import axes_or_new
 from nasbench1shot1.experiments.space_statistics.analysis import finish
-from nasbench1shot1.experiments.space_statistics.values import (
-    Floats,
-    accuracy,
-    cells_of,
-    known_values,
-    values_or_nan,
-)
+from nasbench1shot1.experiments.space_statistics.values import Floats, accuracy, cells_of, known_values, values_or_nan
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_VERTICES, OPERATIONS, to_arrays
 from nasbench1shot1.tables.table import Table

@@ -1,4 +1,7 @@
-"""x"""
+"""The best cells of a table: their isomorphic copies and the share of the space near them.
+
+Both are shown in NAS-Bench-101's figure 6 (right).
+"""
 
 from collections.abc import Iterator
 from itertools import product
@@ -32,6 +35,183 @@ if TYPE_CHECKING:
 WITHOUT_REPEATS = 12
 """Default number of top cells without a standard error: the number that NAS-Bench-101 found with one."""
 _MOST = 2_000_000
+_PRODUCTS = 20_000_000
+"""Number of distances computed at a time, which take 80 MB."""
+
+
+# Isomorphic copies: encodings that prune to the top cells -------------------------------------------------------------
+
+
+def isomorphic_copies(
+    table: Table,
+    split: str = "test",
+    epochs: int | None = None,
+    top: int | None = None,
+    vertices: int | None = None,
+    rule: str = "pruned",
+    predicted: bool = False,
+) -> pandas.DataFrame:
+    """Return the top cells and the number of encodings (labelled V × V matrices) that prune to each.
+
+    Args:
+        table: a table of NAS-Bench-101.
+        split: the split of the accuracy.
+        epochs: budget. Default: the table's full budget.
+        top: number of cells. Default: all cells within two standard errors of the best, or without repeats the 12 best.
+        vertices: V, the number of vertices of an encoding. Default: the number of vertices of the table's largest
+            cells; 7 in NAS-Bench-101, which has 2²¹ · 3⁵ = 509,607,936 encodings.
+        rule: whether the "pruned" cell or the "raw" matrix may have at most nine edges.
+        predicted: use estimates if the metric is not measured.
+
+    Returns:
+        A data frame, best cell first, with `hash`, `accuracy` (fraction, mean over repeats), `vertices`, `copies` and
+        `cumulative_share` (of all encodings, including invalid ones). `attrs["copies"]` is the sum of the copies,
+        `attrs["encodings"]` the number of all encodings.
+
+    Raises OutOfDomainError if accuracy is unknown, InvalidInputError if the rule or a number is invalid.
+    """
+    values = known_values(table, accuracy(split), epochs, predicted)
+    rows, which = top_rows(values, top)
+    codes = cells_of(table)[rows]
+    space = graphs(vertices_of(table, vertices))
+    counted = copies(codes, space, rule)
+    total = len(space.edges) * N_OPERATIONS**space.inner
+    frame = pandas.DataFrame(
+        {
+            "hash": table.hashes(rows),
+            "accuracy": values.mean[rows],
+            "vertices": (codes >> np.uint64(VERTEX_BIT)).astype(np.int64),
+            "copies": counted,
+            "cumulative_share": np.cumsum(counted) / total,
+        }
+    )
+    odds = f"one in {total / counted.sum():,.0f}"
+    frame.attrs = values.attributes(
+        split=split,
+        copies=int(counted.sum()),
+        encodings=total,
+        notes=[f"{which}: {counted.sum():,} of {total:,} encodings, {odds}"],
+    )
+    return frame
+
+
+def plot_isomorphic_copies(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """Draw the number of copies of each top cell, best first."""
+    axes = axes_or_new(ax)
+    ranks = np.arange(1, len(frame) + 1)
+    bars = axes.bar(ranks, frame["copies"], color=COLOURS[0])
+    if len(frame) <= 16:
+        axes.bar_label(bars, [f"{count:,}" for count in frame["copies"]], fontsize=8, padding=2)
+        names = [f"{rank}\n{100 * value:.2f}" for rank, value in zip(ranks, frame["accuracy"], strict=True)]
+        axes.set_xticks(ranks, names, fontsize=7)
+    axes.set_yscale("log")
+    axes.set_ylim(0.8, 3 * frame["copies"].max())
+    below = ", with its accuracy [%]" if len(frame) <= 16 else ""
+    axes.set_xlabel(f"top cell by {frame.attrs['split']} accuracy{below}")
+    axes.set_ylabel("number of encodings that prune to the cell")
+    return finish(axes, frame, f"Isomorphic copies: {frame.attrs['copies']:,} encodings of {len(frame)} top cells")
+
+
+# Volume: the share of all encodings near a top cell -------------------------------------------------------------------
+
+
+def top_volume(
+    table: Table,
+    rng: np.random.Generator,
+    split: str = "test",
+    epochs: int | None = None,
+    top: int | None = None,
+    samples: int = 20_000,
+    vertices: int | None = None,
+    predicted: bool = False,
+) -> pandas.DataFrame:
+    """Return the share of all encodings, including invalid ones, within each distance of an encoding of a top cell.
+
+    Encodings are drawn uniformly; if there are at most `samples`, all are used. An edit flips an edge of the matrix or
+    changes the label of a live or dead vertex.
+
+    Args:
+        table: a table of NAS-Bench-101.
+        rng: generator for drawing encodings.
+        split, epochs, top, vertices, predicted: as for `isomorphic_copies`.
+        samples: number of encodings.
+
+    Returns:
+        A data frame with `distance` 0, 1, …; `share`, the fraction of the encodings within this distance; and `error`,
+        its standard error (0 if all encodings were used).
+
+    Raises OutOfDomainError if accuracy is unknown, or the top cells have more than two million encodings.
+    """
+    check_counts(samples=samples)
+    values = known_values(table, accuracy(split), epochs, predicted)
+    rows, which = top_rows(values, top)
+    space = graphs(vertices_of(table, vertices))
+    tops = encodings(cells_of(table)[rows], space)
+    drawn, is_all = _encodings(space, samples, rng)
+    distance = nearest_distances(drawn, tops, space)
+    share = np.cumsum(np.bincount(distance)) / len(distance)
+    frame = pandas.DataFrame({"distance": np.arange(len(share)), "share": share})
+    frame["error"] = 0.0 if is_all else np.sqrt(share * (1 - share) / len(distance))
+    how = "all" if is_all else "uniformly drawn"
+    frame.attrs = values.attributes(
+        split=split,
+        top_cells=len(rows),
+        copies=len(tops[0]),
+        samples=len(distance),
+        notes=[f"{which}, {len(tops[0]):,} encodings in all; distances from {len(distance):,} encodings, {how}"],
+    )
+    return frame
+
+
+def plot_top_volume(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
+    """Draw the share of encodings against distance."""
+    axes = axes_or_new(ax)
+    axes.errorbar(frame["distance"], 100 * frame["share"], 200 * frame["error"], fmt="o-", color=COLOURS[0], capsize=3)
+    if (frame["distance"] == 6).any():
+        share = float(frame.loc[frame["distance"] == 6, "share"].iloc[0])
+        axes.axvline(6, color=COLOURS[1], linestyle="--", linewidth=1)
+        axes.annotate(
+            f"{percent(share, 1)} within 6 edits", (6, 100 * share), (8, -14), textcoords="offset points", fontsize=8
+        )
+    axes.set_xlabel("distance to the closest top cell [edits of an encoding]")
+    axes.set_ylabel("share of all encodings within it [%]")
+    axes.set_ylim(-2, 102)
+    return finish(axes, frame, "Volume near the top cells (bars: 2 standard errors)")
+
+
+def nearest_distances(
+    these: tuple[Integers, Integers], others: tuple[Integers, Integers], space: Graphs
+) -> NDArray[np.int64]:
+    """Return the distances of N encodings (edges as bits, operations) to the closest of the others, (N,)."""
+    targets = _signs(*others, space)
+    step = max(1, _PRODUCTS // len(targets))
+    n_edges = len(space.edges).bit_length() - 1
+    parts = []
+    for start in range(0, len(these[0]), step):
+        near = (_signs(these[0][start : start + step], these[1][start : start + step], space) @ targets.T).max(axis=1)
+        parts.append(np.rint(n_edges / 2 + space.inner - near).astype(np.int64))
+    return np.concatenate(parts)
+
+
+def _encodings(space: Graphs, samples: int, rng: np.random.Generator) -> tuple[tuple[Integers, Integers], bool]:
+    """Return all encodings if there are at most `samples`, else `samples` uniform draws; and whether they are all."""
+    n_labellings = N_OPERATIONS**space.inner
+    if len(space.edges) * n_labellings <= samples:
+        labels = labellings(space.inner)
+        return (np.repeat(np.arange(len(space.edges)), n_labellings), np.tile(labels, (len(space.edges), 1))), True
+    matrices = rng.integers(len(space.edges), size=samples)
+    return (matrices, rng.integers(N_OPERATIONS, size=(samples, space.inner))), False
+
+
+def _signs(matrices: Integers, labels: Integers, space: Graphs) -> NDArray[np.float32]:
+    """Return encodings as vectors whose product is (equal edges - different edges) / 2 + equal labels."""
+    bits = np.arange(len(space.edges).bit_length() - 1)
+    edges = np.where(matrices[:, None] >> bits & 1, 1, -1) / np.sqrt(2)
+    hot = (labels[:, :, None] == np.arange(N_OPERATIONS)).reshape(len(labels), -1)
+    return np.concatenate([edges, hot], axis=1).astype(np.float32)
+
+
+# Top cells and their encodings ----------------------------------------------------------------------------------------
 
 
 def top_rows(values: Values, top: int | None) -> tuple[NDArray[np.int64], str]:
@@ -119,178 +299,3 @@ def _labellings(live: int, operations: Integers, inner: int) -> Integers:
     of_live = iter(operations.tolist())
     choices = [(next(of_live),) if live >> v & 1 else range(N_OPERATIONS) for v in range(inner)]
     return np.array(list(product(*choices)), np.int64).reshape(-1, inner)
-
-
-# Numbers of encodings that prune to the top cells (isomorphic copies), as in NAS-Bench-101's figure 6 (right) ---------
-
-
-def isomorphic_copies(
-    table: Table,
-    split: str = "test",
-    epochs: int | None = None,
-    top: int | None = None,
-    vertices: int | None = None,
-    rule: str = "pruned",
-    predicted: bool = False,
-) -> pandas.DataFrame:
-    """Return the top cells and the number of encodings (labelled V × V matrices) that prune to each.
-
-    Args:
-        table: a table of NAS-Bench-101.
-        split: the split of the accuracy.
-        epochs: budget. Default: the table's full budget.
-        top: number of cells. Default: all cells within two standard errors of the best, or without repeats the 12 best.
-        vertices: V, the number of vertices of an encoding. Default: the number of vertices of the table's largest
-            cells; 7 in NAS-Bench-101, which has 2²¹ · 3⁵ = 509,607,936 encodings.
-        rule: whether the "pruned" cell or the "raw" matrix may have at most nine edges.
-        predicted: use estimates if the metric is not measured.
-
-    Returns:
-        A data frame, best cell first, with `hash`, `accuracy` (fraction, mean over repeats), `vertices`, `copies` and
-        `cumulative_share` (of all encodings, including invalid ones). `attrs["copies"]` is the sum of the copies,
-        `attrs["encodings"]` the number of all encodings.
-
-    Raises OutOfDomainError if accuracy is unknown, InvalidInputError if the rule or a number is invalid.
-    """
-    values = known_values(table, accuracy(split), epochs, predicted)
-    rows, which = top_rows(values, top)
-    codes = cells_of(table)[rows]
-    space = graphs(vertices_of(table, vertices))
-    counted = copies(codes, space, rule)
-    total = len(space.edges) * N_OPERATIONS**space.inner
-    frame = pandas.DataFrame(
-        {
-            "hash": table.hashes(rows),
-            "accuracy": values.mean[rows],
-            "vertices": (codes >> np.uint64(VERTEX_BIT)).astype(np.int64),
-            "copies": counted,
-            "cumulative_share": np.cumsum(counted) / total,
-        }
-    )
-    odds = f"one in {total / counted.sum():,.0f}"
-    frame.attrs = values.attributes(
-        split=split,
-        copies=int(counted.sum()),
-        encodings=total,
-        notes=[f"{which}: {counted.sum():,} of {total:,} encodings, {odds}"],
-    )
-    return frame
-
-
-def plot_isomorphic_copies(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the number of copies of each top cell, best first."""
-    axes = axes_or_new(ax)
-    ranks = np.arange(1, len(frame) + 1)
-    bars = axes.bar(ranks, frame["copies"], color=COLOURS[0])
-    if len(frame) <= 16:
-        axes.bar_label(bars, [f"{count:,}" for count in frame["copies"]], fontsize=8, padding=2)
-        names = [f"{rank}\n{100 * value:.2f}" for rank, value in zip(ranks, frame["accuracy"], strict=True)]
-        axes.set_xticks(ranks, names, fontsize=7)
-    axes.set_yscale("log")
-    axes.set_ylim(0.8, 3 * frame["copies"].max())
-    below = ", with its accuracy [%]" if len(frame) <= 16 else ""
-    axes.set_xlabel(f"top cell by {frame.attrs['split']} accuracy{below}")
-    axes.set_ylabel("number of encodings that prune to the cell")
-    return finish(axes, frame, f"Isomorphic copies: {frame.attrs['copies']:,} encodings of {len(frame)} top cells")
-
-
-# The share of the space near a top cell. NAS-Bench-101's figure 6 (right) ---------------------------------------------
-
-_PRODUCTS = 20_000_000
-"""Number of distances computed at a time, which take 80 MB."""
-
-
-def top_volume(
-    table: Table,
-    rng: np.random.Generator,
-    split: str = "test",
-    epochs: int | None = None,
-    top: int | None = None,
-    samples: int = 20_000,
-    vertices: int | None = None,
-    predicted: bool = False,
-) -> pandas.DataFrame:
-    """Return the share of all encodings, including invalid ones, within each distance of an encoding of a top cell.
-
-    Encodings are drawn uniformly; if there are at most `samples`, all are used. An edit flips an edge of the matrix or
-    changes the label of a live or dead vertex.
-
-    Args:
-        table: a table of NAS-Bench-101.
-        rng: generator for drawing encodings.
-        split, epochs, top, vertices, predicted: as for `isomorphic_copies`.
-        samples: number of encodings.
-
-    Returns:
-        A data frame with `distance` 0, 1, …; `share`, the fraction of the encodings within this distance; and `error`,
-        its standard error (0 if all encodings were used).
-
-    Raises OutOfDomainError if accuracy is unknown, or the top cells have more than two million encodings.
-    """
-    check_counts(samples=samples)
-    values = known_values(table, accuracy(split), epochs, predicted)
-    rows, which = top_rows(values, top)
-    space = graphs(vertices_of(table, vertices))
-    tops = encodings(cells_of(table)[rows], space)
-    drawn, is_all = _encodings(space, samples, rng)
-    distance = nearest_distances(drawn, tops, space)
-    share = np.cumsum(np.bincount(distance)) / len(distance)
-    frame = pandas.DataFrame({"distance": np.arange(len(share)), "share": share})
-    frame["error"] = 0.0 if is_all else np.sqrt(share * (1 - share) / len(distance))
-    how = "all" if is_all else "uniformly drawn"
-    frame.attrs = values.attributes(
-        split=split,
-        top_cells=len(rows),
-        copies=len(tops[0]),
-        samples=len(distance),
-        notes=[f"{which}, {len(tops[0]):,} encodings in all; distances from {len(distance):,} encodings, {how}"],
-    )
-    return frame
-
-
-def nearest_distances(
-    these: tuple[Integers, Integers], others: tuple[Integers, Integers], space: Graphs
-) -> NDArray[np.int64]:
-    """Return the distances of N encodings (edges as bits, operations) to the closest of the others, (N,)."""
-    targets = _signs(*others, space)
-    step = max(1, _PRODUCTS // len(targets))
-    n_edges = len(space.edges).bit_length() - 1
-    parts = []
-    for start in range(0, len(these[0]), step):
-        near = (_signs(these[0][start : start + step], these[1][start : start + step], space) @ targets.T).max(axis=1)
-        parts.append(np.rint(n_edges / 2 + space.inner - near).astype(np.int64))
-    return np.concatenate(parts)
-
-
-def plot_top_volume(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the share of encodings against distance."""
-    axes = axes_or_new(ax)
-    axes.errorbar(frame["distance"], 100 * frame["share"], 200 * frame["error"], fmt="o-", color=COLOURS[0], capsize=3)
-    if (frame["distance"] == 6).any():
-        share = float(frame.loc[frame["distance"] == 6, "share"].iloc[0])
-        axes.axvline(6, color=COLOURS[1], linestyle="--", linewidth=1)
-        axes.annotate(
-            f"{percent(share, 1)} within 6 edits", (6, 100 * share), (8, -14), textcoords="offset points", fontsize=8
-        )
-    axes.set_xlabel("distance to the closest top cell [edits of an encoding]")
-    axes.set_ylabel("share of all encodings within it [%]")
-    axes.set_ylim(-2, 102)
-    return finish(axes, frame, "Volume near the top cells (bars: 2 standard errors)")
-
-
-def _encodings(space: Graphs, samples: int, rng: np.random.Generator) -> tuple[tuple[Integers, Integers], bool]:
-    """Return all encodings if there are at most `samples`, else `samples` uniform draws; and whether they are all."""
-    n_labellings = N_OPERATIONS**space.inner
-    if len(space.edges) * n_labellings <= samples:
-        labels = labellings(space.inner)
-        return (np.repeat(np.arange(len(space.edges)), n_labellings), np.tile(labels, (len(space.edges), 1))), True
-    matrices = rng.integers(len(space.edges), size=samples)
-    return (matrices, rng.integers(N_OPERATIONS, size=(samples, space.inner))), False
-
-
-def _signs(matrices: Integers, labels: Integers, space: Graphs) -> NDArray[np.float32]:
-    """Return encodings as vectors whose product is (equal edges - different edges) / 2 + equal labels."""
-    bits = np.arange(len(space.edges).bit_length() - 1)
-    edges = np.where(matrices[:, None] >> bits & 1, 1, -1) / np.sqrt(2)
-    hot = (labels[:, :, None] == np.arange(N_OPERATIONS)).reshape(len(labels), -1)
-    return np.concatenate([edges, hot], axis=1).astype(np.float32)

@@ -23,10 +23,10 @@ class Row:
 
     Attributes:
         title: name of the space.
-        surfaces: a frame of `marginal.marginal` for each budget.
+        surfaces: a frame of `importance.marginal` for each budget.
         points: the observed pairs of hyperparameters for each budget, shape (N, 2).
         importances: the frame of `importance.importances`.
-        interactions: the frame of `interactions.interactions`; None if hypershap is not installed.
+        interactions: the frame of `importance.interactions`; None if hypershap is not installed.
     """
 
     title: str

@@ -13,12 +13,13 @@ import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation import planning
 from nasbench1shot1.experiments.correlation.analysis import Predictions, correlations, log_probabilities
 from nasbench1shot1.experiments.correlation.drawing import draw_by_epoch, headline_rows
-from nasbench1shot1.experiments.correlation.evaluation import check_preset, drops_last_edge
+from nasbench1shot1.experiments.correlation.evaluation import check_preset
 from nasbench1shot1.experiments.correlation.options import chosen_epochs, ranking_options, required_reliability, to_text
 from nasbench1shot1.experiments.correlation.planning import Expectation
 from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.state import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, headline_place, place_per_budget, true_errors
+from nasbench1shot1.nasbench101.original_passes import drops_last_edge
 from nasbench1shot1.nasbench101.shared_passes import sort_paths
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 
@@ -29,7 +30,7 @@ def parameters_of(space, seed=0, scale=1.0):
 
 
 class ForeignSpace(ChoiceBlockSpace):
-    cell_kind = "torch.nn:Identity"
+    cell = "torch.nn:Identity"
 
 
 def test_the_published_script_knows_only_choice_blocks():
@@ -89,7 +90,7 @@ def test_the_form_without_loose_ends_represents_the_same_network(name):
 
 def test_the_sharing_order_keeps_equal_first_blocks_together():
     architectures = list(nb.search_space("s1").architectures("no_loose_ends"))
-    order = in_sharing_order(architectures)
+    order = in_sharing_order(SMALL_SPACE, architectures)
     assert sorted(order.tolist()) == list(range(len(architectures)))
     first = [
         (architectures[i].operations[0], architectures[i].parents[1], architectures[i].operations[1]) for i in order
@@ -103,7 +104,7 @@ def test_evaluation_and_chunks_have_the_same_order(name):
     """Sorted by parents and operation block by block, ignoring loose ends."""
     space, rng = nb.search_space(name), np.random.default_rng(0)
     architectures = [space[int(n)] for n in rng.permutation(space.numbers("no_loose_ends"))]
-    order = in_sharing_order(architectures)
+    order = in_sharing_order(SMALL_SPACE, architectures)
     plain = sorted(architectures, key=lambda arch: [*zip(arch.parents, (*arch.operations, 0), strict=True)])
     assert [architectures[i] for i in order] == plain
     assert [path for _, path in sort_paths(architectures[:700])] == [

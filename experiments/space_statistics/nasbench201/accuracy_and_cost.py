@@ -1,4 +1,4 @@
-"""x"""
+"""Accuracy and cost of every architecture: NAS-Bench-201's figure 2, NATS-Bench's figure 3 and its Pareto fronts."""
 
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 Cost = Literal["trainable_parameters", "flops"]
 AXES = {"trainable_parameters": "parameters [millions]", "flops": "FLOPs [millions]", "index": "official index"}
+COSTS: tuple[Cost, ...] = ("trainable_parameters", "flops")
+
+
+# Accuracy by index and by cost ----------------------------------------------------------------------------------------
 
 
 def accuracy_by_cost(table: Table, cost: Cost = "trainable_parameters", kind: str = "all") -> pandas.DataFrame:
@@ -106,9 +110,7 @@ def _compare(frame: pandas.DataFrame, star: int | None, cost: Cost) -> list[dict
     return compared
 
 
-# Which architectures have the lowest test error for their cost? NATS-Bench discusses these fronts with figure 3 -------
-
-COSTS: tuple[Cost, ...] = ("trainable_parameters", "flops")
+# Pareto fronts --------------------------------------------------------------------------------------------------------
 
 
 def pareto_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:

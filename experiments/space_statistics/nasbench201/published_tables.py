@@ -1,4 +1,7 @@
-"""x"""
+"""Tables 5 and 6 of NAS-Bench-201 (Dong and Yang 2020), computed from a table and compared with the published values.
+
+Published numbers are by data set and split, in the order of the paper's tables.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -25,22 +28,21 @@ if TYPE_CHECKING:
 COLUMNS = tuple(
     (dataset, split) for dataset in ("cifar10", "cifar100", "ImageNet16-120") for split in ("validation", "test")
 )
-
 TABLE_5 = {
     "optimal": (91.61, 94.37, 73.49, 73.51, 46.77, 47.31),
     "ResNet": (90.83, 93.97, 70.42, 70.86, 44.53, 43.63),
     "all skip": (39.77, 54.30, 15.03, 15.61, 16.43, 16.32),
 }
 """Accuracies in percent of table 5. "optimal" is the best of each column; "all skip" is the row of DARTS."""
-
 TABLE_6 = {
     (12, 12): (0.9110, 0.8983, 0.9361, 0.9368, 0.9062, 0.8952),
     (200, 200): (0.9993, 0.9937, 0.9672, 0.9671, 0.8259, 0.8124),
 }
 """Rows of table 6, by (epoch, epochs of the schedule), that a table without training curves can reproduce."""
-
 TABLE_6_CURVES = ((6, 12), (12, 200), (24, 200), (100, 200), (150, 200), (175, 200))
 """The other rows of table 6, which need accuracies after an epoch in the middle of a schedule."""
+CELLS = {"ResNet": RESNET, "all skip": ALL_SKIP}
+COEFFICIENTS = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 
 
 def published_value(row: tuple[float, ...], dataset: str, split: str) -> float:
@@ -48,9 +50,7 @@ def published_value(row: tuple[float, ...], dataset: str, split: str) -> float:
     return row[COLUMNS.index((dataset, split))] if (dataset, split) in COLUMNS else float("nan")
 
 
-# The optima and two known cells, compared with the published values: NAS-Bench-201's table 5 --------------------------
-
-CELLS = {"ResNet": RESNET, "all skip": ALL_SKIP}
+# Table 5: the optima and two known cells ------------------------------------------------------------------------------
 
 
 def known_cells(table: Table, kind: str = "all") -> pandas.DataFrame:
@@ -121,9 +121,7 @@ def _accuracy_row(found: Measurements, column: Column, cell: str, place: int) ->
     }
 
 
-# How well does validation accuracy on CIFAR-10 predict final accuracies? NAS-Bench-201's table 6 ----------------------
-
-COEFFICIENTS = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
+# Table 6: how well CIFAR-10 validation accuracy predicts final accuracies ---------------------------------------------
 
 
 def schedule_correlation(table: Table, kind: str = "all") -> pandas.DataFrame:

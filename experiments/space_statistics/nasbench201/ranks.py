@@ -1,4 +1,10 @@
-"""x"""
+"""Ranks of architectures against each other: on several data sets, after short and long trainings.
+
+- Ranks on data sets: NAS-Bench-201's figure 3 and NATS-Bench's figure 2.
+- Ranks after short and long trainings: NAS-Bench-201's figure 5.
+- Rank correlations of validation and test accuracies on three data sets, among all architectures and among the best:
+  NAS-Bench-201's figure 4 and NATS-Bench's figure 5.
+"""
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
@@ -25,6 +31,13 @@ from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+SHARES = (1.0, 0.2, 0.05, 0.01)
+_FEWEST = 3
+"""Two architectures correlate perfectly."""
+
+
+# Ranks of all architectures -------------------------------------------------------------------------------------------
 
 
 def dataset_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
@@ -130,14 +143,7 @@ def _rank(accuracy: Floats) -> Floats:
     return np.asarray(rankdata(-accuracy))
 
 
-# Rank correlations between validation and test accuracies of three data sets ------------------------------------------
-#
-# NAS-Bench-201's figure 4 and NATS-Bench's figure 5: all architectures, and only the best.
-
-
-SHARES = (1.0, 0.2, 0.05, 0.01)
-_FEWEST = 3
-"""Two architectures correlate perfectly."""
+# Rank correlations among all and among the best architectures ---------------------------------------------------------
 
 
 def correlation_matrix(table: Table, shares: Sequence[float] = SHARES, kind: str = "all") -> pandas.DataFrame:
