@@ -25,7 +25,7 @@ from revisions import revision
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
-from nasbench1shot1.nasbench101.shared_passes import IMAGES_AT_ONCE, ChoiceBlockPaths
+from nasbench1shot1.nasbench101.shared_passes import ChoiceBlockPaths
 from nasbench1shot1.supernets.layers import BatchNorm2d
 from nasbench1shot1.supernets.passes import Mixing
 from nasbench1shot1.supernets.weight_sharing import PATH_BATCH, REFERENCE_IMAGES, GenericPasses
@@ -85,7 +85,7 @@ def published_loop(search, images, labels, architectures):
 def ours(net, images, labels, batch_norm, precision, architectures):
     """Score architectures as `SharedWeights.by_image` does."""
     paths = ChoiceBlockPaths(net, architectures, batch_norm, lambda: images[:REFERENCE_IMAGES], precision)
-    at_once = PATH_BATCH if batch_norm == "batch" else IMAGES_AT_ONCE
+    at_once = PATH_BATCH if batch_norm == "batch" else ChoiceBlockPaths.IMAGES_AT_ONCE
     for batch, of_batch in zip(images.split(at_once), labels.split(at_once), strict=True):
         for _, logits in paths.logits(batch):
             F.cross_entropy(logits, of_batch, reduction="none")

@@ -224,13 +224,20 @@ class ChoiceBlockSpace(ParentChoices):
 
     def choices(self) -> tuple[Choice, ...]:
         """Return inputs of block 1, its operation, inputs of block 2, …, inputs of the output."""
-        made: list[Choice] = []
+        return tuple(choice for _, choice in self._choices_of_nodes())
+
+    def _choices_of_nodes(self) -> Iterator[tuple[int, Choice]]:
+        """Yield every decision after the node to which it belongs."""
         for node, picks in enumerate(self.n_parents, start=1):
             if key := self.mixing_key(node):
-                made.append(Choice(key, None, node, picks))
+                yield node, Choice(key, None, node, picks)
             if node <= self.n_blocks:
-                made.append(Choice(self.operation_key, node - 1, N_OPERATIONS, 1))
-        return tuple(made)
+                yield node, Choice(self.operation_key, node - 1, N_OPERATIONS, 1)
+
+    def live_choices(self, arch: Architecture) -> tuple[Choice, ...]:
+        """Return the decisions of the blocks with a path to the output, and of the output's inputs."""
+        live = {*checked_member(self, arch).live_blocks, len(self.n_parents)}
+        return tuple(choice for node, choice in self._choices_of_nodes() if node in live)
 
     def discretise(self, mixing: Weights) -> CellArchitecture:
         """Select argmax operations and top-k parents (NAS-Bench-1Shot1, section 3.2); ties go to the lowest index.

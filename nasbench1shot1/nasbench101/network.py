@@ -20,7 +20,7 @@ from nasbench1shot1.nasbench101.skeleton import (
     in_nasbench101_numbering,
     vertex_channels,
 )
-from nasbench1shot1.supernets.layers import ConvBNReLU, max_pool_3x3
+from nasbench1shot1.supernets.layers import ConvBNReLU, max_pool_3x3, total
 
 BATCH_NORM_MOMENTUM = 0.003
 """Weight of the newest batch in the running statistics; TensorFlow's momentum is the complement, 0.997."""
@@ -75,10 +75,7 @@ class NetworkCell(nn.Module):
         """Return the sum of tensors, and of the input's projection if an edge leads from the input to this vertex."""
         if str(vertex) in self.projections:
             tensors = [*tensors, self.projections[str(vertex)](x)]
-        total = tensors[0]
-        for tensor in tensors[1:]:
-            total = total + tensor
-        return total
+        return total(tensors)
 
 
 class CellNetwork(nn.Module):

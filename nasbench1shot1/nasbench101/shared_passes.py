@@ -1,4 +1,9 @@
-"""Class scores of many architectures in a choice-block supernet; shared computations run once."""
+"""Class scores of many architectures in a choice-block supernet; shared computations run once.
+
+Only live blocks, chosen operations and needed projections are computed, without autograd. The stem is computed once per
+batch of images. Every sub-graph of the first cell is computed once for all architectures that contain it. If batch-norm
+has fixed statistics, it is folded into its convolution.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -10,9 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
-from nasbench1shot1.nasbench101.supernet import ChoiceBlockCell, MixedOperation
-from nasbench1shot1.supernets.layers import BatchNorm2d, ConvBNReLU
-from nasbench1shot1.supernets.skeletons import CellStacks
+from nasbench1shot1.nasbench101.supernet import CellStacks, ChoiceBlockCell, MixedOperation
+from nasbench1shot1.supernets.layers import BatchNorm2d, ConvBNReLU, max_pool_3x3, total
 from nasbench1shot1.supernets.supernet import Supernet
 from nasbench1shot1.supernets.weight_sharing import channel_moments
 
@@ -180,31 +184,6 @@ def running_affine(norm: BatchNorm2d, key: Hashable) -> Affine:
     return affine(norm, norm.running_mean, norm.running_var)
 
 
-def max_pool_3x3(x: Tensor) -> Tensor:
-    """Return `supernets.layers.max_pool_3x3(x)`, without a gradient.
-
-    PyTorch's kernel also writes the index of each maximum, and takes two to five times as long on a CPU.
-    """
-    for axis in (2, 3):
-        x = _max_of_three(x, axis)
-    return x
-
-
-def _max_of_three(x: Tensor, axis: int) -> Tensor:
-    """Return the maximum of each pixel and its two neighbours along an axis."""
-    size = x.shape[axis]
-    if size == 1:
-        return x
-    pairs = torch.maximum(x.narrow(axis, 1, size - 1), x.narrow(axis, 0, size - 1))
-    result = torch.empty_like(x)
-    torch.maximum(
-        pairs.narrow(axis, 1, size - 2), pairs.narrow(axis, 0, size - 2), out=result.narrow(axis, 1, size - 2)
-    )
-    result.select(axis, 0).copy_(pairs.select(axis, 0))
-    result.select(axis, size - 1).copy_(pairs.select(axis, size - 2))
-    return result
-
-
 def _average(x: Tensor, like: Tensor) -> Tensor:
     """Return the mean of every channel over pixels, (N, C), in the data type of `like`."""
     return x.mean(dim=(2, 3), dtype=like.dtype)
@@ -250,17 +229,6 @@ def block_output(block: Any, operation: int, key: Hashable, x: Tensor, layers: P
         return block.apply_to_visible(x, max_pool_3x3)
     layer = (block.conv3x3, block.conv1x1)[operation]
     return block.apply_to_visible(x, lambda seen: layers.conv_bn_relu(layer, key, Maps(seen)))
-
-
-def total(inputs: Sequence[Tensor]) -> Tensor:
-    """Return the sum of equally shaped tensors, added in order; a single tensor is returned unchanged."""
-    first, *others = inputs
-    if not others:
-        return first
-    summed = first + others[0]
-    for other in others[1:]:
-        summed.add_(other)
-    return summed
 
 
 def channel_indices(cell: ChoiceBlockCell, nodes: tuple[int, ...], device: torch.device) -> Tensor:
@@ -350,31 +318,29 @@ class FirstCell:
         return self._cache.get(("input", node), lambda: self._layers.conv_bn_relu(layer, None, self._input))
 
 
-# Class scores of many architectures in a choice-block supernet; shared computations run once --------------------------
-#
-# Only live blocks, chosen operations and needed projections are computed, without autograd. The stem is computed once per
-# batch of images. Every sub-graph of the first cell is computed once for all architectures that contain it. If batch-norm
-# has fixed statistics, it is folded into its convolution.
-
-
-IMAGES_AT_ONCE = 128  # with fixed batch-norm statistics; larger feature maps do not fit into a CPU's cache
-
-
-def is_supported(net: Supernet) -> bool:
-    """Return whether the skeleton and cells of a supernet are this package's classes, not subclasses."""
-    return type(net.skeleton) is CellStacks and all(type(cell) is ChoiceBlockCell for cell in net.cells)
-
-
 class ChoiceBlockPaths:
-    """Class scores of paths. On a CPU, they are bit-identical for any other paths and any order.
+    """Class scores of paths (`SharedPasses`). On a CPU, they are bit-identical for any other paths and any order.
 
     Args:
-        net: a supernet for which `is_supported` returns True; it is not modified.
+        net: a supernet for which `supports` returns True; it is not modified.
         paths: A architectures, which are not checked to be in the space.
         batch_norm: "batch", "running" or "recalibrated", as in `SharedWeights`.
         reference: function that returns the images (N, 3, H, W) on which recalibrated statistics are measured.
         precision: "float32" or "bfloat16".
     """
+
+    IMAGES_AT_ONCE = 128
+
+    @staticmethod
+    def supports(net: Supernet) -> bool:
+        """Return whether a supernet is on a CPU, and its skeleton and cells are this package's, not subclasses."""
+        is_on_cpu = net.classifier.weight.device.type == "cpu"  # a GPU computes several passes at once instead
+        return is_on_cpu and type(net.skeleton) is CellStacks and all(type(c) is ChoiceBlockCell for c in net.cells)
+
+    @staticmethod
+    def sharing_key(path: CellArchitecture) -> tuple[object, ...]:
+        """Return the key in whose order consecutive architectures share as many computations as possible."""
+        return sharing_key(path)
 
     def __init__(
         self,

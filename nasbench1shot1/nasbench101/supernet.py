@@ -17,6 +17,7 @@ from nasbench1shot1.supernets.layers import (
     as_broadcastable,
     check_partial,
     max_pool_3x3,
+    total,
     weighted_concatenation,
     weighted_sum,
 )
@@ -105,7 +106,7 @@ class ChoiceBlockCell(nn.Module):
         for b, block in enumerate(self.blocks):
             inputs = [projected[b], *outputs]
             key = self._keys[b]
-            mixed = weighted_sum(mixing[key], inputs) if key else _plain_sum(inputs)
+            mixed = weighted_sum(mixing[key], inputs) if key else total(inputs)
             of_block = mixing["operations"][..., b, :]
             outputs.append(block(mixed, of_block, None if operations is None else operations[b]))
         return weighted_concatenation(mixing["output_edges"], shortcut, outputs)
@@ -115,7 +116,7 @@ class ChoiceBlockCell(nn.Module):
         outputs: dict[int, Tensor] = {}
         for node in path.live_blocks:
             inputs = [outputs[parent] if parent else self.projections[node - 1](x) for parent in path.parents[node - 1]]
-            mixed = _plain_sum(self._scale_inputs(inputs, node, path, mixing))
+            mixed = total(self._scale_inputs(inputs, node, path, mixing))
             of_block = None if mixing is None else mixing["operations"][..., node - 1, :]
             outputs[node] = self.blocks[node - 1](mixed, of_block, path.operations[node - 1])
         taken = path.parents[-1]
@@ -205,11 +206,3 @@ class CellStacks:
         x = net.head_bn(net.head(F.relu(x)))
         logits: Tensor = net.classifier(x.mean(dim=(2, 3)))
         return logits
-
-
-def _plain_sum(tensors: Sequence[Tensor]) -> Tensor:
-    """Return the unweighted sum of tensors, the input of a block without a choice of inputs (as published)."""
-    total = tensors[0]
-    for tensor in tensors[1:]:
-        total = total + tensor
-    return total

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nasbench1shot1.supernets.layers import BATCH_NORM_EPSILON, BatchNorm2d
+from nasbench1shot1.supernets.layers import BATCH_NORM_EPSILON, BatchNorm2d, total
 
 BATCH_NORM_MOMENTUM = 0.1
 """Weight of the newest batch in the running statistics: PyTorch's default, as published."""
@@ -72,12 +72,7 @@ def average_pool_3x3(x: Tensor) -> Tensor:
 
 def node_value(outputs: Sequence[Tensor], like: Tensor) -> Tensor:
     """Return the value of a node: the sum of its incoming edges' outputs (N, C, H, W), or zeros like `like`."""
-    if not outputs:
-        return torch.zeros_like(like)
-    total = outputs[0]
-    for output in outputs[1:]:
-        total = total + output  # a sum over a stack of the outputs would not keep channels_last
-    return total
+    return total(outputs) if outputs else torch.zeros_like(like)  # a sum over a stack would not keep channels_last
 
 
 def edge_operation(name: str, channels: int, affine: bool) -> Callable[[Tensor], Tensor]:

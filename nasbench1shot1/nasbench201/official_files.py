@@ -1,7 +1,8 @@
 """The official files of NAS-Bench-201, and NATS-Bench's archives of the topology space."""
 
 import math
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,119 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.ground.files import reason
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
-from nasbench1shot1.nasbench201.network import edge_parameter_count
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of
 from nasbench1shot1.nasbench201.trainings import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, OFFICIAL_SETS, SEEDS
-from nasbench1shot1.table_import.compact import Floats, compact
-from nasbench1shot1.table_import.source import NATS_META, PBZ2, Progress, Source
+from nasbench1shot1.tables.importing import FileFormat, Progress, Report, Source, compact
 from nasbench1shot1.tables.description import ALL_METRICS, MEMBER, PARAMETERS
 from nasbench1shot1.tables.folder import Columns, Meta
 from nasbench1shot1.tables.metric_column import stored_counts, to_counts
+
+VERSION = "1"
+NATS_META = "meta.pickle.pbz2"
+"""The file that identifies a folder as an archive of NATS-Bench."""
+PBZ2 = ".pbz2"
+
+
+class TrialFiles(FileFormat):
+    """A format whose files contain trainings with one to three seeds."""
+
+    @abstractmethod
+    def read_trials(self, source: Source, progress: Progress) -> "TrialAssembly":
+        """Read the trainings of a file; raises the errors of `read`."""
+
+    def read(
+        self, source: Source, epochs: Sequence[int] | None, report: Report, progress: Progress
+    ) -> tuple[Columns, Meta]:
+        """Read all trainings with 12 and 200 epochs; `epochs` must be None."""
+        if epochs is not None:
+            raise InvalidInputError(
+                f"epochs do not apply to {source.path.name}, because NAS-Bench-201's files have 12 and 200: remove "
+                "epochs"
+            )
+        assembly = self.read_trials(source, progress)
+        columns, meta = assembly.finish()
+        if assembly.left_out:
+            report(
+                f"{source.path.name}: omitted {assembly.left_out:,} trainings with budgets other than 12 and 200 epochs"
+            )
+        about = source.describe(len(assembly))
+        return columns, {"name": self.table_name(source.path), "version": VERSION, **meta, "source": about}
+
+
+class PthFiles(TrialFiles):
+    """NAS-Bench-201-v1_0-e61699.pth and NAS-Bench-201-v1_1-096897.pth.
+
+    Each contains a dictionary with `meta_archs`, the strings of all architectures, and `arch2infos`: for each index,
+    "less" for the trainings with 12 epochs and "full" for the trainings with 200 epochs.
+    """
+
+    example = "a .pth file of NAS-Bench-201"
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether the suffix is .pth."""
+        return path.suffix == ".pth"
+
+    def read_trials(self, source: Source, progress: Progress) -> "TrialAssembly":
+        """Read a file with PyTorch's restricted loader, which runs no code from the file.
+
+        Raises:
+            DamagedFileError: the file is truncated or damaged.
+            InvalidInputError: the file is not a NAS-Bench-201 file, or contains unexpected objects.
+            UserError: PyTorch is too old.
+        """
+        source.hash_all(progress)
+        progress("loading", None)
+        return assemble(_load(source.path), source.path.name, progress)
+
+
+class NATSArchives(TrialFiles):
+    """NATS-Bench's archives of the topology space, which only the package nats_bench unpickles.
+
+    An archive is an unpacked folder with one file per architecture, or a single file of all architectures.
+    """
+
+    example = "an archive of NATS-Bench"
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether a file's suffix is .pbz2 or .tar, or a folder has an archive's list of architectures."""
+        return path.suffix in (PBZ2, ".tar") or (path / NATS_META).is_file()
+
+    def files(self, path: Path) -> list[Path]:
+        """Return the archive's files."""
+        return sorted(path.glob(f"*{PBZ2}")) if path.is_dir() else [path]
+
+    def table_name(self, path: Path) -> str:
+        """Return the file's name without its suffixes, or the folder's name."""
+        return path.name.removesuffix(".pickle.pbz2") if path.suffix == PBZ2 else path.stem
+
+    def read_trials(self, source: Source, progress: Progress) -> "TrialAssembly":
+        """Read an archive with nats_bench, which runs any code that its pickles contain.
+
+        Raises:
+            UserError: nats_bench is not installed.
+            DamagedFileError: nats_bench cannot read a file.
+            InvalidInputError: the file is not an archive of the topology space, or is packed.
+        """
+        if source.path.suffix == ".tar":
+            raise InvalidInputError(f"{source.path} is packed: unpack it, and give the folder that it contains")
+        create = _package().create
+        if not source.is_folder:
+            source.hash_all(progress)
+            progress("loading", None)
+        try:
+            api = create(str(source.path), "tss", fast_mode=source.is_folder, verbose=False)
+        except Exception as error:  # unpickling can raise any error
+            raise _unreadable(source.path / NATS_META if source.is_folder else source.path, error) from error
+        assembly = TrialAssembly(source.path.name)
+        indices = _indices(source.path) if source.is_folder else sorted(api.arch2infos_dict)
+        for done, index in enumerate(indices):
+            for trainings in _trainings(api, source, index):
+                assembly.add(api.meta_archs[index], trainings)
+            progress("reading", (done + 1) / len(indices))
+        return assembly
+
+
+PTH, NATS_ARCHIVE = PthFiles(), NATSArchives()
 
 
 def final_values(fields: Mapping[str, Any], dataset: str) -> list[float]:
@@ -190,6 +296,8 @@ class TrialAssembly:
     def _costs_of(self, rows: NDArray[np.int64], d: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Return the parameters, counted if the file does not state them, and the FLOPs, None if no row has them."""
         parameters, flops = np.rint(1e6 * self._costs[rows, d]).T
+        from nasbench1shot1.nasbench201.network import edge_parameter_count  # imports torch
+
         for i in np.flatnonzero(np.isnan(parameters)):
             parameters[i] = edge_parameter_count(all_operations()[rows[i]].tolist(), classes=CLASSES[DATASETS[d]])
         if np.isnan(flops).any():
@@ -216,7 +324,7 @@ def _exact(method: str) -> dict[str, Any]:
     return {"fidelity": "exact", "sources": [], "method": method}
 
 
-def _compact(values: Floats, images: int | None) -> tuple[NDArray[Any], dict[str, Any]]:
+def _compact(values: NDArray[np.float64], images: int | None) -> tuple[NDArray[Any], dict[str, Any]]:
     """Store accuracies as image counts if possible, and other values in the smallest exact type."""
     counts = to_counts(values, images) if images else None
     if images is None or counts is None:
@@ -231,19 +339,6 @@ def _compact(values: Floats, images: int | None) -> tuple[NDArray[Any], dict[str
 
 
 _NEEDED = ("meta_archs", "arch2infos")
-
-
-def read_pth(source: Source, progress: Progress) -> TrialAssembly:
-    """Read a `.pth` file with PyTorch's restricted loader, which runs no code from the file.
-
-    Raises:
-        DamagedFileError: the file is truncated or damaged.
-        InvalidInputError: the file is not a NAS-Bench-201 file, or contains unexpected objects.
-        UserError: PyTorch is too old.
-    """
-    source.hash_all(progress)
-    progress("loading", None)
-    return assemble(_load(source.path), source.path.name, progress)
 
 
 def assemble(content: Any, source: str, progress: Progress = lambda doing, fraction: None) -> TrialAssembly:
@@ -313,34 +408,6 @@ def _first_words(error: Exception) -> str:
 
 
 # Import of NATS-Bench's archives of the topology space, which only the package nats_bench unpickles -------------------
-
-
-def read_archive(source: Source, progress: Progress) -> TrialAssembly:
-    """Read an unpacked archive's folder, with one file per architecture, or the single file of all architectures.
-
-    Both are pickles. The package nats_bench unpickles them, which runs any code that they contain: only import files
-    from a source that you trust.
-
-    Raises:
-        UserError: nats_bench is not installed.
-        DamagedFileError: nats_bench cannot read a file.
-        InvalidInputError: the file is not an archive of the topology space.
-    """
-    create = _package().create
-    if not source.is_folder:
-        source.hash_all(progress)
-        progress("loading", None)
-    try:
-        api = create(str(source.path), "tss", fast_mode=source.is_folder, verbose=False)
-    except Exception as error:  # unpickling can raise any error
-        raise _unreadable(source.path / NATS_META if source.is_folder else source.path, error) from error
-    assembly = TrialAssembly(source.path.name)
-    indices = _indices(source.path) if source.is_folder else sorted(api.arch2infos_dict)
-    for done, index in enumerate(indices):
-        for trainings in _trainings(api, source, index):
-            assembly.add(api.meta_archs[index], trainings)
-        progress("reading", (done + 1) / len(indices))
-    return assembly
 
 
 def _trainings(api: Any, source: Source, index: int) -> list[dict[Any, dict[str, Any]]]:

@@ -10,7 +10,6 @@ import torch
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ class Mixing:
 
     Attributes:
         weights: mixing weights, with one tensor per key of `space.mixing_shapes()`. A tuple holds several sets of
-            mixing weights, which the cells use in turn. None computes `path` without weights.
-        operations: the sampled operation of every block, as Python integers, to compute only these operations. If
+            mixing weights, which the mixed places use in turn. None computes `path` without weights.
+        operations: the sampled operation of every row, as Python integers, to compute only these operations. If
             `weights` is a tuple, this is a tuple with the operations for each set.
         path: the architecture to which the pass is restricted: only its live blocks, operations and edges.
     """
@@ -50,7 +49,7 @@ class Mixing:
         return [tensor for weights in mappings for tensor in weights.values()]
 
     def unstacked(self) -> Mixing:
-        """Return a mixing that the cells use in turn, from weights and operations with a leading axis of samples."""
+        """Return a mixing that mixed places use in turn, from weights and operations with a leading axis of samples."""
         assert isinstance(self.weights, Mapping)
         parts = zip(*(value.unbind() for value in self.weights.values()), strict=True)
         weights = tuple(dict(zip(self.weights, part, strict=True)) for part in parts)
@@ -85,67 +84,29 @@ def class_scores(
         precision: "float32", or "bfloat16" for a pass under autocast.
         compiled: whether to use the compiled forward pass of a network that has one.
     """
-    import torch
-
     forward = net if compiled and not mixing.is_sampled else net.forward
     with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
         logits: Tensor = forward(images, *mixing.arguments())
     return logits.float()
 
 
-# Inputs that shared weights can score: architectures, architectures without some output edges, and mixings ------------
-
-
 @dataclass(frozen=True)
 class Subnetwork:
-    """An architecture whose output has only some of its parents.
-
-    The published correlation script evaluates architectures of s1 and s2 in this way: it drops the edge from the last
-    block to the output (docs/presets.md).
+    """An architecture without some of its parts, which is computed alone.
 
     Attributes:
         architecture: an architecture of the supernet's space.
-        output_parents: the remaining parents of the output, ascending; at least one.
-
-    Raises:
-        InvalidInputError: `output_parents` is empty, or contains a node that is not a parent of the output.
+        path: the remaining parts in the form of an architecture, which need not be in the space.
+        removed: the entries of mixing weights that belong to the missing parts: (key, entries) for each key.
     """
 
-    architecture: CellArchitecture
-    output_parents: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        kept = tuple(node for node in self.architecture.parents[-1] if node in self.output_parents)
-        if not kept or kept != tuple(self.output_parents):
-            raise InvalidInputError(
-                f"output_parents={self.output_parents!r} is not a subset of the output's parents in "
-                f"'{self.architecture}': give one or more of {self.architecture.parents[-1]}, ascending"
-            )
-
-    @property
-    def path(self) -> CellArchitecture:
-        """Return the sub-network as an architecture; it is not in the space, because its output has too few parents."""
-        whole = self.architecture
-        return CellArchitecture.unchecked(whole.space, (*whole.parents[:-1], self.output_parents), whole.operations)
-
-
-def without_last_edge(architecture: CellArchitecture) -> CellArchitecture | Subnetwork:
-    """Return an architecture without the edge from its last block to the output.
-
-    The published evaluation script drops this edge in s1 and s2.
-
-    An architecture that does not have the edge is returned unchanged.
-
-    Raises:
-        InvalidInputError: the last block is the only parent of the output.
-    """
-    last, parents = len(architecture.operations), architecture.parents[-1]
-    if last not in parents:
-        return architecture
-    return Subnetwork(architecture, tuple(node for node in parents if node != last))
+    architecture: Architecture
+    path: Architecture
+    removed: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 Pass = Architecture | Subnetwork | Mixing
+"""What shared weights can score."""
 
 
 def path_of(given: Pass) -> Architecture | None:
@@ -163,20 +124,20 @@ def is_mixture(given: Pass) -> bool:
 def as_mixing(given: Pass, space: OneShotSpace) -> Mixing:
     """Return a pass as a mixing, which `Supernet.forward` accepts.
 
-    Raises InvalidInputError for a `Subnetwork` of a space whose mixing weights have no key "output_edges".
+    Raises InvalidInputError for a `Subnetwork` if the space has no mixing weights for its missing parts.
     """
     if isinstance(given, Mixing):
         return given
     if isinstance(given, Architecture):
         return Mixing(path=given)
     weights = {key: torch.from_numpy(value).clone() for key, value in space.one_hot(given.architecture).items()}
-    if "output_edges" not in weights:
-        raise InvalidInputError(
-            f"{space.name} has no mixing weights 'output_edges', from which a Subnetwork removes edges: "
-            "give whole architectures"
-        )
-    for node in set(given.architecture.parents[-1]) - set(given.output_parents):
-        weights["output_edges"][node] = 0
+    for key, entries in given.removed:
+        if key not in weights:
+            raise InvalidInputError(
+                f"{space.name} has no mixing weights '{key}', from which a Subnetwork removes edges: "
+                "give whole architectures"
+            )
+        weights[key][list(entries)] = 0
     return Mixing(weights, path=given.architecture)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
@@ -17,8 +18,7 @@ from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
-from nasbench1shot1.nasbench101.architecture import CellArchitecture
-from nasbench1shot1.nasbench101.shared_passes import IMAGES_AT_ONCE, ChoiceBlockPaths, is_supported
+from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.batch_norm import statistics
 from nasbench1shot1.supernets.layers import BatchNorm2d, normalised_by
 from nasbench1shot1.supernets.passes import (
@@ -121,6 +121,46 @@ def _by_broadcasting(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Te
 
 
 # Class scores from `Supernet.forward`, for mixtures, for other kinds of cells, and for groups of passes on a GPU ------
+
+
+class SharedPasses(Protocol):
+    """The interface of a faster way to score many architectures of one supernet (`Benchmark.shared_passes`).
+
+    Attributes:
+        IMAGES_AT_ONCE: number of images per batch with fixed batch-norm statistics; larger feature maps do not fit into
+            a CPU's cache.
+    """
+
+    IMAGES_AT_ONCE: ClassVar[int]
+
+    def __init__(
+        self,
+        net: Supernet,
+        paths: Sequence[Any],
+        batch_norm: str,
+        reference: Callable[[], Tensor],
+        precision: str = "float32",
+    ) -> None:
+        """Take A architectures, which are computed alone, and arguments as for `GenericPasses`."""
+
+    @staticmethod
+    def supports(net: Supernet) -> bool:
+        """Return whether this way can compute, and is faster for, a supernet."""
+
+    @staticmethod
+    def sharing_key(path: Any) -> Any:
+        """Return the key in whose order consecutive architectures share as many computations as possible."""
+
+    def logits(self, images: Tensor) -> Iterator[tuple[list[int], Tensor]]:
+        """Yield, for every distinct path, its positions in `paths` and its class scores (N, classes), float32."""
+
+
+def shared_passes(space: OneShotSpace) -> type[SharedPasses] | None:
+    """Return the faster way of a space's benchmark; None if it has none."""
+    if space.benchmark.shared_passes is None:
+        return None
+    found: type[SharedPasses] = space.benchmark.load("shared_passes")
+    return found
 
 
 class GenericPasses:
@@ -286,7 +326,7 @@ class SharedWeights:
     def scores(self, passes: Sequence[Pass], rows: Tensor | None = None) -> Scores:
         """Score architectures, or mixtures of architectures, on one set of images.
 
-        On a CPU, architectures of choice blocks share computations (`ChoiceBlockPaths`). On a GPU, several passes are
+        On a CPU, architectures of choice blocks share computations (`SharedPasses`). On a GPU, several passes are
         computed together, because kernel launches cost more than arithmetic.
 
         Args:
@@ -366,19 +406,20 @@ class SharedWeights:
                 yield positions, images, _Answers.from_logits(logits, batch.labels)
             first = images.stop
 
-    def _way(self, passes: Sequence[Pass], images: int) -> tuple[ChoiceBlockPaths | GenericPasses, int]:
+    def _way(self, passes: Sequence[Pass], images: int) -> tuple[SharedPasses | GenericPasses, int]:
         """Return the object that computes passes of one kind, and the number of images per batch."""
         how = (self.batch_norm, lambda: self.reference, self._precision)
         if self._shares_work(passes[0]):
-            at_once = images if self.batch_norm == "batch" else IMAGES_AT_ONCE
-            paths = [path for given in passes if isinstance(path := path_of(given), CellArchitecture)]
-            return ChoiceBlockPaths(self.net, paths, *how), at_once
+            shared = shared_passes(self.net.space)
+            at_once = images if self.batch_norm == "batch" else shared.IMAGES_AT_ONCE
+            return shared(self.net, list(map(path_of, passes)), *how), at_once
         mixings = [as_mixing(given, self.net.space) for given in passes]
         return GenericPasses(self.net, mixings, *how, self._together(mixings, images)), images
 
     def _shares_work(self, given: Pass) -> bool:
-        """Return whether `ChoiceBlockPaths` computes a pass."""
-        return path_of(given) is not None and is_supported(self.net) and self._images.images.device.type == "cpu"
+        """Return whether the benchmark has a faster way to compute a pass."""
+        shared = shared_passes(self.net.space)
+        return shared is not None and path_of(given) is not None and bool(shared.supports(self.net))
 
     def _together(self, mixings: Sequence[Mixing], images: int) -> int:
         """Return how many mixings share a pass."""
@@ -387,8 +428,8 @@ class SharedWeights:
 
     def _at_once_on_gpu(self, images: int) -> int:
         """Return how many architectures can share a pass on a number of images within the GPU's memory."""
-        channels = int(self.net.cells[0].out_channels)  # type: ignore[arg-type]  # deeper maps are smaller
-        return max(LARGEST_ON_GPU // (4 * channels * images * self._images.images[0, ..., 0].numel()), 1)
+        first = next(place for place in self.net.places if place.kind == "cell")  # later maps are smaller
+        return max(LARGEST_ON_GPU // (4 * first.out_channels * images * self._images.images[0, ..., 0].numel()), 1)
 
     def _batches(self, rows: Tensor, size: int, at_once: int) -> Iterator[Batch]:
         """Yield the images of the rows in batches of `at_once`; they are augmented in batches of `size`."""

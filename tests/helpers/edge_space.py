@@ -6,17 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 import nasbench1shot1 as nb
+from nasbench1shot1.nasbench201.benchmark import BENCHMARK
 from nasbench1shot1.nasbench201.numbering import all_operations, index_of
+
+EDGE_CELL = "nasbench1shot1.nasbench201.supernet:EdgeCell"
+AFFINE_EDGE_CELL = "nasbench1shot1.nasbench201.supernet:AffineEdgeCell"
 
 
 class EdgeSpace(nb.OneShotSpace):
     """All 15,625 architectures, by official index."""
 
     name, id, kinds = "nb201", "edges-of-tests", ("all",)
-    skeleton, family = "nasbench201", "nasbench201"
+    benchmark = BENCHMARK
+    table = split = None
+    search_defaults = quick_defaults = {}  # noqa: RUF012
 
-    def __init__(self, cell_kind: str = "nasbench201") -> None:
-        self.cell_kind = cell_kind
+    def __init__(self, cell: str = EDGE_CELL) -> None:
+        self.cell = cell
 
     def __len__(self) -> int:
         return 5**6

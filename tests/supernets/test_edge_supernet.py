@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from edge_space import EdgeSpace
+from edge_space import AFFINE_EDGE_CELL, EDGE_CELL, EdgeSpace
 from naive_edges import naive_forward
 from small_supernets import images, random_mixing, small
 from torch import Tensor, nn
@@ -15,7 +15,7 @@ from nasbench1shot1.nasbench201.network import EdgeNetwork, build_edge_network
 from nasbench1shot1.nasbench201.supernet import live_edges
 from nasbench1shot1.supernets.layers import BatchNorm2d
 
-KINDS = ("nasbench201", "nasbench201-affine")
+KINDS = (EDGE_CELL, AFFINE_EDGE_CELL)
 PATHS = {
     "the best": (3, 3, 2, 1, 3, 4),
     "all none": (0, 0, 0, 0, 0, 0),
@@ -127,7 +127,7 @@ def test_sampled_operations_with_weights_for_each_image(training: bool) -> None:
 @pytest.mark.parametrize("operations", PATHS.values(), ids=PATHS)
 @pytest.mark.parametrize("training", [True, False])
 def test_a_discrete_architecture_computes_its_stand_alone_network(operations: tuple[int, ...], training: bool) -> None:
-    net = edges("nasbench201-affine").train(training)
+    net = edges(AFFINE_EDGE_CELL).train(training)
     alone = build_edge_network(arch(operations), channels=4, cells_per_stage=1).double().train(training)
     alone.load_state_dict(stand_alone_state(net, alone))
     x = images().double()

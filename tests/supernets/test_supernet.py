@@ -216,15 +216,15 @@ def test_mixing_weights_of_zero_architectures_are_refused():
 class Identity(torch.nn.Module):
     """A third-party cell that scales its input and has an arbitrary key."""
 
-    def __init__(self, space, in_channels, channels, preset, partial_channels):
+    def __init__(self, space, place, preset, partial_channels):
         super().__init__()
-        self.out_channels = in_channels
 
     def forward(self, x, mixing, operations=None, path=None):
         return mixing["scales"][..., 0] * x
 
-    def check_operations(self, operations):
-        raise nb.InvalidInputError("this cell has no single paths")
+    @staticmethod
+    def output_width(space, in_channels, channels):
+        return in_channels
 
     @staticmethod
     def as_evaluated(one_hot, preset):
@@ -232,7 +232,7 @@ class Identity(torch.nn.Module):
 
 
 class Scales(ChoiceBlockSpace):
-    cell_kind = f"{__name__}:Identity"
+    cell = f"{__name__}:Identity"
 
     def mixing_shapes(self):
         return {"scales": (2,)}
@@ -248,21 +248,21 @@ def test_a_space_supplies_its_cell_class_and_how_architectures_are_evaluated():
     mixing = net.discrete_mixing(space[0])
     assert mixing["scales"].tolist() == [2, 0]
     assert net(images(), mixing).shape == (4, 10)
-    with pytest.raises(nb.InvalidInputError, match="no single paths"):
+    with pytest.raises(nb.InvalidInputError, match="has no operations to sample"):
         net(images(), mixing, operations=(0,))
 
 
 @pytest.mark.parametrize(
-    ("cell_kind", "message"),
+    ("cell", "message"),
     [
-        ("choice-blok", "unknown kind of cell 'choice-blok'; did you mean 'choice-block'"),
-        ("no_such_module:Cell", "'no_such_module:Cell' as its cell, but importing it fails: No module named"),
+        ("choice-blok", "the cell of mine is 'choice-blok', but importing it fails"),
+        ("no_such_module:Cell", "the cell of mine is 'no_such_module:Cell', but importing it fails (No module named"),
         (f"{__name__}:NoSuchCell", "has no attribute 'NoSuchCell'"),
     ],
 )
-def test_a_cell_that_cannot_be_found_is_named(cell_kind, message):
+def test_a_cell_that_cannot_be_found_is_named(cell, message):
     space = ChoiceBlockSpace("mine", "mine-v1", (1, 2))
-    space.cell_kind = cell_kind
+    space.cell = cell
     with pytest.raises(nb.InvalidInputError) as caught:
         nb.Supernet(space)
     assert message in str(caught.value)

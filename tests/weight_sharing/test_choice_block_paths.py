@@ -9,12 +9,13 @@ from torch import nn
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench101.shared_passes import ChoiceBlockPaths, is_supported, path_key, sort_paths
+from nasbench1shot1.nasbench101 import shared_passes
+from nasbench1shot1.nasbench101.original_passes import with_output_parents, without_last_edge
+from nasbench1shot1.nasbench101.shared_passes import ChoiceBlockPaths, path_key, sort_paths
 from nasbench1shot1.supernets.layers import max_pool_3x3
-from nasbench1shot1.supernets.passes import Subnetwork, as_mixing, without_last_edge
+from nasbench1shot1.supernets.passes import as_mixing
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 from nasbench1shot1.supernets.weight_sharing import fixed_statistics, measured_statistics
-from nasbench1shot1.weight_sharing import first_cell, path_layers
 
 ARCHITECTURES, FEWER, CHANNELS = 60, 20, 4
 
@@ -115,7 +116,7 @@ def test_results_do_not_depend_on_order_batch_or_memory(batch_norm, precision, c
     net = supernet("s1").float()
     paths = sampled(net, 20)
     wanted = together(net, paths, batch_norm, precision)
-    monkeypatch.setattr(first_cell, "CACHE_BYTES", cache_bytes)
+    monkeypatch.setattr(shared_passes, "CACHE_BYTES", cache_bytes)
     order = np.random.default_rng(1).permutation(len(paths))
     found = together(net, [paths[i] for i in order], batch_norm, precision)
     assert torch.equal(found, wanted[order])
@@ -126,8 +127,8 @@ def test_results_do_not_depend_on_order_batch_or_memory(batch_norm, precision, c
 
 def test_shared_prefixes_are_computed_once(monkeypatch):
     net, convolved = supernet("s1"), []
-    real = path_layers.F.conv2d
-    monkeypatch.setattr(path_layers.F, "conv2d", lambda x, *of, **named: convolved.append(x) or real(x, *of, **named))
+    real = shared_passes.F.conv2d
+    monkeypatch.setattr(shared_passes.F, "conv2d", lambda x, *of, **named: convolved.append(x) or real(x, *of, **named))
     first = Architecture.parse("s1:0|0,1|0,2|1,2|3,4:conv3x3,conv1x1,conv1x1,conv3x3")
     other = Architecture.parse("s1:0|0,1|0,2|1,2|3,4:conv3x3,conv1x1,conv1x1,conv1x1")
     together(net, [first], "running")
@@ -172,31 +173,31 @@ def test_an_edge_to_the_output_can_be_dropped(space, batch_norm):
 
 def test_a_subnetwork_keeps_some_parents_of_the_output():
     arch = Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
-    assert without_last_edge(arch) == Subnetwork(arch, (2,))
-    assert Subnetwork(arch, (2,)).path.live_blocks == (1, 2)
+    assert without_last_edge(arch) == with_output_parents(arch, (2,))
+    assert with_output_parents(arch, (2,)).path.live_blocks == (1, 2)
     other = Architecture.parse("s1:0|0,1|0,2|1,3|2,3:conv3x3,conv1x1,maxpool3x3,conv3x3")
     assert without_last_edge(other) is other
     for parents in [(), (3,), (4, 2), (2, 2)]:
         with pytest.raises(InvalidInputError, match="give one or more of"):
-            Subnetwork(arch, parents)
+            with_output_parents(arch, parents)
 
 
 def test_only_cells_of_this_package_are_supported():
     net = supernet("s1")
-    assert is_supported(net)
+    assert ChoiceBlockPaths.supports(net)
     net.cells[1].__class__ = type("Own", (type(net.cells[1]),), {})
-    assert not is_supported(net)
+    assert not ChoiceBlockPaths.supports(net)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 8, 8), (1, 4, 17, 9), (2, 1, 3, 1), (1, 2, 2, 2), (1, 1, 1, 1)])
 @pytest.mark.parametrize("memory_format", [torch.contiguous_format, torch.channels_last])
 def test_max_pooling_without_gradients_agrees_with_pytorch(shape, memory_format):
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).contiguous(memory_format=memory_format)
-    assert torch.equal(path_layers.max_pool_3x3(x), max_pool_3x3(x))
+    assert torch.equal(shared_passes.max_pool_3x3(x), max_pool_3x3(x))
 
 
 def test_the_cache_keeps_the_most_recently_used_entries():
-    cache, computed = first_cell.TensorCache(3 * 4), []
+    cache, computed = shared_passes.TensorCache(3 * 4), []
 
     def ask(key: str) -> float:
         return float(cache.get(key, lambda: computed.append(key) or torch.full((1,), float(ord(key)))))
