@@ -14,12 +14,18 @@ from nasbench1shot1.nasbench101.architecture import CellArchitecture, live_block
 from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.search_spaces import wirings
-from nasbench1shot1.search_spaces.counting import counting_rules
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
 from nasbench1shot1.search_spaces.membership import checked_member
 from nasbench1shot1.search_spaces.parent_choices import N_OPERATIONS as N_OPERATIONS
 from nasbench1shot1.search_spaces.parent_choices import ParentChoices
-from nasbench1shot1.search_spaces.wirings import Wiring, all_wirings, canonical_wiring, check_parents, encodings
+from nasbench1shot1.search_spaces.wirings import (
+    Wiring,
+    all_wirings,
+    canonical_wiring,
+    check_parents,
+    counting_rules,
+    encodings,
+)
 from nasbench1shot1.space import Choice, Numbers, Weights
 
 
