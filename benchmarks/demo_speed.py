@@ -22,7 +22,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from nasbench1shot1.ground.openmp import CHOICES, SPIN_COUNT
+from nasbench1shot1.cli import CHOICES, SPIN_COUNT
 from nasbench1shot1.one_shot_search.options import SCALES
 
 RESULTS = Path(__file__).parent / "results"

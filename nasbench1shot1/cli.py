@@ -1,16 +1,36 @@
-"""The command line `nb1shot1`. Each command is a typed dataclass in a module that is imported when the command runs."""
+"""The spinning of OpenMP's waiting threads."""
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, unknown_name
 from nasbench1shot1.ground.files import convert_paths
-from nasbench1shot1.ground.openmp import limit_spinning
 from nasbench1shot1.ground.terminal import guarded_output, print_error
+
+SPIN_COUNT = "GOMP_SPINCOUNT"
+SPINS = 100  # microseconds; libgomp itself uses 100 if it has more threads than cores
+SPIN_VARIABLES = (SPIN_COUNT, "OMP_WAIT_POLICY")
+"""Environment variables that set how long a waiting thread spins before it sleeps."""
+
+
+def limit_spinning(environment: MutableMapping[str, str]) -> None:
+    """Make waiting threads sleep after a short spin, unless the environment has one of `CHOICES`.
+
+    By default, GNU's OpenMP library, which PyTorch's CPU wheels for Linux contain, spins for milliseconds. If other
+    programs use the cores, a spinning thread keeps the thread that it waits for from running: a search took several
+    times longer (benchmarks/README.md). Results do not change. The library reads the variables when it is loaded, so
+    this only has an effect before torch is imported, and on processes that are started later.
+    """
+    if not any(name in environment for name in SPIN_VARIABLES):
+        environment[SPIN_COUNT] = str(SPINS)
+
+
+# The command line `nb1shot1`. Each command is a typed dataclass in a module that is imported when the command runs ----
+
 
 INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from command_line import new_process
 
-from nasbench1shot1.ground.openmp import CHOICES, SPIN_COUNT, SPINS, limit_spinning
+from nasbench1shot1.cli import CHOICES, SPIN_COUNT, SPINS, limit_spinning
 
 CODE = f"""
 import os, sys
