@@ -14,20 +14,19 @@ from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.architecture import CellArchitecture, live_blocks
 from nasbench1shot1.nasbench101.benchmark import BENCHMARK
-from nasbench1shot1.nasbench101.cell import OPERATIONS
-from nasbench1shot1.nasbench101.encoding import Encodings
+from nasbench1shot1.nasbench101.encoding import OPERATIONS, Encodings
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.search_spaces import configurations, wirings
-from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
-from nasbench1shot1.search_spaces.membership import checked_member
-from nasbench1shot1.search_spaces.neighbourhood import (
+from nasbench1shot1.search_spaces.cell_choices import (
     Parents,
+    checked_member,
     operation_changes,
     parent_exchanges,
     parent_exchanges_of,
     with_another_operation,
     with_parents,
 )
+from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
 from nasbench1shot1.search_spaces.wirings import (
     Wiring,
     all_wirings,

@@ -26,10 +26,9 @@ from nasbench1shot1.nasbench101.encoding import (
 )
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.search_spaces import configurations, edge_masks
+from nasbench1shot1.search_spaces.cell_choices import checked_member, operation_changes, with_another_operation
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
 from nasbench1shot1.search_spaces.edge_masks import RULES, n_edges, parents_of
-from nasbench1shot1.search_spaces.membership import checked_member
-from nasbench1shot1.search_spaces.neighbourhood import operation_changes, with_another_operation
 from nasbench1shot1.search_spaces.wirings import labellings
 from nasbench1shot1.space import Numbers, SearchSpace
 

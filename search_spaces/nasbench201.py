@@ -15,8 +15,7 @@ from nasbench1shot1.nasbench201.benchmark import BENCHMARK
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_valid
 from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, N_NODES, OPERATIONS
 from nasbench1shot1.nasbench201.topology import unique_indices
-from nasbench1shot1.search_spaces.configurations import checked_choice
-from nasbench1shot1.search_spaces.neighbourhood import with_another_operation
+from nasbench1shot1.search_spaces.cell_choices import checked_choice, with_another_operation
 from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Weights
 
 if TYPE_CHECKING:
