@@ -16,7 +16,7 @@ from nasbench1shot1.nasbench101.architecture import CellArchitecture, live_block
 from nasbench1shot1.nasbench101.benchmark import BENCHMARK
 from nasbench1shot1.nasbench101.encoding import OPERATIONS, Encodings
 from nasbench1shot1.nasbench101.numbering import canonicalise
-from nasbench1shot1.search_spaces import configurations, wirings
+from nasbench1shot1.search_spaces import cell_choices, wirings
 from nasbench1shot1.search_spaces.cell_choices import (
     Parents,
     checked_member,
@@ -153,15 +153,15 @@ class ParentChoices(OneShotSpace):
 
     def configuration_space(self) -> "ConfigurationSpace":
         """Return categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); i = n + 1 is the output."""
-        return configurations.configuration_space(self)
+        return cell_choices.configuration_space(self)
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
         """Return the architecture of a configuration of `configuration_space()`, or of a mapping with its keys."""
-        return configurations.from_configuration(self, configuration)
+        return cell_choices.from_configuration(self, configuration)
 
     def to_configuration(self, arch: Architecture) -> "Configuration":
         """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
-        return configurations.to_configuration(self, checked_member(self, arch))
+        return cell_choices.to_configuration(self, checked_member(self, arch))
 
 
 # Sub-spaces of NAS-Bench-101 that consist of choice blocks, such as the three spaces of NAS-Bench-1Shot1 --------------

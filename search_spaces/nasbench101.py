@@ -25,7 +25,7 @@ from nasbench1shot1.nasbench101.encoding import (
     edge_bit,
 )
 from nasbench1shot1.nasbench101.numbering import canonicalise
-from nasbench1shot1.search_spaces import configurations, edge_masks
+from nasbench1shot1.search_spaces import cell_choices, edge_masks
 from nasbench1shot1.search_spaces.cell_choices import checked_member, operation_changes, with_another_operation
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
 from nasbench1shot1.search_spaces.edge_masks import RULES, n_edges, parents_of
@@ -173,15 +173,15 @@ class EdgeChoices(SearchSpace):
 
     def configuration_space(self) -> "ConfigurationSpace":
         """Return categoricals `edge_{x}_{y}` (0 or 1) and `choice_block_{i}_op`; some configurations are invalid."""
-        return configurations.edge_configuration_space(self)
+        return cell_choices.edge_configuration_space(self)
 
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """Return the architecture of a configuration; raises InvalidInputError if it is not valid."""
-        return checked_member(self, configurations.from_edges(self, configuration))
+        return checked_member(self, cell_choices.from_edges(self, configuration))
 
     def to_configuration(self, arch: Architecture) -> "Configuration":
         """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
-        return configurations.to_edges(self, checked_member(self, arch))
+        return cell_choices.to_edges(self, checked_member(self, arch))
 
 
 # NAS-Bench-101 itself (Ying et al. 2019, section 2): every cell of at most seven vertices and nine edges --------------

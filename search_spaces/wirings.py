@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import live_blocks
-from nasbench1shot1.nasbench101.cell import OPERATIONS
-from nasbench1shot1.nasbench101.encoding import MAX_EDGES, MAX_VERTICES, Encodings, from_arrays
+from nasbench1shot1.nasbench101.encoding import MAX_EDGES, MAX_VERTICES, OPERATIONS, Encodings, from_arrays
 from nasbench1shot1.space import Numbers
 
 Wiring = tuple[tuple[int, ...], ...]

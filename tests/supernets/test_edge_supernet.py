@@ -240,7 +240,7 @@ def test_channels_that_cannot_be_divided_are_refused() -> None:
         nb.Supernet(EdgeSpace(), channels=6, cells=3, partial_channels=4)
 
     class InStacks(EdgeSpace):
-        skeleton = "nasbench101"
+        skeleton = "nasbench1shot1.nasbench101.supernet:CellStacks"
 
-    with pytest.raises(nb.InvalidInputError, match="use the skeleton 'nasbench201'"):
+    with pytest.raises(nb.InvalidInputError, match="use the skeleton of NAS-Bench-201"):
         nb.Supernet(InStacks(), channels=4, cells=3)
