@@ -10,12 +10,12 @@ import pandas
 
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults
 from nasbench1shot1.experiments.reproduction.figures import Panel, PaperFigure
+from nasbench1shot1.experiments.reproduction.searches import title_line
 from nasbench1shot1.experiments.reproduction.studies import (
     StudiedFigure,
     diverged_text,
     plan_text,
     quick_text,
-    title_line,
     unfinished_text,
 )
 from nasbench1shot1.experiments.tuning.importance import (

@@ -15,12 +15,12 @@ from nasbench1shot1.experiments.black_box_studies import repetitions
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults
 from nasbench1shot1.experiments.reproduction.figures import LABELS, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.figures import Curve as PaperCurve
+from nasbench1shot1.experiments.reproduction.searches import title_line
 from nasbench1shot1.experiments.reproduction.studies import (
     StudiedFigure,
     diverged_text,
     plan_text,
     quick_text,
-    title_line,
     unfinished_text,
 )
 from nasbench1shot1.experiments.rescoring import rescore_study

@@ -22,8 +22,14 @@ from nasbench1shot1.experiments.reproduction.figures import (
     Panel,
     PaperFigure,
 )
-from nasbench1shot1.experiments.reproduction.searches import SearchedFigure, SearchJob, jobs_of, resolve_options
-from nasbench1shot1.experiments.reproduction.studies import StudyJob, studies_of, title_line, unfinished_text
+from nasbench1shot1.experiments.reproduction.searches import (
+    SearchedFigure,
+    SearchJob,
+    jobs_of,
+    resolve_options,
+    title_line,
+)
+from nasbench1shot1.experiments.reproduction.studies import StudyJob, studies_of, unfinished_text
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.experiments.tuning.best import best_of, transfer_table
 from nasbench1shot1.ground.errors import UserError
