@@ -22,7 +22,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from nasbench1shot1.cli import CHOICES, SPIN_COUNT
+from nasbench1shot1.cli import SPIN_COUNT, SPIN_VARIABLES
 from nasbench1shot1.one_shot_search.options import SCALES
 
 RESULTS = Path(__file__).parent / "results"
@@ -124,7 +124,7 @@ def waiting(options):
 
 
 def step_seconds(options, variables):
-    unset = {name: value for name, value in os.environ.items() if name not in CHOICES} | {"OMP_NUM_THREADS": "2"}
+    unset = {name: value for name, value in os.environ.items() if name not in SPIN_VARIABLES} | {"OMP_NUM_THREADS": "2"}
     line = [sys.executable, "-c", STEPS, str(options.steps), json.dumps(SUPERNETS[options.scale])]
     return json.loads(subprocess.run(line, check=True, capture_output=True, env={**unset, **variables}).stdout)
 

@@ -1,4 +1,4 @@
-"""The spinning of OpenMP's waiting threads."""
+"""The command line `nb1shot1`. Each command is a typed dataclass in a module that is imported when the command runs."""
 
 import os
 import sys
@@ -11,28 +11,11 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternati
 from nasbench1shot1.ground.files import convert_paths
 from nasbench1shot1.ground.terminal import guarded_output, print_error
 
+INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
 SPIN_COUNT = "GOMP_SPINCOUNT"
 SPINS = 100  # microseconds; libgomp itself uses 100 if it has more threads than cores
 SPIN_VARIABLES = (SPIN_COUNT, "OMP_WAIT_POLICY")
 """Environment variables that set how long a waiting thread spins before it sleeps."""
-
-
-def limit_spinning(environment: MutableMapping[str, str]) -> None:
-    """Make waiting threads sleep after a short spin, unless the environment has one of `CHOICES`.
-
-    By default, GNU's OpenMP library, which PyTorch's CPU wheels for Linux contain, spins for milliseconds. If other
-    programs use the cores, a spinning thread keeps the thread that it waits for from running: a search took several
-    times longer (benchmarks/README.md). Results do not change. The library reads the variables when it is loaded, so
-    this only has an effect before torch is imported, and on processes that are started later.
-    """
-    if not any(name in environment for name in SPIN_VARIABLES):
-        environment[SPIN_COUNT] = str(SPINS)
-
-
-# The command line `nb1shot1`. Each command is a typed dataclass in a module that is imported when the command runs ----
-
-
-INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -224,3 +207,15 @@ def _with_help(names: Iterable[str]) -> list[str]:
     listed = list(names)
     width = max(map(len, listed))
     return [f"  {name:<{width}}  {COMMANDS[name].help}" for name in listed]
+
+
+def limit_spinning(environment: MutableMapping[str, str]) -> None:
+    """Make waiting threads sleep after a short spin, unless the environment has one of `SPIN_VARIABLES`.
+
+    By default, GNU's OpenMP library, which PyTorch's CPU wheels for Linux contain, spins for milliseconds. If other
+    programs use the cores, a spinning thread keeps the thread that it waits for from running: a search took several
+    times longer (benchmarks/README.md). Results do not change. The library reads the variables when it is loaded, so
+    this only has an effect before torch is imported, and on processes that are started later.
+    """
+    if not any(name in environment for name in SPIN_VARIABLES):
+        environment[SPIN_COUNT] = str(SPINS)

@@ -1,1 +1,1 @@
-"""Pictures: colours, axes, and drawn cells; the only room that imports matplotlib."""
+"""Pictures: colours of methods, figures and axes, and drawn cells."""

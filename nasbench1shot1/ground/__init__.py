@@ -1,1 +1,1 @@
-"""Foundations of file access and output: user paths, folder replacement, standard output, download progress, HTML."""
+"""What knows nothing of architecture search: errors, files, arguments, text, terminals, notebooks and downloads."""

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.files import data_folder, write_error
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: str) -> Path:
@@ -20,8 +20,8 @@ def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: s
         url: address of the file.
         name: name of the file.
         sha256: required SHA-256 of the file.
-        progress: an object with pooch's `total`, `update`, `reset`, `close`, such as download_bar.DownloadBar, or
-            False for no progress.
+        progress: an object with pooch's `total`, `update`, `reset`, `close`, such as `DownloadBar`, or False for no
+            progress.
         what: description of the file, for messages.
         instead: advice if the file cannot be downloaded, for messages.
 
@@ -58,20 +58,19 @@ def _quiet_pooch() -> Iterator[None]:
         logger.setLevel(level)
 
 
-# A progress bar for downloads -----------------------------------------------------------------------------------------
-
-
 class DownloadBar:
     """A progress bar with pooch's interface: `total` (in bytes), `update`, `reset` and `close`.
 
     It is a context manager, so that the bar also ends if the download fails. Without a terminal, nothing is shown.
     """
 
-    def __init__(self, title: str, console: Console) -> None:
-        columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TextColumn("left"), TimeRemainingColumn())
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False), *columns, console=console, disable=not console.is_terminal
-        )
+    def __init__(self, title: str, console: "Console") -> None:
+        from rich import progress as rich
+
+        size = (rich.BarColumn(), rich.DownloadColumn(), rich.TransferSpeedColumn())
+        left = (rich.TextColumn("left"), rich.TimeRemainingColumn())
+        description = rich.TextColumn("{task.description}", markup=False)
+        self._bar = rich.Progress(description, *size, *left, console=console, disable=not console.is_terminal)
         self._task = self._bar.add_task(title, total=None)
 
     def __enter__(self) -> "DownloadBar":

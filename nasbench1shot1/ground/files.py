@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+PACKAGE_DATA = Path(__file__).parent.parent / "data"
+LEASE = 60.0
+"""Seconds without a refresh after which another machine may take a lock; holders refresh three times as often."""
+PictureFormat = Literal["png", "svg", "pdf"]
+"""File formats of pictures."""
+FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
+PICTURES = tuple(f".{name}" for name in FORMATS)
+_DEFLATE_AT_MOST = 1_100
+"""Maximum compression ratio of deflate, rounded up from 1,032."""
 Command = TypeVar("Command", bound="DataclassInstance")
 
 
@@ -53,7 +62,7 @@ def as_path(value: str | os.PathLike[str], option: str) -> Path:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         raise InvalidInputError(
-            f"{option} {_shown(value)} is not a usable path ({_reason(error)}): give another"
+            f"{option} {_shown(value)} is not a usable path ({_path_fault(error)}): give another"
         ) from error
     return path
 
@@ -79,20 +88,13 @@ def _shown(value: object) -> str:
     return f"'{shown}'" if isinstance(value, str | os.PathLike) else shown
 
 
-def _reason(error: Exception) -> str:
+def _path_fault(error: Exception) -> str:
+    """Return why a path cannot be used."""
     if isinstance(error, UnicodeEncodeError):
         return "it is not UTF-8"
     if isinstance(error, RuntimeError):  # pathlib's error for ~nosuchuser/x
         return "there is no such user's home folder"
     return getattr(error, "strerror", None) or str(error)
-
-
-# Files and folders: the data folder, and atomic writing ---------------------------------------------------------------
-
-
-PACKAGE_DATA = Path(__file__).parent.parent / "data"
-LEASE = 60.0
-"""Seconds without a refresh after which another machine may take a lock; holders refresh three times as often."""
 
 
 def data_folder() -> Path:
@@ -133,10 +135,8 @@ def check_writable(folder: Path) -> None:
             parent = parent.parent
         if not parent.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, f"{parent} is not a folder")
-        with tempfile.TemporaryDirectory(
-            prefix=".", dir=parent
-        ):  # permissions are not sufficient, for example in /proc
-            pass
+        with tempfile.TemporaryDirectory(prefix=".", dir=parent):
+            pass  # checking permissions is not sufficient, for example in /proc
     except OSError as error:
         raise write_error(folder, error) from error
 
@@ -189,12 +189,6 @@ def write_json(path: Path, content: Any) -> None:
     """Write `content` as indented JSON, completely or not at all."""
     with atomic_write(path) as file:
         file.write((json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
-
-
-PictureFormat = Literal["png", "svg", "pdf"]
-"""File formats of pictures."""
-FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
-PICTURES = tuple(f".{name}" for name in FORMATS)
 
 
 def picture_name(name: str, format: PictureFormat | None) -> str:
@@ -275,10 +269,6 @@ def _read_member(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> "NDArra
         array: NDArray[Any] = npy.read_array(member, allow_pickle=False)
         member.read()  # the CRC is compared at the end
     return array
-
-
-_DEFLATE_AT_MOST = 1_100
-"""Maximum compression ratio of deflate, rounded up from 1,032."""
 
 
 def read_npy_header(file: IO[bytes]) -> "tuple[tuple[int, ...], bool, np.dtype[Any]]":

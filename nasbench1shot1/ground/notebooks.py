@@ -6,28 +6,37 @@ import re
 from collections.abc import Callable
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
 
 WIDTH = 100
 """Columns of the output."""
+PICTURE_WIDTH = 640
+"""Maximum width of a picture in CSS pixels."""
+PICTURE_TYPES = {".png": "image/png", ".svg": "image/svg+xml"}
+"""Media types of the pictures that browsers show in an HTML image, by suffix; PDF files are not among them."""
 _PIECES = re.compile(r"\x1b\[([\d;?]*)([A-Za-z])|(\n|\r)|([^\x1b\n\r]+)")
 
 
-def console_or_new(console: Console | None, stderr: bool = False) -> Console:
+def console_or_new(console: "Console | None", stderr: bool = False) -> "Console":
     """Return a console or, for None, a new one: for a notebook if this is one, else for standard output or error.
 
     In notebooks, rich makes a separate output of every line, and shows progress bars only with ipywidgets.
     """
+    from rich.console import Console
+
     if console is not None:
         return console
     found = Console(stderr=stderr)
     return notebook_console(_displayed()) if found.is_jupyter else found
 
 
-def notebook_console(show: Callable[[str], None]) -> Console:
+def notebook_console(show: Callable[[str], None]) -> "Console":
     """Return a console with live displays whose whole content is passed to `show` whenever it changes."""
+    from rich.console import Console
+
     kind = {"force_jupyter": False, "force_terminal": True, "legacy_windows": False, "color_system": None}
     return Console(file=CellOutput(show), width=WIDTH, **kind)  # type: ignore[arg-type]
 
@@ -94,15 +103,6 @@ def _displayed() -> Callable[[str], None]:
             handles.append(display(content, raw=True, display_id=True))
 
     return show
-
-
-# The HTML of a record in a notebook, with its repr and its picture ----------------------------------------------------
-
-
-PICTURE_WIDTH = 640
-"""Maximum width of a picture in CSS pixels."""
-PICTURE_TYPES = {".png": "image/png", ".svg": "image/svg+xml"}
-"""Media types of the pictures that browsers show in an HTML image, by suffix; PDF files are not among them."""
 
 
 def record_as_html(text: str, picture: Path | None) -> str:

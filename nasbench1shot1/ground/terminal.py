@@ -1,4 +1,11 @@
-"""Output to a terminal, a pipe or a file: lines that fit the width, and faults of standard output."""
+"""Output to a terminal, a pipe or a file: lines that fit the width, and faults of standard output.
+
+In a pipe or a file, every line stays whole, so scripts can parse it. Text that is meant to be copied is never broken,
+even if it is wider than the terminal: words (so architectures and paths without spaces), text in quotes without
+apostrophes, commands with their options, sizes, and percentages.
+
+Commands and screens print through `nasbench1shot1.ground.text`, which builds on this module.
+"""
 
 import codecs
 import errno
@@ -21,6 +28,21 @@ _HELD: Final = "\0"
 """Stands for a space at which a line must not be broken."""
 NARROWEST: Final = 10
 FALLBACK: Final = 80
+NOT_WRITTEN = 2
+READER_LEFT = 1  # the same exit code as rich's
+_IN_ASCII = {
+    "–": "-",
+    "−": "-",
+    "…": "...",
+    "×": "x",
+    "·": ".",
+    "≠": "!=",
+    "≤": "<=",
+    "≥": ">=",
+    "→": "->",
+    "Λ": "Lambda",
+}
+_OF_A_STREAM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 def print_line(text: str, stream: IO[str] | None) -> None:
@@ -60,26 +82,6 @@ def _wrap_line(line: str, width: int) -> str:
         width=max(width, NARROWEST), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
     return wrapper.fill(held).replace(_HELD, " ")
-
-
-# Handling of standard output that is closed, full or a broken pipe, or whose encoding lacks some characters -----------
-
-
-NOT_WRITTEN = 2
-READER_LEFT = 1  # the same exit code as rich's
-_IN_ASCII = {
-    "–": "-",
-    "−": "-",
-    "…": "...",
-    "×": "x",
-    "·": ".",
-    "≠": "!=",
-    "≤": "<=",
-    "≥": ">=",
-    "→": "->",
-    "Λ": "Lambda",
-}
-_OF_A_STREAM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Formatting of numbers and durations for screens."""
+"""Numbers, durations and lines on screens."""
 
 import sys
 from collections.abc import Callable

@@ -5,11 +5,11 @@ import json
 import pytest
 from command_line import new_process
 
-from nasbench1shot1.cli import CHOICES, SPIN_COUNT, SPINS, limit_spinning
+from nasbench1shot1.cli import SPIN_COUNT, SPIN_VARIABLES, SPINS, limit_spinning
 
 CODE = f"""
 import os, sys
-for name in {CHOICES!r}:
+for name in {SPIN_VARIABLES!r}:
     os.environ.pop(name, None)
 os.environ.update(eval(sys.argv.pop(1)))
 from nasbench1shot1 import cli
@@ -20,7 +20,7 @@ def checked(arguments):
 cli._main = checked
 cli.main()
 import json
-print(json.dumps({{name: os.environ[name] for name in {CHOICES!r} if name in os.environ}}))
+print(json.dumps({{name: os.environ[name] for name in {SPIN_VARIABLES!r} if name in os.environ}}))
 """
 
 
@@ -28,7 +28,7 @@ print(json.dumps({{name: os.environ[name] for name in {CHOICES!r} if name in os.
 def test_a_short_spin_time_is_set_unless_the_user_set_one(chosen: dict[str, str]) -> None:
     environment = dict(chosen)
     limit_spinning(environment)
-    has_chosen = any(name in chosen for name in CHOICES)
+    has_chosen = any(name in chosen for name in SPIN_VARIABLES)
     assert environment == (chosen if has_chosen else {**chosen, SPIN_COUNT: str(SPINS)})
 
 
