@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.space import OneShotSpace
@@ -84,6 +82,8 @@ def class_scores(
         precision: "float32", or "bfloat16" for a pass under autocast.
         compiled: whether to use the compiled forward pass of a network that has one.
     """
+    import torch  # here, because help imports this module
+
     forward = net if compiled and not mixing.is_sampled else net.forward
     with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
         logits: Tensor = forward(images, *mixing.arguments())
@@ -130,6 +130,8 @@ def as_mixing(given: Pass, space: OneShotSpace) -> Mixing:
         return given
     if isinstance(given, Architecture):
         return Mixing(path=given)
+    import torch
+
     weights = {key: torch.from_numpy(value).clone() for key, value in space.one_hot(given.architecture).items()}
     for key, entries in given.removed:
         if key not in weights:
