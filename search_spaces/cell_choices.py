@@ -22,7 +22,7 @@ def checked_member(space: SearchSpace, arch: Architecture) -> CellArchitecture:
     return arch
 
 
-# Numbered elementary changes of architectures: another operation at one place, or another parent of a node ------------
+# Elementary changes: another operation at one place, or another parent of a node -------------------------------------
 
 
 Parents = tuple[int, ...]
@@ -74,9 +74,7 @@ def with_parents(arch: CellArchitecture, node: int, parents: Parents) -> CellArc
     return CellArchitecture.unchecked(arch.space, changed, arch.operations)
 
 
-# Conversion to ConfigSpace: a categorical for every block's operation, and for every node's parents (choice-block -----
-#
-# spaces) or every possible edge (NAS-Bench-101).
+# Configurations: a categorical for the operation of each block, and for the parents of each node or every possible edge
 
 
 class HasName(Protocol):

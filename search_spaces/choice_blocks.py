@@ -44,130 +44,7 @@ if TYPE_CHECKING:
 N_OPERATIONS = len(OPERATIONS)
 
 
-class ParentChoices(OneShotSpace):
-    """The part of `ChoiceBlockSpace` that mutates architectures and converts their choices.
-
-    Attributes:
-        n_parents: number of parents of block 1, …, block n and the output.
-    """
-
-    benchmark = BENCHMARK
-    n_parents: tuple[int, ...]
-
-    @property
-    def n_blocks(self) -> int:
-        """Number of choice blocks."""
-        return len(self.n_parents) - 1
-
-    # Mutation --------------------------------------------------------------------------------------------------
-
-    def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
-        """Return all architectures that differ in one operation, then all that differ in one parent of a node."""
-        arch = checked_member(self, arch)
-        return operation_changes(arch) + parent_exchanges(arch)
-
-    def mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
-        """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does."""
-        check_rng(rng)
-        arch, n_changes = checked_member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
-        number = int(rng.random() * (n_changes + len(self._exchanges)))
-        if number < n_changes:
-            return self._with_another_operation(arch, number)
-        node, exchange = self._exchanges[number - n_changes]
-        return with_parents(arch, node, parent_exchanges_of(node, arch.parents[node - 1])[exchange])
-
-    def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
-        """Draw a child as in NAS-Bench-1Shot1's published regularized evolution.
-
-        One of three mutations is drawn, each with probability 1/3: the child equals its parent; one parent of a random
-        node is replaced by another predecessor; or the operation of a random block changes. The node is drawn from all
-        nodes with a choice of parents, including the output (automl/nasbench-1shot1, master cb0f0ec,
-        `run_regularized_evolution.py`, `mutate_arch`). Raises InvalidInputError like `index`.
-        """
-        check_rng(rng)
-        arch = checked_member(self, arch)
-        mutation = int(rng.random() * 3)
-        if mutation == 1 and self._nodes_with_choice:
-            node = self._nodes_with_choice[int(rng.random() * len(self._nodes_with_choice))]
-            exchanges = parent_exchanges_of(node, arch.parents[node - 1])
-            return with_parents(arch, node, exchanges[int(rng.random() * len(exchanges))])
-        if mutation == 2:
-            return self._with_another_operation(arch, int(rng.random() * self.n_blocks * (N_OPERATIONS - 1)))
-        return arch
-
-    def _with_another_operation(self, arch: CellArchitecture, number: int) -> CellArchitecture:
-        operations = with_another_operation(arch.operations, number, N_OPERATIONS)
-        return CellArchitecture.unchecked(self.name, arch.parents, operations)
-
-    @cached_property
-    def _exchanges(self) -> list[tuple[int, int]]:
-        """Node and number of every exchange of a parent, in the order of `parent_exchanges`."""
-        return [(node, i) for node, k in enumerate(self.n_parents, start=1) for i in range(k * (node - k))]
-
-    @cached_property
-    def _nodes_with_choice(self) -> list[int]:
-        return [node for node, k in enumerate(self.n_parents, start=1) if k < node]
-
-    # Integers --------------------------------------------------------------------------------------------------
-
-    def variables(self) -> tuple[int, ...]:
-        """Return the number of operations and of parent sets, block by block; the last are the output's parents."""
-        return self._variables
-
-    def values_of(self, arch: Architecture) -> tuple[int, ...]:
-        """Return the choices of an architecture as integers; raises InvalidInputError as `index` does.
-
-        The parents of a node are numbered in lexicographic order.
-        """
-        arch = checked_member(self, arch)
-        places = [of_node[parents] for of_node, parents in zip(self._place_of_parents, arch.parents, strict=True)]
-        values = [0] * (2 * len(places) - 1)
-        values[::2], values[1::2] = [*arch.operations, places.pop()], places
-        return tuple(values)
-
-    def from_values(self, values: Sequence[int]) -> CellArchitecture:
-        """Return the architecture with these values; inverse of `values_of`.
-
-        Raises InvalidInputError if there is not one integer for each of `variables()`, or a value does not exist.
-        """
-        checked = checked_values(self.name, values, self._variables)
-        places = (*checked[1::2], checked[-1])
-        parents = tuple([sets[place] for sets, place in zip(self._parent_sets, places, strict=True)])
-        return CellArchitecture.unchecked(self.name, parents, checked[:-1:2])
-
-    @cached_property
-    def _variables(self) -> tuple[int, ...]:
-        *of_blocks, of_output = map(len, self._parent_sets)
-        return (*(size for of_block in of_blocks for size in (N_OPERATIONS, of_block)), of_output)
-
-    @cached_property
-    def _parent_sets(self) -> list[list[Parents]]:
-        """All choices of parents of every node, in lexicographic order."""
-        return [list(combinations(range(node), k)) for node, k in enumerate(self.n_parents, start=1)]
-
-    @cached_property
-    def _place_of_parents(self) -> list[dict[Parents, int]]:
-        return [{parents: place for place, parents in enumerate(sets)} for sets in self._parent_sets]
-
-    # ConfigSpace -----------------------------------------------------------------------------------------------
-
-    def configuration_space(self) -> "ConfigurationSpace":
-        """Return categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); i = n + 1 is the output."""
-        return cell_choices.configuration_space(self)
-
-    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
-        """Return the architecture of a configuration of `configuration_space()`, or of a mapping with its keys."""
-        return cell_choices.from_configuration(self, configuration)
-
-    def to_configuration(self, arch: Architecture) -> "Configuration":
-        """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
-        return cell_choices.to_configuration(self, checked_member(self, arch))
-
-
-# Sub-spaces of NAS-Bench-101 that consist of choice blocks, such as the three spaces of NAS-Bench-1Shot1 --------------
-
-
-class ChoiceBlockSpace(ParentChoices):
+class ChoiceBlockSpace(OneShotSpace):
     """All cells in which block j (and the output) takes a fixed number of its predecessors as parents.
 
     Nodes are numbered 0 (input), 1…n (choice blocks), n + 1 (output); block j may read nodes 0…j - 1, the output
@@ -181,6 +58,7 @@ class ChoiceBlockSpace(ParentChoices):
         "unique": one architecture for each distinct cell: the one with the lowest number.
     """
 
+    benchmark = BENCHMARK
     kinds = ("loose_ends", "no_loose_ends", "unique")
 
     def __init__(
@@ -211,6 +89,11 @@ class ChoiceBlockSpace(ParentChoices):
 
     def __repr__(self) -> str:
         return f"ChoiceBlockSpace('{self.name}', id='{self.id}', n_parents={self.n_parents})"
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of choice blocks."""
+        return len(self.n_parents) - 1
 
     # Numbers ---------------------------------------------------------------------------------------------------
 
@@ -410,6 +293,110 @@ class ChoiceBlockSpace(ParentChoices):
                 weights[key][list(parents)] = 1
         weights["operations"][range(self.n_blocks), arch.operations] = 1
         return weights
+
+    # Mutation --------------------------------------------------------------------------------------------------
+
+    def neighbours(self, arch: Architecture) -> list[CellArchitecture]:
+        """Return all architectures that differ in one operation, then all that differ in one parent of a node."""
+        arch = checked_member(self, arch)
+        return operation_changes(arch) + parent_exchanges(arch)
+
+    def mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
+        """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does."""
+        check_rng(rng)
+        arch, n_changes = checked_member(self, arch), self.n_blocks * (N_OPERATIONS - 1)
+        number = int(rng.random() * (n_changes + len(self._exchanges)))
+        if number < n_changes:
+            return self._with_another_operation(arch, number)
+        node, exchange = self._exchanges[number - n_changes]
+        return with_parents(arch, node, parent_exchanges_of(node, arch.parents[node - 1])[exchange])
+
+    def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> CellArchitecture:
+        """Draw a child as in NAS-Bench-1Shot1's published regularized evolution.
+
+        One of three mutations is drawn, each with probability 1/3: the child equals its parent; one parent of a random
+        node is replaced by another predecessor; or the operation of a random block changes. The node is drawn from all
+        nodes with a choice of parents, including the output (automl/nasbench-1shot1, master cb0f0ec,
+        `run_regularized_evolution.py`, `mutate_arch`). Raises InvalidInputError like `index`.
+        """
+        check_rng(rng)
+        arch = checked_member(self, arch)
+        mutation = int(rng.random() * 3)
+        if mutation == 1 and self._nodes_with_choice:
+            node = self._nodes_with_choice[int(rng.random() * len(self._nodes_with_choice))]
+            exchanges = parent_exchanges_of(node, arch.parents[node - 1])
+            return with_parents(arch, node, exchanges[int(rng.random() * len(exchanges))])
+        if mutation == 2:
+            return self._with_another_operation(arch, int(rng.random() * self.n_blocks * (N_OPERATIONS - 1)))
+        return arch
+
+    def _with_another_operation(self, arch: CellArchitecture, number: int) -> CellArchitecture:
+        operations = with_another_operation(arch.operations, number, N_OPERATIONS)
+        return CellArchitecture.unchecked(self.name, arch.parents, operations)
+
+    @cached_property
+    def _exchanges(self) -> list[tuple[int, int]]:
+        """Node and number of every exchange of a parent, in the order of `parent_exchanges`."""
+        return [(node, i) for node, k in enumerate(self.n_parents, start=1) for i in range(k * (node - k))]
+
+    @cached_property
+    def _nodes_with_choice(self) -> list[int]:
+        return [node for node, k in enumerate(self.n_parents, start=1) if k < node]
+
+    # Integers --------------------------------------------------------------------------------------------------
+
+    def variables(self) -> tuple[int, ...]:
+        """Return the number of operations and of parent sets, block by block; the last are the output's parents."""
+        return self._variables
+
+    def values_of(self, arch: Architecture) -> tuple[int, ...]:
+        """Return the choices of an architecture as integers; raises InvalidInputError as `index` does.
+
+        The parents of a node are numbered in lexicographic order.
+        """
+        arch = checked_member(self, arch)
+        places = [of_node[parents] for of_node, parents in zip(self._place_of_parents, arch.parents, strict=True)]
+        values = [0] * (2 * len(places) - 1)
+        values[::2], values[1::2] = [*arch.operations, places.pop()], places
+        return tuple(values)
+
+    def from_values(self, values: Sequence[int]) -> CellArchitecture:
+        """Return the architecture with these values; inverse of `values_of`.
+
+        Raises InvalidInputError if there is not one integer for each of `variables()`, or a value does not exist.
+        """
+        checked = checked_values(self.name, values, self._variables)
+        places = (*checked[1::2], checked[-1])
+        parents = tuple([sets[place] for sets, place in zip(self._parent_sets, places, strict=True)])
+        return CellArchitecture.unchecked(self.name, parents, checked[:-1:2])
+
+    @cached_property
+    def _variables(self) -> tuple[int, ...]:
+        *of_blocks, of_output = map(len, self._parent_sets)
+        return (*(size for of_block in of_blocks for size in (N_OPERATIONS, of_block)), of_output)
+
+    @cached_property
+    def _parent_sets(self) -> list[list[Parents]]:
+        """All choices of parents of every node, in lexicographic order."""
+        return [list(combinations(range(node), k)) for node, k in enumerate(self.n_parents, start=1)]
+
+    @cached_property
+    def _place_of_parents(self) -> list[dict[Parents, int]]:
+        return [{parents: place for place, parents in enumerate(sets)} for sets in self._parent_sets]
+
+    # ConfigSpace -----------------------------------------------------------------------------------------------
+
+    def configuration_space(self) -> "ConfigurationSpace":
+        """Return categoricals `choice_block_{i}_op` and `choice_block_{i}_parents` ("0,2"); i = n + 1 is the output."""
+        return cell_choices.configuration_space(self)
+
+    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
+        """Return the architecture of a configuration of `configuration_space()`, or of a mapping with its keys."""
+        return cell_choices.from_configuration(self, configuration)
+
+    def to_configuration(self, arch: Architecture) -> "Configuration":
+        """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""
+        return cell_choices.to_configuration(self, checked_member(self, arch))
 
 
 def _largest(weights: NDArray[np.float64], k: int) -> tuple[int, ...]:
