@@ -28,8 +28,8 @@ from nasbench1shot1.experiments.space_statistics.values import (
 )
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.ground.text import percent
+from nasbench1shot1.nasbench101.cost import as_cell
 from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, OPERATIONS, Encodings, to_arrays
-from nasbench1shot1.nasbench101.skeleton import as_cell
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.tables.table import Table
 

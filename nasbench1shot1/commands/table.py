@@ -160,9 +160,9 @@ class Build:
 
     def run(self) -> None:
         """Fit, cross-validate, write."""
-        from nasbench1shot1.nasbench101.skeleton import as_cell
-        from nasbench1shot1.registry import search_space
+        from nasbench1shot1.nasbench101.cost import as_cell
         from nasbench1shot1.nasbench101.embedded_table import build
+        from nasbench1shot1.registry import search_space
         from nasbench1shot1.tables.folder import check_target
         from nasbench1shot1.tables.table import load_table
 
@@ -183,7 +183,7 @@ def _verify_hashes(table: "Table") -> None:
     from rich.console import Console
 
     from nasbench1shot1.ground.errors import InvalidInputError
-    from nasbench1shot1.table_import.identity import verify_hashes
+    from nasbench1shot1.nasbench101.keys import verify_hashes
     from nasbench1shot1.table_import.progress import ImportBar
 
     if table.benchmark != "nasbench101":

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from nasbench1shot1.ground.errors import unknown_name
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.skeleton import (
+from nasbench1shot1.nasbench101.cost import (
     IMAGE_CHANNELS,
     KERNEL_SIZES,
     NUMBERINGS,

@@ -15,8 +15,8 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import VALIDATION_START
+from nasbench1shot1.nasbench101.cost import as_cell, parameter_count
 from nasbench1shot1.nasbench101.network import CellNetwork, build_network
-from nasbench1shot1.nasbench101.skeleton import as_cell, parameter_count
 from nasbench1shot1.nasbench101.training_options import TrainingConfig
 
 COPIES = 4  # weights, gradients, and RMSProp's two buffers

@@ -8,7 +8,7 @@ from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.record import COMMON_FACTS, Training
 from nasbench1shot1.nasbench101.benchmark import BENCHMARK
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.skeleton import Skeleton, as_cell
+from nasbench1shot1.nasbench101.cost import Skeleton, as_cell
 from nasbench1shot1.runs.options import MOST_EPOCHS, Range
 
 SCALES: dict[str, dict[str, Any]] = {

@@ -11,9 +11,9 @@ from torch import nn
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
+from nasbench1shot1.nasbench101.cost import Skeleton, parameter_count, vertex_channels
 from nasbench1shot1.nasbench101.encoding import OPERATIONS
 from nasbench1shot1.nasbench101.network import build_network
-from nasbench1shot1.nasbench101.skeleton import Skeleton, parameter_count, vertex_channels
 
 CONV3X3, CONV1X1, POOL = OPERATIONS
 
