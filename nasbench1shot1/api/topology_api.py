@@ -21,10 +21,10 @@ from nasbench1shot1.api.topology_results import (
 )
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
+from nasbench1shot1.nasbench201.benchmark import DATASETS, OBJECTIVES, OFFICIAL_SETS
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations
 from nasbench1shot1.nasbench201.operations import OPERATIONS
 from nasbench1shot1.nasbench201.topology import unique_string
-from nasbench1shot1.nasbench201.trainings import DATASETS, OBJECTIVES, OFFICIAL_SETS
 from nasbench1shot1.tables.table import Table, load_table
 
 _EXAMPLE = "|nor_conv_1x1~0|+|none~0|none~1|+|none~0|none~1|skip_connect~2|"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
-from nasbench1shot1.nasbench201.trainings import CLASSES, DATASETS, OFFICIAL_SETS
+from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, OFFICIAL_SETS
 from nasbench1shot1.tables.table import Table
 
 Repeat = Any  # "mean", or the number of a repeat

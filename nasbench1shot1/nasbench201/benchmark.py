@@ -31,3 +31,41 @@ BENCHMARK = Benchmark(
     quick_defaults={"batch_size": 32},
     black_box_defaults={"seconds": 12_000.0, "epochs": 12},  # section 4 and appendix B
 )
+
+
+# The trainings of NAS-Bench-201: data sets, sizes, and search objectives (Dong and Yang 2020, section 2.2) ------------
+
+
+DATASETS = ("cifar10-valid", "cifar10", "cifar100", "ImageNet16-120")
+"""The trainings by data set: "cifar10-valid" has half of CIFAR-10's training images, "cifar10" has all of them."""
+
+CLASSES = {"cifar10-valid": 10, "cifar10": 10, "cifar100": 100, "ImageNet16-120": 120}
+SIDES = {"cifar10-valid": 32, "cifar10": 32, "cifar100": 32, "ImageNet16-120": 16}
+"""Width and height of the images in pixels."""
+
+IMAGES = {
+    "cifar10-valid": {"train": 25_000, "validation": 25_000, "test": 10_000},
+    "cifar10": {"train": 50_000, "test": 10_000},
+    "cifar100": {"train": 50_000, "validation": 5_000, "test": 5_000},
+    "ImageNet16-120": {"train": 151_700, "validation": 3_000, "test": 3_000},
+}
+"""Number of images in each split. "cifar10" has no images left for validation."""
+
+OFFICIAL_SETS = {
+    "cifar10-valid": {"train": "train", "validation": "x-valid", "test": "ori-test"},
+    "cifar10": {"train": "train", "test": "ori-test"},
+    "cifar100": {"train": "train", "validation": "x-valid", "test": "x-test"},
+    "ImageNet16-120": {"train": "train", "validation": "x-valid", "test": "x-test"},
+}
+"""The official names of the splits. "ori-test" of the last two combines the validation and the test images."""
+
+EPOCHS = (12, 200)
+SEEDS = (111, 777, 888, 999)
+"""Random seeds in the published files; an architecture has one to three of them for each training."""
+
+OBJECTIVES = (
+    {"dataset": "cifar10", "validation": "cifar10-valid", "test": "cifar10"},
+    {"dataset": "cifar100", "validation": "cifar100", "test": "cifar100"},
+    {"dataset": "ImageNet16-120", "validation": "ImageNet16-120", "test": "ImageNet16-120"},
+)
+"""For each data set of a search, the trainings that have its validation and test values."""

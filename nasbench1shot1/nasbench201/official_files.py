@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.ground.files import reason
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
+from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, OFFICIAL_SETS, SEEDS
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of
-from nasbench1shot1.nasbench201.trainings import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, OFFICIAL_SETS, SEEDS
-from nasbench1shot1.tables.importing import FileFormat, Progress, Report, Source, compact
 from nasbench1shot1.tables.description import ALL_METRICS, MEMBER, PARAMETERS
 from nasbench1shot1.tables.folder import Columns, Meta
+from nasbench1shot1.tables.importing import FileFormat, Progress, Report, Source, compact
 from nasbench1shot1.tables.metric_column import stored_counts, to_counts
 
 VERSION = "1"
@@ -133,7 +133,7 @@ def final_values(fields: Mapping[str, Any], dataset: str) -> list[float]:
 
     Args:
         fields: fields of the official `ResultsCount`.
-        dataset: one of `nasbench201.trainings.DATASETS`.
+        dataset: one of `nasbench201.benchmark.DATASETS`.
 
     Raises:
         InvalidInputError: an accuracy, loss or time is impossible.

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
+from nasbench1shot1.nasbench201.benchmark import CLASSES, IMAGES
 from nasbench1shot1.nasbench201.numbering import all_operations
-from nasbench1shot1.nasbench201.trainings import CLASSES, IMAGES
 
 SETS = {
     "cifar10-valid": ("x-valid", "ori-test"),
