@@ -10,10 +10,9 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
+from nasbench1shot1.nasbench201.architecture import EDGE_NAMES, EDGES, N_NODES, OPERATIONS, SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_valid
-from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, N_NODES, OPERATIONS
 from nasbench1shot1.nasbench201.topology import unique_indices
 from nasbench1shot1.search_spaces.cell_choices import checked_choice, with_another_operation
 from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Weights

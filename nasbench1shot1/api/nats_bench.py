@@ -12,7 +12,7 @@ from nasbench1shot1.api.topology_api import TopologyAPI
 from nasbench1shot1.api.topology_results import ArchResults as ArchResults
 from nasbench1shot1.api.topology_results import ResultsCount as ResultsCount
 from nasbench1shot1.ground.errors import OutOfDomainError, unknown_name
-from nasbench1shot1.nasbench201.operations import N_NODES, OPERATIONS
+from nasbench1shot1.nasbench201.architecture import N_NODES, OPERATIONS
 
 NATS_BENCH_TSS_NAMEs = ("tss", "topology")
 NATS_BENCH_SSS_NAMEs = ("sss", "size")

@@ -20,10 +20,9 @@ from nasbench1shot1.api.topology_results import (
     split_of,
 )
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
-from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
+from nasbench1shot1.nasbench201.architecture import OPERATIONS, SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.benchmark import DATASETS, OBJECTIVES, OFFICIAL_SETS
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations
-from nasbench1shot1.nasbench201.operations import OPERATIONS
 from nasbench1shot1.nasbench201.topology import unique_string
 from nasbench1shot1.tables.table import Table, load_table
 

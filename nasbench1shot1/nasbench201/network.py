@@ -6,9 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
+from nasbench1shot1.nasbench201.architecture import EDGES, N_NODES, OPERATIONS, EdgeArchitecture, checked_operations
 from nasbench1shot1.nasbench201.layers import ResidualBlock, batch_norm, edge_operation, node_value, stem
-from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS, checked_operations
 from nasbench1shot1.supernets.layers import initialise
 
 STAGES = 3

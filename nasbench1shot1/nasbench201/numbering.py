@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.ground.files import PACKAGE_DATA, reason
-from nasbench1shot1.nasbench201.operations import EDGES, OPERATIONS, checked_operations
+from nasbench1shot1.nasbench201.architecture import EDGES, OPERATIONS, checked_operations
 
 N_OPERATIONS = len(OPERATIONS)
 N_ARCHITECTURES: int = N_OPERATIONS ** len(EDGES)

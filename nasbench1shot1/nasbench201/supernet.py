@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
+from nasbench1shot1.nasbench201.architecture import EDGES, N_NODES, OPERATIONS, EdgeArchitecture
 from nasbench1shot1.nasbench201.layers import (
     ReLUConvBN,
     ResidualBlock,
@@ -19,7 +19,6 @@ from nasbench1shot1.nasbench201.layers import (
     node_value,
     stem,
 )
-from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS
 from nasbench1shot1.space import Place
 from nasbench1shot1.supernets.layers import apply_to_part, as_broadcastable, check_partial, weighted_sum
 from nasbench1shot1.supernets.places import CellWidth, doubling_stages

@@ -12,8 +12,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.nasbench201.architecture import EDGES, N_NODES, OPERATIONS, checked_operations
 from nasbench1shot1.nasbench201.numbering import all_operations
-from nasbench1shot1.nasbench201.operations import EDGES, N_NODES, OPERATIONS, checked_operations
 
 _ZERO = "#"
 _NONE, _SKIP = OPERATIONS.index("none"), OPERATIONS.index("skip_connect")

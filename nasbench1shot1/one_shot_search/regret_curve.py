@@ -14,8 +14,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.colours import BLACK, COLOURS, colours
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
-from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
-from nasbench1shot1.nasbench201.operations import OPERATIONS
+from nasbench1shot1.nasbench201.architecture import OPERATIONS, EdgeArchitecture
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.record import SearchRecord
 

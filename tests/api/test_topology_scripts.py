@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nasbench1shot1.nasbench201.operations import OPERATIONS
+from nasbench1shot1.nasbench201.architecture import OPERATIONS
 
 STRUCTURE = """
 import random

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import nasbench1shot1 as nb
-from nasbench1shot1.nasbench201.operations import EDGE_NAMES, EDGES, OPERATIONS
+from nasbench1shot1.nasbench201.architecture import EDGE_NAMES, EDGES, OPERATIONS
 
 OFFICIAL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
 OF_EACH_EDGE = "|none~0|+|skip_connect~0|nor_conv_1x1~1|+|nor_conv_3x3~0|avg_pool_3x3~1|none~2|"

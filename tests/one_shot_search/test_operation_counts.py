@@ -8,7 +8,7 @@ import pandas
 import pytest
 
 import nasbench1shot1 as nb
-from nasbench1shot1.nasbench201.operations import OPERATIONS
+from nasbench1shot1.nasbench201.architecture import OPERATIONS
 from nasbench1shot1.one_shot_search.regret_curve import operation_counts, regret_figure
 
 CONFIG = {"optimizer": "darts", "space": "nb201", "seed": 0, "scale": "quick", "preset": "corrected", "channels": 8}
