@@ -191,7 +191,7 @@ def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list
 
 
 def _lines(run: SearchRecord, table: Table) -> list[dict[str, Any]]:
-    dataset = run.config.get("dataset")
+    dataset = run.config["dataset"]
     return [
         {
             **line,

@@ -88,7 +88,7 @@ def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes
     frame, method = anytime_regret([run.metrics for run in runs]), runs[0].config["optimizer"]
     if pair and frame["one_shot_validation_error_mean"].isna().all():
         raise InvalidInputError(f"--ax must be single axes, because '{runs[0].folder}' has no one-shot errors")
-    dataset = runs[0].config.get("dataset")
+    dataset = runs[0].config["dataset"]
     _with_legend(draw_anytime_regret(frame, axes, method, len(runs), dataset, DEVIATION_BAND))
     axes.set_xlabel(EPOCHS)
     if not pair:

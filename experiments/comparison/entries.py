@@ -126,11 +126,7 @@ class Entry(ABC):
     @property
     def facts(self) -> set[Facts]:
         """Space, data set and table of the regrets; one element unless the searches of a group differ."""
-        return {Facts(config["space_id"], self._dataset(config), config["table_id"]) for config in self.configs}
-
-    def _dataset(self, config: Mapping[str, Any]) -> str:
-        """Return the data set of a run. Early versions supported only CIFAR-10 and did not record it."""
-        return config.get("dataset") or "cifar10"
+        return {Facts(config["space_id"], config["dataset"], config["table_id"]) for config in self.configs}
 
     def check_known(self, what: str, values: Floats, config: Mapping[str, Any]) -> Floats:
         """Return values; raises InvalidInputError if one is NaN, unless the run's table may lack architectures."""

@@ -154,7 +154,7 @@ def predictions_and_truths(ranking: Ranking, table: Table, epoch: int) -> tuple[
         parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
         values["probability"] = -log_probabilities(space, parameters, architectures)
     predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
-    found = true_errors(table, architectures, budgets, run.config.get("dataset"))
+    found = true_errors(table, architectures, budgets, run.config["dataset"])
     return merge_copies(predictions, found, ranking.options.copies)
 
 

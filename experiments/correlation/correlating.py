@@ -136,7 +136,7 @@ def _check_table(state: RankingState, table: Table) -> None:
     numbers = np.unique(np.concatenate([state.numbers(epoch) for epoch in state.epochs]))
     architectures = state.architectures(numbers[table_mask(table, state.space, numbers)])
     budgets = chosen_budgets(state.options.budgets, table.epochs)
-    true_errors(table, architectures, budgets, state.run.config.get("dataset"))
+    true_errors(table, architectures, budgets, state.run.config["dataset"])
 
 
 def _resume(folder: Path, console: "Console | None", run: Run | None = None) -> Ranking:

@@ -232,5 +232,5 @@ def _differences(job: FigureJob) -> Iterator[tuple[str, Any, Any]]:
     if recorded is None:
         return
     for name, wanted in job.options.items():
-        if recorded.get(name) != wanted:  # an option that is newer than the folder is None there
+        if recorded.get(name) != wanted:
             yield name, wanted, recorded.get(name)

@@ -203,7 +203,7 @@ def _draw_panel(
             if len(result.runs) > 1 and len(found) <= MOST_BANDS:
                 axes.fill_between(frame.index, mean - spread, mean + spread, color=style["color"], alpha=0.1, lw=0)
     config = found[0].runs[0].config
-    if (mean_regret := mean_regret_of(config["space"], config.get("dataset"), table)) is not None:
+    if (mean_regret := mean_regret_of(config["space"], config["dataset"], table)) is not None:
         draw_mean_regret(mean_regret, column[0])
 
 

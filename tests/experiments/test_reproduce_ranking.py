@@ -14,7 +14,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import ranking_figure
 from nasbench1shot1.experiments.reproduction.figures import RANKING_FIGURES
-from nasbench1shot1.experiments.reproduction.ranking_figure import ranking_figure as jobs_of
+from nasbench1shot1.experiments.reproduction.ranking_figure import ranking_jobs as jobs_of
 from nasbench1shot1.experiments.reproduction.searches import resolve_options
 
 ARGUMENTS = ["reproduce", "figure3", "--scale", "quick", "--only", "s1/darts", "--epochs", "2", "--workers", "2"]
