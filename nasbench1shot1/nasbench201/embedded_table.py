@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.files import read_npz
 from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, SIDES
-from nasbench1shot1.nasbench201.network import edge_parameter_count, multiply_adds
+from nasbench1shot1.nasbench201.cost import edge_parameter_count, multiply_adds
 from nasbench1shot1.nasbench201.numbering import all_operations
 from nasbench1shot1.tables.description import MEMBER, PARAMETERS
 from nasbench1shot1.tables.folder import Columns, Meta, write_table

@@ -14,6 +14,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Us
 from nasbench1shot1.ground.files import reason
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, OFFICIAL_SETS, SEEDS
+from nasbench1shot1.nasbench201.cost import edge_parameter_count
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of
 from nasbench1shot1.tables.description import ALL_METRICS, MEMBER, PARAMETERS
 from nasbench1shot1.tables.folder import Columns, Meta
@@ -296,7 +297,6 @@ class TrialAssembly:
     def _costs_of(self, rows: NDArray[np.int64], d: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Return the parameters, counted if the file does not state them, and the FLOPs, None if no row has them."""
         parameters, flops = np.rint(1e6 * self._costs[rows, d]).T
-        from nasbench1shot1.nasbench201.network import edge_parameter_count  # imports torch
 
         for i in np.flatnonzero(np.isnan(parameters)):
             parameters[i] = edge_parameter_count(all_operations()[rows[i]].tolist(), classes=CLASSES[DATASETS[d]])

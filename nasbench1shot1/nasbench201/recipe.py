@@ -21,7 +21,8 @@ from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, IMAGENET16_120, O
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import split_images
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
-from nasbench1shot1.nasbench201.network import STAGES, EdgeNetwork, build_edge_network, edge_parameter_count
+from nasbench1shot1.nasbench201.cost import STAGES, edge_parameter_count
+from nasbench1shot1.nasbench201.network import EdgeNetwork, build_edge_network
 from nasbench1shot1.nasbench201.numbering import index_of
 from nasbench1shot1.nasbench201.training_options import EdgeTrainingConfig
 

@@ -1,1 +1,21 @@
-"""The parts of supernets: the cells of each family of search spaces, skeletons, and presets."""
+"""Supernets: layers, presets, skeletons with places, and the ways in which a cell is computed.
+
+The supernet's cell of each benchmark is in `supernet.py` of the benchmark's room, its stand-alone network in
+`network.py`. One architecture can be computed in four ways, which share their operations (`layers`, and for
+NAS-Bench-201 `nasbench201.layers`):
+
+1. Mixed (`Supernet.forward` with mixing weights): all operations and edges, weighted. Methods that train mixtures use
+   it (DARTS, PC-DARTS, SNAS), and so does every pass that has different mixing weights for each image.
+2. A single path (`Supernet.forward` with `operations`, `path` or an Architecture): only the sampled operations, or only
+   the parts with a path to the output. It must agree with the mixed way under one-hot weights, in values and gradients
+   (tests/supernets/test_supernet_paths.py). A step of GDAS or random-ws takes about a third of a mixed step
+   (benchmarks/optimizer_speed.py).
+3. Many paths with shared computations (`weight_sharing.SharedPasses`; for choice blocks `nasbench101.shared_passes`):
+   class scores without gradients, for rankings and for methods that score candidates. Equal sub-graphs of the first
+   cell are computed once, and batch-norm is folded into convolutions. It must agree with single paths to float
+   tolerance, for every kind of batch-norm statistics (tests/weight_sharing/). benchmarks/ranking_speed.py measures its
+   margin. Other supernets, mixtures and GPUs use `weight_sharing.GenericPasses`, which calls `Supernet.forward`.
+4. The stand-alone network (`networks.build_network`): the network that the benchmark trained, with its own widths and
+   weights. It shares no weights with a supernet and need not agree with it. Its parameter count must equal the
+   benchmark's (tests/nasbench101/test_network.py, tests/nasbench201/test_edge_network.py).
+"""

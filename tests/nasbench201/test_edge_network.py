@@ -10,7 +10,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import nasbench1shot1 as nb
-from nasbench1shot1.nasbench201.network import build_edge_network, edge_parameter_count, multiply_adds
+from nasbench1shot1.nasbench201.cost import edge_parameter_count, multiply_adds
+from nasbench1shot1.nasbench201.network import build_edge_network
 from nasbench1shot1.nasbench201.numbering import all_operations
 
 PAIRS = [(n3, n1) for n3 in range(7) for n1 in range(7 - n3)]

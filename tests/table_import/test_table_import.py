@@ -388,7 +388,7 @@ def test_two_hashes_of_one_cell_are_refused(
     renamed = [other_graph(training, hash=other) for training in trainings[:12]]
     message = refused([*trainings, *renamed], tmp_path)
     assert message == f"a.tfrecord: the hash {other} does not match its graph, whose hash is {trainings[0].graph.hash}"
-    monkeypatch.setattr("nasbench1shot1.table_import.identity.first_wrong_hash", lambda *rest: None)
+    monkeypatch.setattr("nasbench1shot1.nasbench101.keys.first_wrong_hash", lambda *rest: None)
     message = refused([*trainings, *renamed], tmp_path)
     assert message == f"a.tfrecord: {other} and {trainings[0].graph.hash} are two hashes of one cell"
 

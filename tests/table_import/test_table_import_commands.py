@@ -10,9 +10,9 @@ from command_line import command, new_process
 
 from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.nasbench101.keys import verify_hashes
 from nasbench1shot1.table_import import download, importing
 from nasbench1shot1.table_import.download import download_table
-from nasbench1shot1.table_import.identity import verify_hashes
 from nasbench1shot1.table_import.importing import import_table
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import load_table
@@ -100,7 +100,7 @@ def test_verify_reports_a_hash_that_does_not_match_its_graph(file: Path, tmp_pat
 
 
 def test_verify_reports_its_progress(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nasbench1shot1.table_import.identity._AT_ONCE", 20)
+    monkeypatch.setattr("nasbench1shot1.nasbench101.keys._AT_ONCE", 20)
     import_table(file, tmp_path / "t")
     said: list[tuple[str, float]] = []
     verify_hashes(load_table(tmp_path / "t"), lambda *step: said.append(step))

@@ -1,0 +1,73 @@
+"""The cost of NAS-Bench-201's networks in closed form: trainable parameters and multiply-adds (section 2.1)."""
+
+from collections.abc import Iterator, Sequence
+
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.nasbench201.architecture import OPERATIONS, checked_operations
+
+STAGES = 3
+CHANNELS, CELLS_PER_STAGE = 16, 5  # the published network
+_AREAS = {"nor_conv_1x1": 1, "nor_conv_3x3": 9}
+
+
+def edge_parameter_count(
+    operations: Sequence[int], channels: int = CHANNELS, cells_per_stage: int = CELLS_PER_STAGE, classes: int = 10
+) -> int:
+    """Return the trainable parameters of a network without building it; 73,306 + 28,000 n₁ + 243,040 n₃ by default.
+
+    n₁ and n₃ are the numbers of edges with a 1×1 and a 3×3 convolution.
+
+    Raises InvalidInputError if the operations are not valid, or a size is not a whole number of at least 1.
+    """
+    check_size(channels, cells_per_stage, classes)
+    areas, total = _areas(operations), _conv(3, channels, 9) + 2 * channels
+    for stage, width in _widths(channels):
+        if stage:
+            total += _conv(width // 2, width, 9) + _conv(width, width, 9) + 4 * width + _conv(width // 2, width, 1)
+        total += cells_per_stage * sum(_conv(width, width, area) + 2 * width for area in areas)
+    return total + 2 * width + (width + 1) * classes
+
+
+def multiply_adds(
+    operations: Sequence[int],
+    channels: int = CHANNELS,
+    cells_per_stage: int = CELLS_PER_STAGE,
+    classes: int = 10,
+    side: int = 32,
+) -> int:
+    """Return the multiply-adds of convolutions and the classifier for one image of `side` × `side` pixels.
+
+    `side` is a multiple of 4, because the image is halved twice. By default 7,783,040 + 3,932,160 n₁ + 35,389,440 n₃.
+    The FLOPs in NAS-Bench-201's files are this number plus one for each class, for the bias.
+
+    Raises InvalidInputError like `edge_parameter_count`, and if `side` is not a multiple of 4.
+    """
+    check_size(channels, cells_per_stage, classes)
+    if side < 4 or side % 4:
+        raise InvalidInputError(f"side must be a multiple of 4, because the image is halved twice, not {side!r}")
+    areas, total = _areas(operations), _conv(3, channels, 9) * side**2
+    for stage, width in _widths(channels):
+        if stage:
+            side //= 2
+            total += (_conv(width // 2, width, 9) + _conv(width, width, 9) + _conv(width // 2, width, 1)) * side**2
+        total += cells_per_stage * sum(_conv(width, width, area) for area in areas) * side**2
+    return total + width * classes
+
+
+def _widths(channels: int) -> Iterator[tuple[int, int]]:
+    return ((stage, channels * 2**stage) for stage in range(STAGES))
+
+
+def _areas(operations: Sequence[int]) -> list[int]:
+    return [_AREAS[OPERATIONS[op]] for op in checked_operations(operations) if OPERATIONS[op] in _AREAS]
+
+
+def _conv(in_channels: int, out_channels: int, area: int) -> int:
+    return in_channels * out_channels * area
+
+
+def check_size(channels: int, cells_per_stage: int, classes: int) -> None:
+    """Raise InvalidInputError unless every size of a network is a whole number of at least 1."""
+    for name, value in (("channels", channels), ("cells_per_stage", cells_per_stage), ("classes", classes)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidInputError(f"{name} must be a whole number of at least 1, not {value!r}")
