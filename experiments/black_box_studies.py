@@ -14,7 +14,6 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.axes import Axes
 
 SPLITS = ("validation", "test")
@@ -42,7 +41,7 @@ PUBLISHED = _published(
 # Final regrets: NAS-Bench-101 (Ying et al. 2019), figure 7, right -----------------------------------------------------
 
 
-def ecdf(values: Any) -> "pandas.DataFrame":
+def ecdf(values: Any) -> pandas.DataFrame:
     """Return the empirical cumulative distribution function (ECDF) of N values.
 
     The columns are `value` (ascending) and `fraction`, the fraction of values up to and including `value`. Of rows with

@@ -28,7 +28,6 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.figure import Figure
     from rich.console import Console
 
@@ -227,7 +226,7 @@ def _stacked(found: Sequence[DrawnStudy], frame_of: Callable[[BlackBoxStudy], pa
     return pandas.concat(frames, names=["panel", "curve"]).reset_index(level=["panel", "curve"]).reset_index(drop=True)
 
 
-def accuracy_over_time(study: BlackBoxStudy) -> "pandas.DataFrame":
+def accuracy_over_time(study: BlackBoxStudy) -> pandas.DataFrame:
     """Return the test accuracy of the incumbents (fractions) every 100 simulated seconds, as `statistics_over_time`."""
     times = np.arange(EVERY, study.config["seconds"] + EVERY / 2, EVERY)
     errors = statistics_over_time(study.trajectory, times, "test_error")
@@ -293,7 +292,7 @@ def draw_rows(found: Sequence[DrawnStudy], words: FigureText) -> "Figure":
     return _canvas(len(rows), len(panels), words, draw, {}, shared=True)
 
 
-def draw_sorted_accuracies(found: Sequence[DrawnStudy], accuracies: "pandas.DataFrame", words: FigureText) -> "Figure":
+def draw_sorted_accuracies(found: Sequence[DrawnStudy], accuracies: pandas.DataFrame, words: FigureText) -> "Figure":
     """Draw the sorted accuracies of all searches, with one column per data set and split.
 
     Args:

@@ -15,6 +15,7 @@ import pandas
 from nasbench1shot1.display.colours import METHODS as COLOUR_OF
 from nasbench1shot1.experiments.correlation.drawing import shifts
 from nasbench1shot1.experiments.correlation.record import Ranking
+from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
 from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, source_text, true_errors
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Kind, Options
@@ -235,9 +236,6 @@ def _with_ranking(search: SearchJob, scale: str, every: int, given: Options) -> 
 
 def _count(space: str, architectures: str) -> int:
     """Return the number of architectures that a ranking evaluates, for time estimates."""
-    from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
-    from nasbench1shot1.registry import search_space
-
     if architectures == FEW:
         return CONTROLLER_DRAWS
     return search_space(space).count("no_loose_ends") if architectures == "all" else int(architectures)

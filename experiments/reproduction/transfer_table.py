@@ -82,9 +82,6 @@ class TransferredJob(SearchJob):
             return {}
 
 
-# Table 2 of NAS-Bench-1Shot1 as `reproduce` uses it: the best configuration of s3 on s1 and s2, beside the default ----
-
-
 @dataclass(frozen=True, eq=False)
 class Transfers(FigureResults):
     """The final test regrets of all finished searches, scored on one table; a `figure.FigureResults`.
