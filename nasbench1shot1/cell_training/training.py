@@ -95,7 +95,7 @@ def find_architecture(x: Any, table: "Table | None") -> Any:
         search_space(arch.space).index(arch)
         return arch
     table = table or _table()
-    return table.cell(int(table.rows(x)))
+    return table.network(int(table.rows(x)))
 
 
 def _table() -> "Table":

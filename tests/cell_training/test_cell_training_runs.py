@@ -221,7 +221,7 @@ def test_folders_of_another_kind_are_refused(trained, tmp_path):
         load_training(tmp_path)
     with pytest.raises(nb.InvalidInputError, match="is a cell training, not a search"):
         nb.load_run(trained.folder)
-    (tmp_path / "config.json").write_text('{"optimizer": "darts"}')
+    (tmp_path / "config.json").write_text('{"kind": "search", "optimizer": "darts"}')
     with pytest.raises(nb.InvalidInputError, match=r"is a search, not a cell training: open it with nb\.open_run"):
         load_training(tmp_path)
 
