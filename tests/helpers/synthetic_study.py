@@ -24,7 +24,14 @@ from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study, folder_of
 
-FACTS = {"space_id": "id", "table_id": "t", "images_sha256": "0", "weight_images": 320, "architecture_images": 320}
+FACTS = {
+    "space_id": "id",
+    "table_id": "t",
+    "dataset": "cifar10",
+    "images_sha256": "0",
+    "weight_images": 320,
+    "architecture_images": 320,
+}
 SMALL = {"scale": "quick", "images_per_half": 160, "device": "cpu", "threads": 1}
 Quality = Callable[[Mapping[str, Any]], float]
 
