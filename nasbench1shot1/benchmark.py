@@ -19,14 +19,16 @@ Reference = str
 
 @dataclass(frozen=True, kw_only=True)
 class BundledTable:
-    """A table that comes with a package.
+    """A table that comes with a package: a folder, or columns that are computed when the table is opened.
 
     Attributes:
-        open: a function without arguments that returns the folder of the table, or the table itself if it is in memory.
+        folder: the folder of the table as "package:path", such as "nasbench1shot1:data/table".
+        columns: a function without arguments that returns the arguments of `Table.from_columns`, for a table in memory.
         build: a function (out: Path, report) that builds the table again from its sources, if there is one.
     """
 
-    open: Reference
+    folder: str | None = None
+    columns: Reference | None = None
     build: Reference | None = None
 
 
@@ -35,18 +37,18 @@ class Benchmark:
     """What a benchmark is made of. All references are imported only when they are used.
 
     Attributes:
-        name: short name, such as "nasbench101": the value of `SearchSpace.benchmark`, `Architecture.BENCHMARK` and
-            `Table.benchmark`, and the key of the defaults that an optimizer has for a benchmark (`family_defaults`).
+        name: short name, such as "nasbench101": tables record it, and it is the key of the
+            defaults that an optimizer has for a benchmark (`family_defaults`).
         title: name in sentences, such as "NAS-Bench-101".
         networks: the singular and the plural noun for the rows of its tables, such as ("cell", "cells").
         architecture: the form of its architectures, a subclass of `Architecture`.
+        keys: the class that identifies the rows of its tables (`tables.keys.RowKeys`).
         network: the function that builds the stand-alone network of an architecture (`networks.build_network`).
         training: the options of the training protocol, a subclass of `cell_training.options.TrainingOptions`.
         cell: the cell of its supernets (`supernets.supernet.SupernetCell`); a space may name another.
         skeleton: the layers around the cells (`supernets.places.Skeleton`); a space may name another.
         shared_passes: the class that evaluates many architectures with shared weights faster than one pass each
             (`supernets.weight_sharing.SharedPasses`); None if there is none.
-        keys: the class that identifies the rows of its tables (`tables.keys.RowKeys`).
         table: the table of its spaces: a bundled or imported one. None: $NB1SHOT1_TABLE, or else the default table.
         tables: the tables that come with it, by name.
         files: the readers of its official files (`tables.importing.FileFormat`).
@@ -65,9 +67,9 @@ class Benchmark:
     title: str
     networks: tuple[str, str]
     architecture: Reference
-    network: Reference
-    training: Reference
     keys: Reference
+    network: Reference | None = None
+    training: Reference | None = None
     cell: Reference | None = None
     skeleton: Reference | None = None
     shared_passes: Reference | None = None
