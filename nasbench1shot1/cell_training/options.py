@@ -1,6 +1,6 @@
 """The options of every training, with their types, ranges and help; a benchmark adds the options of its protocol."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -112,14 +112,18 @@ def options_of(x: Any) -> type[TrainingOptions]:
     return options
 
 
+def every_options() -> Iterator[type[TrainingOptions]]:
+    """Iterate over the classes of training options of all benchmarks that have a training protocol."""
+    return (benchmark.load("training") for benchmark in benchmarks() if benchmark.training is not None)
+
+
 def check_options(options: type[TrainingOptions], given: Iterable[str]) -> None:
     """Raise InvalidInputError for an option that only trainings of another benchmark have."""
     mine = option_names(options)
     for name in given:
-        if name not in mine:
-            for benchmark in benchmarks():
-                if name in option_names(benchmark.load("training")):
-                    raise InvalidInputError(
-                        f"{flag(name)} does not apply to the training protocol of {options.BENCHMARK.title} (only to "
-                        f"{benchmark.title}'s): remove it"
-                    )
+        other = None if name in mine else next((one for one in every_options() if name in option_names(one)), None)
+        if other is not None:
+            raise InvalidInputError(
+                f"{flag(name)} does not apply to the training protocol of {options.BENCHMARK.title} (only to "
+                f"{other.BENCHMARK.title}'s): remove it"
+            )

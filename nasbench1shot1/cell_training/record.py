@@ -7,8 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
-from nasbench1shot1.benchmark import benchmarks
-from nasbench1shot1.cell_training.options import TrainingOptions
+from nasbench1shot1.cell_training.options import TrainingOptions, every_options
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted, percent
@@ -175,7 +174,7 @@ def record_class(kind: str) -> type[Training] | None:
 
 
 def _record_classes() -> Iterator[type[Training]]:
-    return (benchmark.load("training").record() for benchmark in benchmarks())
+    return (options.record() for options in every_options())
 
 
 def summarise(training: Training) -> dict[str, Any]:
