@@ -62,7 +62,7 @@ class Architecture:
         tried: list[Any] = []
         for form in _forms() if cls is Architecture else (cls,):
             if (found := form.from_text(str(text).strip())) is not None:
-                return found  # type: ignore[no-any-return]
+                return found
             tried.append(form)
         likely = [form for form in tried if form.resembles(str(text).strip())] or tried
         raise InvalidInputError(f"'{text}' is not an architecture: write {' or '.join(form.SYNTAX for form in likely)}")

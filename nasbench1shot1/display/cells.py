@@ -88,7 +88,8 @@ def _live_nodes(graph: "networkx.DiGraph[int]") -> set[int]:
     chosen.add_nodes_from(graph)
     chosen.add_edges_from((source, target) for source, target, is_chosen in graph.edges(data="chosen") if is_chosen)
     last = len(graph) - 1
-    return {0, last} | (networkx.descendants(chosen, 0) & networkx.ancestors(chosen, last))
+    between: set[int] = networkx.descendants(chosen, 0) & networkx.ancestors(chosen, last)
+    return {0, last} | between
 
 
 def _figure_size(layout: Layout) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from nasbench1shot1.ground.files import read_npz
 from nasbench1shot1.nasbench101.sample import read_sample
 
 PACKAGE = Path(nasbench1shot1.__file__).parent
-GROUND = {"architecture", "errors", "files", "ground", "nasbench101", "nasbench201", "space", "tables", "wording"}
+GROUND = {"architecture", "ground", "nasbench101", "nasbench201", "space", "tables"}
 ABOVE = {
     "tables": set(),
     "table_import": {"downloads", "notebooks", "table_import"},
