@@ -83,7 +83,6 @@ setup(
         "nasbench1shot1.recording",
         "nasbench1shot1.runs",
         "nasbench1shot1.supernets",
-        "nasbench1shot1.table_import",
         "nasbench1shot1.tables",
         "nasbench1shot1.tuning",
         "nasbench1shot1.tuning.engine",

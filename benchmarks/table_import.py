@@ -38,7 +38,7 @@ RESULTS = Path(__file__).parent / "results" / "table_import.json"
 
 IMPORT = """
 import json, resource, sys, time
-from nasbench1shot1.table_import.importing import import_table
+from nasbench1shot1.tables.importing import import_table
 steps, started = {}, time.perf_counter()
 def step(doing, fraction):
     steps.setdefault(doing, time.perf_counter() - started)

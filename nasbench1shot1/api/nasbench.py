@@ -300,7 +300,7 @@ def _open_cached(dataset_file: str | Path | Table) -> Table:
 def _table(dataset_file: str | Path | Table) -> Table:
     if isinstance(dataset_file, Table):
         return dataset_file
-    from nasbench1shot1.table_import.importing import open_official
+    from nasbench1shot1.tables.importing import open_official
 
     if not isinstance(dataset_file, (str, Path)):
         raise InvalidInputError(f"dataset_file cannot be {dataset_file!r}: give a path, a table's name or a Table")

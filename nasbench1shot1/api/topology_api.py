@@ -388,6 +388,6 @@ def _table(given: Any) -> Table:
         return Table.from_columns(columns, {"name": "nasbench201-dictionary", "version": "1", **meta})
     if not isinstance(given, str | Path):
         raise InvalidInputError(f"file_path_or_dict cannot be {given!r}: give a path, a table's name, a Table or None")
-    from nasbench1shot1.table_import.importing import open_official
+    from nasbench1shot1.tables.importing import open_official
 
     return open_official(given)

@@ -107,9 +107,7 @@ class Import:
         """Import the file, and print the folder of the table and how to use it."""
         from rich.console import Console
 
-        from nasbench1shot1.table_import.importing import check_own_name, import_table
-        from nasbench1shot1.table_import.progress import ImportBar
-        from nasbench1shot1.table_import.source import table_name
+        from nasbench1shot1.tables.importing import ImportBar, check_own_name, import_table, table_name
         from nasbench1shot1.tables.names import tables_folder
 
         out = self.out or tables_folder() / table_name(self.file)
@@ -139,8 +137,7 @@ class Download:
         from rich.console import Console
 
         from nasbench1shot1.ground.downloads import DownloadBar
-        from nasbench1shot1.table_import.download import download_table
-        from nasbench1shot1.table_import.progress import ImportBar
+        from nasbench1shot1.tables.importing import ImportBar, download_table
 
         console = Console()
         with DownloadBar(f"nasbench_{self.which}", console) as bar, ImportBar(console) as second:
@@ -160,19 +157,10 @@ class Build:
 
     def run(self) -> None:
         """Fit, cross-validate, write."""
-        from nasbench1shot1.nasbench101.cost import as_cell
-        from nasbench1shot1.nasbench101.embedded_table import build
-        from nasbench1shot1.registry import search_space
-        from nasbench1shot1.tables.folder import check_target
+        from nasbench1shot1.tables.names import build_default_table
         from nasbench1shot1.tables.table import load_table
 
-        check_target(self.out)  # before the spaces are enumerated
-        spaces = [search_space(name) for name in ("s1", "s2", "s3")]
-        build(
-            {space.name: [as_cell(arch) for arch in space.architectures("unique")] for space in spaces},
-            self.out,
-            report=print_to_stdout,
-        )
+        build_default_table(self.out, print_to_stdout)
         _show(load_table(self.out).info())
 
 
@@ -184,7 +172,7 @@ def _verify_hashes(table: "Table") -> None:
 
     from nasbench1shot1.ground.errors import InvalidInputError
     from nasbench1shot1.nasbench101.keys import verify_hashes
-    from nasbench1shot1.table_import.progress import ImportBar
+    from nasbench1shot1.tables.importing import ImportBar
 
     if table.benchmark != "nasbench101":
         raise InvalidInputError(

@@ -16,10 +16,8 @@ BENCHMARK = Benchmark(
     shared_passes=f"{_ROOM}.shared_passes:ChoiceBlockPaths",
     keys=f"{_ROOM}.keys:CellKeys",
     tables={
-        "embedded": BundledTable(
-            open=f"{_ROOM}.embedded_table:embedded_folder", build=f"{_ROOM}.embedded_table:build_embedded"
-        ),
-        "nb101-sample": BundledTable(open=f"{_ROOM}.sample:sample_folder"),
+        "embedded": BundledTable(folder="nasbench1shot1:data/table", build=f"{_ROOM}.embedded_table:build_embedded"),
+        "nb101-sample": BundledTable(columns=f"{_ROOM}.sample:sample_columns"),
     },
     files=(f"{_ROOM}.official_files:TFRECORDS",),
     downloads={"only108": f"{_ROOM}.official_files:ONLY108", "full": f"{_ROOM}.official_files:FULL"},

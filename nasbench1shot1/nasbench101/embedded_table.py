@@ -1,4 +1,7 @@
-"""Reproducible, bit-identical building of the embedded table: estimates for every cell from a sample of measurements."""
+"""Reproducible building of the embedded table: estimates for every cell of s1, s2 and s3 from measurements of a sample.
+
+The same versions and numbers of threads give bit-identical tables.
+"""
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
@@ -149,6 +152,21 @@ class Rows:
         out = np.full((len(self.hashes), values.shape[1]), np.nan)
         out[self.of_sample] = values[self.inside]
         return out
+
+
+def build_embedded(out: Path, report: Report) -> None:
+    """Build the embedded table, whose rows are the distinct cells of s1, s2 and s3, from the bundled measurements.
+
+    Raises the errors of `build`.
+    """
+    from nasbench1shot1.nasbench101.cost import as_cell
+    from nasbench1shot1.registry import search_space
+
+    check_target(out)  # before the spaces are enumerated
+    spaces = [search_space(name) for name in ("s1", "s2", "s3")]
+    build(
+        {space.name: [as_cell(arch) for arch in space.architectures("unique")] for space in spaces}, out, report=report
+    )
 
 
 def build(

@@ -1,4 +1,8 @@
-"""The regression behind the embedded table: cross-fitted trees and networks, shrinkage towards measurements, and test accuracy."""
+"""The regression behind the embedded table.
+
+Trees and networks are cross-fitted to measured cells. Measurements are combined with predictions by shrinkage, and test
+accuracy follows from validation accuracy.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -342,8 +346,7 @@ def cross_fit(
         wanted = np.concatenate([x[inside], others])
         given = x[~inside], y[~inside], wanted
         predicted = (
-            fit_trees(*given, settings.trees, settings.threads)
-            + fit_network(*given, settings.epochs, settings.threads)
+            fit_trees(*given, settings.trees, settings.threads) + fit_network(*given, settings.epochs, settings.threads)
         ) / 2
         held_out[inside] = predicted[: inside.sum()]
         total += predicted[inside.sum() :]

@@ -1,7 +1,7 @@
 """The rows of NAS-Bench-101 tables, by a cell's hash or by any of its encodings, which are faster to compute."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -19,12 +19,14 @@ from nasbench1shot1.nasbench101.encoding import (
     encode_architectures,
     is_possible,
 )
+from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.checks import damaged_column_error
 from nasbench1shot1.tables.description import INDEX
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item, checked_hashes, wrong_benchmark_error
 from nasbench1shot1.tables.metric_column import Rows
+from nasbench1shot1.tables.table import Table
 
 MINI_VERTICES = 6
 """Maximum number of vertices of a cell in NAS-Bench-Mini."""
@@ -173,3 +175,69 @@ def _encoding(cell: Cell) -> int | None:
         return cell.encoding
     except InvalidInputError:  # such a cell has no hash, or a hash that no table has
         return None
+
+
+# Checks that hashes match their cells, and the search spaces that a table's cells cover -------------------------------
+
+
+Hashes = NDArray[np.uint8]
+_AT_ONCE = 1_000
+
+
+def hash_text(digest: NDArray[np.uint8]) -> str:
+    """Return a row of the column `hash` as 32 hexadecimal digits."""
+    return digest.tobytes().hex()
+
+
+def first_wrong_hash(hashes: Hashes, cells: Encodings, rows: Iterable[int]) -> int | None:
+    """Recompute the MD5 of rows' graphs, about 70 µs each.
+
+    Returns:
+        The first row whose hash does not match its graph; None if all match.
+    """
+    return next((row for row in rows if Cell.from_encoding(int(cells[row])).hash != hash_text(hashes[row])), None)
+
+
+def verify_hashes(table: Table, progress: Callable[[str, float], None] = lambda doing, fraction: None) -> None:
+    """Recompute all hashes of a table, and check that no cell has two; takes half a minute for all of NAS-Bench-101.
+
+    Raises DamagedFileError if a check fails.
+    """
+    hashes, cells = table.column("hash"), table.column("cell")
+    for start in range(0, len(table), _AT_ONCE):
+        rows = range(start, min(start + _AT_ONCE, len(table)))
+        if (row := first_wrong_hash(hashes, cells, rows)) is not None:
+            raise DamagedFileError(
+                f"the table {table.id} is damaged: its hash {hash_text(hashes[row])} does not match its graph; "
+                "import or build it again"
+            )
+        progress("computing hashes", rows.stop / len(table))
+    if pair := find_duplicate_cell(hashes, cells):
+        raise DamagedFileError(
+            f"the table {table.id} is damaged: {pair[0]} and {pair[1]} are the same cell; import or build it again"
+        )
+
+
+def find_duplicate_cell(hashes: Hashes, cells: Encodings) -> tuple[str, str] | None:
+    """Return the hashes of two rows with isomorphic graphs; None if there are none."""
+    codes = canonicalise(cells)
+    order = np.argsort(codes, kind="stable")
+    same = np.flatnonzero(codes[order][1:] == codes[order][:-1])
+    if not len(same):
+        return None
+    one, other = sorted(order[same[0] : same[0] + 2])
+    return hash_text(hashes[one]), hash_text(hashes[other])
+
+
+def check_identities(hashes: Hashes, cells: Encodings, source: str, every: int) -> None:
+    """Check the hashes of a sample of rows, and that no cell has two.
+
+    Raises InvalidInputError if a check fails.
+    """
+    if (row := first_wrong_hash(hashes, cells, range(0, len(cells), every))) is not None:
+        raise InvalidInputError(
+            f"{source}: the hash {hash_text(hashes[row])} does not match its graph, whose hash is "
+            f"{Cell.from_encoding(int(cells[row])).hash}"
+        )
+    if pair := find_duplicate_cell(hashes, cells):
+        raise InvalidInputError(f"{source}: {pair[0]} and {pair[1]} are two hashes of one cell")

@@ -4,101 +4,95 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import isqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench101.encoding import (
-    EDGE_BITS,
-    INPUT,
-    MAX_EDGES,
-    MAX_VERTICES,
-    OPERATIONS,
-    OUTPUT,
-    VERTEX_BIT,
-    encode_graph,
-    path_vertices,
-)
-from nasbench1shot1.nasbench101.tfrecords import Record, Values, check_possible
-from nasbench1shot1.table_import.compact import IMAGES, compact
-from nasbench1shot1.table_import.identity import check_identities, complete_spaces, hash_text
+from nasbench1shot1.nasbench101.keys import Hashes, check_identities, hash_text
+from nasbench1shot1.nasbench101.sample import IMAGES
+from nasbench1shot1.nasbench101.tfrecords import GraphEncoder, Record, Values, check_possible, is_tfrecord, read_records
 from nasbench1shot1.tables.description import MEMBER
 from nasbench1shot1.tables.folder import HALFWAY, METRICS, Columns, Meta
+from nasbench1shot1.tables.importing import Download, FileFormat, Progress, Report, Source, compact
 from nasbench1shot1.tables.metric_column import whole_number
-from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tables.table import Table, load_table
 
-_EDGES = (1 << EDGE_BITS) - 1
-
-
-class GraphEncoder:
-    """Encodes graphs with the file's numbering; caches the few thousand distinct matrices and labellings.
-
-    Millions of records share them, so a record takes only two look-ups.
-    """
-
-    def __init__(self) -> None:
-        self._edges, self._labels = dict[str, int](), dict[str, int]()
-
-    def encode(self, adjacency: str, operations: str) -> int:
-        """Return the encoding of a cell (`nasbench101.encoding`).
-
-        Args:
-            adjacency: V × V digits 0 and 1, row after row.
-            operations: V labels, separated by commas.
-
-        Raises:
-            InvalidInputError: the graph is not in NAS-Bench-101, or is not pruned. The message is phrased to follow
-                the name of the record.
-        """
-        edges = self._edges.get(adjacency)
-        if edges is None:
-            edges = self._edges[adjacency] = _edges_of(adjacency)
-        labels = self._labels.get(operations)
-        if labels is None:
-            labels = self._labels[operations] = _labels_of(operations)
-        if (edges ^ labels) >> VERTEX_BIT:
-            raise InvalidInputError(
-                f"has a matrix of {edges >> VERTEX_BIT} vertices but {labels >> VERTEX_BIT} operations ({operations})"
-            )
-        return edges | labels
+VERSION = "1"
+_HOME = "https://storage.googleapis.com/nasbench"
+ONLY108 = Download(
+    file="nasbench_only108.tfrecord",
+    home=_HOME,
+    sha256="4c39c3936e36a85269881d659e44e61a245babcb72cb374eacacf75d0e5f4fd1",
+    size="499 MB",
+)
+FULL = Download(
+    file="nasbench_full.tfrecord",
+    home=_HOME,
+    sha256="3d64db8180fb1b0207212f9032205064312b6907a3bbc81eabea10db2f5c7e9c",
+    size="1.95 GB",
+)
+"""The two files that NAS-Bench-101's authors published."""
 
 
-def _edges_of(adjacency: str) -> int:
-    """Return the encoding's bits for the number of vertices and the edges."""
-    n = isqrt(len(adjacency))
-    if n * n != len(adjacency) or not set(adjacency) <= {"0", "1"}:
-        raise InvalidInputError(f"has '{adjacency[:60]}' for a matrix, which is not a square of digits 0 and 1")
-    _check_size(n)
-    matrix = [[digit == "1" for digit in adjacency[x * n : x * n + n]] for x in range(n)]
-    if any(matrix[x][y] for x in range(n) for y in range(x + 1)):
-        raise InvalidInputError(f"has the matrix {adjacency}, which is not strictly upper triangular")
-    if (found := adjacency.count("1")) > MAX_EDGES:
-        raise InvalidInputError(f"has {found} edges, but NAS-Bench-101's cells have at most {MAX_EDGES}")
-    if len(path_vertices(matrix)) != n:
-        raise InvalidInputError(f"has the matrix {adjacency}, which is not pruned: a vertex is not on any path")
-    return encode_graph(matrix, [OPERATIONS[0]] * n)
+class TFRecordFiles(FileFormat):
+    """The format of NAS-Bench-101's files, which other projects use, too."""
+
+    example = "nasbench_only108.tfrecord, nasbench_full.tfrecord or another file in this format"
+
+    def recognises(self, path: Path) -> bool:
+        """Return whether a file's suffix or first bytes are those of a TFRecord file."""
+        return path.suffix == ".tfrecord" or is_tfrecord(path)
+
+    def read(
+        self, source: Source, epochs: Sequence[int] | None, report: Report, progress: Progress
+    ) -> tuple[Columns, Meta]:
+        """Read and check every record; `epochs` are the budgets that the file may have."""
+
+        def on_block(block: bytes) -> None:
+            source.update(block)
+            progress("reading", source.read / source.size if source.size else None)
+
+        assembly = Assembly(EPOCHS if epochs is None else epochs, source.path.name)
+        for record in read_records(source.path, on_block):
+            assembly.add(record)
+        progress("checking", None)
+        columns, meta = assembly.finish()
+        if warning := _warning(source):
+            report(warning)
+        if assembly.budgets_off_halfway:
+            budgets = ", ".join(map(str, assembly.budgets_off_halfway))
+            report(f"{source.path.name}: at {budgets} epochs, half-way values are not from the middle of the training")
+        official = _official(source)
+        about = source.describe(len(assembly), official is not None)
+        return columns, {"name": official or source.path.stem, "version": VERSION, **meta, "source": about}
 
 
-def _labels_of(operations: str) -> int:
-    """Return the encoding's bits for the number of vertices and the operations, from a chain without its edges."""
-    labels = operations.split(",")
-    n = len(labels)
-    _check_size(n)
-    unknown = [label for label in labels[1:-1] if label not in OPERATIONS]
-    if unknown or (labels[0], labels[-1]) != (INPUT, OUTPUT):
-        raise InvalidInputError(
-            f"has the operations '{operations[:200]}': they must be {INPUT}, some of {', '.join(OPERATIONS)}, {OUTPUT}"
-        )
-    chain = [[y == x + 1 for y in range(n)] for x in range(n)]
-    return encode_graph(chain, labels) & ~_EDGES
+TFRECORDS = TFRecordFiles()
 
 
-def _check_size(n: int) -> None:
-    if not 2 <= n <= MAX_VERTICES:
-        raise InvalidInputError(f"has {n} vertices, but NAS-Bench-101's cells have 2 to {MAX_VERTICES}")
+def _official(source: Source) -> str | None:
+    """Return the stem of the official file with this content, None for other files; call after reading the file."""
+    return next((Path(known.file).stem for known in (ONLY108, FULL) if known.sha256 == source.sha256), None)
+
+
+def _warning(source: Source) -> str | None:
+    """Return a one-line warning if the file is not official, else None."""
+    if _official(source):
+        return None
+    name, found = source.path.name, str(source.sha256)[:12]
+    known = next(
+        (official.sha256 for official in (ONLY108, FULL) if Path(official.file).stem == source.path.stem), None
+    )
+    if known is None:
+        return f"{name} is not one of NAS-Bench-101's official files (SHA-256 {found}…); it is imported unchanged"
+    return (
+        f"{name} has the name of an official NAS-Bench-101 file, but is NOT that file (SHA-256 {found}…, not "
+        f"{known[:12]}…): it is altered or from another source, and its results are not NAS-Bench-101's; it is "
+        "imported unchanged"
+    )
 
 
 # The descriptions of an imported table's columns in `meta.json` -------------------------------------------------------
@@ -369,6 +363,29 @@ class Assembly:
 
     def _duplicate_error(self, hash_: str, epochs: int) -> InvalidInputError:
         return InvalidInputError(f"{self._source}: the cell {hash_} has the same training with {epochs} epochs twice")
+
+
+def complete_spaces(hashes: Hashes) -> dict[str, NDArray[np.int32]]:
+    """Return the search spaces whose distinct cells are all present, with their ascending rows.
+
+    The embedded table stores the hashes of each space, so spaces are not enumerated.
+
+    Args:
+        hashes: (R, 16) hashes, ascending.
+    """
+    embedded, keys = load_table("embedded"), _keys(hashes)
+    found = {}
+    for space in embedded.spaces:
+        wanted = _keys(embedded.column("hash")[embedded.members(space)])
+        rows = np.searchsorted(keys, wanted)
+        if np.array_equal(keys[np.minimum(rows, len(keys) - 1)], wanted):
+            found[space] = rows.astype(np.int32)
+    return found
+
+
+def _keys(hashes: Hashes) -> NDArray[np.bytes_]:
+    keys: NDArray[np.bytes_] = np.ascontiguousarray(hashes).view("S16")[:, 0]
+    return keys
 
 
 # Conversion of a `NASBench` object of the published package to a table ------------------------------------------------

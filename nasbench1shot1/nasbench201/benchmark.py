@@ -50,7 +50,7 @@ BENCHMARK = Benchmark(
     keys=f"{_ROOM}.keys:IndexKeys",
     table="nb201",
     tables={
-        "nb201": BundledTable(open=f"{_ROOM}.embedded_table:embedded_folder"),
+        "nb201": BundledTable(folder="nasbench1shot1:data/nb201/table"),
     },
     files=(f"{_ROOM}.official_files:PTH", f"{_ROOM}.official_files:NATS_ARCHIVE"),
     statistics="nasbench1shot1.experiments.space_statistics.nasbench201.catalogue:ANALYSES",

@@ -1,19 +1,28 @@
-"""Named tables: bundled tables, and tables imported into the data folder."""
+"""Named tables: the tables that come with benchmarks, and tables imported into the data folder."""
 
 import os
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nasbench1shot1.benchmark import BENCHMARKS, BundledTable, benchmark, benchmarks, load
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import PACKAGE_DATA, as_path, data_folder
+from nasbench1shot1.ground.files import as_path, data_folder
 from nasbench1shot1.ground.folder_swap import recover_folder
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.folder import TableFolder
 
-EMBEDDED, SAMPLE, NASBENCH201 = "embedded", "nb101-sample", "nb201"
-BUNDLED = (EMBEDDED, SAMPLE, NASBENCH201)
-"""The bundled tables: estimates for NAS-Bench-101, the measured sample that they are based on, and NAS-Bench-201."""
+
+def bundled_tables() -> dict[str, BundledTable]:
+    """Return the tables that come with benchmarks, by name: this package's tables first, the default table foremost."""
+    return {name: table for owner in benchmarks() for name, table in owner.tables.items()}
+
+
+def _own_tables() -> dict[str, BundledTable]:
+    """Return this package's tables, without listing the installed packages, which takes 10 ms."""
+    return {name: table for owner in map(benchmark, BENCHMARKS.built_in) for name, table in owner.tables.items()}
 
 
 def tables_folder() -> Path:
@@ -25,12 +34,14 @@ def resolve_table_name(named: str | None) -> str:
     """Return the name or absolute path of a table, which does not depend on the working directory.
 
     Args:
-        named: a folder or a name. Default: the value of NB1SHOT1_TABLE, or else "embedded". A bundled table takes
-            precedence over a folder with its name (write ./embedded), and a folder over an imported table.
+        named: a folder or a name. Default: the value of NB1SHOT1_TABLE, or else "embedded". A table of this package
+            takes precedence over a folder with its name (write ./embedded), and a folder over other tables.
     """
-    asked, option = (named, "table") if named else (os.environ.get("NB1SHOT1_TABLE") or EMBEDDED, "NB1SHOT1_TABLE")
+    own = _own_tables()
+    default = os.environ.get("NB1SHOT1_TABLE") or next(iter(own))
+    asked, option = (named, "table") if named else (default, "NB1SHOT1_TABLE")
     path = as_path(asked, option)
-    return str(path.absolute()) if asked not in BUNDLED and recover_folder(path) else asked
+    return str(path.absolute()) if asked not in own and recover_folder(path) else asked
 
 
 def find_table(named: str | Path | None) -> "Path | TableFolder":
@@ -39,51 +50,78 @@ def find_table(named: str | Path | None) -> "Path | TableFolder":
     Raises InvalidInputError if neither a folder nor a table with this name exists.
     """
     if isinstance(named, Path) and recover_folder(path := as_path(named, "table")):  # a folder with any name
-        return _folder(path)
+        return _checked_folder(path)
     asked = resolve_table_name(None if named is None else str(named))
-    if asked == EMBEDDED:
-        return PACKAGE_DATA / "table"
-    if asked == NASBENCH201:
-        return PACKAGE_DATA / "nb201" / "table"
-    if asked == SAMPLE:
-        from nasbench1shot1.nasbench101.sample import sample_columns
-        from nasbench1shot1.tables.folder import make_in_memory_folder
-
-        return make_in_memory_folder(*sample_columns())
+    if asked in (own := _own_tables()):
+        return _open_bundled(asked, own[asked])
     for path in (as_path(asked, "table"), tables_folder() / asked):
         if recover_folder(path):
-            return _folder(path)
-    if asked.endswith(".tfrecord"):
-        raise InvalidInputError(
+            return _checked_folder(path)
+    if asked in (known := bundled_tables()):
+        return _open_bundled(asked, known[asked])
+    raise _no_table_error(asked)
+
+
+def folder_of(table: BundledTable) -> Path | None:
+    """Return the folder of a bundled table; None if the table is in memory."""
+    if table.folder is None:
+        return None
+    package, _, path = table.folder.partition(":")
+    return Path(str(import_module(package).__file__)).parent / path
+
+
+def _open_bundled(name: str, table: BundledTable) -> "Path | TableFolder":
+    if (folder := folder_of(table)) is not None:
+        return folder
+    from nasbench1shot1.tables.folder import make_in_memory_folder
+
+    return make_in_memory_folder(*load(str(table.columns), f"the table {name}")())
+
+
+def _checked_folder(path: Path) -> Path:
+    """Return `path`; raises InvalidInputError for official files, which must be imported first."""
+    if path.is_file():
+        raise InvalidInputError(f"{path} is a file, but a table is a folder: {_import_advice(path)}")
+    from nasbench1shot1.tables.folder import META
+
+    if not (path / META).is_file():
+        from nasbench1shot1.tables.importing import format_of
+
+        if found := format_of(path):
+            raise InvalidInputError(f"{path} is {found.example}: {_import_advice(path)}")
+    return path
+
+
+def _import_advice(path: Path) -> str:
+    from nasbench1shot1.tables.importing import table_name
+
+    return f"run `nb1shot1 table import {path}`, then give the table's name, {table_name(path)}"
+
+
+def _no_table_error(asked: str) -> InvalidInputError:
+    from nasbench1shot1.tables.checks import unset_hint
+    from nasbench1shot1.tables.importing import format_of
+
+    if format_of(Path(asked)):
+        return InvalidInputError(
             f"'{asked}' does not exist: run `nb1shot1 table download`, or `nb1shot1 table import` with your file, then "
             f"give the table's name, {Path(asked).stem}"
         )
-    from nasbench1shot1.tables.checks import unset_hint
-
-    raise InvalidInputError(
+    return InvalidInputError(
         f"there is no table in {asked}, and no table with this name: give a folder or one of "
         f"{', '.join(available_tables())}{unset_hint()}"
     )
 
 
-def _folder(path: Path) -> Path:
-    """Return `path`; raises InvalidInputError for a file or an archive of NATS-Bench, which must be imported first."""
-    if path.is_file():
-        raise InvalidInputError(
-            f"{path} is a file, but a table is a folder: run `nb1shot1 table import {path}`, then give the table's "
-            f"name, {path.stem}"
-        )
-    if (path / "meta.pickle.pbz2").is_file():
-        raise InvalidInputError(
-            f"{path} is an archive of NATS-Bench: run `nb1shot1 table import {path}`, then give the table's name, "
-            f"{path.stem}"
-        )
-    return path
+def build_default_table(out: Path, report: Callable[[str], None]) -> None:
+    """Build the default table again from its bundled sources, into a new folder."""
+    name, table = next(iter(_own_tables().items()))
+    load(str(table.build), f"the builder of the table {name}")(out, report)
 
 
 def available_tables() -> list[str]:
-    """Return the names of the bundled tables, then of the imported tables."""
-    return [*BUNDLED, *_imported()]
+    """Return the names of the tables that come with benchmarks, then of the imported tables."""
+    return [*bundled_tables(), *_imported()]
 
 
 def _imported() -> list[str]:

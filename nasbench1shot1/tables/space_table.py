@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench101.sample import NAME
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.coverage import PRESENT, Reference
-from nasbench1shot1.tables.names import EMBEDDED, NASBENCH201, SAMPLE, find_table
+from nasbench1shot1.tables.names import bundled_tables, folder_of
 from nasbench1shot1.tables.table import Table, load_table
 
 
@@ -31,10 +30,12 @@ def recorded_name(table: Table) -> str:
 
     Raises InvalidInputError for a table that is only in memory.
     """
-    if table.folder is None and table.name != NAME:
-        raise InvalidInputError(
-            f"the table {table.id} is only in memory, so a run cannot find it again: save it with "
-            "table.save('my-table') and give that folder"
-        )
-    bundled = {EMBEDDED: find_table(EMBEDDED), NASBENCH201: find_table(NASBENCH201)}
-    return next((name for name, folder in bundled.items() if folder == table.folder), str(table.folder or SAMPLE))
+    folders = {name: folder_of(bundled) for name, bundled in bundled_tables().items()}
+    if table.folder is not None:
+        return next((name for name, folder in folders.items() if folder == table.folder), str(table.folder))
+    if table.name in folders:  # a bundled table in memory has its own name
+        return table.name
+    raise InvalidInputError(
+        f"the table {table.id} is only in memory, so a run cannot find it again: save it with "
+        "table.save('my-table') and give that folder"
+    )

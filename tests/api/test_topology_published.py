@@ -13,7 +13,7 @@ import pytest
 from nasbench1shot1.api import nats_bench as ours
 from nasbench1shot1.api.nas_201_api import NASBench201API
 from nasbench1shot1.nasbench201.benchmark import DATASETS, OFFICIAL_SETS
-from nasbench1shot1.table_import.importing import import_table
+from nasbench1shot1.tables.importing import import_table
 
 INDICES = (0, 11, 284)
 

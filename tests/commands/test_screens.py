@@ -15,7 +15,7 @@ from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.screen import SearchProgress
-from nasbench1shot1.table_import.importing import import_table
+from nasbench1shot1.tables.importing import import_table
 from nasbench1shot1.tables.names import tables_folder
 
 

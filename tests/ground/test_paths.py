@@ -11,7 +11,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
-from nasbench1shot1.table_import.importing import import_table, open_official
+from nasbench1shot1.tables.importing import import_table, open_official
 
 UNUSABLE = {
     "~nosuchuser/x": "no such user's home folder",

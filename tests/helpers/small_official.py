@@ -7,7 +7,7 @@ import numpy as np
 from official_files import OPERATIONS, Graph, Training, graphs_of, made_up, write_file
 
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.table_import.importing import import_table
+from nasbench1shot1.tables.importing import import_table
 from nasbench1shot1.tables.table import Table, load_table
 
 INCEPTION = (

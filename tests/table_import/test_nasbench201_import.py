@@ -17,7 +17,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Us
 from nasbench1shot1.nasbench201.benchmark import DATASETS, OFFICIAL_SETS
 from nasbench1shot1.nasbench201.cost import edge_parameter_count
 from nasbench1shot1.nasbench201.numbering import all_operations
-from nasbench1shot1.table_import.importing import check_own_name, import_table, open_official
+from nasbench1shot1.tables.importing import check_own_name, import_table, open_official
 from nasbench1shot1.tables.table import Table, load_table
 
 pytestmark = pytest.mark.usefixtures("home")

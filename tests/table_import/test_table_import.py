@@ -13,10 +13,10 @@ from official_files import Training
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.ground.files import PACKAGE_DATA
+from nasbench1shot1.nasbench101 import official_files as official_nasbench101
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.table_import import assembly, importing
-from nasbench1shot1.table_import.importing import import_table
 from nasbench1shot1.tables.folder import METRICS
+from nasbench1shot1.tables.importing import import_table
 from nasbench1shot1.tables.table import Table, load_table
 
 CELLS = 40
@@ -170,7 +170,7 @@ def test_a_known_file_is_confirmed_without_a_warning(
 ) -> None:
     file = official.write_file(tmp_path / "renamed.tfrecord", trainings[:12])
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    monkeypatch.setitem(importing.OFFICIAL, "nasbench_full", digest)
+    monkeypatch.setattr(official_nasbench101, "FULL", replace(official_nasbench101.FULL, sha256=digest))
     said: list[str] = []
     meta = import_table(file, tmp_path / "table", report=said.append)
     assert (said, meta["name"], meta["source"]["known"]) == ([], "nasbench_full", True)
@@ -187,9 +187,9 @@ def test_an_unknown_file_with_an_official_name_gives_a_warning(trainings: list[T
 
 
 def test_the_published_digests_are_known() -> None:
-    assert {name: digest[:8] for name, digest in importing.OFFICIAL.items()} == {
-        "nasbench_only108": "4c39c393",
-        "nasbench_full": "3d64db81",
+    assert {file.file: file.sha256[:8] for file in (official_nasbench101.ONLY108, official_nasbench101.FULL)} == {
+        "nasbench_only108.tfrecord": "4c39c393",
+        "nasbench_full.tfrecord": "3d64db81",
     }
 
 
@@ -396,7 +396,7 @@ def test_two_hashes_of_one_cell_are_refused(
 def test_hashes_of_a_large_file_are_sampled(
     trainings: list[Training], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(assembly, "_SAMPLE", 20)
+    monkeypatch.setattr(official_nasbench101, "_SAMPLE", 20)
     first = min(training.graph.hash for training in trainings)
     wrong = [other_graph(t, hash="0" * 32) if t.graph.hash == first else t for t in trainings]
     assert "does not match its graph" in refused(wrong, tmp_path)

@@ -1,6 +1,7 @@
 """The commands `table import`, `table download` and `table verify --hashes`."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,10 @@ from command_line import command, new_process
 
 from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.nasbench101 import official_files as official_nasbench101
 from nasbench1shot1.nasbench101.keys import verify_hashes
-from nasbench1shot1.table_import import download, importing
-from nasbench1shot1.table_import.download import download_table
-from nasbench1shot1.table_import.importing import import_table
 from nasbench1shot1.tables.folder import write_table
+from nasbench1shot1.tables.importing import download_table, import_table
 from nasbench1shot1.tables.table import load_table
 
 pytestmark = pytest.mark.usefixtures("home")
@@ -115,7 +115,8 @@ def served(file: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """The address of a small file accepted as nasbench_only108.tfrecord."""
     content = file.read_bytes()
     (tmp_path / "served" / "nasbench_only108.tfrecord").write_bytes(content)
-    monkeypatch.setitem(importing.OFFICIAL, "nasbench_only108", hashlib.sha256(content).hexdigest())
+    digest = hashlib.sha256(content).hexdigest()
+    monkeypatch.setattr(official_nasbench101, "ONLY108", replace(official_nasbench101.ONLY108, sha256=digest))
     return server
 
 
@@ -168,7 +169,7 @@ def test_the_target_is_checked_before_two_gigabytes_are_downloaded(served: str, 
 def test_other_names_and_addresses_are_supported() -> None:
     with pytest.raises(InvalidInputError, match="unknown official file '108'; did you mean 'only108'"):
         download_table("108")
-    assert download.HOME == "https://storage.googleapis.com/nasbench"
+    assert official_nasbench101.ONLY108.home == "https://storage.googleapis.com/nasbench"
 
 
 def test_the_download_command(served: str, capsys: pytest.CaptureFixture[str], home: Path) -> None:

@@ -14,9 +14,8 @@ import pytest
 from rich.console import Console
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.table_import import importing
-from nasbench1shot1.table_import.importing import import_table, open_official
-from nasbench1shot1.table_import.progress import ImportBar
+from nasbench1shot1.tables import importing
+from nasbench1shot1.tables.importing import ImportBar, import_table, open_official
 from nasbench1shot1.tables.names import tables_folder
 from nasbench1shot1.tables.table import load_table
 
@@ -119,14 +118,14 @@ def test_real_records_of_another_project_are_imported(capsys: pytest.CaptureFixt
 
 OPEN = """
 import sys
-from nasbench1shot1.table_import.importing import open_official
+from nasbench1shot1.tables.importing import open_official
 print(open_official(sys.argv[1]).id)
 """
 
 STOP_WHILE_READING = """
 import sys, time
 from pathlib import Path
-from nasbench1shot1.table_import.importing import open_official
+from nasbench1shot1.tables.importing import open_official
 def stop(doing, fraction):
     Path(sys.argv[2]).touch()
     time.sleep(600)
@@ -137,7 +136,7 @@ STOP_WHILE_WRITING = """
 import sys, time
 from pathlib import Path
 from nasbench1shot1.tables import folder
-from nasbench1shot1.table_import.importing import open_official
+from nasbench1shot1.tables.importing import open_official
 digests = []
 def stop(path, real=folder.sha256):
     if path.parent.suffix == ".part":

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from official_files import frame
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.nasbench101 import tfrecords
 from nasbench1shot1.nasbench101.tfrecords import frames, mask_checksum
-from nasbench1shot1.table_import import tfrecords
 
 PAYLOADS = [b"first", b"", b"third " * 50]
 WHOLE = b"".join(map(frame, PAYLOADS))

@@ -12,7 +12,7 @@ import official_files as official
 import pytest
 
 from nasbench1shot1.nasbench101.tfrecords import frames
-from nasbench1shot1.table_import.importing import import_table
+from nasbench1shot1.tables.importing import import_table
 from nasbench1shot1.tables.table import load_table
 
 pytestmark = pytest.mark.skipif(

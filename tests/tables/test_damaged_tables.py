@@ -17,7 +17,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Us
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import are_possible, is_possible
-from nasbench1shot1.table_import.identity import verify_hashes
+from nasbench1shot1.nasbench101.keys import verify_hashes
 from nasbench1shot1.tables.description import CHECKSUM, METRICS, content_sha256
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.metrics import Metrics

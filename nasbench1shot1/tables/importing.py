@@ -1,0 +1,449 @@
+"""Import of benchmarks' official files into tables, in every format that a registered benchmark reads."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.benchmark import benchmarks, load
+from nasbench1shot1.ground.downloads import fetch
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, alternatives, unknown_name
+from nasbench1shot1.ground.files import as_path, file_lock, read_json, sha256
+from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
+from nasbench1shot1.ground.text import print_to_stderr
+from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
+from nasbench1shot1.tables.names import bundled_tables, tables_folder
+from nasbench1shot1.tables.table import Table, load_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Report = Callable[[str], None]
+Progress = Callable[[str, float | None], None]
+"""Receives a description of the current work and the fraction done; None if the fraction is unknown."""
+
+_BLOCK = 2**24
+
+
+class FileFormat(ABC):
+    """A format of official files, such as NAS-Bench-101's TFRecord files. `Benchmark.files` names its objects.
+
+    Attributes:
+        example: files in this format, for messages, such as "a .pth file of NAS-Bench-201".
+    """
+
+    example: str
+
+    @abstractmethod
+    def recognises(self, path: Path) -> bool:
+        """Return whether a path has this format, by its name, or by its content if the name can have any suffix.
+
+        The path need not exist.
+        """
+
+    @abstractmethod
+    def read(
+        self, source: "Source", epochs: Sequence[int] | None, report: Report, progress: Progress
+    ) -> tuple[Columns, Meta]:
+        """Read a file.
+
+        Args:
+            source: the file; `source.update` is called with every block that is read.
+            epochs: the budgets that the file may have, if the caller limits them.
+            report: receives one line about each unusual property.
+            progress: receives the current work and the fraction done.
+
+        Returns:
+            The columns and the description of a table, with `source.describe` in the description's field `source`.
+
+        Raises:
+            InvalidInputError: the file has another format or is incomplete, or `epochs` does not apply.
+            DamagedFileError: the file is damaged.
+            UserError: the file cannot be read.
+        """
+
+    def files(self, path: Path) -> list[Path]:
+        """Return the files of a source: the path itself, or the files that matter in a folder."""
+        return [path]
+
+    def table_name(self, path: Path) -> str:
+        """Return the name of a file's table: the file's name without its suffixes."""
+        return path.stem
+
+
+def file_formats() -> Iterator[FileFormat]:
+    """Iterate over the formats of all registered benchmarks."""
+    for benchmark in benchmarks():
+        for reference in benchmark.files:
+            yield load(reference, f"a file format of {benchmark.title}")
+
+
+def format_of(path: Path) -> FileFormat | None:
+    """Return the format of a path; None if no registered benchmark recognises it."""
+    return next((found for found in file_formats() if found.recognises(path)), None)
+
+
+def table_name(path: Path) -> str:
+    """Return the name of a file's table: the file's name without its suffixes."""
+    found = format_of(path)
+    return found.table_name(path) if found else path.stem
+
+
+@dataclass
+class Source:
+    """A file from which a table is imported, or a folder of files: its identity, and its digest, computed on reading.
+
+    Attributes:
+        path: path of the file or folder.
+        format: the format that recognises it.
+        size: size in bytes; for a folder, the total size of its files.
+        key: a digest of path, sizes and times of last change, which identifies the source without reading it.
+        read: number of bytes read so far.
+        digest: SHA-256 of the bytes read so far.
+    """
+
+    path: Path
+    format: FileFormat
+    size: int
+    key: str
+    read: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+
+    @classmethod
+    def from_path(cls, path: Path) -> "Source":
+        """Return the source for a path; raises InvalidInputError if there is no file, or none in a known format."""
+        form = format_of(path)
+        if form is None or not path.exists():
+            what = f"there is no file {path}" if not path.is_file() else f"{path} is not in any known format"
+            examples = [known.example for known in file_formats()]
+            raise InvalidInputError(f"{what}: give the path of {alternatives(examples)}{_download_advice()}")
+        stats = [file.stat() for file in form.files(path)]
+        known = "|".join([str(path.resolve()), *(f"{about.st_size}|{about.st_mtime_ns}" for about in stats)])
+        size = sum(about.st_size for about in stats)
+        return cls(path, form, size, hashlib.sha256(known.encode()).hexdigest()[:16])
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether this is a folder, which has no SHA-256."""
+        return self.path.is_dir()
+
+    @property
+    def sha256(self) -> str | None:
+        """SHA-256 of the bytes read so far; None for a folder."""
+        return None if self.is_folder else str(self.digest.hexdigest())
+
+    def update(self, block: bytes) -> None:
+        """Count a block of bytes as read, and add it to the digest."""
+        self.digest.update(block)
+        self.read += len(block)
+
+    def hash_all(self, progress: Progress) -> None:
+        """Read the whole file to compute its SHA-256."""
+        with self.path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                self.update(block)
+                progress("computing its SHA-256", self.read / self.size)
+
+    def describe(self, records: int, known: bool = False) -> dict[str, Any]:
+        """Return the field `source` of a table's description, after the source was read.
+
+        Args:
+            records: number of trainings in the source.
+            known: whether its SHA-256 is the one of a published file.
+        """
+        digest = {} if self.sha256 is None else {"sha256": self.sha256}
+        return {
+            "file": self.path.name,
+            "size": self.size,
+            **digest,
+            "known": known,
+            "records": records,
+            "key": self.key,
+        }
+
+    def matches_record(self, recorded: dict[str, Any]) -> bool:
+        """Return whether a table's recorded source is this one; a moved file is compared by its SHA-256."""
+        if recorded.get("key") == self.key:
+            return True
+        same_size = not self.is_folder and recorded.get("size") == self.size
+        return same_size and recorded.get("sha256") == sha256(self.path)
+
+
+def _download_advice() -> str:
+    names = [name for benchmark in benchmarks() for name in benchmark.downloads]
+    return f"; or run nb1shot1 table download {names[0]}" if names else ""
+
+
+def import_table(
+    file: str | Path,
+    out: str | Path,
+    *,
+    epochs: Sequence[int] | None = None,
+    report: Report = print_to_stderr,
+    progress: Progress = lambda doing, fraction: None,
+) -> Meta:
+    """Read a file, check it, and write its table, completely or not at all.
+
+    Args:
+        file: `nasbench_only108.tfrecord`, `nasbench_full.tfrecord`, or another file in this format; a `.pth` file of
+            NAS-Bench-201 without weights; or NATS-Bench's archive of the topology space: the folder in
+            `NATS-tss-v1_0-3ffb9-simple.tar`, or the file `NATS-tss-v1_0-3ffb9.pickle.pbz2`. The package nats_bench
+            unpickles NATS-Bench's archives: only import archives from a source that you trust.
+        out: folder of the table; an existing table is replaced when the new one is complete.
+        epochs: the budgets that a file in NAS-Bench-101's format may have. Default: NAS-Bench-101's budgets.
+        report: receives one line if the file is not official, and one line about each unusual property.
+        progress: receives the current work and the fraction done.
+
+    Returns:
+        The content of `meta.json`, with the file's name, size and SHA-256 in `source`.
+
+    Raises:
+        InvalidInputError: the file has another format or is incomplete, or `out` contains files other than a table.
+        DamagedFileError: a checksum in the file is wrong, or it ends within a record.
+        UserError: the file cannot be read, `out` cannot be written, or nats_bench is needed but not installed.
+    """
+    file, out = as_path(file, "file"), as_path(out, "out")
+    source = Source.from_path(file)
+    check_target(out)
+    columns, meta = source.format.read(source, epochs, report, progress)
+    progress("indexing and writing", None)
+    return write_table(out, columns, meta)
+
+
+def check_own_name(file: Path, out: Path) -> None:
+    """Raise InvalidInputError if a table's folder has another file's table, or a name that means another table.
+
+    Two files are the same if their paths, sizes and times of last change are equal, or their sizes and SHA-256.
+    """
+    if out.name in bundled_tables() or out.name.startswith("."):
+        raise InvalidInputError(f"the name {out.name} is taken: give another folder with --out")
+    if not recover_folder(out) or not (out / META).is_file() or not file.exists():
+        return
+    recorded = read_consistently(out, lambda folder: _recorded_source(read_json(folder / META)))
+    if not Source.from_path(file).matches_record(recorded):
+        raise InvalidInputError(
+            f"{out} contains the table of another file with this name: remove it, or give another folder with --out"
+        )
+
+
+def open_official(path: str | Path, report: Report = print_to_stderr, progress: Progress | None = None) -> Table:
+    """Open a table, or a file that `import_table` reads, which is imported on first use.
+
+    The file's table is stored in the data folder and opened from there until the file changes (path, size or time of
+    last change). If several processes open a file for the first time, one imports it, and the others wait.
+
+    Args:
+        path: the file; or the folder or name of a table, as in `load_table`.
+        report: as in `import_table`.
+        progress: as in `import_table`. Default: a progress bar if the output is a terminal.
+
+    Raises the errors of `import_table` and `load_table`.
+    """
+    file = as_path(path, "path")
+    if not file.is_file() and format_of(file) is None:
+        return load_table(path)
+    source = Source.from_path(file)
+    if table := _open_imported(source):
+        return table
+    target = tables_folder() / f"{table_name(file).lstrip('.')}-{source.key[:8]}"
+    report(f"importing {file} into {target}, from which it will be opened from now on")
+    with file_lock(target.parent / ".locks" / f"{target.name}.lock"):
+        if table := _open_imported(source):  # another process was faster
+            return table
+        _import_with_bar(file, target, report, progress)
+    return load_table(target)
+
+
+def _open_imported(source: Source) -> Table | None:
+    """Return the table that was imported from this file; None if there is none or it cannot be opened."""
+    for meta in sorted(tables_folder().glob(f"[!.]*/{META}")):
+        try:
+            if _recorded_source(read_json(meta)).get("key") == source.key:
+                return load_table(meta.parent)
+        except (DamagedFileError, InvalidInputError):  # damaged: imported again
+            continue
+    return None
+
+
+def _recorded_source(about: Any) -> dict[str, Any]:
+    """Return the field `source` of a `meta.json`; empty if the table was not imported."""
+    source = about.get("source") if isinstance(about, dict) else None
+    return source if isinstance(source, dict) else {}
+
+
+def _import_with_bar(file: Path, target: Path, report: Report, progress: Progress | None) -> None:
+    if progress is not None:
+        import_table(file, target, report=report, progress=progress)
+        return
+    from nasbench1shot1.ground.notebooks import console_or_new
+
+    with ImportBar(console_or_new(None, stderr=True)) as bar:
+        import_table(file, target, report=report, progress=bar.show)
+
+
+@dataclass(frozen=True)
+class Download:
+    """An official file that can be downloaded. `Benchmark.downloads` names these objects.
+
+    Attributes:
+        file: name of the file.
+        home: address of the folder that has the file.
+        sha256: SHA-256 of the published file.
+        size: size of the file, in words.
+    """
+
+    file: str
+    home: str
+    sha256: str
+    size: str
+
+
+def download_table(
+    which: str,
+    mirror: str | None = None,
+    keep: bool = False,
+    bar: Any = False,
+    report: Report = print_to_stderr,
+    progress: Progress = lambda doing, fraction: None,
+) -> Path:
+    """Download an official file, check its SHA-256, and import it; a file that is already imported is skipped.
+
+    Args:
+        which: name of the file in `Benchmark.downloads`: NAS-Bench-101 has "only108" for the trainings with 108 epochs,
+            and "full" for 4, 12, 36 and 108 epochs.
+        mirror: another address of the file, or of the folder that contains it.
+        keep: keep the file in the data folder's `ground.downloads` after the import.
+        bar: progress bar of the download, as in `ground.downloads.fetch`.
+        report: as in `import_table`.
+        progress: receives the progress of the import, as in `import_table`.
+
+    Returns:
+        The table's folder, in the data folder's `tables`.
+
+    Raises:
+        InvalidInputError: `which` is unknown, or the table's folder contains other files.
+        UserError: the file cannot be downloaded, has another SHA-256, or cannot be written.
+    """
+    known = {name: reference for benchmark in benchmarks() for name, reference in benchmark.downloads.items()}
+    if which not in known:
+        raise unknown_name("official file", which, known)
+    official: Download = load(known[which], f"the download {which}")
+    name = Path(official.file)
+    target = tables_folder() / name.stem
+    check_target(target)
+    if _is_imported(target, official.sha256):
+        report(f"{name} is already imported")
+        return target
+    url = (mirror or official.home).rstrip("/")
+    url = url if url.endswith(name.suffix) else f"{url}/{name}"
+    report(f"downloading {url} ({official.size}), then importing it")
+    file = fetch(
+        url,
+        str(name),
+        official.sha256,
+        bar,
+        f"the official {name}",
+        "download it by hand and run `nb1shot1 table import FILE`, or give a --mirror",
+    )
+    import_table(file, target, report=report, progress=progress)
+    if not keep:
+        file.unlink()
+    return target
+
+
+def _is_imported(target: Path, digest: str) -> bool:
+    with suppress(UserError):  # no table, or one that cannot be used
+        return bool(load_table(target).info().get("source", {}).get("sha256") == digest)
+    return False
+
+
+def compact(values: NDArray[np.float64], images: int | None = None) -> tuple[NDArray[Any], dict[str, Any]]:
+    """Store a column of doubles losslessly in as few bytes as possible.
+
+    Args:
+        values: array of any shape.
+        images: for accuracies, the number of images on which they may have been measured.
+
+    Returns:
+        The array and its description. Accuracies are uint16 image counts with `{"images": …}` if possible, and with
+        `"rounded": "float32"` if the source's quotients are float32, as TensorFlow's are. Other values are float32 if
+        that is exact, else float64. `tables.columns` reads all of these.
+    """
+    if images is not None and (found := _counts(values, images)):
+        return found
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    return (single, {}) if _same(single, values) else (values, {})
+
+
+def _counts(values: NDArray[np.float64], images: int) -> tuple[NDArray[np.uint16], dict[str, Any]] | None:
+    if not np.all((values >= 0) & (values <= 1)):
+        return None
+    counts = np.rint(values * images).astype(np.uint16)
+    quotients = np.arange(images + 1) / images
+    if _same(quotients[counts], values):
+        return counts, {"images": images}
+    if _same(quotients.astype(np.float32)[counts], values):
+        return counts, {"images": images, "rounded": "float32"}
+    return None
+
+
+def _same(stored: NDArray[Any], values: NDArray[np.float64]) -> bool:
+    """Return whether the values are bit-identical: -0.0 differs from 0.0, and NaN equals itself."""
+    return np.array_equal(stored.astype(np.float64).view(np.uint64), values.view(np.uint64))
+
+
+class ImportBar:
+    """A context manager that shows the current work with a bar and the remaining time.
+
+    Reading takes most of the time, and its duration is known. In later steps of unknown duration, the bar moves back
+    and forth. Without a terminal, nothing is shown.
+    """
+
+    def __init__(self, console: "Console") -> None:
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=None)
+        self._doing = ""
+
+    def __enter__(self) -> "ImportBar":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def show(self, doing: str, fraction: float | None) -> None:
+        """Show a description of the current work and the fraction done; None if the fraction is unknown."""
+        if doing != self._doing:
+            self._bar.start()  # not earlier, because the bar of a download may still be shown
+            self._doing = doing
+            self._bar.update(self._task, visible=False)
+            self._task = self._bar.add_task(doing, total=None if fraction is None else 1.0)
+        if fraction is not None:
+            self._bar.update(self._task, completed=fraction)
