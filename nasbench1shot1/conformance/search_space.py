@@ -228,8 +228,9 @@ class CellSpaceConformance:
 class OneShotSpaceConformance(SearchSpaceConformance):
     """Tests of a `OneShotSpace`: all tests of a search space, and tests of its relaxation."""
 
-    def test_cell_kind_is_set(self, space: OneShotSpace) -> None:
-        assert space.cell_kind
+    def test_cell_and_skeleton_of_supernets_are_named(self, space: OneShotSpace) -> None:
+        assert space.cell
+        assert space.skeleton
 
     def test_one_hot_has_shapes_of_mixing_weights(self, space: OneShotSpace, archs: list[Architecture]) -> None:
         for arch in archs[:20]:
