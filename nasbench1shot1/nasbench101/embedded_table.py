@@ -164,9 +164,8 @@ def build_embedded(out: Path, report: Report) -> None:
 
     check_target(out)  # before the spaces are enumerated
     spaces = [search_space(name) for name in ("s1", "s2", "s3")]
-    build(
-        {space.name: [as_cell(arch) for arch in space.architectures("unique")] for space in spaces}, out, report=report
-    )
+    cells = {space.name: [as_cell(arch) for arch in space.architectures("unique")] for space in spaces}
+    build(cells, out, report=report)
 
 
 def build(

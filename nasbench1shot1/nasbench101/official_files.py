@@ -83,9 +83,8 @@ def _warning(source: Source) -> str | None:
     if _official(source):
         return None
     name, found = source.path.name, str(source.sha256)[:12]
-    known = next(
-        (official.sha256 for official in (ONLY108, FULL) if Path(official.file).stem == source.path.stem), None
-    )
+    digests = {Path(official.file).stem: official.sha256 for official in (ONLY108, FULL)}
+    known = digests.get(source.path.stem)
     if known is None:
         return f"{name} is not one of NAS-Bench-101's official files (SHA-256 {found}…); it is imported unchanged"
     return (
