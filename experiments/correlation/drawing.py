@@ -24,7 +24,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
-from nasbench1shot1.tables.metric_column import whole_number
+from nasbench1shot1.tables.columns import whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

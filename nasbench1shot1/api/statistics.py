@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import OutOfDomainError, UserError
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, decode_graph, edge_bit
+from nasbench1shot1.tables.columns import MetricColumn
 from nasbench1shot1.tables.folder import HALFWAY
-from nasbench1shot1.tables.metric_column import MetricColumn
 from nasbench1shot1.tables.table import Table
 
 METRICS = ("training_time", "train_accuracy", "validation_accuracy", "test_accuracy")

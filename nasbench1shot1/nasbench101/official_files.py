@@ -14,10 +14,10 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.keys import Hashes, check_identities, hash_text
 from nasbench1shot1.nasbench101.sample import IMAGES
 from nasbench1shot1.nasbench101.tfrecords import GraphEncoder, Record, Values, check_possible, is_tfrecord, read_records
+from nasbench1shot1.tables.columns import whole_number
 from nasbench1shot1.tables.description import MEMBER
 from nasbench1shot1.tables.folder import HALFWAY, METRICS, Columns, Meta
 from nasbench1shot1.tables.importing import Download, FileFormat, Progress, Report, Source, compact
-from nasbench1shot1.tables.metric_column import whole_number
 from nasbench1shot1.tables.table import Table, load_table
 
 VERSION = "1"

@@ -20,9 +20,9 @@ from nasbench1shot1.ground.files import read_npz
 from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, SIDES
 from nasbench1shot1.nasbench201.cost import edge_parameter_count, multiply_adds
 from nasbench1shot1.nasbench201.numbering import all_operations
+from nasbench1shot1.tables.columns import stored_counts, to_counts
 from nasbench1shot1.tables.description import MEMBER, PARAMETERS
 from nasbench1shot1.tables.folder import Columns, Meta, write_table
-from nasbench1shot1.tables.metric_column import stored_counts, to_counts
 
 SHORT = {"cifar10-valid": "c10", "cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}
 """Names of data sets in the source."""

@@ -10,9 +10,9 @@ from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_valid
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item, wrong_benchmark_error
-from nasbench1shot1.tables.metric_column import Rows
 
 
 class IndexKeys:

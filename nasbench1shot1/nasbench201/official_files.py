@@ -16,10 +16,10 @@ from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, OFFICIAL_SETS, SEEDS
 from nasbench1shot1.nasbench201.cost import edge_parameter_count
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of
+from nasbench1shot1.tables.columns import stored_counts, to_counts
 from nasbench1shot1.tables.description import ALL_METRICS, MEMBER, PARAMETERS
 from nasbench1shot1.tables.folder import Columns, Meta
 from nasbench1shot1.tables.importing import FileFormat, Progress, Report, Source, compact
-from nasbench1shot1.tables.metric_column import stored_counts, to_counts
 
 VERSION = "1"
 NATS_META = "meta.pickle.pbz2"

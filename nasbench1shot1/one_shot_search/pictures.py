@@ -17,7 +17,7 @@ from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, Parameters, Sea
 from nasbench1shot1.one_shot_search.regret_curve import other_regrets, regret_figure
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
-from nasbench1shot1.tables.metric_column import whole_number
+from nasbench1shot1.tables.columns import whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

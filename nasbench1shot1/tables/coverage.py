@@ -7,10 +7,10 @@ import numpy as np
 
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.description import MEMBER
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.keys import RowKeys
-from nasbench1shot1.tables.metric_column import Rows
 
 Reference = Literal["present"]
 """Values of the option `reference`: "present" uses the best of a space's networks that the table has."""

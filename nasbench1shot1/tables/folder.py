@@ -45,6 +45,7 @@ from nasbench1shot1.tables.checks import (
     unset_hint,
     verify_checksums,
 )
+from nasbench1shot1.tables.columns import Floats, MetricColumn, Repeat, Rows, is_run
 from nasbench1shot1.tables.description import (
     ALL_METRICS,
     CHECKSUM,
@@ -60,7 +61,6 @@ from nasbench1shot1.tables.description import (
 )
 from nasbench1shot1.tables.description import HALFWAY as HALFWAY
 from nasbench1shot1.tables.description import METRICS as METRICS
-from nasbench1shot1.tables.metric_column import Floats, MetricColumn, Repeat, Rows, is_run
 
 FORMAT = 1
 META = "meta.json"

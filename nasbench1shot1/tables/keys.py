@@ -5,10 +5,10 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.description import key_kind
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import Item
-from nasbench1shot1.tables.metric_column import Rows
 
 _CLASSES = {
     "nasbench101": "nasbench1shot1.nasbench101.keys:CellKeys",

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import unknown_name
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.tables.columns import Repeat, Rows
 from nasbench1shot1.tables.description import ALL_METRICS, HALFWAY, METRICS, PARAMETERS, column_name, fidelity
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.keys import RowKeys
-from nasbench1shot1.tables.metric_column import Repeat, Rows
 
 Values = Any  # a float for one architecture; an array for several architectures or for all repeats
 

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.coverage import Coverage, coverage, incomplete_coverage_error, unsupported_space_error
 from nasbench1shot1.tables.description import MEMBER, column_name, datasets
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import checked_split
 from nasbench1shot1.tables.keys import RowKeys
-from nasbench1shot1.tables.metric_column import Rows
 
 Reference = str | SearchSpace
 """A set of networks: a name that the table knows, or a search space."""

@@ -12,6 +12,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, un
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.coverage import Coverage
 from nasbench1shot1.tables.description import (
     Objective,
@@ -29,7 +30,6 @@ from nasbench1shot1.tables.folder import (
 )
 from nasbench1shot1.tables.items import Item, as_list
 from nasbench1shot1.tables.keys import row_keys
-from nasbench1shot1.tables.metric_column import Rows
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.references import References
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nasbench1shot1.nasbench101.sample import IMAGES
+from nasbench1shot1.tables.columns import MetricColumn
 from nasbench1shot1.tables.importing import compact
-from nasbench1shot1.tables.metric_column import MetricColumn
 
 doubles = st.floats(width=64, allow_nan=True, allow_infinity=True, allow_subnormal=True)
 singles = st.floats(width=32)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nasbench1shot1.tables.metric_column import MetricColumn
+from nasbench1shot1.tables.columns import MetricColumn
 
 IMAGES = 9984
 COUNTS = st.lists(st.lists(st.integers(0, IMAGES), min_size=3, max_size=3), min_size=1, max_size=5)
