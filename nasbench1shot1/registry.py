@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
     from nasbench1shot1.optimizer import OneShotOptimizer
     from nasbench1shot1.space import OneShotSpace, SearchSpace
-    from nasbench1shot1.tables.coverage import Reference
+    from nasbench1shot1.tables.references import Reference
     from nasbench1shot1.tables.table import Table
 
 

@@ -26,7 +26,7 @@ from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.registry import check_trusted, import_trusted, search_space
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.opening import open_run
-from nasbench1shot1.tables.coverage import PRESENT
+from nasbench1shot1.tables.references import PRESENT
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tuning.record import Study
 

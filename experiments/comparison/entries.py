@@ -22,7 +22,7 @@ from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.registry import check_trusted, table_of_run
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.next_command import resume_command
-from nasbench1shot1.tables.coverage import PRESENT
+from nasbench1shot1.tables.references import PRESENT
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.engine.interfaces import TUNERS
 from nasbench1shot1.tuning.record import Study

@@ -15,7 +15,7 @@ from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.coverage import PRESENT
+from nasbench1shot1.tables.references import PRESENT
 from nasbench1shot1.tables.table import Table, load_table
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.registry import black_box_optimizer, names, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
 from nasbench1shot1.runs.options import Names, Range, TableName, check_ranges, make_options, recorded_options
-from nasbench1shot1.tables.coverage import Reference
 from nasbench1shot1.tables.names import resolve_table_name
+from nasbench1shot1.tables.references import Reference
 
 if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer

@@ -10,7 +10,7 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
-from nasbench1shot1.tables.coverage import Reference
+from nasbench1shot1.tables.references import Reference
 
 if TYPE_CHECKING:
     from nasbench1shot1.one_shot_search.group import SearchGroup

@@ -30,8 +30,8 @@ from nasbench1shot1.runs.options import (
     recorded_options,
 )
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
-from nasbench1shot1.tables.coverage import Reference
 from nasbench1shot1.tables.names import resolve_table_name
+from nasbench1shot1.tables.references import Reference
 
 if TYPE_CHECKING:
     from nasbench1shot1.images.image_set import ImageSet

@@ -9,7 +9,7 @@ from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.runs.folder import RECORDED
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.runs.record import has_type
-from nasbench1shot1.tables.coverage import Reference
+from nasbench1shot1.tables.references import Reference
 
 if TYPE_CHECKING:
     import pandas

@@ -1,6 +1,8 @@
-"""References: sets of networks whose best network defines zero regret."""
+"""References: sets of networks whose best network defines zero regret, and the networks of a space that a table has."""
 
 from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +11,84 @@ from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, un
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows
-from nasbench1shot1.tables.coverage import Coverage, coverage, incomplete_coverage_error, unsupported_space_error
 from nasbench1shot1.tables.description import MEMBER, column_name, datasets
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.items import checked_split
 from nasbench1shot1.tables.keys import RowKeys
 
-Reference = str | SearchSpace
+Reference = Literal["present"]
+"""Values of the option `reference`: "present" uses the best of a space's networks that the table has."""
+PRESENT: Reference = "present"
+
+
+@dataclass(frozen=True, eq=False)
+class Coverage:
+    """The networks of a space that a table has.
+
+    Attributes:
+        space: short name of the space.
+        rows: ascending rows (M,) of its distinct networks.
+        networks: number of distinct networks of the space, including missing ones.
+    """
+
+    space: str
+    rows: Rows
+    networks: int
+
+    @property
+    def missing(self) -> int:
+        """Number of networks that the table lacks."""
+        return self.networks - len(self.rows)
+
+
+def coverage(space: SearchSpace, folder: TableFolder, keys: RowKeys) -> Coverage:
+    """Find the networks of a space in a table.
+
+    Spaces whose rows the table stores and complete benchmarks are not enumerated. Other spaces take about a second for
+    50,000 cells.
+
+    Raises InvalidInputError if the table belongs to another benchmark.
+    """
+    name = space.name
+    known = keys.SPACES.get(name) == space.id  # a user's space can have the name of a built-in space
+    if known and name in folder.meta["spaces"]:
+        rows = np.asarray(folder.checked_column(MEMBER + name), np.int64)
+        return Coverage(name, rows, len(rows))
+    if known and name in keys.SIZES:
+        return Coverage(name, keys.members(name), keys.SIZES[name])
+    found = keys.rows_of_space(space)
+    rows = np.unique(found[found >= 0])
+    return Coverage(name, rows, len(rows) + int((found < 0).sum()))
+
+
+def incomplete_coverage_error(found: Coverage, space: SearchSpace, table_id: str, keys: RowKeys) -> OutOfDomainError:
+    """Return the error for a table that lacks networks of a space; it states their number and names the option."""
+    all_ = "a table that has them all (embedded has s1, s2 and s3; the official data has all of NAS-Bench-101)"
+    other = f"the table {space.table}" if space.table else all_
+    present = len(found.rows)
+    option = (
+        f", or add --reference {PRESENT} to measure regret relative to the best of the {present:,} that it has"
+        if present
+        else ""
+    )
+    return OutOfDomainError(
+        f"the table {table_id} lacks {found.missing:,} of the {found.networks:,} {keys.NETWORKS} of {found.space}, so "
+        f"the best one is unknown: choose {other}{option}"
+    )
+
+
+def unsupported_space_error(space: SearchSpace, table_id: str) -> InvalidInputError:
+    """Return the error for a table that cannot have networks of a space."""
+    return InvalidInputError(
+        f"the table {table_id} has no networks of {space.name}, because it belongs to another benchmark: choose the "
+        f"table {space.table or 'embedded, or official data'}"
+    )
+
+
+# References: sets of networks whose best network defines zero regret --------------------------------------------------
+
+
+ReferenceSet = str | SearchSpace
 """A set of networks: a name that the table knows, or a search space."""
 
 
@@ -37,7 +110,7 @@ class References:
         self._spaces: dict[int, tuple[SearchSpace, Coverage]] = {}
         self._whole_spaces: set[str] = set()
 
-    def members(self, reference: Reference) -> Rows:
+    def members(self, reference: ReferenceSet) -> Rows:
         """Return the ascending rows of a reference, (M,).
 
         Raises:
@@ -92,7 +165,7 @@ class References:
         name, is_known = space.name, self._keys.SPACES.get(space.name) == space.id
         return is_known and name not in self._chosen and name in self._names and not self.coverage(space).missing
 
-    def best_row(self, reference: Reference, split: str, epochs: int, dataset: str) -> int:
+    def best_row(self, reference: ReferenceSet, split: str, epochs: int, dataset: str) -> int:
         """Return the row with the highest mean accuracy of a split at a budget; ties go to the first row.
 
         Raises:
@@ -116,7 +189,7 @@ class References:
             self._best[key] = int(rows[np.nanargmax(accuracy)])  # the first of equals, and rows ascend by hash
         return self._best[key]
 
-    def best_accuracy(self, reference: Reference, split: str, epochs: int, dataset: str) -> float:
+    def best_accuracy(self, reference: ReferenceSet, split: str, epochs: int, dataset: str) -> float:
         """Return the highest mean accuracy in a reference; raises the errors of `best_row`."""
         row = np.array([self.best_row(reference, split, epochs, dataset)])
         return float(self.means(split, row, epochs, dataset)[0])

@@ -13,7 +13,6 @@ from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows
-from nasbench1shot1.tables.coverage import Coverage
 from nasbench1shot1.tables.description import (
     Objective,
     datasets,
@@ -31,7 +30,7 @@ from nasbench1shot1.tables.folder import (
 from nasbench1shot1.tables.items import Item, as_list
 from nasbench1shot1.tables.keys import row_keys
 from nasbench1shot1.tables.metrics import Metrics as Metrics
-from nasbench1shot1.tables.references import References
+from nasbench1shot1.tables.references import Coverage, References
 
 if TYPE_CHECKING:
     from nasbench1shot1.nasbench101.cell import Cell

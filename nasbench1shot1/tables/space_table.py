@@ -4,8 +4,8 @@ from pathlib import Path
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.coverage import PRESENT, Reference
 from nasbench1shot1.tables.names import bundled_tables, folder_of
+from nasbench1shot1.tables.references import PRESENT, Reference
 from nasbench1shot1.tables.table import Table, load_table
 
 

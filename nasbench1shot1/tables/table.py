@@ -12,7 +12,6 @@ from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, al
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows, Run, choose_repeat, whole_number
-from nasbench1shot1.tables.coverage import Coverage
 from nasbench1shot1.tables.description import (
     ALL_METRICS,
     HALFWAY,
@@ -29,6 +28,7 @@ from nasbench1shot1.tables.items import Item, as_list
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.metrics import make_metrics, to_python
 from nasbench1shot1.tables.names import find_table
+from nasbench1shot1.tables.references import Coverage
 from nasbench1shot1.tables.rows import TableRows
 
 
