@@ -259,8 +259,7 @@ def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
     Raises InvalidInputError for a space that is not an attribute of any module, or a table that is only in memory.
     """
     from nasbench1shot1.space import SearchSpace
-    from nasbench1shot1.tables.space_table import recorded_name
-    from nasbench1shot1.tables.table import Table
+    from nasbench1shot1.tables.table import Table, recorded_name
 
     found = dict(options)
     if isinstance(space := found.get("space"), SearchSpace):
@@ -284,11 +283,11 @@ def table_of_run(
         config: the run's configuration: its `space`, and `reference` if the run has this option.
         where: path of the configuration's file, for messages.
         table: folder or name of the table. Default: the table of the space.
-        reference: as in `tables.space_table.table_for`. Default: the run's reference.
+        reference: as in `tables.table.table_for`. Default: the run's reference.
 
     Raises InvalidInputError if using the space would import a module that is not allowed, and errors of `table_for`.
     """
-    from nasbench1shot1.tables.space_table import table_for
+    from nasbench1shot1.tables.table import table_for
 
     check_trusted("search_spaces", "space", config["space"], where)
     space = search_space(config["space"])

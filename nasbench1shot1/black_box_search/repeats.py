@@ -31,8 +31,7 @@ from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.next_command import resume_options
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.space_table import table_for
-from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tables.table import Table, table_for
 
 SEARCHES = 125
 """Maximum number of searches in a part. A process takes a second to start, and only whole parts are merged."""

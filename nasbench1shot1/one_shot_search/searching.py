@@ -207,9 +207,9 @@ def _record_growth(folder: Path, recorded: Mapping[str, Any], epochs: int, epoch
 def table_of_search(config: SearchConfig) -> "Table":
     """Open the table of a search, with the networks of its space as a reference.
 
-    Raises InvalidInputError for a space without relaxation, and as `tables.space_table.table_for` does.
+    Raises InvalidInputError for a space without relaxation, and as `tables.table.table_for` does.
     """
-    from nasbench1shot1.tables.space_table import table_for
+    from nasbench1shot1.tables.table import table_for
 
     return table_for(one_shot(search_space(config.space)), config.table, config.reference)
 

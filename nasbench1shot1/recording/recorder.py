@@ -25,8 +25,7 @@ from nasbench1shot1.runs.options import check_ranges, make_options
 from nasbench1shot1.runs.record import has_type
 from nasbench1shot1.space import OneShotSpace, SearchSpace
 from nasbench1shot1.tables.names import resolve_table_name
-from nasbench1shot1.tables.space_table import table_for
-from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tables.table import Table, table_for
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -12,23 +12,13 @@ from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, al
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows, Run, choose_repeat, whole_number
-from nasbench1shot1.tables.description import (
-    ALL_METRICS,
-    HALFWAY,
-    METRICS,
-    column_name,
-    fidelity,
-    is_measured,
-)
-from nasbench1shot1.tables.folder import (
-    TableFolder,
-    open_folder,
-)
+from nasbench1shot1.tables.description import ALL_METRICS, HALFWAY, METRICS, column_name, fidelity, is_measured
+from nasbench1shot1.tables.folder import TableFolder, open_folder
 from nasbench1shot1.tables.items import Item, as_list
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.metrics import make_metrics, to_python
-from nasbench1shot1.tables.names import find_table
-from nasbench1shot1.tables.references import Coverage
+from nasbench1shot1.tables.names import bundled_tables, find_table, folder_of
+from nasbench1shot1.tables.references import PRESENT, Coverage, Reference
 from nasbench1shot1.tables.rows import TableRows
 
 
@@ -299,3 +289,38 @@ def _reopen(open_: Callable[[Any], Table], place: Any, coverage: Coverage | None
 
 def _no_value(row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
     return float("nan")
+
+
+# The table for a search space, and the name of a table in records -----------------------------------------------------
+
+
+def table_for(space: SearchSpace, path: str | Path | None = None, reference: Reference | None = None) -> Table:
+    """Open the table that measures regrets in a space; all searches call this function.
+
+    Args:
+        space: the space. Its name becomes a reference of the table, also for a user's own space.
+        path: as in `load_table`.
+        reference: "present" to measure regret relative to the best network that the table has, if it lacks some.
+
+    Raises:
+        OutOfDomainError: the table lacks networks of the space, and `reference` is not given.
+        InvalidInputError: as `load_table`; or the table and the space belong to different benchmarks.
+        DamagedFileError: as `load_table`.
+    """
+    return load_table(path).covering(space, present=reference == PRESENT)
+
+
+def recorded_name(table: Table) -> str:
+    """Return the name or folder with which a table can be opened again.
+
+    Raises InvalidInputError for a table that is only in memory.
+    """
+    folders = {name: folder_of(bundled) for name, bundled in bundled_tables().items()}
+    if table.folder is not None:
+        return next((name for name, folder in folders.items() if folder == table.folder), str(table.folder))
+    if table.name in folders:  # a bundled table in memory has its own name
+        return table.name
+    raise InvalidInputError(
+        f"the table {table.id} is only in memory, so a run cannot find it again: save it with "
+        "table.save('my-table') and give that folder"
+    )

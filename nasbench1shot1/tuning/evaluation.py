@@ -27,8 +27,7 @@ from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS,
 from nasbench1shot1.runs.lifecycle import locked_folder
 from nasbench1shot1.runs.machine import resolve_device
 from nasbench1shot1.tables.items import Item
-from nasbench1shot1.tables.space_table import table_for
-from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tables.table import Table, table_for
 from nasbench1shot1.tuning.engine.interfaces import Outcome, Trial, TrialInterruptedError, TrialStoppedError
 from nasbench1shot1.tuning.options import study_settings
 from nasbench1shot1.tuning.record import Study, folder_of

@@ -37,7 +37,7 @@ def table_of(cells: list[nb.Cell]) -> Table:
 
 def opened(table: Table, space: str, reference: Reference | None = None) -> Table:
     """Open this table as a search on a space does."""
-    with patch("nasbench1shot1.tables.space_table.load_table", lambda path: table):
+    with patch("nasbench1shot1.tables.table.load_table", lambda path: table):
         return table_of_search(SearchConfig(space=space, reference=reference))
 
 

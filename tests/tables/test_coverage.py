@@ -12,7 +12,7 @@ from nasbench1shot1.nasbench101.keys import CellKeys
 from nasbench1shot1.nasbench201.keys import IndexKeys
 from nasbench1shot1.registry import BUILT_IN, search_space
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-from nasbench1shot1.tables.space_table import recorded_name, table_for
+from nasbench1shot1.tables.table import recorded_name, table_for
 
 OWN = ChoiceBlockSpace("own", "own-v1", n_parents=(1, 1, 2))
 PART = ChoiceBlockSpace("part", "part-v1", n_parents=(1, 2, 1, 2, 2))
