@@ -21,10 +21,9 @@ from nasbench1shot1.nasbench101.encoding import (
 )
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.checks import damaged_column_error
 from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.description import INDEX
-from nasbench1shot1.tables.folder import TableFolder
+from nasbench1shot1.tables.folder import TableFolder, damaged_column_error
 from nasbench1shot1.tables.items import Item, checked_hashes, wrong_benchmark_error
 from nasbench1shot1.tables.table import Table
 

@@ -99,7 +99,7 @@ def _import_advice(path: Path) -> str:
 
 
 def _no_table_error(asked: str) -> InvalidInputError:
-    from nasbench1shot1.tables.checks import unset_hint
+    from nasbench1shot1.tables.folder import unset_hint
     from nasbench1shot1.tables.importing import format_of
 
     if format_of(Path(asked)):
