@@ -18,7 +18,7 @@ def check_not_truncated(text: str | None) -> None:
 
 def check_can_be_looked_up(text: str, benchmark: str, advice: str = "") -> None:
     """Raise InvalidInputError, with further advice, for text without an architecture or hash of NAS-Bench-101."""
-    from nasbench1shot1.tables.items import is_hash
+    from nasbench1shot1.tables.keys import is_hash
 
     if benchmark == "nasbench101" and not {":", "|"} & set(text) and not is_hash(text):
         raise InvalidInputError(

@@ -24,7 +24,7 @@ from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.description import INDEX
 from nasbench1shot1.tables.folder import TableFolder, damaged_column_error
-from nasbench1shot1.tables.items import Item, checked_hashes, wrong_benchmark_error
+from nasbench1shot1.tables.keys import Item, checked_hashes, wrong_benchmark_error
 from nasbench1shot1.tables.table import Table
 
 MINI_VERTICES = 6

@@ -12,7 +12,7 @@ from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.folder import TableFolder
-from nasbench1shot1.tables.items import Item, wrong_benchmark_error
+from nasbench1shot1.tables.keys import Item, wrong_benchmark_error
 
 
 class IndexKeys:

@@ -13,8 +13,7 @@ from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.description import MEMBER, column_name, datasets
 from nasbench1shot1.tables.folder import TableFolder
-from nasbench1shot1.tables.items import checked_split
-from nasbench1shot1.tables.keys import RowKeys
+from nasbench1shot1.tables.keys import RowKeys, checked_split
 
 Reference = Literal["present"]
 """Values of the option `reference`: "present" uses the best of a space's networks that the table has."""

@@ -27,8 +27,7 @@ from nasbench1shot1.tables.folder import (
     verify_folder,
     write_table,
 )
-from nasbench1shot1.tables.items import Item, as_list
-from nasbench1shot1.tables.keys import row_keys
+from nasbench1shot1.tables.keys import Item, as_list, row_keys
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.references import Coverage, References
 

@@ -14,7 +14,7 @@ from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows, Run, choose_repeat, whole_number
 from nasbench1shot1.tables.description import ALL_METRICS, HALFWAY, METRICS, column_name, fidelity, is_measured
 from nasbench1shot1.tables.folder import TableFolder, open_folder
-from nasbench1shot1.tables.items import Item, as_list
+from nasbench1shot1.tables.keys import Item, as_list
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.metrics import make_metrics, to_python
 from nasbench1shot1.tables.names import bundled_tables, find_table, folder_of

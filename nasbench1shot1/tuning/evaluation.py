@@ -26,7 +26,7 @@ from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_object
 from nasbench1shot1.runs.lifecycle import locked_folder
 from nasbench1shot1.runs.machine import resolve_device
-from nasbench1shot1.tables.items import Item
+from nasbench1shot1.tables.keys import Item
 from nasbench1shot1.tables.table import Table, table_for
 from nasbench1shot1.tuning.engine.interfaces import Outcome, Trial, TrialInterruptedError, TrialStoppedError
 from nasbench1shot1.tuning.options import study_settings
