@@ -104,7 +104,7 @@ def test_evaluation_and_chunks_have_the_same_order(name):
     """Sorted by parents and operation block by block, ignoring loose ends."""
     space, rng = nb.search_space(name), np.random.default_rng(0)
     architectures = [space[int(n)] for n in rng.permutation(space.numbers("no_loose_ends"))]
-    order = in_sharing_order(SMALL_SPACE, architectures)
+    order = in_sharing_order(space, architectures)
     plain = sorted(architectures, key=lambda arch: [*zip(arch.parents, (*arch.operations, 0), strict=True)])
     assert [architectures[i] for i in order] == plain
     assert [path for _, path in sort_paths(architectures[:700])] == [
@@ -112,7 +112,7 @@ def test_evaluation_and_chunks_have_the_same_order(name):
     ]
     loose = [space.sample(rng) for _ in range(300)]
     live = [space.without_loose_ends(arch) for arch in loose]
-    assert in_sharing_order(loose).tolist() == in_sharing_order(live).tolist()
+    assert in_sharing_order(space, loose).tolist() == in_sharing_order(space, live).tolist()
 
 
 def test_numbers_and_sequences_are_converted_to_text():
