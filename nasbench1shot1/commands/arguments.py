@@ -16,16 +16,9 @@ def check_not_truncated(text: str | None) -> None:
         )
 
 
-def check_can_be_looked_up(text: str, benchmark: str, advice: str = "") -> None:
-    """Raise InvalidInputError, with further advice, for text without an architecture or hash of NAS-Bench-101."""
-    from nasbench1shot1.tables.keys import is_hash
-
-    if benchmark == "nasbench101" and not {":", "|"} & set(text) and not is_hash(text):
-        raise InvalidInputError(
-            f"'{text}' cannot be looked up in a table of NAS-Bench-101: give an architecture, such as "
-            "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3', or a hash of 32 hexadecimal digits"
-            f"{advice}"
-        )
+def is_architecture(text: str) -> bool:
+    """Return whether a text is meant as an architecture, not as a hash or an index of a table."""
+    return bool({":", "|"} & set(text))
 
 
 def optimizer_name(flags: Mapping[str, str], group: str, default: str) -> str:

@@ -47,7 +47,7 @@ class Query:
         from rich.table import Table as Screen
 
         from nasbench1shot1.architecture import Architecture
-        from nasbench1shot1.commands.arguments import check_can_be_looked_up, check_not_truncated
+        from nasbench1shot1.commands.arguments import check_not_truncated, is_architecture
         from nasbench1shot1.ground.files import check_picture
         from nasbench1shot1.ground.text import counted, literal_console
         from nasbench1shot1.registry import BUILT_IN
@@ -56,15 +56,13 @@ class Query:
         picture = self._picture()
         check_picture(picture)
         check_not_truncated(self.what)
-        item: Any = Architecture.parse(self.what) if {":", "|"} & set(self.what) else self.what
+        item: Any = Architecture.parse(self.what) if is_architecture(self.what) else self.what
         space = self._space(item)
         if space is not None and isinstance(item, Architecture):
             space.index(item)
         table, note = with_space(load_table(self.table or (space.table if space else None)), space)
-        advice = "; an index of NAS-Bench-201 needs its table (--table nb201)"
-        check_can_be_looked_up(self.what, table.benchmark, advice)
-        if table.benchmark == "nasbench201" and self.what.isdecimal():
-            item = int(self.what)
+        if not isinstance(item, Architecture):
+            item = _item_of(self.what, table)
         console = literal_console()
         for dataset in [self.dataset] if self.dataset else table.datasets:
             metrics = table.query(item, self.epochs, dataset=dataset)
@@ -112,6 +110,17 @@ class Query:
                 "name your own space with --space module:object"
             )
         return search_space(item.space)
+
+
+def _item_of(text: str, table: "Table") -> Any:
+    """Return the hash or index that a text means in a table."""
+    from nasbench1shot1.ground.errors import InvalidInputError
+
+    try:
+        return table.keys.item_of(text)
+    except InvalidInputError as error:
+        advice = "; an index of NAS-Bench-201 needs its table (--table nb201)"
+        raise InvalidInputError(f"{error.for_command_line}{advice}") from None
 
 
 def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str]":

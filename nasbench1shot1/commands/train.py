@@ -85,15 +85,15 @@ class Train(Generic[Options]):
     def run(self) -> None:
         """Train."""
         from nasbench1shot1.cell_training.training import train_cell
-        from nasbench1shot1.commands.arguments import check_can_be_looked_up, check_not_truncated
+        from nasbench1shot1.commands.arguments import check_not_truncated, is_architecture
         from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.tables.table import load_table
 
         check_not_truncated(self.what)
         given = {name: getattr(self.options, name) for name in option_names(self.options) if name in self.named}
         table, console = load_table(self.table or self.options.BENCHMARK.table), literal_console()
-        if self.what is not None:
-            check_can_be_looked_up(self.what, table.benchmark)
+        if self.what is not None and not is_architecture(self.what):
+            table.keys.item_of(self.what)  # raises for text that is not a hash
         training = train_cell(self.what, out=self.out, resume=self.resume, table=table, console=console, **given)
         compare(training, table, console)
 

@@ -24,8 +24,7 @@ from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows
 from nasbench1shot1.tables.description import INDEX
 from nasbench1shot1.tables.folder import TableFolder, damaged_column_error
-from nasbench1shot1.tables.keys import Item, checked_hashes, wrong_benchmark_error
-from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tables.keys import Item, checked_hashes, is_hash, wrong_benchmark_error
 
 MINI_VERTICES = 6
 """Maximum number of vertices of a cell in NAS-Bench-Mini."""
@@ -48,6 +47,15 @@ class CellKeys:
     def __init__(self, table_id: str, folder: TableFolder) -> None:
         self._table_id, self._folder = table_id, folder
         self._hashes: NDArray[np.bytes_] = folder.columns["hash"].view("S16")[:, 0]
+
+    def item_of(self, text: str) -> Item:
+        """Return the hash that a text is; raises InvalidInputError for any other text."""
+        if is_hash(text):
+            return text
+        raise InvalidInputError(
+            f"'{text}' cannot be looked up in a table of NAS-Bench-101: give an architecture, such as "
+            "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3', or a hash of 32 hexadecimal digits"
+        )
 
     def row_of(self, item: Item) -> int:
         """Return the row of one item; raises the errors of `rows`."""
@@ -132,6 +140,27 @@ class CellKeys:
             raise self._impossible_row()
         return found
 
+    def verify(self, progress: Callable[[str, float], None] = lambda doing, fraction: None) -> None:
+        """Recompute the hashes of all rows, and check that no cell has two; takes half a minute for all of
+        NAS-Bench-101.
+
+        Raises DamagedFileError if a check fails.
+        """
+        hashes, cells = self._folder.checked_column("hash"), self._folder.checked_column("cell")
+        for start in range(0, len(cells), _AT_ONCE):
+            rows = range(start, min(start + _AT_ONCE, len(cells)))
+            if (row := first_wrong_hash(hashes, cells, rows)) is not None:
+                raise DamagedFileError(
+                    f"the table {self._table_id} is damaged: its hash {hash_text(hashes[row])} does not match its "
+                    "graph; import or build it again"
+                )
+            progress("computing hashes", rows.stop / len(cells))
+        if pair := find_duplicate_cell(hashes, cells):
+            raise DamagedFileError(
+                f"the table {self._table_id} is damaged: {pair[0]} and {pair[1]} are the same cell; import or build it "
+                "again"
+            )
+
     def _rows_of_hashes(self, digits: str) -> Rows:
         wanted = np.frombuffer(bytes.fromhex(digits), "S16")
         found = self._hashes.searchsorted(wanted)
@@ -195,26 +224,6 @@ def first_wrong_hash(hashes: Hashes, cells: Encodings, rows: Iterable[int]) -> i
         The first row whose hash does not match its graph; None if all match.
     """
     return next((row for row in rows if Cell.from_encoding(int(cells[row])).hash != hash_text(hashes[row])), None)
-
-
-def verify_hashes(table: Table, progress: Callable[[str, float], None] = lambda doing, fraction: None) -> None:
-    """Recompute all hashes of a table, and check that no cell has two; takes half a minute for all of NAS-Bench-101.
-
-    Raises DamagedFileError if a check fails.
-    """
-    hashes, cells = table.column("hash"), table.column("cell")
-    for start in range(0, len(table), _AT_ONCE):
-        rows = range(start, min(start + _AT_ONCE, len(table)))
-        if (row := first_wrong_hash(hashes, cells, rows)) is not None:
-            raise DamagedFileError(
-                f"the table {table.id} is damaged: its hash {hash_text(hashes[row])} does not match its graph; "
-                "import or build it again"
-            )
-        progress("computing hashes", rows.stop / len(table))
-    if pair := find_duplicate_cell(hashes, cells):
-        raise DamagedFileError(
-            f"the table {table.id} is damaged: {pair[0]} and {pair[1]} are the same cell; import or build it again"
-        )
 
 
 def find_duplicate_cell(hashes: Hashes, cells: Encodings) -> tuple[str, str] | None:

@@ -26,6 +26,10 @@ class IndexKeys:
     def __init__(self, table_id: str, folder: TableFolder) -> None:
         self._table_id, self._folder = table_id, folder
 
+    def item_of(self, text: str) -> Item:
+        """Return the official index that a text is; any other text itself."""
+        return int(text) if text.isdecimal() else text
+
     def row_of(self, item: Item) -> int:
         """Return the row of one item; raises the errors of `rows`."""
         row = self._row_of_index[_official_index(item)]

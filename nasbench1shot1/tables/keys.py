@@ -101,6 +101,12 @@ class RowKeys(Protocol):
     def __init__(self, table_id: str, folder: TableFolder) -> None:
         """Take the table's id, for messages, and its opened folder."""
 
+    def item_of(self, text: str) -> Item:
+        """Return the item that a text on the command line means, if it is not an architecture: a hash or an index.
+
+        Raises InvalidInputError if it cannot be looked up in this table.
+        """
+
     def row_of(self, item: Item) -> int:
         """Return the row of one item; raises the errors of `rows`."""
 

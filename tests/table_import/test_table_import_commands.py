@@ -12,7 +12,6 @@ from command_line import command, new_process
 from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.nasbench101 import official_files as official_nasbench101
-from nasbench1shot1.nasbench101.keys import verify_hashes
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.importing import download_table, import_table
 from nasbench1shot1.tables.table import load_table
@@ -96,14 +95,14 @@ def test_verify_reports_a_hash_that_does_not_match_its_graph(file: Path, tmp_pat
     wrong = load_table(changed(tmp_path / "t", tmp_path / "wrong", cell=cells))
     wrong.verify()
     with pytest.raises(DamagedFileError, match=f"its hash {table.hashes(7)[0]} does not match its graph"):
-        verify_hashes(wrong)
+        wrong.keys.verify()
 
 
 def test_verify_reports_its_progress(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nasbench1shot1.nasbench101.keys._AT_ONCE", 20)
     import_table(file, tmp_path / "t")
     said: list[tuple[str, float]] = []
-    verify_hashes(load_table(tmp_path / "t"), lambda *step: said.append(step))
+    load_table(tmp_path / "t").keys.verify(lambda *step: said.append(step))
     assert said == [("computing hashes", 20 / 30), ("computing hashes", 1.0)]
 
 

@@ -17,7 +17,6 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Us
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import are_possible, is_possible
-from nasbench1shot1.nasbench101.keys import verify_hashes
 from nasbench1shot1.tables.description import CHECKSUM, METRICS, content_sha256
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.metrics import Metrics
@@ -223,7 +222,7 @@ def test_an_impossible_cell_is_refused(large: Path, code: int) -> None:
     uses: list[Callable[[], object]] = [
         lambda: table.cell(0).hash,
         lambda: table.column("cell"),
-        lambda: verify_hashes(table),
+        lambda: table.keys.verify(),
         lambda: table.save(large.with_name("copy")),
         table.verify,
     ]
@@ -322,7 +321,7 @@ def use(folder: Path, hashes: list[str], cells: list[Cell]) -> Table:
         lambda: [table.cell(row).hash for row in range(len(table))],
         lambda: [table.column(name) for name in table.info()["columns"]],
         lambda: [table.measured(metric, epochs) for metric in ("test_accuracy",) for epochs in table.epochs],
-        lambda: verify_hashes(table),
+        lambda: table.keys.verify(),
         table.verify,
     ]
     for question in questions:
