@@ -56,6 +56,7 @@ class Benchmark:
         statistics: the analyses that `nb1shot1 statistics` offers for its tables, by name
             (`experiments.space_statistics`).
         split: the scheme that splits the images of a search (`images.splits`); None: the preset's scheme.
+        halves: a function (data set) → `images.splits.OfficialSplit`, if the scheme is the benchmark's own.
         search_defaults: defaults of options that differ for searches on its spaces.
         quick_defaults: defaults of options that differ for searches at the quick scale.
         black_box_defaults: defaults of the options of black-box studies, such as the limit of simulated seconds.
@@ -79,6 +80,7 @@ class Benchmark:
     downloads: Mapping[str, Reference] = field(default_factory=dict)
     statistics: Reference | None = None
     split: str | None = None
+    halves: Reference | None = None
     search_defaults: Mapping[str, Any] = field(default_factory=dict)
     quick_defaults: Mapping[str, Any] = field(default_factory=dict)
     black_box_defaults: Mapping[str, Any] = field(default_factory=dict)

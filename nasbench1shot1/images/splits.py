@@ -3,26 +3,24 @@
 Of CIFAR-10's 50,000 training images in canonical order, NAS-Bench-101 validated on the last 10,000
 (generate_cifar10_tfrecords.py uses data_batch_5). A search that trains on these images has seen the images that score
 its result. The scheme "20k/20k" never uses them, as far as indices are known; "25k/25k" does, as in the published
-search. The scheme "nasbench201" is the official split of NAS-Bench-201.
+search. Other schemes are the official splits of benchmarks (`Benchmark.halves`), such as "nasbench201".
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.benchmark import Benchmark, benchmarks
 from nasbench1shot1.ground.arguments import check_rng
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, unknown_name
-from nasbench1shot1.ground.files import PACKAGE_DATA
-from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, IMAGENET16_120, OTHER, data_set
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, OTHER, data_set
 
 if TYPE_CHECKING:
     from nasbench1shot1.images.image_set import ImageSet
 
-_FOLDER = PACKAGE_DATA / "splits"
 VALIDATION_START = 40_000
 _RANGES = {"20k/20k": (20_000, VALIDATION_START), "25k/25k": (25_000, CIFAR10.training_images)}
 """Ends of the weight half, which starts at 0, and of the architecture half, in canonical order, by scheme."""
@@ -69,7 +67,7 @@ def split_images(
     check_rng(rng)
     _check(image_set, scheme, images_per_half)
     labels, index = image_set.labels.cpu().numpy(), image_set.index.numpy()
-    official = _OFFICIAL[scheme](image_set.dataset) if scheme in _OFFICIAL and image_set.dataset != OTHER else None
+    official = _official_split(image_set.dataset, scheme)
     if image_set.dataset == OTHER:
         halves = _draw(np.arange(len(labels)), labels, image_set.classes, images_per_half, 2, rng)
     elif official and official.are_tests:
@@ -89,11 +87,20 @@ def split_images(
     return Split(weights, architecture, int((chosen >= VALIDATION_START).sum()), int((chosen < 0).sum()))
 
 
+def _official_split(dataset: str, scheme: str) -> "OfficialSplit | None":
+    """Return a benchmark's division of a data set; None if the scheme is not a benchmark's, or for other data sets."""
+    of = _official_schemes().get(scheme)
+    if of is None or dataset == OTHER:
+        return None
+    split: OfficialSplit = of.load("halves")(dataset)
+    return split
+
+
 def scheme_for(image_set: "ImageSet", preferred: str) -> str:
     """Return the preferred scheme if the data set of an image set has it, or else the data set's first scheme.  A
     preset selects a scheme for CIFAR-10; CIFAR-100 and ImageNet16-120 only have "nasbench201".
     """
-    known = _SCHEMES.get(image_set.dataset, ())
+    known = _schemes(image_set.dataset)
     return preferred if preferred in known or not known else known[0]
 
 
@@ -119,43 +126,23 @@ class OfficialSplit(NamedTuple):
     are_tests: bool
 
 
-def official_halves(name: str, folder: Path = _FOLDER) -> OfficialSplit:
-    """Return NAS-Bench-201's split of a data set in `DATA_SETS` (Dong and Yang 2020, arXiv:2001.00326, section 2.2).
-
-    CIFAR-10 has two halves of the 50,000 training images. CIFAR-100 and ImageNet16-120 have two halves of the 10,000 or
-    6,000 test images. They come from the lists `valid` or `xvalid` in the files of configs/nas-benchmark/ in
-    github.com/D-X-Y/AutoDL-Projects. Each file `nasbench201-NAME.npy` in `folder` has one bit per image in canonical
-    order (numpy.packbits), which is 1 if the image is in the architecture half.
-
-    Raises DamagedFileError if the bundled file is missing or damaged.
-    """
-    known, path = DATA_SETS[name], folder / f"nasbench201-{name}.npy"
-    are_tests = known.name != CIFAR10.name
-    images = known.test_images if are_tests else known.training_images
-    try:
-        packed = np.load(path, allow_pickle=False)
-        bits = np.unpackbits(packed, count=images).astype(np.bool_)
-        if packed.shape != (images // 8,) or 2 * bits.sum() != images:
-            raise ValueError(f"{bits.sum():,} of {images:,} images")
-    except Exception as error:  # on damaged headers numpy raises SyntaxError, TokenError, MemoryError and others
-        raise DamagedFileError(f"{path} is damaged or missing: install the package again") from error
-    return OfficialSplit("NAS-Bench-201", bits, are_tests)
+def _official_schemes() -> dict[str, Benchmark]:
+    """Return the benchmarks that divide the images of their data sets, by the name of the scheme."""
+    return {of.split: of for of in benchmarks() if of.split is not None and of.halves is not None}
 
 
-_OFFICIAL: Mapping[str, Callable[[str], OfficialSplit]] = {"nasbench201": official_halves}
-"""Functions that return a benchmark's split of a data set, by scheme."""
-_SCHEMES = {  # by ImageSet.dataset
-    CIFAR10.name: (*_RANGES, *_OFFICIAL),
-    CIFAR100.name: tuple(_OFFICIAL),
-    IMAGENET16_120.name: tuple(_OFFICIAL),
-    OTHER: (*_RANGES, *_OFFICIAL),
-}
+def _schemes(dataset: str) -> tuple[str, ...]:
+    """Return the schemes of a data set, the first one preferred; none for an unknown data set."""
+    official = tuple(_official_schemes())
+    if dataset in (CIFAR10.name, OTHER):
+        return (*_RANGES, *official)
+    return official if dataset in DATA_SETS else ()
 
 
 def _check(image_set: "ImageSet", scheme: str, images_per_half: int | None) -> None:
-    if image_set.dataset not in _SCHEMES:
-        raise unknown_name("data set", image_set.dataset, _SCHEMES)
-    known = _SCHEMES[image_set.dataset]
+    known = _schemes(image_set.dataset)
+    if not known:
+        raise unknown_name("data set", image_set.dataset, (*DATA_SETS, OTHER))
     if scheme in _RANGES and scheme not in known:
         title = data_set(image_set.dataset).title
         raise InvalidInputError(f"the split '{scheme}' applies to CIFAR-10, not to {title}: use '{known[0]}'")

@@ -55,6 +55,7 @@ BENCHMARK = Benchmark(
     files=(f"{_ROOM}.official_files:PTH", f"{_ROOM}.official_files:NATS_ARCHIVE"),
     statistics="nasbench1shot1.experiments.space_statistics.nasbench201.catalogue:ANALYSES",
     split="nasbench201",
+    halves=f"{_ROOM}.splits:official_halves",
     search_defaults={  # section 4 and appendix
         "cells": 15,
         "batch_size": 64,

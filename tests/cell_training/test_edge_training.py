@@ -17,12 +17,13 @@ from nasbench1shot1.cell_training.loop import accuracy, begin, train_step
 from nasbench1shot1.cell_training.recipe import EpochStream
 from nasbench1shot1.cell_training.training import _facts
 from nasbench1shot1.images.image_set import ImageSet, load_images
-from nasbench1shot1.images.splits import Split, official_halves
+from nasbench1shot1.images.splits import Split
 from nasbench1shot1.nasbench201 import recipe as parts_module
 from nasbench1shot1.nasbench201.network import build_edge_network
 from nasbench1shot1.nasbench201.recipe import EdgeRecipe, divide
 from nasbench1shot1.nasbench201.recipe import learning_rate as epoch_learning_rate
 from nasbench1shot1.nasbench201.recipe import stops as epoch_stops
+from nasbench1shot1.nasbench201.splits import official_halves
 from nasbench1shot1.nasbench201.training_options import EdgeTrainingConfig
 from nasbench1shot1.runs import machine
 

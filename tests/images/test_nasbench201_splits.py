@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, IMAGENET16_120, DataSet
 from nasbench1shot1.images.image_set import ImageSet, load_images
-from nasbench1shot1.images.splits import official_halves, scheme_for, split_images
+from nasbench1shot1.images.splits import scheme_for, split_images
+from nasbench1shot1.nasbench201.splits import official_halves
 
 OFFICIAL = official_halves("cifar10").is_architecture
 
