@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, unknown_name
-from nasbench1shot1.ground.files import convert_paths
 from nasbench1shot1.ground.terminal import guarded_output, print_error
 
 INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
@@ -111,7 +110,8 @@ def _run(arguments: list[str]) -> None:
     if wants_help:
         _show_help(name, options, default)
         return
-    from nasbench1shot1.commands.parsing import parse
+    from nasbench1shot1.commands.parsing import parse  # here, because help needs neither
+    from nasbench1shot1.ground.files import convert_paths
 
     named = _known(options, default, flags)
     command = convert_paths(parse(options, name, rest, default))

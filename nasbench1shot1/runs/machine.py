@@ -3,10 +3,8 @@
 import os
 import platform
 import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -114,6 +112,8 @@ def environment(device: str) -> dict[str, Any]:
     Args:
         device: device of the run, "cpu", "cuda:1", …; `gpu` in the result is its name, None for a CPU.
     """
+    from importlib.metadata import version  # slow to import, and help imports this module
+
     import torch
 
     from nasbench1shot1 import __version__
@@ -131,6 +131,8 @@ def environment(device: str) -> dict[str, Any]:
 
 
 def _commit() -> str | None:
+    import subprocess
+
     checkout = Path(__file__).resolve().parents[2]  # a strict editable install consists of links
     if not (checkout / ".git").exists():  # installed: a repository around it would be a different one
         return None
