@@ -161,8 +161,8 @@ def test_curves_continue_for_finished_searches_and_end_at_unfinished_ones():
 
 def test_an_early_stopped_search_ends_with_the_architecture_it_went_back_to(tmp_path):
     run = make.search(tmp_path / "run", RANKS[1])
-    write_json(run.folder / "summary.json", {"searched_epochs": 4, "final_epoch": 2})
-    found = compare_runs(run)
+    write_json(run.folder / "summary.json", {**run.summary, "final_epoch": 2})
+    found = compare_runs(run.folder)
     assert found.results["final_mean"].item() == run.lines[2]["test_regret"] != run.lines[4]["test_regret"]
 
 
