@@ -1,4 +1,4 @@
-"""The architectures of NAS-Bench-201: an operation for each edge of a four-node cell (Dong and Yang 2020, section 2.1)."""
+"""The architectures of NAS-Bench-201: an operation for each edge of a cell of four nodes (Dong and Yang 2020)."""
 
 import operator
 import re
