@@ -1,5 +1,6 @@
 """Fixtures shared by several test modules."""
 
+import importlib.metadata
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,7 +24,6 @@ from nasbench1shot1.images import image_set, sources
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.one_shot_search import memory, pictures
-from nasbench1shot1.runs import machine
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
 
@@ -119,7 +119,7 @@ def supernets_counted_once() -> Iterator[None]:
 def versions_read_once() -> Iterator[None]:
     """Look up the recorded package versions only once."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine, "version", cache(machine.version))
+        patch.setattr(importlib.metadata, "version", cache(importlib.metadata.version))
         yield
 
 
