@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeV
 import tyro
 
 from nasbench1shot1.cell_training.options import TrainingOptions, check_options, options_of
+from nasbench1shot1.commands.arguments import check_not_truncated, is_architecture
 from nasbench1shot1.commands.help_screen import default_variants
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.runs.options import Form, TableName, option_names
@@ -85,7 +86,6 @@ class Train(Generic[Options]):
     def run(self) -> None:
         """Train."""
         from nasbench1shot1.cell_training.training import train_cell
-        from nasbench1shot1.commands.arguments import check_not_truncated, is_architecture
         from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.tables.table import load_table
 
@@ -106,7 +106,7 @@ def _options(words: Sequence[str], resume: str | None) -> type[TrainingOptions]:
     with suppress(UserError, OSError):  # `run` reports what is wrong with the folder
         if resume:
             return load_training(resume).OPTIONS
-    for word in words:
+    for word in filter(is_architecture, words):
         with suppress(UserError):
             return options_of(Architecture.parse(word))
     return options_of(None)
