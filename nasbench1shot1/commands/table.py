@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -29,11 +29,11 @@ class Info:
 
         from nasbench1shot1.tables.table import load_table
 
-        info = load_table(self.table).info()
+        table = load_table(self.table)
         if self.json:
-            print(json.dumps(info, indent=2))
+            print(json.dumps(table.info(), indent=2))
         else:
-            _show(info)
+            _show(table)
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Build:
         from nasbench1shot1.tables.table import load_table
 
         build_default_table(self.out, print_to_stdout)
-        _show(load_table(self.out).info())
+        _show(load_table(self.out))
 
 
 _IN_WORDS = {"estimated": "predicted, shrunk toward the measurement where there is one"}
@@ -203,14 +203,15 @@ def _print_usage_hint(folder: Path) -> None:
     )
 
 
-def _show(info: dict[str, Any]) -> None:
+def _show(table: "Table") -> None:
     from rich.table import Table as Screen
 
+    from nasbench1shot1.benchmark import benchmark
     from nasbench1shot1.ground.text import counted, literal_console
 
-    console = literal_console()
+    console, info = literal_console(), table.info()
     epochs = ", ".join(map(str, info["epochs"]))
-    network = "architecture" if info.get("keyed_by") == "nasbench201" else "cell"
+    network, _ = benchmark(table.benchmark).networks
     rows, repeats = counted(info["rows"], network), counted(info["repeats"], "repeat")
     print_to_stdout(f"Table {info['id']}: {rows}, budgets of {epochs} epochs, {repeats} of each")
     if info["spaces"]:
