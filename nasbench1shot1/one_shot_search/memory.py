@@ -13,7 +13,7 @@ from nasbench1shot1.supernets.presets import PRESETS, Preset
 from nasbench1shot1.supernets.supernet import cell_class, make_skeleton
 
 COPIES = 3  # weights, gradients and momentum; the checkpoint needs as much again while it is written
-MOST_CHANNELS, MOST_CELLS = 10**6, 10**5  # larger numbers are not counted exactly, because no memory holds them
+MOST_CHANNELS = MOST_CELLS = 10**6  # larger numbers are not counted exactly, because no memory holds them
 
 
 def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, side: int = 32) -> None:
