@@ -3,9 +3,8 @@
     python benchmarks/precision.py
 
 Three ways of batch-norm: PyTorch's kernel for channels_last ("native"), its kernel for contiguous memory
-("contiguous"), and `nasbench1shot1.supernets.batch_norm` in channels_last ("accurate"). The package uses "accurate" only
-for tensors of more than `LARGE` = 2**19 elements; this benchmark measures it without that limit. Cost: a search step
-of DARTS (one step of Λ, one weight step) under "native" and under "accurate" in turns; CPU time of the process, one
+("contiguous"), and `supernets.batch_norm` in channels_last ("accurate"). The package uses "accurate" only for tensors
+of more than `LARGE` = 2**19 elements; this benchmark measures it without that limit. Cost: a search step of DARTS (one step of Λ, one weight step) under "native" and under "accurate" in turns; CPU time of the process, one
 thread.
 """
 

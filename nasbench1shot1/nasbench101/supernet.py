@@ -1,4 +1,4 @@
-"""The supernet of choice blocks (NAS-Bench-1Shot1, section 3; blocks as in Bender et al. 2018): its cell and skeleton."""
+"""The supernet of choice blocks: its cell and skeleton (NAS-Bench-1Shot1, section 3; Bender et al. 2018)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol

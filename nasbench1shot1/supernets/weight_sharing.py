@@ -391,7 +391,7 @@ class SharedWeights:
         """Return the positions of passes, grouped by the way in which they are computed; groups are independent."""
         alike: dict[object, list[int]] = {}
         for position, given in enumerate(passes):
-            kind = (self._shares_work(given), isinstance(given, Mixing), is_mixture(given))
+            kind = (self._faster_way(given) is None, isinstance(given, Mixing), is_mixture(given))
             alike.setdefault(kind, []).append(position)
         return list(alike.values())
 
@@ -409,17 +409,17 @@ class SharedWeights:
     def _way(self, passes: Sequence[Pass], images: int) -> tuple[SharedPasses | GenericPasses, int]:
         """Return the object that computes passes of one kind, and the number of images per batch."""
         how = (self.batch_norm, lambda: self.reference, self._precision)
-        if self._shares_work(passes[0]):
-            shared = shared_passes(self.net.space)
+        shared = self._faster_way(passes[0])
+        if shared is not None:
             at_once = images if self.batch_norm == "batch" else shared.IMAGES_AT_ONCE
             return shared(self.net, list(map(path_of, passes)), *how), at_once
         mixings = [as_mixing(given, self.net.space) for given in passes]
         return GenericPasses(self.net, mixings, *how, self._together(mixings, images)), images
 
-    def _shares_work(self, given: Pass) -> bool:
-        """Return whether the benchmark has a faster way to compute a pass."""
-        shared = shared_passes(self.net.space)
-        return shared is not None and path_of(given) is not None and bool(shared.supports(self.net))
+    def _faster_way(self, given: Pass) -> type[SharedPasses] | None:
+        """Return the benchmark's faster way to compute a pass; None if it has none for this pass or this supernet."""
+        shared = None if path_of(given) is None else shared_passes(self.net.space)
+        return shared if shared is not None and shared.supports(self.net) else None
 
     def _together(self, mixings: Sequence[Mixing], images: int) -> int:
         """Return how many mixings share a pass."""
