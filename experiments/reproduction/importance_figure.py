@@ -19,6 +19,8 @@ from nasbench1shot1.experiments.reproduction.studies import (
     unfinished_text,
 )
 from nasbench1shot1.experiments.tuning.importance import (
+    Row,
+    draw_importances,
     FANOVA,
     HYPERSHAP,
     PAIR,
@@ -36,8 +38,6 @@ from nasbench1shot1.tuning.record import Study
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
-
-    from nasbench1shot1.experiments.tuning.importance_drawing import Row
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +78,8 @@ class Importances(FigureResults):
         return pandas.concat(frames, ignore_index=True)[columns]
 
     def draw(self) -> "Figure":
-        """Return the picture, as `importance_drawing.draw_importances` does."""
-        from nasbench1shot1.experiments.tuning.importance_drawing import draw_importances
-
-        return draw_importances([self._row(*pair) for pair in self.found], self._title(), self._caption())
+        """Return the picture, as `importance.draw_importances` does."""
+            return draw_importances([self._row(*pair) for pair in self.found], self._title(), self._caption())
 
     def show(self, console: "Console") -> None:
         """Print the importances."""
@@ -96,9 +94,7 @@ class Importances(FigureResults):
         console.print(screen)
         line_printer(console)(f"Fraction of the variance of the validation error, by {FANOVA}")
 
-    def _row(self, panel: Panel, studies: Sequence[Study]) -> "Row":
-        from nasbench1shot1.experiments.tuning.importance_drawing import Row
-
+    def _row(self, panel: Panel, studies: Sequence[Study]) -> Row:
         budgets = studies[0].options.brackets.budgets
         points = {
             budget: np.array([[of[name] for name in PAIR] for of, _ in list_observations(studies, budget)]).reshape(

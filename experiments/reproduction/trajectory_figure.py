@@ -24,7 +24,7 @@ from nasbench1shot1.experiments.reproduction.studies import (
     unfinished_text,
 )
 from nasbench1shot1.experiments.rescoring import rescore_study
-from nasbench1shot1.experiments.tuning.trajectory import Curve, average, trajectory
+from nasbench1shot1.experiments.tuning.trajectory import Curve, average, draw_trajectories, trajectory
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.captions import provenance, table_text
 from nasbench1shot1.tables.table import Table
@@ -81,8 +81,6 @@ class Trajectories(FigureResults):
 
     def draw(self) -> "Figure":
         """Return the picture, as `trajectory.draw_trajectories` does."""
-        from nasbench1shot1.experiments.tuning.trajectory import draw_trajectories
-
         panels: dict[str, list[Curve]] = {}
         for panel, curve in self._curves():
             panels.setdefault(panel.title, []).append(curve)
