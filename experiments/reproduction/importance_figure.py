@@ -19,11 +19,11 @@ from nasbench1shot1.experiments.reproduction.studies import (
     unfinished_text,
 )
 from nasbench1shot1.experiments.tuning.importance import (
-    Row,
-    draw_importances,
     FANOVA,
     HYPERSHAP,
     PAIR,
+    Row,
+    draw_importances,
     importances,
     interactions,
     is_installed,
@@ -79,7 +79,7 @@ class Importances(FigureResults):
 
     def draw(self) -> "Figure":
         """Return the picture, as `importance.draw_importances` does."""
-            return draw_importances([self._row(*pair) for pair in self.found], self._title(), self._caption())
+        return draw_importances([self._row(*pair) for pair in self.found], self._title(), self._caption())
 
     def show(self, console: "Console") -> None:
         """Print the importances."""
