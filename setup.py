@@ -74,7 +74,6 @@ setup(
         "nasbench1shot1.ground",
         "nasbench1shot1.images",
         "nasbench1shot1.jobs",
-        "nasbench1shot1.supernets.layers",
         "nasbench1shot1.nasbench101",
         "nasbench1shot1.nasbench201",
         "nasbench1shot1.one_shot_search",

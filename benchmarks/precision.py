@@ -4,8 +4,8 @@
 
 Three ways of batch-norm: PyTorch's kernel for channels_last ("native"), its kernel for contiguous memory
 ("contiguous"), and `supernets.batch_norm` in channels_last ("accurate"). The package uses "accurate" only for tensors
-of more than `LARGE` = 2**19 elements; this benchmark measures it without that limit. Cost: a search step of DARTS (one step of Λ, one weight step) under "native" and under "accurate" in turns; CPU time of the process, one
-thread.
+of more than `LARGE` = 2**19 elements; this benchmark measures it without that limit. Cost: a search step of DARTS (one
+step of Λ, one weight step) under "native" and under "accurate" in turns; CPU time of the process, one thread.
 """
 
 import argparse
