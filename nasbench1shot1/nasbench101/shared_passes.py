@@ -275,10 +275,11 @@ class FirstCell:
     """
 
     def __init__(self, net: Supernet, layers: PathLayers, images: Tensor) -> None:
-        cell = net.cells[0]
+        cell, stem = net.cells[0], net.stem
         assert isinstance(cell, ChoiceBlockCell)
+        assert isinstance(stem, ConvBNReLU)
         self._net, self._cell, self._layers = net, cell, layers
-        self._input = Maps(layers.conv_bn_relu(net.stem, None, Maps(images.to(layers.dtype))))
+        self._input = Maps(layers.conv_bn_relu(stem, None, Maps(images.to(layers.dtype))))
         self._cache = TensorCache(CACHE_BYTES)
 
     def output(self, keys: tuple[Any, ...]) -> Maps:
