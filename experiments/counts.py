@@ -4,12 +4,13 @@ The rules are explained in docs/spaces.md, the kinds of nb201 in docs/nasbench20
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nasbench1shot1.benchmark import load
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.architecture import live_blocks
 from nasbench1shot1.nasbench101.cell import OPERATIONS
@@ -22,7 +23,7 @@ from nasbench1shot1.space import SearchSpace
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group, RenderableType
+    from rich.console import RenderableType
     from rich.table import Table
 
 NAMES = ("s1", "s2", "s3")
@@ -56,35 +57,22 @@ NASBENCH101_CAPTIONS = {
     "nb101": ("NAS-Bench-101", "Ying et al. 2019: about 510M encodings, 423k cells"),
     "nb101-mini": ("NAS-Bench-Mini", "Ying et al. 2019: 64.5k cells of at most six vertices"),
 }
-DESCRIPTIONS = {
-    "nb201": {
-        "all": "an operation for every edge",
-        "unique_skip_connect": "topologies; skip connections simplified",
-        "unique": "topologies; zeroized edges simplified, too",
-    }
-}
-CAPTIONS = {"nb201": "NAS-Bench-201; Dong and Yang 2020 report the same numbers"}
 
 
 def render_sizes(names: Sequence[str] = ()) -> "list[RenderableType]":
-    """Return the sizes of some spaces for the terminal; choice-block spaces share a table, which comes first.
+    """Return the sizes of some spaces for the terminal; spaces with the same counting rules share a table.
 
     Args:
         names: registered names; none selects all spaces of this package.
 
     Raises InvalidInputError for an unknown name.
     """
-    spaces = {name: search_space(name) for name in names or BUILT_IN["search_spaces"]}
-    choice_blocks = [name for name, space in spaces.items() if isinstance(space, ChoiceBlockSpace)]
-    others = [space for space in spaces.values() if not isinstance(space, ChoiceBlockSpace)]
-    shared: list[RenderableType] = [render_choice_blocks(space_counts(choice_blocks))] if choice_blocks else []
-    return shared + [_render_other(space) for space in others]
-
-
-def _render_other(space: SearchSpace) -> "RenderableType":
-    if isinstance(space, NASBench101Space):
-        return render_nasbench101(space)
-    return render_kinds(space)
+    alike: dict[str, list[SearchSpace]] = {}
+    for name in dict.fromkeys(names or BUILT_IN["search_spaces"]):
+        space = search_space(name)
+        alike.setdefault(space.sizes, []).append(space)
+    screens = (load(sizes, f"the sizes of {spaces[0].name}")(spaces) for sizes, spaces in alike.items())
+    return [screen for of_spaces in screens for screen in of_spaces]
 
 
 def kind_counts(space: SearchSpace) -> dict[str, int]:
@@ -92,18 +80,18 @@ def kind_counts(space: SearchSpace) -> dict[str, int]:
     return {kind: space.count(kind) for kind in space.kinds}
 
 
-def render_kinds(space: SearchSpace) -> "Table":
-    """Return the counts of `kind_counts` for the terminal."""
+def render_kinds(spaces: Iterable[SearchSpace]) -> "Iterator[Table]":
+    """Yield the counts of `kind_counts` of each space for the terminal."""
     from rich.table import Table
 
-    table = Table(title=f"Sizes of {space.name}", caption=CAPTIONS.get(space.name))
-    descriptions = DESCRIPTIONS.get(space.name, {})
-    for heading in ("kind", "counted"):
-        table.add_column(heading)
-    table.add_column(space.name, justify="right")
-    for kind, count in kind_counts(space).items():
-        table.add_row(kind, descriptions.get(kind, ""), f"{count:,}")
-    return table
+    for space in spaces:
+        table = Table(title=f"Sizes of {space.name}", caption=space.sizes_caption)
+        for heading in ("kind", "counted"):
+            table.add_column(heading)
+        table.add_column(space.name, justify="right")
+        for kind, count in kind_counts(space).items():
+            table.add_row(kind, space.kind_descriptions.get(kind, ""), f"{count:,}")
+        yield table
 
 
 # Choice-block spaces --------------------------------------------------------------------------------------------------
@@ -117,7 +105,7 @@ def choice_block_space(space: str | ChoiceBlockSpace) -> ChoiceBlockSpace:
     return found
 
 
-def space_counts(names: Sequence[str] = NAMES) -> "pd.DataFrame":
+def space_counts(spaces: Sequence[str | ChoiceBlockSpace] = NAMES) -> "pd.DataFrame":
     """Return the counts of some choice-block spaces; "distinct cells" are enumerated, or read from the cache.
 
     Returns:
@@ -129,7 +117,8 @@ def space_counts(names: Sequence[str] = NAMES) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    frame = pd.DataFrame({name: _counts(choice_block_space(name)) for name in names}, dtype="Int64")
+    found = map(choice_block_space, spaces)
+    frame = pd.DataFrame({space.name: _counts(space) for space in found}, dtype="Int64")
     return frame.rename_axis(index=["quantity", "rule"])
 
 
@@ -151,43 +140,39 @@ def _counts(space: ChoiceBlockSpace) -> dict[tuple[str, str], int | None]:
     }
 
 
-def cells_by_vertices(name: str) -> dict[int, int]:
+def cells_by_vertices(space: str | ChoiceBlockSpace) -> dict[int, int]:
     """Return the number of distinct cells of a space by number of vertices, including input and output; ascending."""
-    space = choice_block_space(name)
+    space = choice_block_space(space)
     sizes = np.array([len(live_blocks(wiring)) + 2 for wiring in space.wirings])
     wiring_of_cell = space.distinct_cells.indices // len(OPERATIONS) ** space.n_blocks
     return dict(sorted(Counter(sizes[wiring_of_cell].tolist()).items()))
 
 
-def shared_cells(names: Sequence[str] = NAMES) -> "pd.DataFrame":
-    """Return the number of distinct cells that each pair of spaces shares, (len(names), len(names)); diagonal: all
-    cells."""
+def shared_cells(spaces: Sequence[str | ChoiceBlockSpace] = NAMES) -> "pd.DataFrame":
+    """Return the number of distinct cells that each pair of S spaces shares, (S, S); on the diagonal, all cells."""
     import pandas as pd
 
-    hashes = [_hashes(name) for name in names]
-    return pd.DataFrame([[len(a & b) for b in hashes] for a in hashes], index=list(names), columns=list(names))
+    hashes = {space.name: _hashes(space) for space in map(choice_block_space, spaces)}
+    shared = [[len(a & b) for b in hashes.values()] for a in hashes.values()]
+    return pd.DataFrame(shared, index=list(hashes), columns=list(hashes))
 
 
-def union_size(names: Sequence[str] = NAMES) -> int:
+def union_size(spaces: Sequence[str | ChoiceBlockSpace] = NAMES) -> int:
     """Return the number of distinct cells in the union of some spaces."""
-    return len(set().union(*map(_hashes, names)))
+    return len(set().union(*map(_hashes, map(choice_block_space, spaces))))
 
 
-def _hashes(name: str) -> set[bytes]:
-    return {row.tobytes() for row in choice_block_space(name).distinct_cells.hashes}
+def _hashes(space: ChoiceBlockSpace) -> set[bytes]:
+    return {row.tobytes() for row in space.distinct_cells.hashes}
 
 
-def render_choice_blocks(counts: "pd.DataFrame") -> "Group":
-    """Return the frame of `space_counts` for the terminal, with the sizes of the cells and the shared cells below
-    it."""
-    from rich.console import Group
-
-    names = list(counts.columns)
-    by_vertices = render_vertices({name: cells_by_vertices(name) for name in names})
-    if len(names) == 1:
-        return Group(_table(counts), by_vertices)
-    together = f"Together, these spaces have {union_size(names):,} distinct cells."
-    return Group(_table(counts), by_vertices, f"Shared distinct cells: {_pairs(names)}.", together)
+def render_choice_blocks(spaces: Sequence[ChoiceBlockSpace]) -> "Iterator[RenderableType]":
+    """Yield the counts of `space_counts` for the terminal, the sizes of the cells, and the cells that spaces share."""
+    yield _table(space_counts(spaces))
+    yield render_vertices({space.name: cells_by_vertices(space) for space in spaces})
+    if spaces[1:]:
+        yield f"Shared distinct cells: {_pairs(spaces)}."
+        yield f"Together, these spaces have {union_size(spaces):,} distinct cells."
 
 
 def _table(counts: "pd.DataFrame") -> "Table":
@@ -219,9 +204,9 @@ def _cell(counts: "pd.DataFrame", quantity: str, rule: str, name: str) -> str:
     return f"{value:,}  " if pd.isna(printed) or value == printed else f"[yellow]{value:,} ≠[/yellow]"
 
 
-def _pairs(names: Sequence[str]) -> str:
-    shared: dict[Any, Any] = shared_cells(names).to_dict()
-    return ", ".join(f"{a} and {b}: {shared[a][b]:,}" for a, b in combinations(names, 2))
+def _pairs(spaces: Sequence[ChoiceBlockSpace]) -> str:
+    shared: dict[Any, Any] = shared_cells(spaces).to_dict()
+    return ", ".join(f"{a} and {b}: {shared[a][b]:,}" for a, b in combinations(shared, 2))
 
 
 # NAS-Bench-101 and NAS-Bench-Mini, by both readings of "valid" --------------------------------------------------------
@@ -238,20 +223,21 @@ def nasbench101_cells_by_vertices(space: NASBench101Space = SPACE) -> dict[int, 
     return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
 
 
-def render_nasbench101(space: NASBench101Space = SPACE) -> "Group":
-    """Return the counts for the terminal, with the sizes of the cells below."""
-    from rich.console import Group
+def render_nasbench101(spaces: Iterable[NASBench101Space] = (SPACE,)) -> "Iterator[RenderableType]":
+    """Yield the counts of each space for the terminal, and the sizes of its cells."""
     from rich.table import Table
 
-    benchmark, caption = NASBENCH101_CAPTIONS.get(space.name, ("NAS-Bench-101", ""))
-    table = Table(title=f"{benchmark}, {space.name}", caption=caption)
-    table.add_column("quantity")
-    table.add_column("counted")
-    table.add_column(space.name, justify="right")
-    counts = nasbench101_counts(space)
-    for (quantity, counted), which in NASBENCH101_ROWS.items():
-        table.add_row(quantity, counted, f"{counts[which]:,}")
-    return Group(table, render_vertices({space.name: nasbench101_cells_by_vertices(space)}))
+    for space in spaces:
+        benchmark, caption = NASBENCH101_CAPTIONS.get(space.name, ("NAS-Bench-101", ""))
+        table = Table(title=f"{benchmark}, {space.name}", caption=caption)
+        table.add_column("quantity")
+        table.add_column("counted")
+        table.add_column(space.name, justify="right")
+        counts = nasbench101_counts(space)
+        for (quantity, counted), which in NASBENCH101_ROWS.items():
+            table.add_row(quantity, counted, f"{counts[which]:,}")
+        yield table
+        yield render_vertices({space.name: nasbench101_cells_by_vertices(space)})
 
 
 def render_vertices(counts: Mapping[str, Mapping[int, int]]) -> "Table":

@@ -75,11 +75,17 @@ class SearchSpace(Configurable):
             "unique" contains one for each distinct cell or network.
         benchmark: the record of the benchmark to which its architectures belong. Its settings are the optimizers'
             defaults (`family_defaults` of their classes).
+        kind_descriptions: what each kind contains, for `nb1shot1 space`.
+        sizes_caption: the caption under these counts, such as how they compare with published ones.
+        sizes: the function that shows the counts of such spaces (`experiments.counts`).
     """
 
     name: str
     id: str
     kinds: tuple[str, ...]
+    kind_descriptions: Mapping[str, str] = {}
+    sizes_caption: str | None = None
+    sizes: Reference = "nasbench1shot1.experiments.counts:render_kinds"
     benchmark: Benchmark
 
     @cached_property

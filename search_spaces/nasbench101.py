@@ -65,6 +65,7 @@ class NASBench101Space(SearchSpace):
 
     benchmark = BENCHMARK
     kinds = ("loose_ends", "no_loose_ends", "unique")
+    sizes = "nasbench1shot1.experiments.counts:render_nasbench101"
 
     def __init__(self, rule: str = "pruned", n_vertices: int = MAX_VERTICES) -> None:
         """Choose which edges count and how many vertices an encoding has.

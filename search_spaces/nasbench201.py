@@ -40,6 +40,12 @@ class NASBench201Space(OneShotSpace):
     name = SPACE_NAME
     id = "nb201-v1"
     kinds = ("all", *_ZERO_RULE)
+    kind_descriptions: Mapping[str, str] = {
+        "all": "an operation for every edge",
+        "unique_skip_connect": "topologies; skip connections simplified",
+        "unique": "topologies; zeroized edges simplified, too",
+    }
+    sizes_caption = "NAS-Bench-201; Dong and Yang 2020 report the same numbers"
     benchmark = BENCHMARK
 
     def __repr__(self) -> str:

@@ -21,7 +21,7 @@ def lines_of(*names: str) -> list[str]:
 def test_nb201_architectures_are_counted_by_kind() -> None:
     space = nb.search_space("nb201")
     assert counts.kind_counts(space) == {"all": 15_625, "unique_skip_connect": 12_751, "unique": 6_466}
-    assert set(counts.DESCRIPTIONS["nb201"]) == set(space.kinds)
+    assert set(space.kind_descriptions) == set(space.kinds)
     rows = [line.replace("│", " ").split() for line in lines_of("nb201") if line.startswith("│")]
     assert [(row[0], row[-1]) for row in rows] == [
         ("all", "15,625"),
@@ -39,7 +39,7 @@ def test_nb101_mini_is_counted_like_nb101() -> None:
     assert ["nb101-mini", "1", "6", "84", "2,441", "62,010"] in [line.replace("│", " ").split() for line in printed]
 
 
-def test_choice_block_spaces_share_the_first_table() -> None:
+def test_choice_block_spaces_share_a_table() -> None:
     printed = lines_of("s1", "nb201", "s2", "s1")
     titles = [line.strip() for line in printed if line.strip().startswith(("Sizes of", "NAS-Bench-101"))]
     assert titles == ["Sizes of the search spaces", "Sizes of nb201"]
@@ -50,16 +50,16 @@ def test_choice_block_spaces_share_the_first_table() -> None:
 
 def test_every_space_of_the_package_is_selected_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     selected: list[str] = []
-    monkeypatch.setattr(counts, "render_choice_blocks", lambda frame: selected.extend(frame))
-    monkeypatch.setattr(counts, "space_counts", list)
-    monkeypatch.setattr(counts, "_render_other", lambda space: selected.append(space.name))
-    counts.render_sizes()
+    for render in ("render_choice_blocks", "render_nasbench101", "render_kinds"):
+        monkeypatch.setattr(counts, render, lambda spaces: [space.name for space in spaces])
+    selected.extend(map(str, counts.render_sizes()))
     assert selected == ["s1", "s2", "s3", "nb101", "nb101-mini", "nb201"]
 
 
 def test_a_third_party_space_is_counted_without_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:
     other = NASBench201Space()
     monkeypatch.setattr(other, "name", "mine")
+    monkeypatch.setattr(NASBench201Space, "sizes_caption", None)
     monkeypatch.setattr(counts, "search_space", lambda name: other)
     printed = "\n".join(lines_of("mine"))
     assert "Sizes of mine" in printed
