@@ -9,9 +9,6 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.ground.files import write_json
-from nasbench1shot1.one_shot_search.record import open_search
-from nasbench1shot1.runs.folder import read_object
 
 STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 TINY = {"scale": "quick", "epochs": 1, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
@@ -43,16 +40,6 @@ def test_a_search_records_its_format(run):
     assert run.config["format"] == "svg"
     assert all((run.folder / f"{name}.svg").is_file() for name in ("regret", "cells"))
     assert not list(run.folder.glob("*.png"))
-
-
-def test_a_search_without_a_recorded_format_can_be_opened_and_resumed(tmp_path):
-    run = nb.search(out=tmp_path / "run", console=Console(quiet=True), **TINY)
-    content = read_object(run.folder / "config.json")
-    del content["options"]["format"]
-    write_json(run.folder / "config.json", content)
-    assert open_search(run.folder).lines == run.lines
-    assert len(nb.search(resume=run.folder, epochs=2, console=Console(quiet=True)).lines) == 3
-    assert (run.folder / "regret.png").is_file()
 
 
 @pytest.mark.parametrize("suffix", ["svg", "pdf"])
