@@ -20,11 +20,11 @@ from nasbench1shot1.experiments.correlation.truth import (
     table_of_ranking,
 )
 from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, new_figure
+from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
-from nasbench1shot1.tables.columns import whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

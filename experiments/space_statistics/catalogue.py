@@ -123,7 +123,7 @@ CATALOGUES: dict[str, tuple[str, Mapping[str, Analysis]]] = {
     "nasbench101": ("NAS-Bench-101", ANALYSES),
     "nasbench201": ("NAS-Bench-201", NASBENCH201_ANALYSES),
 }
-"""The name and the analyses of each benchmark, by `Table.benchmark`."""
+"""The name and the analyses of each benchmark, by the name of `Table.benchmark`."""
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -139,7 +139,7 @@ def analyses_of(table: Table, names: Sequence[str] = ()) -> dict[str, Analysis]:
     Raises InvalidInputError for an unknown analysis, or one of another benchmark.
     """
     check_names(names)
-    benchmark, analyses = CATALOGUES[table.benchmark]
+    benchmark, analyses = CATALOGUES[table.benchmark.name]
     if others := [name for name in names if name not in analyses]:
         raise InvalidInputError(
             f"'{others[0]}' does not apply to the table {table.id} of {benchmark}: choose {alternatives(analyses)}"
@@ -154,7 +154,7 @@ def check_options(table: Table, given: Mapping[str, bool]) -> None:
         table: the table in use.
         given: names of options of `Analysis.takes`, and whether the user gave a value.
     """
-    benchmark, analyses = CATALOGUES[table.benchmark]
+    benchmark, analyses = CATALOGUES[table.benchmark.name]
     takes = {name for analysis in analyses.values() for name in analysis.takes}
     if refused := [name for name, is_given in given.items() if is_given and name not in takes]:
         raise InvalidInputError(f"--{refused[0]} does not apply to the analyses of {benchmark}: remove it")

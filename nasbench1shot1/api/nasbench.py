@@ -292,7 +292,7 @@ def training_config(config: Mapping[str, Any], seed: int) -> "TrainingConfig":
 
 def _open_cached(dataset_file: str | Path | Table) -> Table:
     table = _table(dataset_file)
-    if table.benchmark != "nasbench101":
+    if table.benchmark.name != "nasbench101":
         raise InvalidInputError(f"the table {table.id} belongs to another benchmark: open a table of NAS-Bench-101")
     return table
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.errors import OutOfDomainError, UserError
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, decode_graph, edge_bit
 from nasbench1shot1.tables.columns import MetricColumn
-from nasbench1shot1.tables.folder import HALFWAY
 from nasbench1shot1.tables.table import Table
 
 METRICS = ("training_time", "train_accuracy", "validation_accuracy", "test_accuracy")
@@ -31,14 +30,16 @@ class UnknownCellError(OutOfDomainError, KeyError):
 
 def known_metrics(table: Table) -> dict[tuple[int, bool], tuple[str, ...]]:
     """Return the metrics that a table has, by (epochs, half-way?)."""
-    about = table.info()["columns"]
     return {
-        (epochs, halfway): tuple(
-            metric for metric in METRICS if epochs in about.get(HALFWAY * halfway + metric, {}).get("epochs", ())
-        )
+        (epochs, halfway): tuple(metric for metric in METRICS if epochs in _epochs(table, metric, halfway))
         for epochs in table.epochs
         for halfway in (False, True)
     }
+
+
+def _epochs(table: Table, metric: str, halfway: bool) -> tuple[int, ...]:
+    """Return the budgets of a metric; empty if the table lacks it."""
+    return table.about(metric, halfway=halfway).epochs
 
 
 class RowReader:
@@ -82,22 +83,20 @@ class RowReader:
     @cached_property
     def _whole_rows(self) -> dict[str, Callable[[int], list[list[float]]]]:
         """Functions that read a row's values (budgets × repeats), by the metric's published name."""
-        about = self.table.info()["columns"]
-        named = {"halfway_" + metric: HALFWAY + metric for metric in METRICS} | {"final_" + m: m for m in METRICS}
-        return {
-            name: _row_values(MetricColumn.from_description(self.table.column(stored), about[stored]))
-            for name, stored in named.items()
-            if stored in about
+        stored = {
+            prefix + metric: self.table.stored(metric, halfway=halfway)
+            for prefix, halfway in (("halfway_", True), ("final_", False))
+            for metric in METRICS
         }
+        return {name: _row_values(column) for name, column in stored.items() if isinstance(column, MetricColumn)}
 
     @cached_property
     def _places(self) -> dict[int, dict[str, int]]:
         """For each budget, the available metrics and the budget's position in their columns."""
-        about = self.table.info()["columns"]
         return {
             epochs: {
-                prefix + metric: about[stored + metric]["epochs"].index(epochs)
-                for prefix, stored, halfway in (("halfway_", HALFWAY, True), ("final_", "", False))
+                prefix + metric: _epochs(self.table, metric, halfway).index(epochs)
+                for prefix, halfway in (("halfway_", True), ("final_", False))
                 for metric in self._known[epochs, halfway]
             }
             for epochs in self.table.epochs

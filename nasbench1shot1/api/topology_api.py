@@ -369,7 +369,7 @@ def _is_limit(value: Any) -> bool:
 
 def _open_cached(file_path_or_dict: Any) -> Table:
     table = _table(file_path_or_dict)
-    if table.benchmark != "nasbench201":
+    if table.benchmark.name != "nasbench201":
         raise InvalidInputError(
             f"the table {table.id} belongs to another benchmark: open a table of NAS-Bench-201, such as 'nb201'"
         )

@@ -10,7 +10,6 @@ import tyro
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
-from nasbench1shot1.tables.description import METRICS, OTHER_METRICS
 
 if TYPE_CHECKING:
     from nasbench1shot1.architecture import Architecture
@@ -143,16 +142,16 @@ def _draw(network: "Architecture | Cell", path: Path) -> None:
 
 
 def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:
-    """Return a row for each standard column, and for each optional column that has a value."""
+    """Return a row for each metric that has a value, and for the accuracies and the training time in any case."""
+    from nasbench1shot1.tables.columns import STANDARD
+
     rows = []
-    for name in (*METRICS, *OTHER_METRICS, "trainable_parameters", "flops"):
-        value = getattr(metrics, name)
-        if math.isnan(value) and name not in METRICS:
-            continue
-        exact = name in ("trainable_parameters", "flops")
-        measured = exact or metrics.is_measured(name)
-        is_estimate = not exact and not table.is_measured(name, metrics.dataset)
-        rows.append((name, *_value_and_source(name, value, measured, is_estimate)))
+    for name in dict.fromkeys((*STANDARD, *metrics.names)):
+        value, about = metrics[name], table.about(name, metrics.dataset)
+        if not math.isnan(value):
+            rows.append((name, about.text(value), about.source(metrics.is_measured(name))))
+        elif about.quantity in ("accuracy", "training time"):
+            rows.append((name, "–", "not in this table"))
     return rows
 
 
@@ -171,15 +170,3 @@ def _regrets(table: "Table", item: Any, metrics: "Metrics") -> list[tuple[str, s
             measured = table.is_measured(f"{split}_accuracy", metrics.dataset)
             rows.append((f"{split} regret in {space}", percent(regret), "measured" if measured else "predicted"))
     return rows
-
-
-def _value_and_source(name: str, value: float, measured: bool, is_estimate: bool) -> tuple[str, str]:
-    if math.isnan(value):
-        return "–", "not in this table"
-    text = f"{value:,.0f} s" if name.endswith("time") else f"{value:.4f}"
-    if name in ("trainable_parameters", "flops"):
-        text = f"{value:,.0f}"
-        return text, "exact"
-    if not is_estimate:
-        return text, "measured"
-    return text, "predicted, shrunk toward a measurement" if measured else "predicted"

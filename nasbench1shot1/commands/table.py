@@ -73,17 +73,11 @@ class Verify:
 
     def run(self) -> None:
         """Verify the table, and print the result."""
-        from nasbench1shot1.tables.description import CHECKSUM
         from nasbench1shot1.tables.table import load_table
 
         table = load_table(self.table)
         table.verify()
         print_to_stdout(f"{table.id}: all columns match their checksums")
-        if CHECKSUM not in table.info():
-            print_to_stdout(
-                f"{table.id}: meta.json has no checksum, because an older version wrote it: "
-                "import or build the table again"
-            )
         if self.hashes:
             _verify_hashes(table)
 
@@ -195,7 +189,7 @@ def _print_usage_hint(folder: Path) -> None:
     repeats = f"{counted(table.repeats, 'repeat')} each"
     if table.seeds:
         repeats = f"up to {counted(table.repeats, 'repeat')}, seeds {', '.join(map(str, table.seeds))},"
-    print_to_stdout(f"{table.id}: {len(table):,} {table.keys.NETWORKS}; {repeats} at {epochs} epochs")
+    print_to_stdout(f"{table.id}: {len(table):,} {table.benchmark.networks[1]}; {repeats} at {epochs} epochs")
     print_to_stdout(f"in {folder}")
     named = folder.name if folder.resolve().parent == tables_folder().resolve() else folder
     print_to_stdout(
@@ -206,12 +200,11 @@ def _print_usage_hint(folder: Path) -> None:
 def _show(table: "Table") -> None:
     from rich.table import Table as Screen
 
-    from nasbench1shot1.benchmark import benchmark
     from nasbench1shot1.ground.text import counted, literal_console
 
     console, info = literal_console(), table.info()
     epochs = ", ".join(map(str, info["epochs"]))
-    network, _ = benchmark(table.benchmark).networks
+    network, _ = table.benchmark.networks
     rows, repeats = counted(info["rows"], network), counted(info["repeats"], "repeat")
     print_to_stdout(f"Table {info['id']}: {rows}, budgets of {epochs} epochs, {repeats} of each")
     if info["spaces"]:

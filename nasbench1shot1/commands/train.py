@@ -120,7 +120,6 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     from rich.table import Table as Screen
 
     from nasbench1shot1.ground.text import counted, line_printer
-    from nasbench1shot1.tables.description import column_name
 
     print_line, epochs = line_printer(console), training.config["epochs"]
     rows = [[name, _text(name, training.summary[name])] for name in COLUMNS]
@@ -130,12 +129,10 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     try:
         metrics = table.query(training.trained, epochs=epochs, dataset=training.dataset)
         headings, fidelity = [*headings, "in the table", "which is"], metrics.fidelity
-        about = table.info()
         for name, row in zip(COLUMNS, rows, strict=True):
-            column = about["columns"].get(column_name(about, metrics.dataset, name), {})
-            value, measured = getattr(metrics, name), metrics.is_measured(name)
-            plain = column.get("fidelity") == "measured" or (measured and not fidelity)  # without predictions beside it
-            row += [_text(name, value), _source(name, value, measured, not plain)]
+            value, about = metrics[name], table.about(name, metrics.dataset)
+            source = "not in this table" if math.isnan(value) else about.source(metrics.is_measured(name))
+            row += [_text(name, value), source]
     except (OutOfDomainError, InvalidInputError) as error:  # a table without this network or budget
         why_not = error.for_command_line
     for heading in headings:
@@ -165,13 +162,3 @@ def _text(name: str, value: float | None) -> str:
     if name == "training_time":
         return f"{value:,.1f} s"
     return f"{value:,}" if name == "trainable_parameters" else f"{value:.4f}"
-
-
-def _source(name: str, value: float, measured: bool, fitted: bool) -> str:
-    if math.isnan(value):
-        return "not in this table"
-    if name == "trainable_parameters":
-        return "exact"
-    if not fitted:
-        return "measured"
-    return "predicted, shrunk toward a measurement" if measured else "predicted"

@@ -1,8 +1,8 @@
-"""Checks of arguments in Python calls: random generators, and options that are not given by keyword."""
+"""Checks of arguments in Python calls: whole numbers, random generators, and options that are not given by keyword."""
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,15 @@ def check_rng(rng: object) -> None:
         raise InvalidInputError(
             "rng must be a numpy Generator, such as numpy.random.default_rng(0), not " + shorten(repr(rng))
         )
+
+
+def whole_number(name: str, value: Any, wanted: str) -> int:
+    """Return a Python or numpy integer as an int; raises InvalidInputError for anything else."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InvalidInputError(f"{name} cannot be {value!r}: give {wanted}")
+    return int(value)
 
 
 def check_torch_generator(generator: object) -> None:

@@ -32,6 +32,7 @@ from nasbench1shot1.nasbench101.estimation import (
 from nasbench1shot1.nasbench101.features import CellArrays, features, trainable_parameters
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.nasbench101.sample import (
+    DATASET,
     IMAGES,
     OFFICIAL_PAIRS,
     RETRAINED,
@@ -42,43 +43,63 @@ from nasbench1shot1.nasbench101.sample import (
     read_repeats,
     read_sample,
 )
-from nasbench1shot1.tables.folder import Columns, Meta, check_target, write_table
+from nasbench1shot1.tables.columns import standard
+from nasbench1shot1.tables.description import Meta
+from nasbench1shot1.tables.folder import Columns, check_target, write_table
 
 FULL_BUDGET = 108
 
 
-def describe_columns(epochs: list[int], spaces: list[str]) -> dict[str, dict[str, Any]]:
-    """Return fidelity ("exact", "measured", "estimated" or "predicted"), sources, method and budgets, by column."""
+def describe_columns(epochs: tuple[int, ...], spaces: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the entry of every column in `meta.json`."""
     exact = {"fidelity": "exact", "sources": []}
-    measured = {"fidelity": "measured", "sources": [SAMPLE]}
+
+    def metric(name: str, fidelity: str, budgets: tuple[int, ...], *sources: str, **more: Any) -> dict[str, Any]:
+        return standard(name, DATASET, fidelity=fidelity, epochs=budgets).entry(sources=list(sources), **more)
+
     return {
         "hash": exact | {"method": "NAS-Bench-101's graph-invariant MD5"},
         "cell": exact | {"method": "pruned, numbered as NAS-Bench-101 first meets it"},
-        "trainable_parameters": exact | {"method": "counted on NAS-Bench-101's network"},
+        "trainable_parameters": metric(
+            "trainable_parameters", "exact", (), method="counted on NAS-Bench-101's network"
+        ),
         **{f"member_{space}": exact | {"method": f"rows of {space}'s distinct cells"} for space in spaces},
-        "validation_accuracy": {
-            "fidelity": "estimated",
-            "sources": [SAMPLE],
-            "method": "regression on log error; measurements, where available, are combined with the prediction by "
+        "validation_accuracy": metric(
+            "validation_accuracy",
+            "estimated",
+            epochs,
+            SAMPLE,
+            method="regression on log error; measurements, where available, are combined with the prediction by "
             "shrinkage",
-            "epochs": epochs,
-        },
-        "measured_validation_accuracy": measured
-        | {"method": "one of three official repeats, NaN where none", "epochs": epochs, "images": IMAGES},
-        "test_accuracy": {
-            "fidelity": "predicted",
-            "sources": [OFFICIAL_PAIRS, RETRAINED, SAMPLE],
-            "method": "rising curve of the validation estimate through real validation-test pairs",
-            "epochs": [FULL_BUDGET],
-        },
-        "training_time": {
-            "fidelity": "estimated",
-            "sources": [SAMPLE, RETRAINED],
-            "method": "regression on log seconds at 108 epochs; other budgets scaled by epochs / 108",
-            "epochs": epochs,
-        },
-        "measured_training_time": measured
-        | {"method": "of one official repeat, NaN where none", "epochs": [FULL_BUDGET]},
+        ),
+        "measured_validation_accuracy": metric(
+            "validation_accuracy",
+            "measured",
+            epochs,
+            SAMPLE,
+            method="one of three official repeats, NaN where none",
+            images=IMAGES,
+        ),
+        "test_accuracy": metric(
+            "test_accuracy",
+            "predicted",
+            (FULL_BUDGET,),
+            OFFICIAL_PAIRS,
+            RETRAINED,
+            SAMPLE,
+            method="rising curve of the validation estimate through real validation-test pairs",
+        ),
+        "training_time": metric(
+            "training_time",
+            "estimated",
+            epochs,
+            SAMPLE,
+            RETRAINED,
+            method="regression on log seconds at 108 epochs; other budgets scaled by epochs / 108",
+        ),
+        "measured_training_time": metric(
+            "training_time", "measured", (FULL_BUDGET,), SAMPLE, method="of one official repeat, NaN where none"
+        ),
     }
 
 
@@ -213,10 +234,12 @@ def build(
         "name": NAME,
         "version": VERSION,
         "date": date or datetime.date.today().isoformat(),
+        "keyed_by": "nasbench101",
+        "datasets": [DATASET],
         "epochs": list(sample.epochs),
         "repeats": 1,
         "spaces": list(cells),
-        "columns": describe_columns(list(sample.epochs), list(cells)),
+        "columns": describe_columns(sample.epochs, list(cells)),
         "fidelity": {
             "method": f"{settings.folds}-fold cross-validation, folds by hash, fitted on the sample's "
             f"{len(sample.hashes):,} cells, scored on those in {', '.join(cells)}",

@@ -1,5 +1,13 @@
-"""The rows of NAS-Bench-101 tables, by a cell's hash or by any of its encodings, which are faster to compute."""
+"""The row keys of NAS-Bench-101 tables: a cell's hash, or any of its encodings, which are faster to compute.
 
+Columns of R rows, sorted by hash:
+
+    hash                       (R, 16) uint8, ascending
+    cell                       (R,) uint64, see `nasbench101.encoding`
+    encoding, encoding_row     (L,) uint64, ascending, and (L,) integers: every numbering of every cell, and its row
+"""
+
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -15,25 +23,35 @@ from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import (
     VERTEX_BIT,
     Encodings,
+    are_possible,
     encode_architecture,
     encode_architectures,
     is_possible,
 )
-from nasbench1shot1.nasbench101.numbering import canonicalise
+from nasbench1shot1.nasbench101.numbering import canonicalise, numberings
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows
-from nasbench1shot1.tables.description import INDEX
-from nasbench1shot1.tables.folder import TableFolder, damaged_column_error
-from nasbench1shot1.tables.keys import Item, checked_hashes, is_hash, wrong_benchmark_error
+from nasbench1shot1.tables.folder import damaged_column_error
+from nasbench1shot1.tables.keys import Item, KeyColumn, RowKeys, StoredColumns, wrong_benchmark_error
 
+Hashes = NDArray[np.uint8]
 MINI_VERTICES = 6
 """Maximum number of vertices of a cell in NAS-Bench-Mini."""
+_HASH = re.compile("[0-9a-f]{32}")
+_INDEX_METHOD = "every numbering of the cells, and their rows"
+_IMPOSSIBLE = "contains an impossible cell"
+_AT_ONCE = 1_000
 
 
-class CellKeys:
-    """The rows of a table by hash and by encoding (`keys.RowKeys`)."""
+class CellKeys(RowKeys):
+    """The rows of a table by hash and by encoding."""
 
-    WHOLE, NETWORKS = "nb101", "cells"
+    COLUMNS: Mapping[str, KeyColumn] = {"hash": KeyColumn((16,), "u", 1), "cell": KeyColumn()}
+    DERIVED: Mapping[str, KeyColumn] = {
+        "encoding": KeyColumn(kinds="u", method=_INDEX_METHOD),
+        "encoding_row": KeyColumn(method=_INDEX_METHOD),
+    }
+    WHOLE = "nb101"
     PARTS = ("nb101-mini",)
     SPACES: Mapping[str, str] = {
         "s1": "nb101-s1-v1",
@@ -44,8 +62,8 @@ class CellKeys:
     }
     SIZES: Mapping[str, int] = {"nb101": 423_624, "nb101-mini": 64_542}
 
-    def __init__(self, table_id: str, folder: TableFolder) -> None:
-        self._table_id, self._folder = table_id, folder
+    def __init__(self, table_id: str, folder: StoredColumns) -> None:
+        super().__init__(table_id, folder)
         self._hashes: NDArray[np.bytes_] = folder.columns["hash"].view("S16")[:, 0]
 
     def item_of(self, text: str) -> Item:
@@ -83,8 +101,7 @@ class CellKeys:
     @cached_property
     def _index(self) -> tuple["memoryview[int]", "memoryview[int]"]:
         """The index for single look-ups; Python's bisection of a view takes half the time of `searchsorted`."""
-        codes, rows = self._folder.index
-        return _view(codes), _view(rows)
+        return _view(self._folder.columns["encoding"]), _view(self._folder.columns["encoding_row"])
 
     def rows_of_space(self, space: SearchSpace) -> Rows:
         """Return the row of every distinct cell of a space, (N,), -1 for a missing cell; raises InvalidInputError."""
@@ -107,6 +124,10 @@ class CellKeys:
 
     def network(self, row: int) -> Cell:
         """Return the cell of a row."""
+        return self.cell(row)
+
+    def cell(self, row: int) -> Cell:
+        """Return the cell of a row."""
         code = int(self._folder.columns["cell"][row])
         if not is_possible(code):
             raise damaged_column_error(self._folder.path, "cell", f"names a cell that cannot be in row {row}")
@@ -122,8 +143,8 @@ class CellKeys:
         kinds = set(map(type, items))
         if kinds == {str}:
             return self._rows_of_hashes(checked_hashes(items))
-        if kinds == {CellArchitecture} and len({len(item.operations) for item in items}) == 1:  # type: ignore[union-attr]
-            codes = encode_architectures(items)  # type: ignore[arg-type]
+        if kinds == {CellArchitecture} and len({len(item.operations) for item in items}) == 1:
+            codes = encode_architectures(items)
             rows = self.rows_of_encodings(codes)
             if (rows < 0).any():
                 self.row_of_encoding(int(codes[np.argmin(rows)]))  # raises an error that names the cell
@@ -132,7 +153,7 @@ class CellKeys:
 
     def rows_of_encodings(self, wanted: Encodings) -> Rows:
         """Return the rows of N encodings, (N,); -1 for a missing cell."""
-        codes, rows = self._folder.index
+        codes, rows = self._folder.columns["encoding"], self._folder.columns["encoding_row"]
         place = np.minimum(codes.searchsorted(wanted), len(codes) - 1)
         is_known = codes[place] == wanted
         found = np.where(is_known, rows[place], -1).astype(np.int64)
@@ -176,7 +197,7 @@ class CellKeys:
 
     def _impossible_row(self) -> DamagedFileError:
         return damaged_column_error(
-            self._folder.path, INDEX[1], f"refers to a row outside the table's {len(self._hashes):,} rows"
+            self._folder.path, "encoding_row", f"refers to a row outside the table's {len(self._hashes):,} rows"
         )
 
     def _unknown(self, hash_: bytes) -> OutOfDomainError:
@@ -184,6 +205,51 @@ class CellKeys:
             f"the table {self._table_id} has no cell {hash_.ljust(16, bytes(1)).hex()}: use one of its "
             f"{len(self._hashes):,} cells, or a table with more cells (the official data has all 423,624)"
         )
+
+    # Checks of columns -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def derive(cls, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return the index: every numbering of every cell, and its row."""
+        cells = np.asarray(columns["cell"])
+        if cells.size and not are_possible(cells).all():
+            raise damaged_column_error(None, "cell", _IMPOSSIBLE)
+        encodings, rows = numberings(np.asarray(cells, np.uint64))
+        return {"encoding": encodings, "encoding_row": rows.astype(np.int32)}
+
+    @classmethod
+    def fault(cls, name: str, values: NDArray[Any], rows: int) -> str | None:
+        """Return whether cells are impossible, or the index refers to rows that do not exist."""
+        if name == "cell" and not are_possible(values).all():
+            return _IMPOSSIBLE
+        if name == "encoding_row" and (values.min() < 0 or values.max() >= rows):
+            return f"refers to a row outside the table's {rows:,} rows"
+        return None
+
+
+def checked_hashes(items: Sequence[Item]) -> str:
+    """Return the concatenated hashes of items; raises InvalidInputError for an item without a hash."""
+    hashes = [item.hash if isinstance(item, Cell) else item for item in items]
+    if wrong := [item for item in hashes if not isinstance(item, str) or not is_hash(item)]:
+        raise _invalid_item_error(wrong[0])
+    return "".join(hashes)
+
+
+def is_hash(text: str) -> bool:
+    """Return whether a text is written as the hash of a cell, 32 hexadecimal digits."""
+    return _HASH.fullmatch(text) is not None
+
+
+def _invalid_item_error(given: object) -> InvalidInputError:
+    if isinstance(given, Architecture):
+        return wrong_benchmark_error(given, "NAS-Bench-101")
+    if isinstance(given, str) and ":" in given:
+        return InvalidInputError(f"'{given}' is text: give nb.Architecture.parse(text)")
+    return InvalidInputError(
+        f"{given!r} cannot be looked up in a table of NAS-Bench-101: give an architecture (such as "
+        "nb.Architecture.parse('s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3')), a cell, or a hash of 32 "
+        "hexadecimal digits; an index of NAS-Bench-201 needs its table, nb201"
+    )
 
 
 def _view(integers: NDArray[np.integer]) -> "memoryview[int]":
@@ -203,13 +269,6 @@ def _encoding(cell: Cell) -> int | None:
         return cell.encoding
     except InvalidInputError:  # such a cell has no hash, or a hash that no table has
         return None
-
-
-# Checks that hashes match their cells, and the search spaces that a table's cells cover -------------------------------
-
-
-Hashes = NDArray[np.uint8]
-_AT_ONCE = 1_000
 
 
 def hash_text(digest: NDArray[np.uint8]) -> str:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.keys import Hashes, check_identities, hash_text
-from nasbench1shot1.nasbench101.sample import IMAGES
+from nasbench1shot1.nasbench101.sample import DATASET, IMAGES
 from nasbench1shot1.nasbench101.tfrecords import GraphEncoder, Record, Values, check_possible, is_tfrecord, read_records
-from nasbench1shot1.tables.columns import whole_number
-from nasbench1shot1.tables.description import MEMBER
-from nasbench1shot1.tables.folder import HALFWAY, METRICS, Columns, Meta
+from nasbench1shot1.tables.columns import Moment, standard
+from nasbench1shot1.tables.description import MEMBER, Meta
+from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.importing import Download, FileFormat, Progress, Report, Source, compact
 from nasbench1shot1.tables.table import Table, load_table
 
@@ -97,6 +98,11 @@ def _warning(source: Source) -> str | None:
 # The descriptions of an imported table's columns in `meta.json` -------------------------------------------------------
 
 
+METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time")
+"""The metrics of a record, in the order of `tfrecords.Values`."""
+_MOMENTS: tuple[tuple[Moment, str], ...] = (("end", ""), ("halfway", "halfway_"))
+_STORED = tuple((prefix + metric, metric, moment) for moment, prefix in _MOMENTS for metric in METRICS)
+"""Name, metric and moment of the stored columns."""
 _METHODS = {
     "hash": "as the file names its cells",
     "cell": "as the file numbers it",
@@ -108,25 +114,24 @@ _METHODS = {
 def describe_imported_columns(
     columns: Columns, stored: Mapping[str, dict[str, Any]], halfway_epochs: Mapping[int, float]
 ) -> dict[str, dict[str, Any]]:
-    """Return fidelity, sources, method, budgets and storage of every column.
+    """Return the entry of every column in `meta.json`.
 
     Args:
         columns: columns of the table.
         stored: storage of each column of accuracies or seconds.
         halfway_epochs: the epoch of the half-way evaluation, by budget.
     """
-    epochs = sorted(halfway_epochs)
+    epochs = tuple(sorted(halfway_epochs))
     half = ", ".join(f"{halfway_epochs[e]:g} of {e}" for e in epochs)
+    methods: dict[Moment, str] = {"end": "at the end of training", "halfway": f"second evaluation, after epoch {half}"}
     about: dict[str, dict[str, Any]] = {}
     for name in columns:
-        method = (
-            f"rows of {name.removeprefix(MEMBER)}'s distinct cells" if name.startswith(MEMBER) else _METHODS.get(name)
-        )
-        if name in stored:
-            method = f"second evaluation, after epoch {half}" if name.startswith(HALFWAY) else "at the end of training"
-        about[name] = {"fidelity": "measured" if name in stored else "exact", "sources": [], "method": method}
-        if name in stored:
-            about[name] |= {"epochs": epochs, **stored[name]}
+        member = f"rows of {name.removeprefix(MEMBER)}'s distinct cells" if name.startswith(MEMBER) else None
+        about[name] = {"fidelity": "exact", "sources": [], "method": _METHODS.get(name, member)}
+    about["trainable_parameters"] = standard("trainable_parameters", DATASET).entry(**about["trainable_parameters"])
+    for name, metric, moment in _STORED:
+        column = standard(metric, DATASET, moment=moment, epochs=epochs)
+        about[name] = column.entry(sources=[], method=methods[moment], **stored[name])
     return about
 
 
@@ -209,7 +214,6 @@ class DuplicateFinder:
 
 EPOCHS = (4, 12, 36, 108)
 """The budgets of NAS-Bench-101."""
-_STORED = (*METRICS, *(HALFWAY + name for name in METRICS))
 _SAMPLE = 1_000
 """Number of recomputed hashes: enough to notice that a file has other graphs, in a tenth of a second."""
 
@@ -289,7 +293,7 @@ class Assembly:
         """Check all trainings together, and arrange them by hash, budget and repeat.
 
         Returns:
-            The columns of a table, and the fields `epochs`, `repeats`, `spaces` and `columns` of its description.
+            The columns of a table, and its description without name and version.
 
         Raises:
             InvalidInputError: there are no records; a repeat is missing, surplus or duplicated; a cell lacks a budget;
@@ -314,6 +318,8 @@ class Assembly:
             columns["order"] = rank
         about = self._add_measured(columns, rank)
         meta = {
+            "keyed_by": "nasbench101",
+            "datasets": [DATASET],
             "epochs": sorted(self._budgets),
             "repeats": columns[METRICS[0]].shape[2],
             "spaces": list(spaces),
@@ -329,7 +335,7 @@ class Assembly:
             raise self._uneven_repeats_error(*uneven, repeats, hashes)
         values = np.frombuffer(self._values).reshape(-1, len(_STORED))
         order, twins, about = repeats.order(), DuplicateFinder(), {}
-        for i, name in enumerate(_STORED):
+        for i, (name, _, _) in enumerate(_STORED):
             arranged = values[order, i].reshape(len(rank), len(epochs), -1)
             twins.add(arranged)
             columns[name], about[name] = compact(arranged, IMAGES if name.endswith("accuracy") else None)

@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.files import PACKAGE_DATA, read_npz
 from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays
-from nasbench1shot1.tables.folder import Columns, Meta
+from nasbench1shot1.tables.columns import standard
+from nasbench1shot1.tables.description import Meta
+from nasbench1shot1.tables.folder import Columns
 
 SOURCES = PACKAGE_DATA / "sources"
+DATASET = "cifar10"
 SAMPLE = "nb101_partial_val.npz"
 IMAGES = 9984
 """Accuracies of a single official run are multiples of 1/9984."""
@@ -80,25 +83,26 @@ def sample_columns(sources: Path | None = None) -> tuple[Columns, Meta]:
         "validation_accuracy": np.rint(sample.accuracy * IMAGES).astype(np.uint16)[:, :, None],
         "training_time": sample.seconds.astype(np.float32)[:, None, None],
     }
-    measured = {"fidelity": "measured", "sources": [SAMPLE]}
     exact = {"fidelity": "exact", "sources": [SAMPLE]}
     about = {
         "hash": exact | {"method": "NAS-Bench-101's graph-invariant MD5"},
         "cell": exact | {"method": "pruned, numbered as NAS-Bench-101 first meets it"},
-        "trainable_parameters": exact | {"method": "as the source gives it"},
-        "validation_accuracy": measured
-        | {
-            "method": "one of three official repeats",
-            "epochs": list(sample.epochs),
-            "images": IMAGES,
-            "rounded": "float32",
-        },
-        "training_time": measured | {"method": "of that repeat", "epochs": [TIMED_BUDGET]},
+        "trainable_parameters": standard("trainable_parameters", DATASET).entry(
+            sources=[SAMPLE], method="as the source gives it"
+        ),
+        "validation_accuracy": standard("validation_accuracy", DATASET, epochs=sample.epochs).entry(
+            sources=[SAMPLE], method="one of three official repeats", images=IMAGES, rounded="float32"
+        ),
+        "training_time": standard("training_time", DATASET, epochs=(TIMED_BUDGET,)).entry(
+            sources=[SAMPLE], method="of that repeat"
+        ),
     }
     meta = {
         "name": NAME,
         "version": VERSION,
         "date": "2026-11-21",
+        "keyed_by": "nasbench101",
+        "datasets": [DATASET],
         "epochs": list(sample.epochs),
         "repeats": 1,
         "spaces": [],

@@ -187,7 +187,7 @@ def _kind(kind: str, label: str) -> dict[str, Any]:
 
 
 Values = tuple[float, float, float, float]
-"""Validation, test and train accuracy (fractions) and training time (seconds), as in `tables.folder.METRICS`."""
+"""Validation, test and train accuracy (fractions) and training time (seconds), as in `official_files.METRICS`."""
 
 
 class Record(NamedTuple):

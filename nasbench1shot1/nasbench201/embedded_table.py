@@ -20,9 +20,9 @@ from nasbench1shot1.ground.files import read_npz
 from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, SIDES
 from nasbench1shot1.nasbench201.cost import edge_parameter_count, multiply_adds
 from nasbench1shot1.nasbench201.numbering import all_operations
-from nasbench1shot1.tables.columns import stored_counts, to_counts
-from nasbench1shot1.tables.description import MEMBER, PARAMETERS
-from nasbench1shot1.tables.folder import Columns, Meta, write_table
+from nasbench1shot1.tables.columns import standard, stored_counts, to_counts
+from nasbench1shot1.tables.description import MEMBER, Meta
+from nasbench1shot1.tables.folder import Columns, write_table
 
 SHORT = {"cifar10-valid": "c10", "cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}
 """Names of data sets in the source."""
@@ -45,37 +45,50 @@ class _Builder:
         self.columns: Columns = {}
         self.about: dict[str, dict[str, Any]] = {}
 
-    def add_accuracy(self, name: str, of_epochs: dict[int, NDArray[np.float64]], images: int, *sources: str) -> None:
+    def add_accuracy(
+        self, dataset: str, metric: str, of_epochs: dict[int, NDArray[np.float64]], images: int, *sources: str
+    ) -> None:
         """Add percentages by budget, as counts of `SEED_MULTIPLES` · `images`, or as floats if some are NaN."""
         units = SEED_MULTIPLES * images
         counts = to_counts(np.stack(list(of_epochs.values()), axis=1)[:, :, None] / 100, units)
         if counts is None:
-            raise ValueError(f"{name} has values that are not means over 1, 2 or 3 seeds of {images:,} images")
-        stored = stored_counts(counts, units)
-        self.add(name, stored, of_epochs, sources, f"mean over 1 to 3 seeds of {images:,} images", units)
+            raise ValueError(
+                f"{dataset} {metric} has values that are not means over 1, 2 or 3 seeds of {images} images"
+            )
+        method = f"mean over 1 to 3 seeds of {images:,} images"
+        self.add(dataset, metric, stored_counts(counts, units), of_epochs, sources, method, images=units)
 
-    def add_plain(self, name: str, of_epochs: dict[int, NDArray[np.float64]], method: str, *sources: str) -> None:
+    def add_plain(
+        self, dataset: str, metric: str, of_epochs: dict[int, NDArray[np.float64]], method: str, *sources: str
+    ) -> None:
         """Add losses or seconds by budget."""
         values = np.stack(list(of_epochs.values()), axis=1)[:, :, None].astype(np.float32)
-        self.add(name, values, of_epochs, sources, method)
+        self.add(dataset, metric, values, of_epochs, sources, method)
 
     def add(
         self,
-        name: str,
+        dataset: str,
+        metric: str,
         values: NDArray[Any],
         of_epochs: dict[int, Any],
         sources: tuple[str, ...],
         method: str,
-        images: int | None = None,
+        **storage: int,
     ) -> None:
-        """Add a measured column of shape (R, budgets, 1) and its description."""
+        """Add a measured column of shape (R, budgets, 1) and its entry."""
         known = {str(e): int((~np.isnan(values[:, i])).sum()) for i, e in enumerate(of_epochs)}
-        about = {"fidelity": "measured", "sources": list(sources), "method": method, "epochs": list(of_epochs)}
+        name, about = f"{dataset}.{metric}", standard(metric, dataset, epochs=tuple(of_epochs))
         self.columns[name] = values
-        self.about[name] = about | {"known": known} | ({"images": images} if images else {})
+        self.about[name] = about.entry(sources=list(sources), method=method, known=known, **storage)
 
-    def add_exact(self, name: str, values: NDArray[Any], method: str) -> None:
-        """Add a column of shape (R,)."""
+    def add_cost(self, dataset: str, metric: str, values: list[int], method: str) -> None:
+        """Add an exact number for each architecture, (R,)."""
+        name = f"{dataset}.{metric}"
+        self.columns[name] = np.array(values, np.int32)
+        self.about[name] = standard(metric, dataset).entry(sources=[], method=method)
+
+    def add_rows(self, name: str, values: NDArray[Any], method: str) -> None:
+        """Add a column that identifies rows, (R,)."""
         self.columns[name], self.about[name] = values, {"fidelity": "exact", "sources": [], "method": method}
 
 
@@ -95,15 +108,15 @@ def build_nasbench201(source: Path, out: Path) -> Meta:
     found, builder = read_npz(source, needed=("ops", "c10_test_e200", "c10_valid_e200")), _Builder()
     _add_half_of_cifar10(builder, found)
     builder.add_accuracy(
-        "cifar10.test_accuracy", {12: found["c10_test_e12"], 200: found["c10_test_e200"]}, 10_000, _MINI, _LANDSCAPE
+        "cifar10", "test_accuracy", {12: found["c10_test_e12"], 200: found["c10_test_e200"]}, 10_000, _MINI, _LANDSCAPE
     )
     for dataset, images in (("cifar100", 5_000), ("ImageNet16-120", 3_000)):
         _add_other(builder, found, dataset, images)
     _add_times(builder, found)
     _add_costs(builder)
     rows = np.arange(len(found["ops"]))
-    builder.add_exact("index", rows.astype(np.uint16), "the official index")
-    builder.add_exact(f"{MEMBER}nb201", rows.astype(np.uint16), "all rows")
+    builder.add_rows("index", rows.astype(np.uint16), "the official index")
+    builder.add_rows(f"{MEMBER}nb201", rows.astype(np.uint16), "all rows")
     return write_table(out, builder.columns, {**_META, "columns": builder.about})
 
 
@@ -123,22 +136,22 @@ def _add_half_of_cifar10(builder: _Builder, found: Source) -> None:
     """Add the training on 25,000 images of CIFAR-10, with validation on the other 25,000."""
     name = "cifar10-valid"
     validation = {12: found["c10_valid_e12"], 200: found["c10_valid_e200"]}
-    builder.add_accuracy(f"{name}.validation_accuracy", validation, 25_000, _MINI, _CIFAR10)
-    builder.add_accuracy(f"{name}.test_accuracy", {200: found["c10v_test_e200"]}, 10_000, _CIFAR10)
-    builder.add_accuracy(f"{name}.train_accuracy", {200: found["c10v_train_e200"]}, 25_000, _CIFAR10)
+    builder.add_accuracy(name, "validation_accuracy", validation, 25_000, _MINI, _CIFAR10)
+    builder.add_accuracy(name, "test_accuracy", {200: found["c10v_test_e200"]}, 10_000, _CIFAR10)
+    builder.add_accuracy(name, "train_accuracy", {200: found["c10v_train_e200"]}, 25_000, _CIFAR10)
     for split, short in (("validation", "valid"), ("test", "test"), ("train", "train")):
         values = {200: found[f"c10v_{short}_loss_e200"]}
-        builder.add_plain(f"{name}.{split}_loss", values, "mean over 1 to 3 seeds", _CIFAR10)
+        builder.add_plain(name, f"{split}_loss", values, "mean over 1 to 3 seeds", _CIFAR10)
 
 
 def _add_other(builder: _Builder, found: Source, dataset: str, images: int) -> None:
     """Add the accuracies on CIFAR-100 or ImageNet16-120; validation at 200 epochs is only known for some rows."""
     short = SHORT[dataset]
     test = {12: found[f"{short}_test_e12"], 200: found[f"{short}_test_e200"]}
-    builder.add_accuracy(f"{dataset}.test_accuracy", test, images, _MINI, _LANDSCAPE)
+    builder.add_accuracy(dataset, "test_accuracy", test, images, _MINI, _LANDSCAPE)
     mean, one = found[f"{short}_valid_e200_mean3"], found[f"{short}_valid_e200_nl"]
     validation = {12: found[f"{short}_valid_e12"], 200: np.where(np.isnan(mean), one, mean)}
-    builder.add_accuracy(f"{dataset}.validation_accuracy", validation, images, _MINI, _GENOTYPES, _NASLIB)
+    builder.add_accuracy(dataset, "validation_accuracy", validation, images, _MINI, _GENOTYPES, _NASLIB)
 
 
 def _add_times(builder: _Builder, found: Source) -> None:
@@ -151,7 +164,7 @@ def _add_times(builder: _Builder, found: Source) -> None:
         for dataset, number in ((dataset, images[split]) for dataset, images in IMAGES.items() if split in images):
             seconds = {epochs: epochs * number * seconds_per_image for epochs in EPOCHS}
             method = f"epochs · {number:,} images · the seconds per image of the training of 12 epochs on cifar10-valid"
-            builder.add_plain(f"{dataset}.{kind}", seconds, method, _CIFAR10)
+            builder.add_plain(dataset, kind, seconds, method, _CIFAR10)
             if split == "train" and dataset != "cifar10-valid":
                 _check_times(found, dataset, seconds)
 
@@ -169,12 +182,12 @@ def _check_times(found: Source, dataset: str, seconds: dict[int, NDArray[np.floa
 
 
 def _add_costs(builder: _Builder) -> None:
+    method = "multiply-adds of convolutions and the classifier, with its bias, counted on the published network"
     for dataset, classes in CLASSES.items():
         parameters = [edge_parameter_count(operations, classes=classes) for operations in all_operations().tolist()]
-        builder.add_exact(f"{dataset}.{PARAMETERS}", np.array(parameters, np.int32), "counted on the published network")
+        builder.add_cost(dataset, "trainable_parameters", parameters, "counted on the published network")
         flops = [
             multiply_adds(operations, classes=classes, side=SIDES[dataset]) + classes
             for operations in all_operations().tolist()
         ]
-        method = "multiply-adds of convolutions and the classifier, with its bias, counted on the published network"
-        builder.add_exact(f"{dataset}.flops", np.array(flops, np.int32), method)
+        builder.add_cost(dataset, "flops", flops, method)

@@ -1,9 +1,11 @@
-"""The rows of NAS-Bench-201 tables, by official index, string or architecture."""
+"""The row keys of NAS-Bench-201 tables: the official index, in the ascending column `index` (R,)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
@@ -11,20 +13,16 @@ from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_valid
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows
-from nasbench1shot1.tables.folder import TableFolder
-from nasbench1shot1.tables.keys import Item, wrong_benchmark_error
+from nasbench1shot1.tables.keys import Item, KeyColumn, RowKeys, wrong_benchmark_error
 
 
-class IndexKeys:
-    """The rows of a table by official index (`keys.RowKeys`)."""
+class IndexKeys(RowKeys):
+    """The rows of a table by official index."""
 
-    WHOLE, NETWORKS = SPACE_NAME, "architectures"
-    PARTS: tuple[str, ...] = ()
+    COLUMNS: Mapping[str, KeyColumn] = {"index": KeyColumn()}
+    WHOLE = SPACE_NAME
     SPACES: Mapping[str, str] = {SPACE_NAME: "nb201-v1"}
     SIZES: Mapping[str, int] = {SPACE_NAME: N_ARCHITECTURES}
-
-    def __init__(self, table_id: str, folder: TableFolder) -> None:
-        self._table_id, self._folder = table_id, folder
 
     def item_of(self, text: str) -> Item:
         """Return the official index that a text is; any other text itself."""
@@ -60,10 +58,6 @@ class IndexKeys:
             )
         return np.asarray(places, np.int64)
 
-    def members(self, part: str) -> Rows:
-        """Return all rows, for "nb201"; there are no parts."""
-        return np.arange(len(self._folder.columns["index"]))
-
     def rows_of_space(self, space: SearchSpace) -> Rows:
         """Return the row of every architecture of a space, (N,), -1 for a missing one; raises InvalidInputError.
 
@@ -82,6 +76,15 @@ class IndexKeys:
 
     def _architecture(self, index: int) -> EdgeArchitecture:
         return EdgeArchitecture.unchecked(SPACE_NAME, tuple(all_operations()[index].tolist()))
+
+    @classmethod
+    def fault(cls, name: str, values: NDArray[Any], rows: int) -> str | None:
+        """Return whether the column `index` does not have official indices in ascending order."""
+        if name != "index":
+            return None
+        if values.min() < 0 or values.max() >= N_ARCHITECTURES or (values[1:] <= values[:-1]).any():
+            return "does not contain official indices of NAS-Bench-201 in ascending order"
+        return None
 
 
 def _official_index(item: Item) -> int:

@@ -16,9 +16,9 @@ from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, OFFICIAL_SETS, SEEDS
 from nasbench1shot1.nasbench201.cost import edge_parameter_count
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of
-from nasbench1shot1.tables.columns import stored_counts, to_counts
-from nasbench1shot1.tables.description import ALL_METRICS, MEMBER, PARAMETERS
-from nasbench1shot1.tables.folder import Columns, Meta
+from nasbench1shot1.tables.columns import STANDARD, standard, stored_counts, to_counts
+from nasbench1shot1.tables.description import MEMBER, Meta
+from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.importing import FileFormat, Progress, Report, Source, compact
 
 VERSION = "1"
@@ -129,8 +129,12 @@ class NATSArchives(TrialFiles):
 PTH, NATS_ARCHIVE = PthFiles(), NATSArchives()
 
 
+METRICS = tuple(name for name, about in STANDARD.items() if about.fidelity == "measured")
+"""The metrics of a training: accuracies, losses and times."""
+
+
 def final_values(fields: Mapping[str, Any], dataset: str) -> list[float]:
-    """Return the metrics at the end of a training, in the order of `ALL_METRICS`; NaN if unknown.
+    """Return the metrics at the end of a training, in the order of `METRICS`; NaN if unknown.
 
     Args:
         fields: fields of the official `ResultsCount`.
@@ -152,7 +156,7 @@ def final_values(fields: Mapping[str, Any], dataset: str) -> list[float]:
         found[f"{split}_loss"] = fields["eval_losses"].get(last, math.nan)
     evaluations = [f"{OFFICIAL_SETS[dataset].get('validation')}@{epoch}" for epoch in range(epochs)]
     found["evaluation_time"] = _total(fields["eval_times"], evaluations)
-    return [_possible(metric, float(found[metric])) for metric in ALL_METRICS]
+    return [_possible(metric, float(found[metric])) for metric in METRICS]
 
 
 def _total(seconds: Mapping[Any, float] | None, keys: Any) -> float:
@@ -161,10 +165,11 @@ def _total(seconds: Mapping[Any, float] | None, keys: Any) -> float:
 
 
 def _possible(metric: str, value: float) -> float:
-    highest = 1 + 1e-6 if metric.endswith("accuracy") else math.inf
+    is_accuracy = STANDARD[metric].quantity == "accuracy"
+    highest = 1 + 1e-6 if is_accuracy else math.inf
     if value < 0 or value > highest or math.isinf(value):
         raise InvalidInputError(f"has a {metric.replace('_', ' ')} of {value:g}, which is impossible")
-    return min(value, 1.0) if metric.endswith("accuracy") else value
+    return min(value, 1.0) if is_accuracy else value
 
 
 # Assembly of a table's columns from single trainings of NAS-Bench-201, with a repeat for each seed --------------------
@@ -188,7 +193,7 @@ class TrialAssembly:
         self.left_out = 0
         self._source, self._trainings = source, 0
         shape = N_ARCHITECTURES, len(DATASETS)
-        self._values = np.full((*shape, len(EPOCHS), len(SEEDS), len(ALL_METRICS)), np.nan)
+        self._values = np.full((*shape, len(EPOCHS), len(SEEDS), len(METRICS)), np.nan)
         self._costs = np.full((*shape, 2), np.nan)
         """Parameters and FLOPs, in millions."""
         self._is_known = np.zeros(N_ARCHITECTURES, bool)
@@ -263,10 +268,15 @@ class TrialAssembly:
         for d, dataset in enumerate(DATASETS):
             self._add_metrics(rows, d, columns, about)
             parameters, flops = self._costs_of(rows, d)
-            columns[f"{dataset}.{PARAMETERS}"] = parameters
-            about[f"{dataset}.{PARAMETERS}"] = _exact("as the file states them; counted where it does not")
+            name = f"{dataset}.trainable_parameters"
+            columns[name] = parameters
+            about[name] = standard("trainable_parameters", dataset).entry(
+                sources=[], method="as the file states them; counted where it does not"
+            )
             if flops is not None:
-                columns[f"{dataset}.flops"], about[f"{dataset}.flops"] = flops, _exact("as the file states them")
+                name = f"{dataset}.flops"
+                columns[name] = flops
+                about[name] = standard("flops", dataset).entry(sources=[], method="as the file states them")
         trained = self._values[rows]
         epochs = [e for i, e in enumerate(EPOCHS) if not np.isnan(trained[:, :, i]).all()]
         return columns, {
@@ -282,7 +292,7 @@ class TrialAssembly:
 
     def _add_metrics(self, rows: NDArray[np.int64], d: int, columns: Columns, about: dict[str, dict[str, Any]]) -> None:
         """Add the columns of a data set that have values, at the budgets that have values."""
-        for m, metric in enumerate(ALL_METRICS):
+        for m, metric in enumerate(METRICS):
             values = self._values[rows, d, :, :, m]
             there = [i for i in range(len(EPOCHS)) if not np.isnan(values[:, i]).all()]
             if not there:
@@ -290,9 +300,13 @@ class TrialAssembly:
             name, values = f"{DATASETS[d]}.{metric}", values[:, there]
             columns[name], stored = _compact(values, _images(DATASETS[d], metric))
             known = {str(EPOCHS[i]): int((~np.isnan(values[:, k])).sum()) for k, i in enumerate(there)}
-            method = "at the end of training" if metric.endswith(("accuracy", "loss")) else "sum over all epochs"
-            measured = {"fidelity": "measured", "sources": [], "method": method, "known": known}
-            about[name] = {**measured, "epochs": [EPOCHS[i] for i in there], **stored}
+            is_sum = STANDARD[metric].unit == "s"
+            about[name] = standard(metric, DATASETS[d], epochs=tuple(EPOCHS[i] for i in there)).entry(
+                sources=[],
+                method="sum over all epochs" if is_sum else "at the end of training",
+                known=known,
+                **stored,
+            )
 
     def _costs_of(self, rows: NDArray[np.int64], d: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
         """Return the parameters, counted if the file does not state them, and the FLOPs, None if no row has them."""
@@ -316,8 +330,8 @@ def _possible_costs(fields: Mapping[str, Any]) -> tuple[float, float]:
 
 def _images(dataset: str, metric: str) -> int | None:
     """Return the number of images of an accuracy; None for other metrics."""
-    split, _, kind = metric.partition("_")
-    return IMAGES[dataset].get(split) if kind == "accuracy" else None
+    about = STANDARD[metric]
+    return IMAGES[dataset].get(str(about.split)) if about.quantity == "accuracy" else None
 
 
 def _exact(method: str) -> dict[str, Any]:

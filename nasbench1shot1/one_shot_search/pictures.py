@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import AxesList, checked_axes_list, save_figure
 from nasbench1shot1.display.cells import draw_cell, is_drawable
+from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.one_shot_search.captions import table_text
@@ -17,7 +18,6 @@ from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, Parameters, Sea
 from nasbench1shot1.one_shot_search.regret_curve import other_regrets, regret_figure
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
-from nasbench1shot1.tables.columns import whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -186,4 +186,4 @@ def _mean_regret(table: Table, space: str, dataset: str | None) -> str:
         return ""
     which = "the" if table.is_partial else "all"
     where = " in the table" if table.is_partial else ""
-    return f"; the mean over {which} {table.keys.NETWORKS} of {space}{where} is {percent(mean)}"
+    return f"; the mean over {which} {table.benchmark.networks[1]} of {space}{where} is {percent(mean)}"

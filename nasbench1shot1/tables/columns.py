@@ -1,25 +1,170 @@
-"""Columns of accuracies or times: their storage, and the look-up of one or many values."""
+"""The columns of metrics: their descriptions in `meta.json`, their storage, and the look-up of one or many values.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+A metric is whatever a table knows of its networks: an accuracy, a time, a number of parameters, a latency. Everything
+that is done with a metric follows from its description, so a new column is one entry where a table is built.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.arguments import check_rng
+from nasbench1shot1.ground.arguments import check_rng, whole_number
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, unknown_name
 
 Rows = NDArray[np.int64]
 Run = Literal["mean", "random", "all"] | int
 Repeat = Run | Rows
 Floats = NDArray[np.float64]
+Moment = Literal["end", "halfway"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """The description of a column of a metric.
+
+    If a table has two columns of a metric, data set and moment, one contains measurements (`fidelity` "measured") and
+    the other one the values, such as estimates.
+
+    Attributes:
+        metric: the name by which queries ask for the metric, such as "validation_accuracy" or "latency_edgegpu".
+        quantity: what it is, such as "accuracy", "loss", "training time", "parameters", "FLOPs", "latency", "energy".
+        dataset: the training that it belongs to, by its data set.
+        split: the images of an accuracy or loss: "train", "validation" or "test".
+        unit: unit of the values, such as "fraction", "nats", "s", "ms" or "mJ"; empty for numbers.
+        direction: which values are better, "higher" or "lower"; None if neither is.
+        epochs: the budgets that have values, ascending. Without budgets, each network has one value, which applies to
+            every budget and repeat.
+        moment: whether values belong to the end of a training or to its half-way evaluation.
+        fidelity: "measured", "exact", or how values were obtained otherwise, such as "estimated" or "predicted".
+        device: the device of a latency or energy.
+    """
+
+    metric: str
+    quantity: str
+    dataset: str = ""
+    split: str | None = None
+    unit: str = ""
+    direction: Literal["higher", "lower"] | None = None
+    epochs: tuple[int, ...] = ()
+    moment: Moment = "end"
+    fidelity: str = "measured"
+    device: str | None = None
+
+    @classmethod
+    def from_entry(cls, entry: Mapping[str, Any]) -> "Column":
+        """Return the description in a column's entry of `meta.json`."""
+        known = {field.name: entry[field.name] for field in fields(cls) if field.name in entry}
+        return cls(**{**known, "epochs": tuple(entry.get("epochs", ()))})
+
+    def entry(self, **more: Any) -> dict[str, Any]:
+        """Return the column's entry for `meta.json`, with more facts, such as `sources`, `method` or `images`."""
+        about = {field.name: getattr(self, field.name) for field in fields(self)}
+        known = {name: said for name, said in about.items() if said is not None and said != ()}
+        return {**known, **({"epochs": list(self.epochs)} if self.epochs else {}), **more}
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether the values are measurements or exact, rather than estimates."""
+        return self.fidelity in ("measured", "exact")
+
+    @property
+    def words(self) -> str:
+        """The metric in sentences, such as "validation accuracy"."""
+        return self.metric.replace("_", " ")
+
+    def text(self, value: float) -> str:
+        """Return a value with its unit and the digits that suit it, such as "0.9432", "1,133 s" or "5.63 ms"."""
+        if self.unit in ("fraction", "nats"):
+            return f"{value:.4f}"
+        digits = f"{value:,.0f}" if self.unit in ("", "s") else f"{value:,.4g}"
+        return f"{digits} {self.unit}".rstrip()
+
+    def source(self, measured: bool) -> str:
+        """Return in words where a value comes from, given whether a measurement of its network exists."""
+        if self.is_measured:
+            return self.fidelity
+        return "predicted, shrunk toward a measurement" if measured else "predicted"
+
+    def cost(self, values: Any) -> Any:
+        """Return what a search minimises: 1 - fraction or -value if higher values are better, else the value.
+
+        Raises InvalidInputError if neither direction is better.
+        """
+        if self._is_higher_better():
+            return 1 - values if self.unit == "fraction" else -values
+        return values
+
+    def regret(self, values: Any, best: Any) -> Any:
+        """Return how much worse values are than the best value, in the column's unit; raises the error of `cost`."""
+        return best - values if self._is_higher_better() else values - best
+
+    def best(self, values: Floats) -> int:
+        """Return the position of the best value (N,), ignoring NaN; ties go to the first.
+
+        Raises the error of `cost`.
+        """
+        return int(np.nanargmax(values) if self._is_higher_better() else np.nanargmin(values))
+
+    def _is_higher_better(self) -> bool:
+        if self.direction is None:
+            raise InvalidInputError(
+                f"neither high nor low values of {self.metric} are better: choose a metric with a direction"
+            )
+        return self.direction == "higher"
+
+
+def _standard() -> dict[str, Column]:
+    splits = ("validation", "test", "train")
+    accuracy: Any = {"quantity": "accuracy", "unit": "fraction", "direction": "higher"}
+    loss: Any = {"quantity": "loss", "unit": "nats", "direction": "lower"}
+    columns = [
+        *(Column(metric=f"{split}_accuracy", split=split, **accuracy) for split in splits),
+        Column(metric="training_time", quantity="training time", unit="s", direction="lower"),
+        *(Column(metric=f"{split}_loss", split=split, **loss) for split in splits),
+        Column(metric="evaluation_time", quantity="evaluation time", unit="s", direction="lower"),
+        Column(metric="trainable_parameters", quantity="parameters", direction="lower", fidelity="exact"),
+        Column(metric="flops", quantity="FLOPs", direction="lower", fidelity="exact"),
+    ]
+    return {column.metric: column for column in columns}
+
+
+STANDARD = _standard()
+"""The metrics that queries know in every table; a table that lacks one returns NaN. Tables may have any others."""
+
+
+def standard(metric: str, dataset: str, **about: Any) -> Column:
+    """Return the description of a standard metric's column; `about` has further attributes, such as epochs."""
+    return replace(STANDARD[metric], dataset=dataset, **about)
+
+
+@dataclass(frozen=True)
+class PlainColumn:
+    """One value for each of R rows, whatever the budget and the repeat.
+
+    Attributes:
+        stored: (R,) integers or floats.
+    """
+
+    stored: NDArray[Any]
+
+    def values(self, rows: Rows, epochs: int, repeat: Repeat) -> NDArray[Any]:
+        """Return the values of rows as int64 or float64; "all" adds a last axis of one repeat."""
+        values = np.asarray(self.stored[rows], np.int64 if self.stored.dtype.kind in "iu" else np.float64)
+        return values[..., None] if is_run(repeat, "all") else values
+
+    def value(self, row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
+        """Return one value."""
+        found: float = self.stored.item(row)
+        return found
 
 
 @dataclass(frozen=True)
 class MetricColumn:
-    """Values of R rows at several budgets, with K repeats each.
+    """Values of R rows at several budgets, with K repeats each, such as accuracies.
 
     Attributes:
         stored: (R, budgets, K). Unsigned integers are the numbers of correctly classified images. Floats are the values
@@ -35,12 +180,6 @@ class MetricColumn:
     images: int | None = None
     rounded: bool = False
     name: str = "of accuracies"
-
-    @classmethod
-    def from_description(cls, stored: NDArray[Any], about: dict[str, Any], name: str = name) -> "MetricColumn":
-        """Return a column, given its description in `meta.json`."""
-        rounded = about.get("rounded") == "float32"
-        return cls(stored, tuple(about.get("epochs", ())), about.get("images"), rounded, name)
 
     @cached_property
     def _counts(self) -> bool:
@@ -129,6 +268,17 @@ class MetricColumn:
         return number / self.images if self.images and not self.rounded else number
 
 
+StoredColumn = PlainColumn | MetricColumn
+
+
+def stored_column(stored: NDArray[Any], entry: Mapping[str, Any], name: str) -> StoredColumn:
+    """Return a column, given its entry in `meta.json` and its name."""
+    epochs = tuple(entry.get("epochs", ()))
+    if not epochs:
+        return PlainColumn(stored)
+    return MetricColumn(stored, epochs, entry.get("images"), entry.get("rounded") == "float32", name)
+
+
 def to_counts(accuracies: Floats, images: int) -> Floats | None:
     """Convert accuracies to numbers of correctly classified images; NaN stays NaN.
 
@@ -199,15 +349,6 @@ def choose_repeat(
     if not 0 <= number < repeats:
         raise OutOfDomainError(f"the table {table} has no repeat {number}: it has {repeats}, numbered from 0")
     return number
-
-
-def whole_number(name: str, value: Any, wanted: str) -> int:
-    """Return a Python or numpy integer as an int; raises InvalidInputError for anything else."""
-    if type(value) is int:
-        return value
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InvalidInputError(f"{name} cannot be {value!r}: give {wanted}")
-    return int(value)
 
 
 def _draw_repeats(

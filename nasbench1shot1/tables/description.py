@@ -1,27 +1,91 @@
-"""The description of a table in `meta.json`: validity checks, and a summary of the values' accuracy."""
+"""The description of a table in `meta.json`: its fields, checks of their validity, and a summary of their accuracy."""
 
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
-KEYS = {"nasbench101": ("hash", "cell"), "nasbench201": ("index",)}
-"""How rows are identified (`key_kind` in `meta.json`), and the columns that identify them."""
-PARAMETERS = "trainable_parameters"
+from nasbench1shot1.benchmark import BENCHMARKS, Benchmark, benchmark
+from nasbench1shot1.tables.columns import Column, Moment
+
+Meta = dict[str, Any]
 MEMBER = "member_"
-METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time")
-OTHER_METRICS = ("validation_loss", "test_loss", "train_loss", "evaluation_time")
-"""Metrics that the files of NAS-Bench-101 do not have."""
-ALL_METRICS = METRICS + OTHER_METRICS
-MEASURED, HALFWAY = "measured_", "halfway_"
-INDEX = ("encoding", "encoding_row")
+"""Prefix of the columns with the rows of a search space."""
 CHECKSUM = "meta_sha256"
-"""The field with the description's own SHA-256; tables of older versions lack it."""
+"""The field with the description's own SHA-256."""
 
 _DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,49}")
 _COLUMN_NAME = re.compile(r"\w[\w.-]{0,99}")
+_METRIC = re.compile(r"[A-Za-z]\w{0,99}")
 _MOST_IMAGES = 10_000_000
+
+
+class Objective(NamedTuple):
+    """The values that score a search on a data set.
+
+    Attributes:
+        dataset: the data set, such as "cifar10".
+        validation, test: the trainings that have its validation and test values. NAS-Bench-201 validates networks
+            trained on half of CIFAR-10 ("cifar10-valid"), and tests networks trained on all of it.
+        validation_metric, test_metric: the metrics that guide and judge a search.
+    """
+
+    dataset: str
+    validation: str
+    test: str
+    validation_metric: str = "validation_accuracy"
+    test_metric: str = "test_accuracy"
+
+
+def objectives(meta: Meta) -> tuple[Objective, ...]:
+    """Return the objectives of a table; by default, each data set has its own validation and test values."""
+    return tuple(Objective(**one) for one in meta.get("objectives", ())) or tuple(
+        Objective(name, name, name) for name in meta["datasets"]
+    )
+
+
+def benchmark_of(meta: Meta) -> Benchmark:
+    """Return the record of the benchmark that a table belongs to."""
+    return benchmark(meta["keyed_by"])
+
+
+class MetricNames:
+    """Which columns of a table have the values and the measurements of its metrics.
+
+    Attributes:
+        about: the description of each column of a metric, by the column's name.
+        values: the name of the column that has the values of a metric, by metric, data set and moment.
+        measurements: the name of the column that has its measurements, if there is one.
+    """
+
+    def __init__(self, entries: Mapping[str, Any]) -> None:
+        self.about = {name: Column.from_entry(entry) for name, entry in entries.items() if "metric" in entry}
+        self.values: dict[tuple[str, str, Moment], str] = {}
+        self.measurements: dict[tuple[str, str, Moment], str] = {}
+        for name, column in self.about.items():
+            moments: tuple[Moment, ...] = (column.moment,) if column.epochs else ("end", "halfway")
+            for moment in moments:
+                key = column.metric, column.dataset, moment
+                if column.is_measured:
+                    self.measurements[key] = name
+                if column.fidelity != "measured" or key not in self.values:
+                    self.values[key] = name
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of all metrics, in the order of the columns."""
+        return tuple(dict.fromkeys(column.metric for column in self.about.values()))
+
+    def is_companion(self, name: str) -> bool:
+        """Return whether a column has the measurements beside another column's estimates: a single repeat."""
+        column = self.about[name]
+        return self.values[column.metric, column.dataset, column.moment] != name
+
+
+# Checksum -------------------------------------------------------------------------------------------------------------
 
 
 def content_sha256(meta: Mapping[str, Any]) -> str:
@@ -31,11 +95,48 @@ def content_sha256(meta: Mapping[str, Any]) -> str:
 
 
 def matches_checksum(meta: Mapping[str, Any]) -> bool:
-    """Return whether a description matches its checksum; true if it has none."""
+    """Return whether a description matches its checksum."""
     try:
-        return CHECKSUM not in meta or bool(meta[CHECKSUM] == content_sha256(meta))
+        return bool(meta.get(CHECKSUM) == content_sha256(meta))
     except RecursionError:  # JSON that could just be read can be nested too deeply to be written
         return False
+
+
+# Validity -------------------------------------------------------------------------------------------------------------
+
+
+def find_problem(meta: Meta) -> str | None:
+    """Return the fault in a table's description, phrased to follow the file's name; None if there is none."""
+    if lacking := [field for field in _META_FIELDS if field not in meta]:
+        return f"lacks {lacking[0]}"
+    fields = _META_FIELDS | {field: is_right for field, is_right in _OPTIONAL_FIELDS.items() if field in meta}
+    if wrong := [field for field, is_right in fields.items() if not is_right(meta[field])]:
+        return f"has an invalid value of {wrong[0]}"
+    known = set(meta["datasets"])
+    if any({one["validation"], one["test"]} - known for one in meta.get("objectives", ())):
+        return "has an objective with an unknown data set"
+    if "seeds" in meta and len(meta["seeds"]) != meta["repeats"]:
+        return f"has {len(meta['seeds'])} seeds for {meta['repeats']} repeats"
+    entries, keys = meta["columns"], benchmark_of(meta).load("keys")
+    needed = (*keys.COLUMNS, *keys.DERIVED, *(MEMBER + space for space in meta["spaces"]))
+    if lacking := [column for column in needed if column not in entries]:
+        return f"lacks {lacking[0]}"
+    if strange := [column for column in entries if not _COLUMN_NAME.fullmatch(column)]:
+        return f"has an invalid column name '{strange[0][:100]}'"
+    if wrong := [column for column, entry in entries.items() if not _is_entry(entry, meta)]:
+        return f"has an invalid value of column {wrong[0]}, or lacks its SHA-256"
+    return _find_duplicate(entries)
+
+
+def _find_duplicate(entries: Mapping[str, Any]) -> str | None:
+    """Return the fault if two columns have values of a metric, data set and moment, or both have measurements."""
+    found: dict[tuple[Any, ...], str] = {}
+    for name, column in MetricNames(entries).about.items():
+        key = column.metric, column.dataset, column.moment, column.fidelity == "measured"
+        if key in found:
+            return f"describes the columns {found[key]} and {name} alike"
+        found[key] = name
+    return None
 
 
 def _is_text(value: Any) -> bool:
@@ -60,16 +161,26 @@ def _is_mapping(value: Any) -> bool:
 
 
 def _is_objectives(value: Any) -> bool:
-    """Return whether a value is a list of mappings with the fields of `Objective`."""
+    """Return whether a value is a list of mappings with the first three fields of `Objective`."""
     fields = {"dataset", "validation", "test"}
     return isinstance(value, list) and all(
         isinstance(one, dict) and set(one) == fields and all(map(_is_text, one.values())) for one in value
     )
 
 
+def _is_benchmark(value: Any) -> bool:
+    """Return whether a value names a registered benchmark, or a "module:attribute" whose module is imported."""
+    if not _is_text(value):
+        return False
+    module, colon, _ = value.partition(":")
+    return module in sys.modules if colon else BENCHMARKS.is_built_in(value) or value in BENCHMARKS.names()
+
+
 _META_FIELDS = {
     "name": _is_text,
     "version": _is_text,
+    "keyed_by": _is_benchmark,
+    "datasets": lambda value: _is_names(value) and value != [] and all(map(_DATASET.fullmatch, value)),
     "rows": _is_count,
     "epochs": _is_budgets,
     "repeats": _is_count,
@@ -77,115 +188,62 @@ _META_FIELDS = {
     "columns": _is_mapping,
 }
 
-
-_OPTIONAL_FIELDS = {
-    "fidelity": _is_mapping,
-    "keyed_by": lambda value: isinstance(value, str) and value in KEYS,
-    "datasets": lambda value: _is_names(value) and value != [] and all(map(_DATASET.fullmatch, value)),
-    "objectives": _is_objectives,
-    "seeds": _is_budgets,
-}
+_OPTIONAL_FIELDS = {"fidelity": _is_mapping, "objectives": _is_objectives, "seeds": _is_budgets}
 
 
-def key_kind(meta: Mapping[str, Any]) -> str:
-    """Return how rows are identified: "nasbench101" (cell and hash) or "nasbench201" (official index)."""
-    return str(meta.get("keyed_by", "nasbench101"))
-
-
-def datasets(meta: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the data sets on which networks were trained; NAS-Bench-101 tables, which name none, use CIFAR-10."""
-    return tuple(meta.get("datasets", ("cifar10",)))
-
-
-def column_name(meta: Mapping[str, Any], dataset: str, metric: str) -> str:
-    """Return the name of a metric's column, which names the data set if the table has several."""
-    return metric if len(datasets(meta)) == 1 else f"{dataset}.{metric}"
-
-
-class Objective(NamedTuple):
-    """The values that score a search on a data set.
-
-    Attributes:
-        dataset: the data set, such as "cifar10".
-        validation, test: the trainings that have its validation and test values. NAS-Bench-201 validates networks
-            trained on half of CIFAR-10 ("cifar10-valid"), and tests networks trained on all of it.
-    """
-
-    dataset: str
-    validation: str
-    test: str
-
-
-def objectives(meta: Mapping[str, Any]) -> tuple[Objective, ...]:
-    """Return the objectives of a table; by default, each data set has its own validation and test values."""
-    return tuple(Objective(**one) for one in meta.get("objectives", ())) or tuple(
-        Objective(name, name, name) for name in datasets(meta)
-    )
-
-
-def find_problem(meta: dict[str, Any]) -> str | None:
-    """Return the fault in a table's description, phrased to follow the file's name; None if there is none."""
-    if lacking := [field for field in _META_FIELDS if field not in meta]:
-        return f"lacks {lacking[0]}"
-    fields = _META_FIELDS | {field: is_right for field, is_right in _OPTIONAL_FIELDS.items() if field in meta}
-    if wrong := [field for field, is_right in fields.items() if not is_right(meta[field])]:
-        return f"has an invalid value of {wrong[0]}"
-    known = datasets(meta)
-    if any({one["validation"], one["test"]} - set(known) for one in meta.get("objectives", ())):
-        return "has an objective with an unknown data set"
-    if "seeds" in meta and len(meta["seeds"]) != meta["repeats"]:
-        return f"has {len(meta['seeds'])} seeds for {meta['repeats']} repeats"
-    about = meta["columns"]
-    parameters = [column_name(meta, dataset, PARAMETERS) for dataset in known]
-    needed = (*KEYS[key_kind(meta)], *parameters, *(MEMBER + space for space in meta["spaces"]))
-    if lacking := [column for column in needed if column not in about]:
-        return f"lacks {lacking[0]}"
-    if strange := [column for column in about if not _COLUMN_NAME.fullmatch(column)]:
-        return f"has an invalid column name '{strange[0][:100]}'"
-    wrong = [column for column, said in about.items() if not _describes_column(said, meta["epochs"])]
-    return f"has an invalid value of column {wrong[0]}, or lacks its SHA-256" if wrong else None
-
-
-def _describes_column(about: Any, epochs: list[int]) -> bool:
-    if not isinstance(about, dict) or not isinstance(about.get("sha256"), str):
+def _is_entry(entry: Any, meta: Meta) -> bool:
+    """Return whether a value describes a column."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
         return False
-    own, images = about.get("epochs", []), about.get("images")
+    own, images = entry.get("epochs", []), entry.get("images")
     return (
-        (own == [] or (_is_budgets(own) and set(own) <= set(epochs)))
+        (own == [] or (_is_budgets(own) and set(own) <= set(meta["epochs"])))
         and (images is None or (_is_count(images) and images <= _MOST_IMAGES))
-        and about.get("rounded") in (None, "float32")
-        and (images is not None or about.get("rounded") is None)
-        and (about.get("fidelity") is None or _is_text(about["fidelity"]))
+        and entry.get("rounded") in (None, "float32")
+        and (images is not None or entry.get("rounded") is None)
+        and (entry.get("fidelity") is None or _is_text(entry["fidelity"]))
+        and ("metric" not in entry or _describes_metric(entry, meta))
     )
 
 
-def is_measured(about: Mapping[str, Any]) -> bool:
-    """Return whether a column's description states that its values are measurements, not estimates."""
-    return bool(about.get("fidelity") == "measured")
+def _describes_metric(entry: Mapping[str, Any], meta: Meta) -> bool:
+    return (
+        isinstance(entry["metric"], str)
+        and _METRIC.fullmatch(entry["metric"]) is not None
+        and _is_text(entry.get("quantity"))
+        and entry.get("dataset") in meta["datasets"]
+        and _is_text(entry.get("fidelity"))
+        and isinstance(entry.get("unit", ""), str)
+        and entry.get("split") in (None, "train", "validation", "test")
+        and entry.get("direction") in (None, "higher", "lower")
+        and entry.get("moment", "end") in ("end", "halfway")
+        and (entry.get("device") is None or _is_text(entry["device"]))
+    )
 
 
-def fidelity(meta: dict[str, Any], dataset: str, epochs: int) -> str:
+# Fidelity -------------------------------------------------------------------------------------------------------------
+
+
+def fidelity(meta: Meta, names: MetricNames, dataset: str, epochs: int) -> str:
     """Return which accuracies at a budget are predicted, and how accurately; empty if all are measured."""
     predicted = {
-        split: _is_predicted(meta, column_name(meta, dataset, f"{split}_accuracy"), epochs)
-        for split in ("validation", "test")
+        column.split: column.metric
+        for column in map(names.about.__getitem__, names.values.values())
+        if (column.quantity, column.dataset, column.moment) == ("accuracy", dataset, "end")
+        and epochs in column.epochs
+        and not column.is_measured
     }
     parts = []
-    if predicted["validation"]:
-        found = _spearman(meta, epochs)
+    if "validation" in predicted:
+        found = _spearman(meta, predicted["validation"], epochs)
         parts.append("validation accuracy predicted" + (f", held-out Spearman {found:.3f}" if found else ""))
-    if predicted["test"]:
-        parts.append("test accuracy predicted" + (" from it" if predicted["validation"] else ""))
+    if "test" in predicted:
+        parts.append("test accuracy predicted" + (" from it" if "validation" in predicted else ""))
     return "; ".join(parts)
 
 
-def _is_predicted(meta: dict[str, Any], column: str, epochs: int) -> bool:
-    about = meta["columns"].get(column, {})
-    return epochs in about.get("epochs", []) and not is_measured(about)
-
-
-def _spearman(meta: dict[str, Any], epochs: int) -> float | None:
-    of_budgets = meta.get("fidelity", {}).get("validation_accuracy")
+def _spearman(meta: Meta, metric: str, epochs: int) -> float | None:
+    of_budgets = meta.get("fidelity", {}).get(metric)
     of_budget = of_budgets.get(str(epochs)) if isinstance(of_budgets, dict) else None
     found = of_budget.get("spearman") if isinstance(of_budget, dict) else None
     return found if isinstance(found, float) else None

@@ -1,8 +1,21 @@
-"""Checks that a table's files match its description; damage raises DamagedFileError.
+"""A table on disk: a folder of memory-mapped `.npy` columns, and `meta.json`, which describes them.
 
-Checksums detect every change, but take a second for all of NAS-Bench-101. A large table is therefore opened
-without verifying them. Damage that would crash or hang the program is detected where a column is used: headers and
-shapes when the table is opened, impossible cells and rows when they are first used.
+Columns of a table of R rows, with budgets E and K repeats:
+
+    columns of the row keys    integers that identify rows, see the benchmark's keys, such as `nasbench101.keys`
+    member_<space>             (M,) ascending rows of a space, one column per space
+    order                      (R,) the rows in the order of the source, if it is not ascending
+    any other                  a metric that `meta.json` describes (`columns.Column`):
+                               (R, e, K) numbers, one for each of its e budgets; or (R,), the same at all budgets
+
+A metric may have estimates in one column and single measurements in another one, which is (R, e, 1). By convention, the
+name of a column is its metric's name, after the data set and a dot if the table has several, and after "halfway_" or
+"measured_": `measured_cifar10.test_accuracy`. Columns without any known value are omitted. Accuracies stored as
+unsigned integers are image counts, which `columns.MetricColumn` converts.
+
+Checksums detect every change, but take a second for all of NAS-Bench-101. A large table is therefore opened without
+verifying them. Damage that would crash or hang the program is detected where a column is used: headers and shapes when
+the table is opened, impossible cells and rows when they are first used. Damage raises DamagedFileError.
 """
 
 import hashlib
@@ -30,32 +43,275 @@ from nasbench1shot1.ground.files import (
     write_json,
 )
 from nasbench1shot1.ground.folder_swap import read_consistently
-from nasbench1shot1.nasbench101.encoding import are_possible
-from nasbench1shot1.nasbench101.numbering import numberings
-from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES
-from nasbench1shot1.tables.columns import Floats, MetricColumn, Repeat, Rows, is_run
+from nasbench1shot1.tables.columns import (
+    STANDARD,
+    Column,
+    Floats,
+    Moment,
+    Repeat,
+    Rows,
+    StoredColumn,
+    is_run,
+    stored_column,
+)
 from nasbench1shot1.tables.description import (
-    ALL_METRICS,
     CHECKSUM,
-    INDEX,
-    KEYS,
-    MEASURED,
     MEMBER,
-    PARAMETERS,
-    column_name,
+    Meta,
+    MetricNames,
+    benchmark_of,
     content_sha256,
     find_problem,
-    is_measured,
-    key_kind,
     matches_checksum,
 )
-from nasbench1shot1.tables.description import HALFWAY as HALFWAY
-from nasbench1shot1.tables.description import METRICS as METRICS
+from nasbench1shot1.tables.keys import KeyColumn, RowKeys
 
+FORMAT = 1
+META = "meta.json"
+CHECKED_AT_LOAD = 32_000_000
+"""Largest table, in bytes, whose columns' SHA-256 are checked when it is opened."""
 REMEDY = "build or import the table again, or reinstall the package if it is the embedded table"
-_ROWS, _INTEGERS, _NUMBERS = (MEMBER, INDEX[1], "order"), "iu", "fu"
-_WHOLE = {"order", *(column for columns in KEYS.values() for column in columns)}
-"""Columns that only contain integers."""
+
+Columns = dict[str, NDArray[Any]]
+Metric = tuple[str, str, Moment]
+"""A metric, a data set and a moment."""
+
+
+@dataclass(frozen=True)
+class TableFolder:
+    """An opened folder: its path, the content of `meta.json`, and the memory-mapped columns.
+
+    A table that was never written has no path, and its columns are in memory.
+    """
+
+    path: Path | None
+    meta: Meta
+    columns: Columns
+    _checked: set[str] = field(default_factory=set, repr=False, compare=False)
+
+    @cached_property
+    def names(self) -> MetricNames:
+        """The names and descriptions of the columns of metrics."""
+        return MetricNames(self.meta["columns"])
+
+    @cached_property
+    def metrics(self) -> dict[Metric, StoredColumn]:
+        """The columns that have the values of each metric."""
+        return {key: self._stored(name) for key, name in self.names.values.items()}
+
+    @cached_property
+    def _measurements(self) -> dict[Metric, StoredColumn]:
+        """The columns of single measurements, of metrics whose values are estimates."""
+        named, values = self.names.measurements, self.names.values
+        return {key: self._stored(name) for key, name in named.items() if name != values[key]}
+
+    def _stored(self, name: str) -> StoredColumn:
+        return stored_column(self.columns[name], self.meta["columns"][name], name)
+
+    def about(self, metric: str, dataset: str, moment: Moment = "end") -> Column:
+        """Return the description of a metric's values; of a standard metric if the table has none."""
+        name = self.names.values.get((metric, dataset, moment))
+        return STANDARD[metric] if name is None else self.names.about[name]
+
+    def checked_column(self, name: str) -> NDArray[Any]:
+        """Return a column after checking its values once; raises the errors of `check_values`."""
+        if name not in self._checked:
+            check_values(self.path, self.meta, name, self.columns[name])
+            self._checked.add(name)
+        return self.columns[name]
+
+    def values(self, key: Metric, rows: Rows, epochs: int, repeat: Repeat) -> NDArray[Any]:
+        """Return `MetricColumn.values` of a metric; only NaN if the table lacks it."""
+        return self._values(self.metrics.get(key), rows, epochs, repeat)
+
+    def measurement(self, key: Metric, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
+        """Return a metric's measurements: its own values, or the single measured repeat of an estimate; else NaN."""
+        if key in self.names.measurements and key not in self._measurements:
+            return self.values(key, rows, epochs, repeat)
+        return self._values(self._measurements.get(key), rows, epochs, "all" if is_run(repeat, "all") else 0)
+
+    def _values(self, column: StoredColumn | None, rows: Rows, epochs: int, repeat: Repeat) -> NDArray[Any]:
+        if column is not None:
+            return column.values(rows, epochs, repeat)
+        return np.full((*rows.shape, self.meta["repeats"]) if is_run(repeat, "all") else rows.shape, np.nan)
+
+    def trained_repeats(self, dataset: str, rows: Rows, epochs: int) -> NDArray[np.bool_]:
+        """Return which repeats of rows were trained, that is, have an accuracy: (*rows.shape, K).
+
+        If the table has no accuracies, any other metric with repeats counts.
+        """
+        repeated = {key for key in self.metrics if key[1:] == (dataset, "end") and self.about(*key).epochs}
+        accuracies = {key for key in repeated if self.about(*key).quantity == "accuracy"}
+        known = [~np.isnan(self.values(key, rows, epochs, "all")) for key in accuracies or repeated]
+        return np.asarray(np.any(known, axis=0) if known else np.zeros((*rows.shape, self.meta["repeats"]), bool))
+
+
+def keys_of(meta: Meta) -> type[RowKeys]:
+    """Return the class that identifies the rows of a table."""
+    keys: type[RowKeys] = benchmark_of(meta).load("keys")
+    return keys
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+def open_folder(path: Path) -> TableFolder:
+    """Open a table's folder; the columns of small tables are checked against their SHA-256.
+
+    If another process replaces the table at the same time, either the old or the new table is opened.
+
+    Raises:
+        InvalidInputError: there is no table, or it has another format.
+        DamagedFileError: a column is missing, truncated or changed, or `meta.json` is not valid.
+    """
+    return read_consistently(path, _open)
+
+
+def _open(path: Path) -> TableFolder:
+    meta = _read_meta(path)
+    if sum(size_of(path, name) for name in meta["columns"]) <= CHECKED_AT_LOAD:
+        verify_checksums(path, meta)
+    columns = {name: open_column(path, name) for name in meta["columns"]}
+    check_columns(path, meta, columns)
+    return TableFolder(path, meta, columns)
+
+
+def verify_folder(path: Path) -> Meta:
+    """Check a table's description and columns against their SHA-256, for tables of any size.
+
+    Returns:
+        The description.
+
+    Raises the errors of `open_folder`.
+    """
+    return read_consistently(path, _verify)
+
+
+def _verify(path: Path) -> Meta:
+    meta = _read_meta(path)
+    verify_checksums(path, meta)
+    check_columns(path, meta, {name: open_column(path, name) for name in meta["columns"]})
+    return meta
+
+
+def _read_meta(path: Path) -> Meta:
+    if not (path / META).is_file():
+        raise InvalidInputError(
+            f"there is no table in {path} ({META} is missing): give the folder of a table{unset_hint()}"
+        )
+    meta = read_json(path / META)
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        found = meta.get("format") if isinstance(meta, dict) else None
+        raise InvalidInputError(
+            f"the table in {path} has format {found}, but this version reads format {FORMAT}: build or import it again"
+        )
+    if (wrong := find_problem(meta)) is not None:
+        raise DamagedFileError(f"{path / META} {wrong}: {REMEDY}")
+    if not matches_checksum(meta):
+        raise DamagedFileError(f"{path / META} was changed (its SHA-256 differs): {REMEDY}")
+    return meta
+
+
+def table_id(meta: Meta) -> str:
+    """Return a table's id: name, version and the first 7 digits of a SHA-256 over the columns' names and SHA-256s.
+
+    Columns that follow from others are not included.
+    """
+    derived = keys_of(meta).DERIVED
+    content = sorted((name, about) for name, about in meta["columns"].items() if name not in derived)
+    listed = "\n".join(f"{name} {about['sha256']}" for name, about in content)
+    return f"{meta['name']}-v{meta['version']}-{hashlib.sha256(listed.encode()).hexdigest()[:7]}"
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+def check_target(folder: Path) -> None:
+    """Raise the errors that `write_table` would raise for a folder, before the table is computed."""
+    check_writable(folder)
+    if not folder.resolve().parent.is_dir():
+        return
+    if read_consistently(folder, _is_foreign):
+        raise InvalidInputError(f"{folder} contains files other than a table: choose another or an empty folder")
+
+
+def _is_foreign(folder: Path) -> bool:
+    holds_no_table = folder.exists() and not (folder / META).is_file()
+    return holds_no_table and (not folder.is_dir() or any(folder.iterdir()))
+
+
+def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Meta:
+    """Write a table completely or not at all; a table in `folder` is replaced only when the new one is complete.
+
+    Args:
+        folder: folder of the new table; its parent is created if it is missing.
+        columns: the arrays by name, as listed above, without columns that follow from others, which are added.
+        meta: name, version, keyed_by (name of the benchmark), datasets, epochs, repeats, spaces, and in `columns` the
+            entry of each column: for metrics, `columns.Column.entry`; other fields are kept unchanged. A column that
+            has the name of a standard metric only needs the attributes that differ from `columns.STANDARD`.
+
+    Returns:
+        The written description: `meta` with the format, the number of rows and each column's SHA-256.
+
+    Raises:
+        InvalidInputError: `folder` contains files other than a table.
+        UserError: the disk is full, or the folder cannot be written.
+    """
+    check_target(folder)
+    columns, full = _complete(columns, meta)
+    with atomic_folder(folder) as beside:
+        for name, values in columns.items():
+            with atomic_write(beside / f"{name}.npy") as file:
+                np.save(file, values, allow_pickle=False)
+            full["columns"][name]["sha256"] = sha256(beside / f"{name}.npy")
+        full[CHECKSUM] = content_sha256(full)
+        write_json(beside / META, full)
+        open_folder(beside)
+    return full
+
+
+def make_in_memory_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
+    """Return a table in memory from the arguments of `write_table`; it has the same id as the written table.
+
+    Raises DamagedFileError if columns and description do not match.
+    """
+    columns, full = _complete(columns, meta)
+    for name, values in columns.items():
+        file = io.BytesIO()
+        np.save(file, values, allow_pickle=False)
+        full["columns"][name]["sha256"] = hashlib.sha256(file.getbuffer()).hexdigest()
+        values.flags.writeable = False
+    if (wrong := find_problem(full)) is not None:
+        raise DamagedFileError(f"the description of a table in memory {wrong}: fix the code that created it")
+    check_columns(None, full, columns)
+    return TableFolder(None, full, columns)
+
+
+def _complete(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
+    """Return all columns, including columns that follow from others, and a description with an entry for each."""
+    if lacking := [name for name in ("keyed_by", "datasets", "columns") if name not in meta]:
+        raise InvalidInputError(f"the description of the table lacks {lacking[0]}: add it")
+    keys = keys_of(meta)
+    if lacking := [name for name in keys.COLUMNS if name not in columns]:
+        raise InvalidInputError(f"the table lacks the column {lacking[0]}, which identifies its rows: add it")
+    derived = keys.derive(columns)
+    methods = {name: {"fidelity": "exact", "sources": [], "method": keys.DERIVED[name].method} for name in derived}
+    entries = {**methods, **meta["columns"]}
+    whole = {name: np.ascontiguousarray(values).view() for name, values in {**columns, **derived}.items()}
+    described = {name: _complete_entry(name, entries.get(name, {}), meta) for name in whole}
+    kept = {key: said for key, said in meta.items() if key != CHECKSUM}
+    rows = len(columns[next(iter(keys.COLUMNS))])
+    return whole, {**kept, "format": FORMAT, "rows": rows, "columns": described}
+
+
+def _complete_entry(name: str, entry: Mapping[str, Any], meta: Meta) -> dict[str, Any]:
+    """Return an entry; if the column has the name of a standard metric, with the metric's description."""
+    if "metric" in entry or name not in STANDARD:
+        return dict(entry)
+    return {**STANDARD[name].entry(), "dataset": meta["datasets"][0], **entry}
+
+
+# Checks ---------------------------------------------------------------------------------------------------------------
 
 
 def unset_hint() -> str:
@@ -102,45 +358,51 @@ def open_column(path: Path, name: str) -> NDArray[Any]:
     return np.asarray(mapped)  # still mapped, but without the overhead of numpy's memmap class at every access
 
 
-def check_columns(path: Path | None, meta: Mapping[str, Any], columns: Mapping[str, NDArray[Any]]) -> None:
+def check_columns(path: Path | None, meta: Meta, columns: Mapping[str, NDArray[Any]]) -> None:
     """Compare shapes and dtypes with the description; raises DamagedFileError for the first mismatch."""
+    keys, names = keys_of(meta), MetricNames(meta["columns"])
     for name, column in columns.items():
-        shape, kinds = _form(name, meta, column.size)
+        shape, form = _form(name, meta, column, keys, names)
         if column.shape != shape:
             raise damaged_column_error(path, name, f"has shape {column.shape}, not {shape}")
-        if column.dtype.kind not in kinds or (name == "hash" and column.dtype != np.uint8):
+        if column.dtype.kind not in form.kinds or form.itemsize not in (None, column.dtype.itemsize):
             raise damaged_column_error(path, name, f"has values of the wrong type {column.dtype}")
-    lengths = {len(columns[name]) for name in INDEX if name in columns}
-    if len(lengths) > 1 or (lengths and not all(name in columns for name in INDEX)):
-        raise damaged_column_error(path, INDEX[0], f"does not match the column {INDEX[1]}")
+    derived = list(keys.DERIVED)
+    if len({len(columns[name]) for name in derived}) > 1:
+        raise damaged_column_error(path, derived[0], f"does not match the column {derived[1]}")
 
 
-def _form(name: str, meta: Mapping[str, Any], size: int) -> tuple[tuple[int, ...], str]:
+def _form(
+    name: str, meta: Meta, column: NDArray[Any], keys: type[RowKeys], names: MetricNames
+) -> tuple[tuple[int, ...], KeyColumn]:
     """Return the shape that a column must have, and the allowed kinds of numbers."""
-    rows = meta["rows"]
-    if name.startswith(MEMBER) or name in INDEX:
-        return (size,), "u" if name == INDEX[0] else _INTEGERS
-    if name.endswith(ALL_METRICS):
-        repeats = 1 if name.startswith(MEASURED) else meta["repeats"]
-        return (rows, len(meta["columns"][name].get("epochs", ())), repeats), _NUMBERS
-    if name == "hash":
-        return (rows, 16), "u"
-    is_whole = name in _WHOLE or name.endswith(PARAMETERS)
-    return (rows,), _INTEGERS if is_whole else _INTEGERS + _NUMBERS
+    if name in keys.COLUMNS:
+        return (meta["rows"], *keys.COLUMNS[name].entry), keys.COLUMNS[name]
+    if name in keys.DERIVED or name.startswith(MEMBER):
+        form = keys.DERIVED.get(name, KeyColumn())
+        return (column.size // math.prod(form.entry), *form.entry), form
+    about = names.about.get(name)
+    if about is None:
+        return (meta["rows"],), KeyColumn(kinds="iu" if name == _ORDER else "fiu")
+    if not about.epochs:
+        return (meta["rows"],), KeyColumn(kinds="fiu")
+    repeats = 1 if names.is_companion(name) else meta["repeats"]
+    return (meta["rows"], len(about.epochs), repeats), KeyColumn(kinds="fu")
 
 
-def check_values(path: Path | None, meta: Mapping[str, Any], name: str, values: NDArray[Any]) -> None:
+_ORDER = "order"
+
+
+def check_values(path: Path | None, meta: Meta, name: str, values: NDArray[Any]) -> None:
     """Raise DamagedFileError for values that would cause errors later: impossible cells, rows or image counts.
 
     Reads the whole column.
     """
     if not values.size:
         return
-    if name == "cell" and not are_possible(values).all():
-        raise damaged_column_error(path, name, "contains an impossible cell")
-    if name == "index" and (values.min() < 0 or values.max() >= N_ARCHITECTURES or (values[1:] <= values[:-1]).any()):
-        raise damaged_column_error(path, name, "does not contain official indices of NAS-Bench-201 in ascending order")
-    if name.startswith(_ROWS):
+    if fault := keys_of(meta).fault(name, values, meta["rows"]):
+        raise damaged_column_error(path, name, fault)
+    if name.startswith((MEMBER, _ORDER)):
         if values.min() < 0 or values.max() >= meta["rows"]:
             raise damaged_column_error(path, name, f"refers to a row outside the table's {meta['rows']:,} rows")
         if name.startswith(MEMBER) and (values[1:] <= values[:-1]).any():
@@ -148,242 +410,3 @@ def check_values(path: Path | None, meta: Mapping[str, Any], name: str, values: 
     images = meta["columns"].get(name, {}).get("images")
     if images and values.dtype.kind == "u" and values.max() > images:
         raise damaged_column_error(path, name, f"counts more than {images:,} images")
-
-
-# A table on disk: a folder of memory-mapped `.npy` columns, and `meta.json`, which describes them ---------------------
-#
-# Columns of a table of R rows, sorted by hash, with budgets E and K repeats:
-#
-#     hash                       (R, 16) uint8, ascending           } in NAS-Bench-101 tables
-#     cell                       (R,) uint64, see `nasbench101.encoding` }
-#     index                      (R,) integers, ascending: the official indices, in NAS-Bench-201 tables
-#     trainable_parameters       (R,) integers
-#     flops                      (R,) FLOPs for one image, if known
-#     member_<space>             (M,) ascending rows of a space, one column per space
-#     validation_accuracy, test_accuracy, train_accuracy, training_time     (R, e, K), fractions and seconds
-#     measured_<metric>          (R, e, 1): the single measured repeat if the column <metric> is an estimate, else NaN
-#     halfway_<metric>           (R, e, K): half-way values, if known
-#     encoding, encoding_row     (L,) uint64, ascending, and (L,) integers: every numbering of every cell, and its row
-#     order                      (R,) the rows in the order of the source, if it is not ascending
-#
-# If a table has several data sets, the names of metrics, parameters and FLOPs start with the data set and a dot:
-# `cifar10.test_accuracy`, `measured_cifar10.test_accuracy`.
-#
-# `e` is the number of the column's budgets, which `meta.json` lists. Columns without any known value are omitted.
-# Accuracies stored as unsigned integers are image counts; `metric_column` converts them.
-
-
-FORMAT = 1
-META = "meta.json"
-CHECKED_AT_LOAD = 32_000_000
-"""Largest table, in bytes, whose columns' SHA-256 are checked when it is opened."""
-
-Columns = dict[str, NDArray[Any]]
-Meta = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class TableFolder:
-    """An opened folder: its path, the content of `meta.json`, and the memory-mapped columns.
-
-    A table that was never written has no path, and its columns are in memory.
-    """
-
-    path: Path | None
-    meta: Meta
-    columns: Columns
-    _checked: set[str] = field(default_factory=set, repr=False, compare=False)
-
-    @cached_property
-    def metrics(self) -> dict[str, MetricColumn]:
-        """The columns of accuracies and times, by name."""
-        about = self.meta["columns"]
-        return {
-            name: MetricColumn.from_description(stored, about.get(name, {}), name)
-            for name, stored in self.columns.items()
-            if name.endswith(ALL_METRICS)
-        }
-
-    @cached_property
-    def index(self) -> tuple[NDArray[np.uint64], NDArray[np.integer]]:
-        """All encodings of all cells, ascending, and the row of each; computed if the table does not contain them."""
-        if INDEX[0] in self.columns:
-            return self.columns[INDEX[0]], self.columns[INDEX[1]]
-        return numberings(np.asarray(self.checked_column("cell"), np.uint64))
-
-    def checked_column(self, name: str) -> NDArray[Any]:
-        """Return a column after checking its values once; raises the errors of `check_values`."""
-        if name not in self._checked:
-            check_values(self.path, self.meta, name, self.columns[name])
-            self._checked.add(name)
-        return self.columns[name]
-
-    def epochs_of(self, name: str) -> tuple[int, ...]:
-        """Return the budgets of a column; empty if the column does not exist."""
-        return self.metrics[name].epochs if name in self.metrics else ()
-
-    def values(self, name: str, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
-        """Return `MetricColumn.values` of a column; only NaN if the column does not exist."""
-        if name in self.metrics:
-            return self.metrics[name].values(rows, epochs, repeat)
-        return np.full((*rows.shape, self.meta["repeats"]) if is_run(repeat, "all") else rows.shape, np.nan)
-
-    def trained_repeats(self, dataset: str, rows: Rows, epochs: int) -> NDArray[np.bool_]:
-        """Return which repeats of rows were trained, that is, have an accuracy: (*rows.shape, K)."""
-        accuracies = [column_name(self.meta, dataset, name) for name in METRICS if name.endswith("accuracy")]
-        known = [~np.isnan(self.values(name, rows, epochs, "all")) for name in accuracies]
-        return np.asarray(np.any(known, axis=0))
-
-    def measurement(self, name: str, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
-        """Return a column's measurements: its own values, or the single measured repeat of an estimate; else NaN."""
-        if is_measured(self.meta["columns"].get(name, {})):
-            return self.values(name, rows, epochs, repeat)
-        return self.values(MEASURED + name, rows, epochs, "all" if is_run(repeat, "all") else 0)
-
-
-def open_folder(path: Path) -> TableFolder:
-    """Open a table's folder; the columns of small tables are checked against their SHA-256.
-
-    If another process replaces the table at the same time, either the old or the new table is opened.
-
-    Raises:
-        InvalidInputError: there is no table, or it has another format.
-        DamagedFileError: a column is missing, truncated or changed, or `meta.json` is not valid.
-    """
-    return read_consistently(path, _open)
-
-
-def _open(path: Path) -> TableFolder:
-    meta = _read_meta(path)
-    if sum(size_of(path, name) for name in meta["columns"]) <= CHECKED_AT_LOAD:
-        verify_checksums(path, meta)
-    columns = {name: open_column(path, name) for name in meta["columns"]}
-    check_columns(path, meta, columns)
-    return TableFolder(path, meta, columns)
-
-
-def verify_folder(path: Path) -> Meta:
-    """Check a table's description and columns against their SHA-256, for tables of any size.
-
-    Returns:
-        The description. If an older version wrote it, its own SHA-256 is missing (`description.CHECKSUM`).
-
-    Raises the errors of `open_folder`.
-    """
-    return read_consistently(path, _verify)
-
-
-def _verify(path: Path) -> Meta:
-    meta = _read_meta(path)
-    verify_checksums(path, meta)
-    check_columns(path, meta, {name: open_column(path, name) for name in meta["columns"]})
-    return meta
-
-
-def table_id(meta: Meta) -> str:
-    """Return a table's id: name, version and the first 7 digits of a SHA-256 over the columns' names and SHA-256s.
-
-    The index is not included, because it follows from the cells.
-    """
-    content = sorted((name, about) for name, about in meta["columns"].items() if name not in INDEX)
-    listed = "\n".join(f"{name} {about['sha256']}" for name, about in content)
-    return f"{meta['name']}-v{meta['version']}-{hashlib.sha256(listed.encode()).hexdigest()[:7]}"
-
-
-def check_target(folder: Path) -> None:
-    """Raise the errors that `write_table` would raise for a folder, before the table is computed."""
-    check_writable(folder)
-    if not folder.resolve().parent.is_dir():
-        return
-    if read_consistently(folder, _is_foreign):
-        raise InvalidInputError(f"{folder} contains files other than a table: choose another or an empty folder")
-
-
-def _is_foreign(folder: Path) -> bool:
-    holds_no_table = folder.exists() and not (folder / META).is_file()
-    return holds_no_table and (not folder.is_dir() or any(folder.iterdir()))
-
-
-def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Meta:
-    """Write a table completely or not at all; a table in `folder` is replaced only when the new one is complete.
-
-    Args:
-        folder: folder of the new table; its parent is created if it is missing.
-        columns: the arrays by name, as listed above, without the index, which is added.
-        meta: name, version, epochs, repeats, spaces, and in `columns` the description of each column (`epochs`,
-            `fidelity`, `sources`, `method`, `images`); other fields are kept unchanged.
-
-    Returns:
-        The written description: `meta` with the format, the number of rows and each column's SHA-256.
-
-    Raises:
-        InvalidInputError: `folder` contains files other than a table.
-        UserError: the disk is full, or the folder cannot be written.
-    """
-    check_target(folder)
-    columns, full = _complete(columns, meta)
-    with atomic_folder(folder) as beside:
-        for name, values in columns.items():
-            with atomic_write(beside / f"{name}.npy") as file:
-                np.save(file, values, allow_pickle=False)
-            full["columns"][name]["sha256"] = sha256(beside / f"{name}.npy")
-        full[CHECKSUM] = content_sha256(full)
-        write_json(beside / META, full)
-        open_folder(beside)
-    return full
-
-
-def make_in_memory_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
-    """Return a table in memory from the arguments of `write_table`; it has the same id as the written table.
-
-    Raises DamagedFileError if columns and description do not match.
-    """
-    columns, full = _complete(columns, meta)
-    for name, values in columns.items():
-        file = io.BytesIO()
-        np.save(file, values, allow_pickle=False)
-        full["columns"][name]["sha256"] = hashlib.sha256(file.getbuffer()).hexdigest()
-        values.flags.writeable = False
-    if (wrong := find_problem(full)) is not None:
-        raise DamagedFileError(f"the description of a table in memory {wrong}: fix the code that created it")
-    check_columns(None, full, columns)
-    return TableFolder(None, full, columns)
-
-
-def _complete(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
-    """Return all columns, including the index, and a description with an entry for each."""
-    index = _encodings(columns["cell"]) if key_kind(meta) == "nasbench101" else {}
-    about = {**dict.fromkeys(INDEX, _INDEX_DESCRIPTION), **meta["columns"]}
-    whole = {name: np.ascontiguousarray(values).view() for name, values in {**columns, **index}.items()}
-    described = {name: dict(about.get(name, {})) for name in whole}
-    kept = {key: said for key, said in meta.items() if key != CHECKSUM}
-    rows = len(columns[KEYS[key_kind(meta)][0]])
-    return whole, {**kept, "format": FORMAT, "rows": rows, "columns": described}
-
-
-def _encodings(cells: NDArray[Any]) -> Columns:
-    """Return the index of tables with cells: every numbering of every cell, and its row."""
-    check_values(None, {"columns": {}}, "cell", np.asarray(cells))
-    encodings, rows = numberings(np.asarray(cells, np.uint64))
-    return dict(zip(INDEX, (encodings, rows.astype(np.int32)), strict=True))
-
-
-_INDEX_DESCRIPTION = {"fidelity": "exact", "sources": [], "method": "every numbering of the cells, and their rows"}
-
-
-def _read_meta(path: Path) -> Meta:
-    if not (path / META).is_file():
-        raise InvalidInputError(
-            f"there is no table in {path} ({META} is missing): give the folder of a table{unset_hint()}"
-        )
-    meta = read_json(path / META)
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-        found = meta.get("format") if isinstance(meta, dict) else None
-        raise InvalidInputError(
-            f"the table in {path} has format {found}, but this version reads format {FORMAT}: build or import it again"
-        )
-    if (wrong := find_problem(meta)) is not None:
-        raise DamagedFileError(f"{path / META} {wrong}: {REMEDY}")
-    if not matches_checksum(meta):
-        raise DamagedFileError(f"{path / META} was changed (its SHA-256 differs): {REMEDY}")
-    return meta

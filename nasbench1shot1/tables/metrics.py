@@ -1,199 +1,203 @@
 """The metrics of one or several architectures in a table."""
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from dataclasses import FrozenInstanceError
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import unknown_name
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.tables.columns import Repeat, Rows
-from nasbench1shot1.tables.description import ALL_METRICS, HALFWAY, METRICS, PARAMETERS, column_name, fidelity
-from nasbench1shot1.tables.folder import TableFolder
+from nasbench1shot1.tables.columns import STANDARD, Column, Moment, PlainColumn, Repeat, Rows
+from nasbench1shot1.tables.description import fidelity
+from nasbench1shot1.tables.folder import Metric, TableFolder
 from nasbench1shot1.tables.keys import RowKeys
 
 Values = Any  # a float for one architecture; an array for several architectures or for all repeats
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Metrics:
     """The result of `Table.query`: Python numbers for one architecture, arrays for a sequence of N.
 
-    Each value is read from the table on first access; arrays are read-only. With run="all", accuracies, losses, times
-    and `is_measured` have a last axis of repeats. Pickling reads all values.
+    Each value is read from the table on first access; arrays are read-only. With run="all", metrics with repeats have a
+    last axis of repeats, in `is_measured`, too. Pickling reads all values.
+
+    Any metric of the table is an attribute and an item: `metrics.latency_edgegpu` or `metrics["latency_edgegpu"]`.
+    Standard metrics that the table lacks are NaN.
 
     Attributes:
         epochs: the budget of the query.
         dataset: the training of the query, by its data set, such as "cifar10-valid".
         table_id: id of the table.
+        names: the names of the table's metrics on this data set.
+        hash: the identifier of the row, a string or a tuple of N: NAS-Bench-101's MD5, or NAS-Bench-201's string.
+        fidelity: which accuracies at this budget are predicted, and how accurately; empty if both are measured.
+        validation_accuracy: accuracy on the validation images, a fraction; NaN if unknown.
+        test_accuracy: accuracy on the test images, a fraction; NaN if unknown.
+        train_accuracy: accuracy on the training images, a fraction; NaN if unknown.
+        measured_validation_accuracy: the measured validation accuracy; for an estimate, of the single measured repeat.
+            NaN if there is none. In an official table, this equals `validation_accuracy`.
+        training_time: training time in seconds; NaN if unknown.
+        validation_loss: mean cross-entropy on the validation images in nats; NaN if unknown, as in NAS-Bench-101.
+        test_loss: mean cross-entropy on the test images in nats; NaN if unknown.
+        train_loss: mean cross-entropy on the training images in nats; NaN if unknown.
+        evaluation_time: total time of the evaluations on validation images during training, in seconds; NaN if unknown.
+        trainable_parameters: exact number of trainable parameters, an integer or (N,); NaN if unknown.
+        flops: FLOPs of a forward pass on one image, as the benchmark counts them; NaN if unknown.
     """
 
-    epochs: int
-    dataset: str
-    table_id: str
-    _folder: TableFolder
-    _keys: RowKeys
-    _rows: int | Rows
-    _repeat: Repeat
-    _prefix: str = ""
+    if TYPE_CHECKING:
+        epochs: int
+        dataset: str
+        table_id: str
+        names: tuple[str, ...]
+        hash: Any
+        fidelity: str
+        validation_accuracy: Values
+        test_accuracy: Values
+        train_accuracy: Values
+        measured_validation_accuracy: Values
+        training_time: Values
+        validation_loss: Values
+        test_loss: Values
+        train_loss: Values
+        evaluation_time: Values
+        trainable_parameters: Values
+        flops: Values
 
-    @cached_property
-    def validation_accuracy(self) -> Values:
-        """Accuracy on the validation images, a fraction; NaN if unknown."""
-        return self._value("validation_accuracy")
+    def __init__(
+        self,
+        table_id: str,
+        folder: TableFolder,
+        keys: RowKeys,
+        rows: int | Rows,
+        training: tuple[str, int],
+        repeat: Repeat,
+        moment: Moment = "end",
+    ) -> None:
+        self.__dict__.update(
+            dataset=training[0],
+            epochs=training[1],
+            table_id=table_id,
+            _folder=folder,
+            _keys=keys,
+            _rows=rows,
+            _repeat=repeat,
+            _moment=moment,
+        )
 
-    @cached_property
-    def test_accuracy(self) -> Values:
-        """Accuracy on the test images, a fraction; NaN if unknown."""
-        return self._value("test_accuracy")
+    def __getattr__(self, name: str) -> Any:
+        """Read a value on first access; later accesses find it in `__dict__`."""
+        if name.startswith("_") or "_folder" not in self.__dict__:  # the latter: a result that was pickled
+            raise AttributeError(f"'Metrics' object has no attribute '{name}'")
+        column = self._folder.metrics.get((name, self.dataset, self._moment))
+        if column is not None:
+            if isinstance(self._rows, int) and (self._repeat == "mean" or isinstance(self._repeat, int)):
+                value: Any = column.value(self._rows, self.epochs, self._repeat)
+            else:
+                value = _freeze(column.values(np.asarray(self._rows), self.epochs, self._repeat_of(name)))
+        elif name in STANDARD:
+            value = _freeze(self._folder.values(self._key(name), np.asarray(self._rows), self.epochs, self._repeat))
+        elif name in _OTHERS:
+            value = _OTHERS[name](self)
+        else:
+            raise AttributeError(
+                f"'Metrics' object has no attribute '{name}', and the table has no metric of this name"
+            )
+        self.__dict__[name] = value
+        return value
 
-    @cached_property
-    def train_accuracy(self) -> Values:
-        """Accuracy on the training images, a fraction; NaN if unknown."""
-        return self._value("train_accuracy")
+    def __getitem__(self, metric: str) -> Values:
+        """Return the values of a metric; raises InvalidInputError if it is neither in the table nor a standard one."""
+        if not isinstance(metric, str) or metric not in (known := self._known()):
+            raise unknown_name("metric", str(metric), known)
+        return getattr(self, metric)
 
-    @cached_property
-    def training_time(self) -> Values:
-        """Training time in seconds; NaN if unknown."""
-        return self._value("training_time")
+    def is_measured(self, metric: str) -> Any:
+        """Return whether a value of a metric is based on a measurement: a bool, or an array for a sequence.
 
-    @cached_property
-    def validation_loss(self) -> Values:
-        """Mean cross-entropy on the validation images in nats; NaN if unknown, as in NAS-Bench-101 tables."""
-        return self._value("validation_loss")
-
-    @cached_property
-    def test_loss(self) -> Values:
-        """Mean cross-entropy on the test images in nats; NaN if unknown."""
-        return self._value("test_loss")
-
-    @cached_property
-    def train_loss(self) -> Values:
-        """Mean cross-entropy on the training images in nats; NaN if unknown."""
-        return self._value("train_loss")
-
-    @cached_property
-    def evaluation_time(self) -> Values:
-        """Total time of the evaluations on validation images during training, in seconds; NaN if unknown."""
-        return self._value("evaluation_time")
-
-    @cached_property
-    def trainable_parameters(self) -> Values:
-        """Exact number of trainable parameters, an integer or (N,)."""
-        return _freeze(np.asarray(self._folder.columns[self._stored(PARAMETERS)][self._rows], np.int64))
-
-    @cached_property
-    def flops(self) -> Values:
-        """FLOPs of a forward pass on one image, as the benchmark counts them; NaN if unknown."""
-        known = self._folder.columns.get(self._stored("flops"))
-        return _freeze(np.full(np.shape(self._rows), np.nan) if known is None else np.asarray(known[self._rows]))
-
-    @cached_property
-    def measured_validation_accuracy(self) -> Values:
-        """The measured validation accuracy; for an estimate, of the single measured repeat. NaN if there is none.
-
-        In an official table, this equals `validation_accuracy`.
+        Raises InvalidInputError for a name that is not a metric.
         """
+        if not isinstance(metric, str) or metric not in (known := self._known()):
+            raise unknown_name("column", str(metric), known)
+        if "_measured" in self.__dict__:  # a result that was pickled
+            return self._measured[metric]
+        return _freeze(~np.isnan(self._measurement(metric)))
+
+    def _known(self) -> tuple[str, ...]:
+        """Return the standard metrics, and the others of the table."""
+        return tuple(dict.fromkeys((*STANDARD, *self.names)))
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(name for name in self._folder.names.metrics if self._key(name) in self._folder.metrics)
+
+    def _key(self, name: str) -> Metric:
+        return name, self.dataset, self._moment
+
+    def _about(self, name: str) -> Column:
+        return self._folder.about(*self._key(name))
+
+    def _repeat_of(self, name: str) -> Repeat:
+        """Return the repeat to be read: columns without budgets have no axis of repeats."""
+        return "mean" if isinstance(self._folder.metrics.get(self._key(name)), PlainColumn) else self._repeat
+
+    def _measurement(self, name: str) -> NDArray[np.float64]:
+        return self._folder.measurement(self._key(name), np.asarray(self._rows), self.epochs, self._repeat_of(name))
+
+    def _measured_validation_accuracy(self) -> Values:
         return _freeze(self._measurement("validation_accuracy"))
 
-    @cached_property
-    def hash(self) -> Any:
-        """The identifier of the row, a string or a tuple of N: NAS-Bench-101's MD5, or NAS-Bench-201's string."""
+    def _hash(self) -> str | tuple[str, ...]:
         names = self._keys.names([self._rows] if isinstance(self._rows, int) else self._rows)
         return names[0] if isinstance(self._rows, int) else tuple(names)
 
-    @cached_property
-    def fidelity(self) -> str:
-        """Which accuracies at this budget are predicted, and how accurately; empty if both are measured."""
-        return fidelity(self._folder.meta, self.dataset, self.epochs)
+    def _fidelity(self) -> str:
+        return fidelity(self._folder.meta, self._folder.names, self.dataset, self.epochs)
 
-    def is_measured(self, column: str) -> Any:
-        """Return whether a value of a column is based on a measurement: a bool, or an array for a sequence.
+    # A frozen object -------------------------------------------------------------------------------------------
 
-        Raises InvalidInputError for a name that is not a column.
-        """
-        if not isinstance(column, str) or column not in _MEASURABLE:
-            raise unknown_name("column", str(column), _MEASURABLE)
-        if "_measured" in self.__dict__:  # a result that was pickled
-            return self._measured[column]
-        if column == PARAMETERS:
-            return _freeze(np.ones(np.shape(self._rows), bool))
-        return _freeze(~np.isnan(self._measurement(column)))
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise FrozenInstanceError(f"cannot assign to field '{name}'")
 
-    @cached_property
-    def _measured(self) -> dict[str, Any]:
-        """`is_measured` of every column."""
-        return {name: self.is_measured(name) for name in _MEASURABLE}
-
-    def _stored(self, name: str) -> str:
-        return column_name(self._folder.meta, self.dataset, name)
-
-    def _value(self, name: str) -> Values:
-        stored = self._prefix + self._stored(name)
-        one = isinstance(self._rows, int) and stored in self._folder.metrics
-        if one and (self._repeat == "mean" or isinstance(self._repeat, int)):
-            return self._folder.metrics[stored].value(self._rows, self.epochs, self._repeat)  # type: ignore[arg-type]
-        return _freeze(self._folder.values(stored, np.asarray(self._rows), self.epochs, self._repeat))
-
-    def _measurement(self, name: str) -> NDArray[np.float64]:
-        stored = self._prefix + self._stored(name)
-        return self._folder.measurement(stored, np.asarray(self._rows), self.epochs, self._repeat)
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field '{name}'")
 
     def __getstate__(self) -> dict[str, Any]:
-        for name in (*_MEASURABLE, "flops", "measured_validation_accuracy", "hash", "fidelity", "_measured"):
-            getattr(self, name)
-        return {name: value for name, value in self.__dict__.items() if name not in _NOT_PICKLED}
+        known = self._known()
+        read = {name: getattr(self, name) for name in ("epochs", "dataset", "table_id", *_OTHERS, *known)}
+        about = {name: self._about(name) for name in known} if "_folder" in self.__dict__ else self._abouts
+        return {**read, "_measured": {name: self.is_measured(name) for name in known}, "_abouts": about}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
     def __repr__(self) -> str:
         subject = repr(self.hash) if isinstance(self.hash, str) else counted(len(self.hash), "network")
-        values = ", ".join(filter(None, map(self._format_value, (*METRICS, PARAMETERS))))
+        values = ", ".join(filter(None, map(self._format, self._known())))
         return f"Metrics({subject}, {counted(self.epochs, 'epoch')} on {self.dataset}: {values}; {self.table_id})"
 
-    def _format_value(self, name: str) -> str:
+    def _format(self, name: str) -> str:
         """Return a value, or the range of several, and whether it is measured; nothing if it is unknown."""
         values = np.asarray(getattr(self, name), np.float64).ravel()
         known = values[~np.isnan(values)]
         if not len(known):
             return ""
-        ends = [f"{end:.4f}" if name.endswith("accuracy") else f"{end:,.0f}" for end in (known.min(), known.max())]
+        about = self._about(name) if "_folder" in self.__dict__ else self._abouts[name]
+        low, high = about.text(known.min()), about.text(known.max())
+        text = low if low == high else f"{low.removesuffix(f' {about.unit}')} to {high}"
         measured = np.ravel(self.is_measured(name))[~np.isnan(values)]
         source = "measured" if measured.all() else f"{measured.sum()} measured" if measured.any() else "predicted"
-        unit = {PARAMETERS: "", "training_time": f" s ({source})"}.get(name, f" ({source})")
-        return f"{name} {' to '.join(dict.fromkeys(ends))}{unit}"
+        source = "" if about.fidelity == "exact" else f" ({source})"
+        return f"{name} {text}{source}"
 
 
-_MEASURABLE = (*ALL_METRICS, PARAMETERS)
-_NOT_PICKLED = ("_folder", "_keys", "_rows", "_repeat")
-
-
-def make_metrics(
-    table_id: str,
-    folder: TableFolder,
-    keys: RowKeys,
-    rows: int | Rows,
-    training: tuple[str, int],
-    repeat: Repeat,
-    halfway: bool,
-) -> Metrics:
-    """Return the metrics of a training (data set, epochs), without a frozen dataclass's overhead for every field."""
-    dataset, epochs = training
-    metrics = object.__new__(Metrics)
-    metrics.__dict__.update(
-        epochs=epochs,
-        dataset=dataset,
-        table_id=table_id,
-        _folder=folder,
-        _keys=keys,
-        _rows=rows,
-        _repeat=repeat,
-        _prefix=HALFWAY if halfway else "",
-    )
-    return metrics
+_OTHERS: dict[str, Any] = {
+    "names": Metrics._names,
+    "hash": Metrics._hash,
+    "fidelity": Metrics._fidelity,
+    "measured_validation_accuracy": Metrics._measured_validation_accuracy,
+}
+"""How attributes that are not metrics are read on first access."""
 
 
 def _freeze(values: NDArray[Any]) -> Values:

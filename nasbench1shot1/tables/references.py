@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import Rows
-from nasbench1shot1.tables.description import MEMBER, column_name, datasets
+from nasbench1shot1.tables.columns import Moment, Rows
+from nasbench1shot1.tables.description import MEMBER, benchmark_of
 from nasbench1shot1.tables.folder import TableFolder
-from nasbench1shot1.tables.keys import RowKeys, checked_split
+from nasbench1shot1.tables.keys import RowKeys
 
 Reference = Literal["present"]
 """Values of the option `reference`: "present" uses the best of a space's networks that the table has."""
 PRESENT: Reference = "present"
+_END: Moment = "end"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +61,11 @@ def coverage(space: SearchSpace, folder: TableFolder, keys: RowKeys) -> Coverage
     return Coverage(name, rows, len(rows) + int((found < 0).sum()))
 
 
-def incomplete_coverage_error(found: Coverage, space: SearchSpace, table_id: str, keys: RowKeys) -> OutOfDomainError:
-    """Return the error for a table that lacks networks of a space; it states their number and names the option."""
+def incomplete_coverage_error(found: Coverage, space: SearchSpace, table_id: str, networks: str) -> OutOfDomainError:
+    """Return the error for a table that lacks networks of a space; it states their number and names the option.
+
+    `networks` is the plural noun for the benchmark's networks.
+    """
     all_ = "a table that has them all (embedded has s1, s2 and s3; the official data has all of NAS-Bench-101)"
     other = f"the table {space.table}" if space.table else all_
     present = len(found.rows)
@@ -71,7 +75,7 @@ def incomplete_coverage_error(found: Coverage, space: SearchSpace, table_id: str
         else ""
     )
     return OutOfDomainError(
-        f"the table {table_id} lacks {found.missing:,} of the {found.networks:,} {keys.NETWORKS} of {found.space}, so "
+        f"the table {table_id} lacks {found.missing:,} of the {found.networks:,} {networks} of {found.space}, so "
         f"the best one is unknown: choose {other}{option}"
     )
 
@@ -82,9 +86,6 @@ def unsupported_space_error(space: SearchSpace, table_id: str) -> InvalidInputEr
         f"the table {table_id} has no networks of {space.name}, because it belongs to another benchmark: choose the "
         f"table {space.table or 'embedded, or official data'}"
     )
-
-
-# References: sets of networks whose best network defines zero regret --------------------------------------------------
 
 
 ReferenceSet = str | SearchSpace
@@ -103,6 +104,7 @@ class References:
 
     def __init__(self, table_id: str, folder: TableFolder, keys: RowKeys, chosen: Coverage | None = None) -> None:
         self._id, self._folder, self._keys, self.whole = table_id, folder, keys, keys.WHOLE
+        self._networks = benchmark_of(folder.meta).networks[1]
         self._chosen = {chosen.space: chosen} if chosen else {}
         self._names = tuple(dict.fromkeys((*folder.meta["spaces"], self.whole, *keys.PARTS, *self._chosen)))
         self._best: dict[tuple[Hashable, str, int, str], int] = {}
@@ -138,7 +140,7 @@ class References:
         """Return the coverage of a space; raises OutOfDomainError if the table lacks some of its networks."""
         found = self.coverage(space)
         if found.missing:
-            raise incomplete_coverage_error(found, space, self._id, self._keys)
+            raise incomplete_coverage_error(found, space, self._id, self._networks)
         return found
 
     def own_reference(self, space: str) -> str:
@@ -149,7 +151,7 @@ class References:
         if space not in self._whole_spaces:
             if missing := self._missing(space):
                 raise OutOfDomainError(
-                    f"the table {self._id} lacks {missing:,} of the {self._keys.SIZES[space]:,} {self._keys.NETWORKS} "
+                    f"the table {self._id} lacks {missing:,} of the {self._keys.SIZES[space]:,} {self._networks} "
                     f"of {space}, so the best one is unknown: give reference='{space}' for the best that it has"
                 )
             self._whole_spaces.add(space)
@@ -164,49 +166,53 @@ class References:
         name, is_known = space.name, self._keys.SPACES.get(space.name) == space.id
         return is_known and name not in self._chosen and name in self._names and not self.coverage(space).missing
 
-    def best_row(self, reference: ReferenceSet, split: str, epochs: int, dataset: str) -> int:
-        """Return the row with the highest mean accuracy of a split at a budget; ties go to the first row.
+    def best_row(self, reference: ReferenceSet, metric: str, epochs: int, dataset: str) -> int:
+        """Return the row with the best mean value of a metric at a budget; ties go to the first row.
 
         Raises:
             OutOfDomainError: the table has no value at this budget, or only some networks have one.
-            InvalidInputError: the reference or split is unknown.
+            InvalidInputError: the reference is unknown, or neither high nor low values are better.
         """
         named = id(reference) if isinstance(reference, SearchSpace) else self._known(reference)
-        key = (named, checked_split(split), epochs, dataset)
+        key = (named, metric, epochs, dataset)
         if key not in self._best:
             rows, name = self.members(reference), getattr(reference, "name", reference)
             if not len(rows):
                 raise OutOfDomainError(f"the table {self._id} has no network of {name}: choose another reference")
-            accuracy = self.means(split, rows, epochs, dataset)
-            known = int((~np.isnan(accuracy)).sum())
+            values, about = self.means(metric, rows, epochs, dataset), self._folder.about(metric, dataset)
+            known = int((~np.isnan(values)).sum())
             if known < len(rows):
                 raise OutOfDomainError(
-                    f"the table {self._id} has the {split} accuracy{self._on(dataset)} at {counted(epochs, 'epoch')} "
+                    f"the table {self._id} has the {about.words}{self._on(dataset)} at {counted(epochs, 'epoch')} "
                     f"of {known:,} of the {len(rows):,} networks of {name}, so the best one is unknown: use another "
-                    "split, budget, data set or reference"
+                    f"{'split' if about.split else 'metric'}, budget, data set or reference"
                 )
-            self._best[key] = int(rows[np.nanargmax(accuracy)])  # the first of equals, and rows ascend by hash
+            self._best[key] = int(rows[about.best(values)])  # the first of equals, and rows are in ascending order
         return self._best[key]
 
-    def best_accuracy(self, reference: ReferenceSet, split: str, epochs: int, dataset: str) -> float:
-        """Return the highest mean accuracy in a reference; raises the errors of `best_row`."""
-        row = np.array([self.best_row(reference, split, epochs, dataset)])
-        return float(self.means(split, row, epochs, dataset)[0])
+    def best_value(self, reference: ReferenceSet, metric: str, epochs: int, dataset: str) -> float:
+        """Return the best mean value of a metric in a reference; raises the errors of `best_row`."""
+        row = np.array([self.best_row(reference, metric, epochs, dataset)])
+        return float(self.means(metric, row, epochs, dataset)[0])
 
-    def means(self, split: str, rows: Rows, epochs: int, dataset: str) -> NDArray[np.float64]:
-        """Return each row's mean accuracy over its repeats, (N,), NaN if unknown; raises the errors of `best_row`."""
-        name = column_name(self._folder.meta, dataset, f"{checked_split(split)}_accuracy")
-        known = self._folder.epochs_of(name)
-        if epochs not in known:
-            there = f"only at {', '.join(map(str, known))} epochs" if known else "nor at any other budget"
+    def means(self, metric: str, rows: Rows, epochs: int, dataset: str) -> NDArray[np.float64]:
+        """Return each row's mean value over its repeats, (N,), NaN if unknown; raises the errors of `best_row`."""
+        key, about = (metric, dataset, _END), self._folder.about(metric, dataset)
+        is_known = key in self._folder.metrics
+        if not is_known or (about.epochs and epochs not in about.epochs):
+            there = f"only at {', '.join(map(str, about.epochs))} epochs" if is_known else "nor at any other budget"
             raise OutOfDomainError(
-                f"the table {self._id} has no {split} accuracy{self._on(dataset)} at {counted(epochs, 'epoch')}, "
+                f"the table {self._id} has no {about.words}{self._on(dataset)} at {counted(epochs, 'epoch')}, "
                 f"{there}: use another"
             )
-        return self._folder.values(name, rows, epochs, "mean")
+        return np.asarray(self._folder.values(key, rows, epochs, "mean"), np.float64)
+
+    def regret(self, values: Any, best: Any, metric: str, dataset: str) -> Any:
+        """Return how much worse values of a metric are than the best value."""
+        return self._folder.about(metric, dataset).regret(values, best)
 
     def _on(self, dataset: str) -> str:
-        return f" on {dataset}" if len(datasets(self._folder.meta)) > 1 else ""
+        return f" on {dataset}" if len(self._folder.meta["datasets"]) > 1 else ""
 
     def _known(self, name: str) -> str:
         if not isinstance(name, str) or name not in self._names:

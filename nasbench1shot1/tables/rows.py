@@ -12,22 +12,17 @@ from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, un
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import Rows
-from nasbench1shot1.tables.description import (
-    Objective,
-    datasets,
-    key_kind,
-    objectives,
-)
+from nasbench1shot1.tables.columns import Column, Rows
+from nasbench1shot1.tables.description import Meta, Objective, benchmark_of, objectives
 from nasbench1shot1.tables.folder import (
-    Meta,
     TableFolder,
+    keys_of,
     make_in_memory_folder,
     table_id,
     verify_folder,
     write_table,
 )
-from nasbench1shot1.tables.keys import Item, as_list, row_keys
+from nasbench1shot1.tables.keys import Item, as_list, is_item
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.references import Coverage, References
 
@@ -38,14 +33,15 @@ if TYPE_CHECKING:
 class TableRows:
     """The attributes of a table, and its rows: one per trained network.
 
-    Rows are distinct cells of NAS-Bench-101, sorted by hash, or architectures of NAS-Bench-201, sorted by official
-    index.
+    What a row is depends on the benchmark: distinct cells of NAS-Bench-101, sorted by hash, or architectures of
+    NAS-Bench-201, sorted by official index.
 
     Attributes:
         name, version, id: name, version and identifier of the table; `id` includes a digest of its content.
-        benchmark: the benchmark that identifies rows: "nasbench101" or "nasbench201".
+        benchmark: the record of the benchmark, which identifies rows (`benchmark.Benchmark`).
         datasets: names of the trainings, by data set. NAS-Bench-201 has two on CIFAR-10: "cifar10-valid" with 25,000
             images and "cifar10" with 50,000.
+        metrics: the names of the metrics, which queries, regrets and objectives accept.
         objectives: for each data set of a search, the trainings that have its validation and test values.
         epochs: the budgets, ascending.
         full_budget: the largest budget, the default of all functions.
@@ -62,8 +58,9 @@ class TableRows:
         self.id = table_id(folder.meta)
         self.name: str = folder.meta["name"]
         self.version: str = folder.meta["version"]
-        self.benchmark = key_kind(folder.meta)
-        self.datasets = datasets(folder.meta)
+        self.benchmark = benchmark_of(folder.meta)
+        self.datasets: tuple[str, ...] = tuple(folder.meta["datasets"])
+        self.metrics = folder.names.metrics
         self.objectives = objectives(folder.meta)
         self.epochs: tuple[int, ...] = tuple(folder.meta["epochs"])
         self.full_budget = self.epochs[-1]
@@ -76,11 +73,38 @@ class TableRows:
         """The folder of the table as an absolute path; None if it is in memory."""
         return self._place
 
-    def objective(self, dataset: str | None = None) -> Objective:
+    def objective(self, dataset: str | None = None, metric: str | None = None) -> Objective:
         """Return the objective of searches on a data set; by default the first, and always the only one.
 
-        Raises OutOfDomainError if the table has several, but none for this data set.
+        Args:
+            dataset: the data set of a search.
+            metric: the metric that guides the search. The metric that judges it is the same quantity on the test
+                images; it is `metric` itself if the quantity does not depend on images. Default: validation accuracy,
+                judged by test accuracy.
+
+        Raises:
+            OutOfDomainError: the table has several objectives, but none for this data set, or lacks the metric there.
+            InvalidInputError: the metric is unknown.
         """
+        found = self._objective(dataset)
+        if metric is None:
+            return found
+        if metric not in self.metrics:
+            raise unknown_name("metric", str(metric), self.metrics)
+        guides = [name for name in (found.validation, found.test) if self._has(metric, name)]
+        if not guides:
+            raise OutOfDomainError(f"the table {self.id} has no {metric} for searches on {found.dataset}: use another")
+        guide = self._folder.about(metric, guides[0])
+        judges = [
+            (name, other)
+            for name in (found.test, found.validation)
+            for other in self.metrics
+            if self._has(other, name) and _is_on_test_images(self._folder.about(other, name), guide)
+        ]
+        test, test_metric = judges[0] if judges else (guides[0], metric)
+        return Objective(found.dataset, guides[0], test, metric, test_metric)
+
+    def _objective(self, dataset: str | None) -> Objective:
         if dataset is None or len(self.objectives) == 1:
             return self.objectives[0]
         for found in self.objectives:
@@ -88,6 +112,9 @@ class TableRows:
                 return found
         known = ", ".join(of.dataset for of in self.objectives)
         raise OutOfDomainError(f"the table {self.id} has no values for searches on {dataset}: choose {known}")
+
+    def _has(self, metric: str, dataset: str) -> bool:
+        return (metric, dataset, "end") in self._folder.metrics
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Self:
@@ -110,7 +137,7 @@ class TableRows:
     @cached_property
     def keys(self) -> Any:
         """The object that finds and names rows (`tables.keys.RowKeys`)."""
-        return row_keys(self.id, self._folder)
+        return keys_of(self._folder.meta)(self.id, self._folder)
 
     @cached_property
     def _references(self) -> References:
@@ -153,7 +180,7 @@ class TableRows:
         """A note for screens and captions if the table is partial, else an empty string."""
         if self._coverage is None or not self.is_partial:
             return ""
-        of = f"{len(self._coverage.rows):,} of the {self._coverage.networks:,} {self.keys.NETWORKS}"
+        of = f"{len(self._coverage.rows):,} of the {self._coverage.networks:,} {self.benchmark.networks[1]}"
         return f"It has {of} of {self._coverage.space}: regrets refer to the best of these; the others have no values."
 
     def __contains__(self, x: Item) -> bool:
@@ -174,15 +201,16 @@ class TableRows:
 
         Raises OutOfDomainError if the table lacks the cell.
         """
-        row: int = self._cells.row_of_encoding(code)
+        row: int = self._key_method("row_of_encoding", "encodings of cells")(code)
         return row
 
-    @property
-    def _cells(self) -> Any:
-        """The keys of a NAS-Bench-101 table; raises InvalidInputError if the table belongs to another benchmark."""
-        if self.benchmark == "nasbench101":
-            return self.keys
-        raise InvalidInputError(f"the table {self.id} has no cells of NAS-Bench-101: open a table of that benchmark")
+    def _key_method(self, name: str, what: str) -> Any:
+        """Return a method that only some row keys have; raises InvalidInputError if this table's keys lack it."""
+        if (method := getattr(self.keys, name, None)) is None:
+            raise InvalidInputError(
+                f"the table {self.id} of {self.benchmark.title} has no {what}: open a table of another benchmark"
+            )
+        return method
 
     def rows(self, x: Item | Iterable[Item]) -> Rows:
         """Return the row of an architecture, cell or hash, () int64, or the rows of an iterable of N, (N,).
@@ -191,11 +219,11 @@ class TableRows:
             OutOfDomainError: the table lacks a network.
             InvalidInputError: something cannot be looked up in this table.
         """
-        return np.asarray(self.row_of(x) if isinstance(x, Item) else self.keys.rows(as_list(x)), np.int64)
+        return np.asarray(self.row_of(x) if is_item(x) else self.keys.rows(as_list(x)), np.int64)
 
     def rows_of_encodings(self, codes: NDArray[np.uint64]) -> Rows:
         """Return the rows of cells, (N,), given encodings with any numbering; -1 for a missing cell."""
-        rows: Rows = self._cells.rows_of_encodings(codes)
+        rows: Rows = self._key_method("rows_of_encodings", "encodings of cells")(codes)
         return rows
 
     def members(self, space: str | SearchSpace) -> Rows:
@@ -217,7 +245,7 @@ class TableRows:
 
     def cell(self, row: int) -> "Cell":
         """Return the cell of a row; raises InvalidInputError if this is not a NAS-Bench-101 table."""
-        cell: Cell = self._cells.network(row)
+        cell: Cell = self._key_method("cell", "cells")(row)
         return cell
 
     def column(self, name: str) -> NDArray[Any]:
@@ -257,3 +285,9 @@ class TableRows:
             raise InvalidInputError(
                 f"{self._place} now contains the table {found} instead of {self.id}, which was opened: open it again"
             )
+
+
+def _is_on_test_images(about: Column, guide: Column) -> bool:
+    """Return whether a metric is the quantity of another metric on the test images."""
+    is_same = (about.quantity, about.device) == (guide.quantity, guide.device)
+    return guide.split is not None and about.split == "test" and is_same

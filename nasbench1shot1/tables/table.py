@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import Rows, Run, choose_repeat, whole_number
-from nasbench1shot1.tables.description import ALL_METRICS, HALFWAY, METRICS, column_name, fidelity, is_measured
-from nasbench1shot1.tables.folder import TableFolder, open_folder
-from nasbench1shot1.tables.keys import Item, as_list
+from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Rows, Run, StoredColumn, choose_repeat
+from nasbench1shot1.tables.description import fidelity
+from nasbench1shot1.tables.folder import Metric, TableFolder, open_folder
+from nasbench1shot1.tables.keys import Item, as_list, is_item
 from nasbench1shot1.tables.metrics import Metrics as Metrics
-from nasbench1shot1.tables.metrics import make_metrics, to_python
+from nasbench1shot1.tables.metrics import to_python
 from nasbench1shot1.tables.names import bundled_tables, find_table, folder_of
 from nasbench1shot1.tables.references import PRESENT, Coverage, Reference
 from nasbench1shot1.tables.rows import TableRows
@@ -39,7 +40,7 @@ def load_table(path: str | Path | None = None) -> "Table":
 
 
 class Table(TableRows):
-    """A table of measured or estimated accuracies, with queries and regrets. `TableRows` lists the attributes."""
+    """A table of measured or estimated metrics, with queries and regrets. `TableRows` lists the attributes."""
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         """Let another process open the folder again: columns are copied only if they are in memory."""
@@ -74,14 +75,14 @@ class Table(TableRows):
             InvalidInputError: "random" needs a generator, the budget or repeat is not a whole number, the data set is
                 unknown, or something cannot be looked up.
         """
-        rows = self.row_of(x) if isinstance(x, Item) else self.rows(x)
+        rows = self.row_of(x) if is_item(x) else self.rows(x)
         training = self._dataset(dataset), self._budget(epochs)
         if halfway:
             self._check_halfway(training[0])
         repeat = choose_repeat(
             self.id, self.repeats, run, np.shape(rows), rng, self.seeds, self._trained(rows, training)
         )
-        return make_metrics(self.id, self._folder, self.keys, rows, training, repeat, halfway)
+        return Metrics(self.id, self._folder, self.keys, rows, training, repeat, "halfway" if halfway else "end")
 
     def value(
         self,
@@ -95,12 +96,11 @@ class Table(TableRows):
         """Return one value of one row, for loops over millions of values; NaN if unknown.
 
         Args:
-            metric: one of `tables.description.ALL_METRICS`.
+            metric: one of `metrics`.
             row: a result of `row_of`.
             epochs, repeat, halfway, dataset: as in `query`, but not checked.
         """
-        stored = column_name(self._folder.meta, dataset or self.datasets[0], metric)
-        column = self._folder.metrics.get(HALFWAY + stored if halfway else stored)
+        column = self._folder.metrics.get((metric, dataset or self.datasets[0], "halfway" if halfway else "end"))
         return column.value(row, epochs or self.full_budget, repeat) if column else float("nan")
 
     def reader(self, metric: str, dataset: str | None = None) -> Callable[[int, int, Literal["mean"] | int], float]:
@@ -108,8 +108,22 @@ class Table(TableRows):
 
         Raises InvalidInputError for an unknown metric or data set.
         """
-        column = self._folder.metrics.get(self._stored(metric, dataset))
+        column = self.stored(metric, dataset)
         return column.value if column else _no_value
+
+    def about(self, metric: str, dataset: str | None = None, halfway: bool = False) -> Column:
+        """Return the description of a metric: quantity, unit, direction, budgets, fidelity, device.
+
+        Raises InvalidInputError for an unknown metric or data set.
+        """
+        return self._folder.about(*self._key(metric, dataset, "halfway" if halfway else "end"))
+
+    def stored(self, metric: str, dataset: str | None = None, halfway: bool = False) -> StoredColumn | None:
+        """Return the stored column with the values of a metric; None if the table lacks it.
+
+        Raises InvalidInputError for an unknown metric or data set.
+        """
+        return self._folder.metrics.get(self._key(metric, dataset, "halfway" if halfway else "end"))
 
     def epochs_of(self, metric: str, dataset: str | None = None) -> tuple[int, ...]:
         """Return the budgets at which most networks have a value of a metric, ascending.
@@ -136,21 +150,22 @@ class Table(TableRows):
             InvalidInputError: the metric or data set is unknown.
             OutOfDomainError: the table lacks the budget.
         """
-        return self._folder.measurement(
-            self._stored(metric, dataset), np.arange(len(self)), self._budget(epochs), "all"
-        )
+        return self._folder.measurement(self._key(metric, dataset), np.arange(len(self)), self._budget(epochs), "all")
 
     def values(self, metric: str, epochs: int | None = None, dataset: str | None = None) -> NDArray[np.float64]:
         """Return every row's values of a metric at a budget, measured or estimated, (R, K); NaN if unknown.
 
         Raises the errors of `measured`.
         """
-        return self._folder.values(self._stored(metric, dataset), np.arange(len(self)), self._budget(epochs), "all")
+        return self._folder.values(self._key(metric, dataset), np.arange(len(self)), self._budget(epochs), "all")
 
     def is_measured(self, metric: str, dataset: str | None = None) -> bool:
-        """Return whether the values of a metric are measurements rather than estimates."""
-        stored = column_name(self._folder.meta, self._dataset(dataset), metric)
-        return is_measured(self._folder.meta["columns"].get(stored, {}))
+        """Return whether the values of a metric are measured or exact, rather than estimates; false if there are none.
+
+        Raises InvalidInputError for an unknown metric or data set.
+        """
+        key = self._key(metric, dataset)
+        return key in self._folder.metrics and self._folder.about(*key).is_measured
 
     def _trained(self, rows: int | Rows, training: tuple[str, int]) -> Callable[[], NDArray[np.bool_]] | None:
         """Return a function that returns which repeats rows have; None without seeds: all rows have all repeats."""
@@ -158,10 +173,13 @@ class Table(TableRows):
             (lambda: self._folder.trained_repeats(training[0], np.asarray(rows), training[1])) if self.seeds else None
         )
 
-    def _stored(self, metric: str, dataset: str | None) -> str:
-        if metric not in ALL_METRICS:
-            raise unknown_name("metric", str(metric), ALL_METRICS)
-        return column_name(self._folder.meta, self._dataset(dataset), metric)
+    def _key(self, metric: str, dataset: str | None, moment: Moment = "end") -> Metric:
+        return self._known_metric(metric), self._dataset(dataset), moment
+
+    def _known_metric(self, metric: str) -> str:
+        if not isinstance(metric, str) or (metric not in STANDARD and metric not in self.metrics):
+            raise unknown_name("metric", str(metric), dict.fromkeys((*STANDARD, *self.metrics)))
+        return metric
 
     def _dataset(self, dataset: str | None) -> str:
         if dataset is None and len(self.datasets) == 1:
@@ -176,7 +194,8 @@ class Table(TableRows):
         return dataset
 
     def _check_halfway(self, dataset: str) -> None:
-        if HALFWAY + column_name(self._folder.meta, dataset, METRICS[0]) not in self._columns:
+        described = self._folder.names.about.values()
+        if not any((column.dataset, column.moment) == (dataset, "halfway") for column in described):
             raise OutOfDomainError(f"the table {self.id} has no half-way values: set halfway=False")
 
     def _budget(self, epochs: int | None) -> int:
@@ -192,7 +211,8 @@ class Table(TableRows):
 
     def fidelity(self, epochs: int | None = None) -> str:
         """Return which accuracies at a budget are predicted, as in `Metrics.fidelity`, for captions."""
-        texts = [fidelity(self._folder.meta, dataset, self._budget(epochs)) for dataset in self.datasets]
+        meta, names, budget = self._folder.meta, self._folder.names, self._budget(epochs)
+        texts = [fidelity(meta, names, dataset, budget) for dataset in self.datasets]
         return "; ".join(dict.fromkeys(text for text in texts if text))
 
     def notes(self) -> list[str]:
@@ -209,10 +229,12 @@ class Table(TableRows):
         split: Literal["test", "validation"] = "test",
         epochs: int | None = None,
         dataset: str | None = None,
+        metric: str | None = None,
     ) -> Any:
-        """Return the error minus the lowest error in the reference, both means over this table's repeats.
+        """Return how much worse a metric is than its best value in the reference, both means over this table's repeats.
 
-        It is negative only if `x` is outside the reference and better than all networks in it.
+        For accuracies, this is the error minus the lowest error. It is negative only if `x` is outside the reference
+        and better than all networks in it.
 
         Args:
             x: an architecture, cell or hash, or an iterable of N items.
@@ -221,33 +243,35 @@ class Table(TableRows):
                 the rows with at most six vertices. The first look-up of a space takes about a second for 50,000 cells.
                 Default: for an architecture, its own space, of which the table must have all networks; for other
                 items, all rows.
-            split: "test" or "validation".
+            split: "test" or "validation": the images of the accuracy, if no metric is given.
             epochs: the budget. Default: the full budget.
             dataset: the training, one of `datasets`; required if the table has several.
+            metric: one of `metrics` with a direction, such as "test_loss". Default: the accuracy on `split`.
 
         Returns:
-            A fraction, or an array (N,).
+            A number in the metric's unit (a fraction for accuracies), or an array (N,).
 
         Raises:
             OutOfDomainError: a network has no value at the budget, or the table lacks networks of the reference or
                 their values.
-            InvalidInputError: the reference, split or data set is unknown.
+            InvalidInputError: the reference, split, metric or data set is unknown, or neither high nor low values of
+                the metric are better.
         """
         items = as_list(x)
-        rows = self.rows(x if isinstance(x, Item) else items)
-        epochs, dataset = self._budget(epochs), self._dataset(dataset)
-        accuracy = self._references.means(split, rows.reshape(-1), epochs, dataset)
-        if np.isnan(accuracy).any():
-            lacking = self.hashes(rows.reshape(-1)[np.isnan(accuracy)])[0]
-            budget = counted(epochs, "epoch")
-            raise OutOfDomainError(f"the table {self.id} has no {split} accuracy of {lacking} at {budget}")
+        rows = self.rows(x if is_item(x) else items)
+        epochs, dataset, metric = self._budget(epochs), self._dataset(dataset), self._ranking_metric(split, metric)
+        values = self._references.means(metric, rows.reshape(-1), epochs, dataset)
+        if np.isnan(values).any():
+            lacking = self.hashes(rows.reshape(-1)[np.isnan(values)])[0]
+            words, budget = self._folder.about(metric, dataset).words, counted(epochs, "epoch")
+            raise OutOfDomainError(f"the table {self.id} has no {words} of {lacking} at {budget}")
         if reference is not None:
-            best: Any = self._references.best_accuracy(reference, split, epochs, dataset)
+            best: Any = self._references.best_value(reference, metric, epochs, dataset)
         else:
             own = [self._own_space(item) for item in items]
-            best_of = {name: self._references.best_accuracy(name, split, epochs, dataset) for name in set(own)}
+            best_of = {name: self._references.best_value(name, metric, epochs, dataset) for name in set(own)}
             best = np.array([best_of[name] for name in own])
-        return to_python((best - accuracy).reshape(rows.shape))
+        return to_python(self._references.regret(values, best, metric, dataset).reshape(rows.shape))
 
     def mean_regret(
         self,
@@ -255,11 +279,21 @@ class Table(TableRows):
         split: Literal["test", "validation"] = "test",
         epochs: int | None = None,
         dataset: str | None = None,
+        metric: str | None = None,
     ) -> float:
         """Return the mean regret over all networks of a reference; arguments and errors as for `regret`."""
-        epochs, dataset = self._budget(epochs), self._dataset(dataset)
-        best = self._references.best_accuracy(reference, split, epochs, dataset)
-        return float(np.mean(best - self._references.means(split, self.members(reference), epochs, dataset)))
+        epochs, dataset, metric = self._budget(epochs), self._dataset(dataset), self._ranking_metric(split, metric)
+        best = self._references.best_value(reference, metric, epochs, dataset)
+        values = self._references.means(metric, self.members(reference), epochs, dataset)
+        return float(np.mean(self._references.regret(values, best, metric, dataset)))
+
+    def _ranking_metric(self, split: str, metric: str | None) -> str:
+        """Return the metric that ranks networks: the given one, or the accuracy on a split."""
+        if metric is not None:
+            return self._known_metric(metric)
+        if not isinstance(split, str) or split not in ("test", "validation"):
+            raise unknown_name("split", str(split), ("test", "validation"))
+        return f"{split}_accuracy"
 
     def _own_space(self, item: Item) -> str:
         """Return an item's own reference."""
@@ -271,13 +305,15 @@ class Table(TableRows):
         split: Literal["test", "validation"] = "test",
         epochs: int | None = None,
         dataset: str | None = None,
+        metric: str | None = None,
     ) -> tuple[Any, Metrics]:
-        """Return the network with the highest mean accuracy in a reference, and its metrics; ties go to the first row.
+        """Return the network with the best mean value of a metric in a reference, and its metrics.
 
-        Arguments and errors are as for `regret`.
-        The network is a `Cell`, or an `Architecture` in NAS-Bench-201 tables.
+        Ties go to the first row. Arguments and errors are as for `regret`. The network is what `network` returns, such
+        as a `Cell` or an `Architecture`.
         """
-        row = self._references.best_row(reference, split, self._budget(epochs), self._dataset(dataset))
+        epochs, dataset, metric = self._budget(epochs), self._dataset(dataset), self._ranking_metric(split, metric)
+        row = self._references.best_row(reference, metric, epochs, dataset)
         return self.network(row), self.query(self.hashes(row)[0], epochs, dataset=dataset)
 
 
@@ -289,9 +325,6 @@ def _reopen(open_: Callable[[Any], Table], place: Any, coverage: Coverage | None
 
 def _no_value(row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
     return float("nan")
-
-
-# The table for a search space, and the name of a table in records -----------------------------------------------------
 
 
 def table_for(space: SearchSpace, path: str | Path | None = None, reference: Reference | None = None) -> Table:

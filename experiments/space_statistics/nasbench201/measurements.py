@@ -73,7 +73,7 @@ class Measurements:
     kind: str = "all"
 
     def __post_init__(self) -> None:
-        if self.table.benchmark != "nasbench201":
+        if self.table.benchmark.name != "nasbench201":
             raise InvalidInputError(
                 f"the table {self.table.id} does not belong to NAS-Bench-201: open a table such as 'nb201'"
             )
@@ -122,8 +122,7 @@ class Measurements:
     def cost(self, dataset: str, name: str) -> NDArray[np.int64]:
         """Return "trainable_parameters" or "flops" (N,), which depend on the numbers of classes and pixels."""
         training = self.table.objective(dataset).test
-        stored = name if len(self.table.datasets) == 1 else f"{training}.{name}"
-        return np.asarray(self.table.column(stored)[self.rows], np.int64)
+        return np.asarray(self.table.values(name, dataset=training)[self.rows, 0], np.int64)
 
     def place(self, architecture: str) -> int | None:
         """Return the position among the N of an architecture, given its official string; None if it is absent."""
