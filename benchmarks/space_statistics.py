@@ -34,7 +34,8 @@ def whole_table():
         columns[f"{split}_accuracy"] = (quality + rng.normal(0, 20, (n, 4, REPEATS))).clip(0, 9984).astype(np.uint16)
     columns["training_time"] = rng.uniform(300, 5000, (n, 4, REPEATS)).astype(np.float32)
     described = {name: about | {"images": 9984} for name in columns if name.endswith("accuracy")}
-    meta = {"name": "made-up", "version": "1", "epochs": EPOCHS, "repeats": REPEATS, "spaces": []}
+    meta = {"name": "made-up", "version": "1", "keyed_by": "nasbench101", "datasets": ["cifar10"]}
+    meta |= {"epochs": EPOCHS, "repeats": REPEATS, "spaces": []}
     return nb.Table.from_columns(columns, {**meta, "columns": described | {"training_time": about}})
 
 

@@ -25,7 +25,7 @@ import numpy as np
 
 import nasbench1shot1 as nb
 from nasbench1shot1.nasbench101.encoding import decode_graph
-from nasbench1shot1.tables.folder import METRICS
+from nasbench1shot1.nasbench101.official_files import METRICS
 from nasbench1shot1.tables.table import load_table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))

@@ -189,7 +189,8 @@ def measured_table(tmp_path_factory):
         "training_time": np.full((len(rows), 1, 3), 1000, np.float32),
         "member_s1": np.arange(len(rows), dtype=np.int32),
     }
-    meta = {"name": "measured", "version": "1", "epochs": [108], "repeats": 3, "spaces": ["s1"]}
+    meta = {"name": "measured", "version": "1", "keyed_by": "nasbench101", "datasets": ["cifar10"]}
+    meta |= {"epochs": [108], "repeats": 3, "spaces": ["s1"]}
     described = dict.fromkeys(("validation_accuracy", "test_accuracy"), about)
     described["training_time"] = {"epochs": [108], "fidelity": "measured"}
     folder = tmp_path_factory.mktemp("table") / "measured"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.benchmark import benchmarks, load
 from nasbench1shot1.ground.downloads import fetch
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, alternatives, unknown_name
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, unknown_name
 from nasbench1shot1.ground.files import as_path, file_lock, read_json, sha256
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
 from nasbench1shot1.ground.text import print_to_stderr
@@ -122,8 +122,9 @@ class Source:
         form = format_of(path)
         if form is None or not path.exists():
             what = f"there is no file {path}" if not path.is_file() else f"{path} is not in any known format"
-            examples = [known.example for known in file_formats()]
-            raise InvalidInputError(f"{what}: give the path of {alternatives(examples)}{_download_advice()}")
+            *others, last = [known.example for known in file_formats()]
+            examples = f"{', '.join(others)}, or {last}" if others else last
+            raise InvalidInputError(f"{what}: give the path of {examples}{_download_advice()}")
         stats = [file.stat() for file in form.files(path)]
         known = "|".join([str(path.resolve()), *(f"{about.st_size}|{about.st_mtime_ns}" for about in stats)])
         size = sum(about.st_size for about in stats)

@@ -25,7 +25,10 @@ def is_item(x: Any) -> bool:
 
 def as_list(x: Any) -> list[Any]:
     """Return one or many items as a list, so that a generator is consumed only once."""
-    return [x] if is_item(x) else list(x)
+    try:
+        return [x] if is_item(x) else list(x)
+    except TypeError:  # an array without axes
+        return [x]
 
 
 class KeyColumn(NamedTuple):

@@ -109,8 +109,7 @@ class Metrics:
 
     def __getitem__(self, metric: str) -> Values:
         """Return the values of a metric; raises InvalidInputError if it is neither in the table nor a standard one."""
-        if not isinstance(metric, str) or metric not in (known := self._known()):
-            raise unknown_name("metric", str(metric), known)
+        self._check(metric, "metric")
         return getattr(self, metric)
 
     def is_measured(self, metric: str) -> Any:
@@ -118,11 +117,15 @@ class Metrics:
 
         Raises InvalidInputError for a name that is not a metric.
         """
-        if not isinstance(metric, str) or metric not in (known := self._known()):
-            raise unknown_name("column", str(metric), known)
+        self._check(metric, "column")
         if "_measured" in self.__dict__:  # a result that was pickled
             return self._measured[metric]
         return _freeze(~np.isnan(self._measurement(metric)))
+
+    def _check(self, metric: str, kind: str) -> None:
+        known = self._known()
+        if not isinstance(metric, str) or metric not in known:
+            raise unknown_name(kind, str(metric), known)
 
     def _known(self) -> tuple[str, ...]:
         """Return the standard metrics, and the others of the table."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from nasbench1shot1.tables.folder import (
 from nasbench1shot1.tables.keys import Item, as_list, is_item
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.references import Coverage, References
-
-if TYPE_CHECKING:
-    from nasbench1shot1.nasbench101.cell import Cell
 
 
 class TableRows:
@@ -243,10 +240,9 @@ class TableRows:
         """Return the network of a row: a `Cell` of NAS-Bench-101, or an `Architecture`."""
         return self.keys.network(row)
 
-    def cell(self, row: int) -> "Cell":
+    def cell(self, row: int) -> Any:
         """Return the cell of a row; raises InvalidInputError if this is not a NAS-Bench-101 table."""
-        cell: Cell = self._key_method("cell", "cells")(row)
-        return cell
+        return self._key_method("cell", "cells")(row)
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a stored column, memory-mapped and read-only; `tables.folder` lists names and shapes.

@@ -351,7 +351,7 @@ def recorded_name(table: Table) -> str:
     folders = {name: folder_of(bundled) for name, bundled in bundled_tables().items()}
     if table.folder is not None:
         return next((name for name, folder in folders.items() if folder == table.folder), str(table.folder))
-    if table.name in folders:  # a bundled table in memory has its own name
+    if table.name in folders and folders[table.name] is None:  # a bundled table in memory
         return table.name
     raise InvalidInputError(
         f"the table {table.id} is only in memory, so a run cannot find it again: save it with "

@@ -20,6 +20,7 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import (
     short_training_ranks,
 )
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.tables.columns import standard
 from nasbench1shot1.tables.table import Table, load_table
 
 N = 15_625
@@ -45,7 +46,10 @@ def without_tests(table) -> Table:
     values = np.linspace(0.1, 0.9, 10, dtype=np.float32).reshape(10, 1, 1)
     costs = {f"cifar10{tail}.trainable_parameters": np.arange(10, dtype=np.int32) for tail in ("", "-valid")}
     columns = {"index": np.arange(10, dtype=np.uint16), "cifar10-valid.validation_accuracy": values, **costs}
-    described = {"cifar10-valid.validation_accuracy": {"fidelity": "measured", "epochs": [12]}}
+    described = {
+        "cifar10-valid.validation_accuracy": standard("validation_accuracy", "cifar10-valid", epochs=(12,)).entry(),
+        **{name: standard("trainable_parameters", name.partition(".")[0]).entry() for name in costs},
+    }
     objective = {"dataset": "cifar10", "validation": "cifar10-valid", "test": "cifar10"}
     meta = {"name": "few", "version": "1", "keyed_by": "nasbench201", "datasets": ["cifar10-valid", "cifar10"]}
     meta |= {"epochs": [12, 200], "repeats": 1, "spaces": [], "columns": described, "objectives": [objective]}

@@ -29,7 +29,8 @@ def s1_table(accuracies: np.ndarray, seconds: np.ndarray, test_accuracies: np.nd
     }
     columns = {"hash": digests, "cell": codes, "trainable_parameters": np.arange(1, len(codes) + 1), **values}
     columns["member_s1"] = np.arange(len(codes))
-    meta = {"name": "made-up", "version": "1", "epochs": list(BUDGETS), "repeats": accuracies.shape[2]}
+    meta = {"name": "made-up", "version": "1", "keyed_by": "nasbench101", "datasets": ["cifar10"]}
+    meta |= {"epochs": list(BUDGETS), "repeats": accuracies.shape[2]}
     return nb.Table.from_columns(columns, {**meta, "spaces": ["s1"], "columns": dict.fromkeys(values, about)})
 
 

@@ -19,6 +19,9 @@ def all_cells(vertices: int) -> np.ndarray:
     return codes[codes >> np.uint64(31) <= vertices]
 
 
+NASBENCH101 = {"version": "1", "keyed_by": "nasbench101", "datasets": ["cifar10"], "spaces": []}
+
+
 def synthetic_table(codes: np.ndarray, columns: dict[str, np.ndarray], about: dict[str, dict] | None = None) -> Table:
     """A table of some cells with made-up metrics (R, repeats) at 108 epochs, measured unless `about` says otherwise.
 
@@ -28,7 +31,7 @@ def synthetic_table(codes: np.ndarray, columns: dict[str, np.ndarray], about: di
     digests[:, 12:] = np.arange(len(codes), dtype=">u4").view(np.uint8).reshape(-1, 4)
     stored = {name: values.reshape(len(codes), 1, -1).astype(float) for name, values in columns.items()}
     repeats = next(iter(stored.values())).shape[2]
-    meta = {"name": "synthetic", "version": "1", "epochs": [108], "repeats": repeats, "spaces": []}
+    meta = {**NASBENCH101, "name": "synthetic", "epochs": [108], "repeats": repeats}
     meta["columns"] = {name: (about or {}).get(name, MEASURED) for name in stored}
     kept = {"hash": digests, "cell": codes, "trainable_parameters": np.arange(1, len(codes) + 1)}
     return Table.from_columns({**kept, **stored}, meta)
@@ -63,7 +66,7 @@ def retrained_table() -> Table:
     columns["training_time"] = arrays["train_time_s"].reshape(91, 4, 3)
     first = slice(None, None, 12)
     about = {"fidelity": "measured", "epochs": [4, 12, 36, 108]}
-    meta = {"name": "ecnas-4v", "version": "1", "epochs": [4, 12, 36, 108], "repeats": 3, "spaces": []}
+    meta = {**NASBENCH101, "name": "ecnas-4v", "epochs": [4, 12, 36, 108], "repeats": 3}
     meta["columns"] = dict.fromkeys(columns, about)
     graphs_of = zip(*(arrays[name][first] for name in ("adjacency", "ops", "n_vertices")), strict=True)
     cells = [cell_of(adjacency, ops, n) for adjacency, ops, n in graphs_of]

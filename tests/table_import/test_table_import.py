@@ -15,7 +15,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Us
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101 import official_files as official_nasbench101
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.tables.folder import METRICS
+from nasbench1shot1.nasbench101.official_files import METRICS
 from nasbench1shot1.tables.importing import import_table
 from nasbench1shot1.tables.table import Table, load_table
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nasbench1shot1.nasbench101.sample import IMAGES
-from nasbench1shot1.tables.columns import MetricColumn
+from nasbench1shot1.tables.columns import stored_column
 from nasbench1shot1.tables.importing import compact
 
 doubles = st.floats(width=64, allow_nan=True, allow_infinity=True, allow_subnormal=True)
@@ -22,7 +22,7 @@ def bits(values: Any) -> list[int]:
 
 
 def read_back(stored: Any, about: dict[str, Any]) -> np.ndarray:
-    column = MetricColumn.from_description(stored[:, None, None], about | {"epochs": [4]})
+    column = stored_column(stored[:, None, None], about | {"epochs": [4]}, "validation_accuracy")
     return column.values(np.arange(len(stored)), 4, 0)
 
 

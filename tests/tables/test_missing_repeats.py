@@ -19,12 +19,22 @@ ACCURACIES = np.array(  # official index, seed
 )
 
 
+SEEDED = {
+    "name": "seeded",
+    "version": "1",
+    "keyed_by": "nasbench201",
+    "datasets": ["cifar10"],
+    "epochs": [200],
+    "repeats": 4,
+    "spaces": [],
+}
+
+
 def seeded_table(**metrics: np.ndarray) -> Table:
     """A table of the first four architectures, with four seeds at 200 epochs."""
     columns = {"index": np.arange(4, dtype=np.uint16), "trainable_parameters": np.ones(4, np.int32), **metrics}
     about = {name: {"epochs": [200], "fidelity": "measured"} for name in metrics}
-    meta = {"name": "seeded", "version": "1", "keyed_by": "nasbench201", "epochs": [200], "repeats": 4, "spaces": []}
-    return Table.from_columns(columns, {**meta, "seeds": SEEDS, "columns": about})
+    return Table.from_columns(columns, {**SEEDED, "seeds": SEEDS, "columns": about})
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +89,5 @@ def test_all_values_of_a_draw_come_from_one_training() -> None:
 )
 def test_a_description_that_contradicts_itself_is_refused(said: dict[str, object], sentence: str) -> None:
     columns = {"index": np.arange(4, dtype=np.uint16), "trainable_parameters": np.ones(4, np.int32)}
-    meta = {"name": "seeded", "version": "1", "keyed_by": "nasbench201", "epochs": [200], "repeats": 4, "spaces": []}
     with pytest.raises(DamagedFileError, match=sentence):
-        Table.from_columns(columns, {**meta, **said, "columns": {}})
+        Table.from_columns(columns, {**SEEDED, **said, "columns": {}})

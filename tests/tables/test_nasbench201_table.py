@@ -143,8 +143,10 @@ def test_anything_but_an_architecture_of_the_space_is_refused_in_one_sentence(ta
 def test_tables_of_nasbench101_refuse_its_architectures() -> None:
     with pytest.raises(InvalidInputError, match=r"'nb201:\|.*is not an architecture of NAS-Bench-101"):
         nb.load_table("embedded").query(nb.search_space("nb201")[0])
-    with pytest.raises(InvalidInputError, match="no cells of NAS-Bench-101"):
+    with pytest.raises(InvalidInputError, match="of NAS-Bench-201 has no encodings of cells"):
         nb.load_table("nb201").row_of_encoding(0)
+    with pytest.raises(InvalidInputError, match="of NAS-Bench-201 has no cells"):
+        nb.load_table("nb201").cell(0)
 
 
 def test_architectures_of_nasbench101_are_refused_by_their_text(table: Table) -> None:

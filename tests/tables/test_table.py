@@ -21,7 +21,9 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Ou
 from nasbench1shot1.ground.files import PACKAGE_DATA, atomic_folder
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
 from nasbench1shot1.one_shot_search.captions import table_text
-from nasbench1shot1.tables.folder import Columns, Meta, write_table
+from nasbench1shot1.tables.columns import standard
+from nasbench1shot1.tables.description import CHECKSUM, Meta, content_sha256
+from nasbench1shot1.tables.folder import Columns, write_table
 from nasbench1shot1.tables.table import Table, load_table
 
 EPOCHS, REPEATS = (4, 108), 3
@@ -49,6 +51,8 @@ def official_shape() -> tuple[Columns, Meta]:
     meta: Meta = {
         "name": "tiny",
         "version": "2",
+        "keyed_by": "nasbench101",
+        "datasets": ["cifar10"],
         "epochs": list(EPOCHS),
         "repeats": REPEATS,
         "spaces": ["s1"],
@@ -56,7 +60,9 @@ def official_shape() -> tuple[Columns, Meta]:
             "validation_accuracy": about,
             "test_accuracy": about | {"epochs": [108]},
             "training_time": about | {"images": None},
-            "halfway_validation_accuracy": about | {"images": None},
+            "halfway_validation_accuracy": standard(
+                "validation_accuracy", "cifar10", epochs=EPOCHS, moment="halfway"
+            ).entry(),
         },
     }
     return columns, meta
@@ -388,11 +394,10 @@ def test_every_answer_states_its_fidelity(tiny: Table, embedded: Table) -> None:
 @pytest.mark.parametrize("scores", [{}, {"validation_accuracy": 1}, {"validation_accuracy": {"108": {"spearman": ""}}}])
 def test_estimates_without_scores_are_described_as_predicted(folder: Path, scores: dict[str, Any]) -> None:
     described = json.loads((folder / "meta.json").read_text()) | {"fidelity": scores}
-    del described["meta_sha256"]  # like an older version without a checksum, so that it can be edited
     for fidelity_of_validation, said in (("measured", "test accuracy predicted"), ("predicted", "from it")):
         described["columns"]["validation_accuracy"]["fidelity"] = fidelity_of_validation
         described["columns"]["test_accuracy"]["fidelity"] = "predicted"
-        (folder / "meta.json").write_text(json.dumps(described))
+        (folder / "meta.json").write_text(json.dumps(described | {CHECKSUM: content_sha256(described)}))
         assert load_table(folder).fidelity().endswith(said)
 
 

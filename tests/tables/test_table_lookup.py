@@ -12,7 +12,8 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Ou
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.encoding import encode_all, encode_architecture, encode_architectures, encode_graph
 from nasbench1shot1.nasbench101.numbering import numberings
-from nasbench1shot1.tables.folder import METRICS, open_folder
+from nasbench1shot1.tables.columns import STANDARD as METRICS
+from nasbench1shot1.tables.folder import open_folder
 from nasbench1shot1.tables.table import Table, load_table
 
 
