@@ -58,7 +58,7 @@ def as_path(value: str | os.PathLike[str], option: str) -> Path:
         path = Path(text).expanduser()
         with suppress(FileNotFoundError, NotADirectoryError):
             path.stat()
-        if path.is_dir() and not os.access(path, os.X_OK):
+        if path.is_dir() and not os.access(path, os.X_OK) and path.is_dir():  # it may just have been renamed
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         raise InvalidInputError(
