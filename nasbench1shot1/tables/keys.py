@@ -20,7 +20,7 @@ of an architecture, or an official index."""
 
 def is_item(x: Any) -> bool:
     """Return whether `x` is one item rather than an iterable of items."""
-    return isinstance(x, (Architecture, str)) or not isinstance(x, Iterable)
+    return isinstance(x, (str, Architecture)) or not isinstance(x, Iterable)
 
 
 def as_list(x: Any) -> list[Any]:

@@ -88,14 +88,16 @@ class Metrics:
 
     def __getattr__(self, name: str) -> Any:
         """Read a value on first access; later accesses find it in `__dict__`."""
-        if name.startswith("_") or "_folder" not in self.__dict__:  # the latter: a result that was pickled
+        own = self.__dict__
+        if name[0] == "_" or "_folder" not in own:  # the latter: a result that was pickled
             raise AttributeError(f"'Metrics' object has no attribute '{name}'")
-        column = self._folder.metrics.get((name, self.dataset, self._moment))
+        column = own["_folder"].metrics.get((name, own["dataset"], own["_moment"]))
         if column is not None:
-            if isinstance(self._rows, int) and (self._repeat == "mean" or isinstance(self._repeat, int)):
-                value: Any = column.value(self._rows, self.epochs, self._repeat)
+            rows, repeat = own["_rows"], own["_repeat"]
+            if type(rows) is int and (repeat == "mean" or type(repeat) is int):
+                value: Any = column.value(rows, own["epochs"], repeat)
             else:
-                value = _freeze(column.values(np.asarray(self._rows), self.epochs, self._repeat_of(name)))
+                value = _freeze(column.values(np.asarray(rows), self.epochs, self._repeat_of(name)))
         elif name in STANDARD:
             value = _freeze(self._folder.values(self._key(name), np.asarray(self._rows), self.epochs, self._repeat))
         elif name in _OTHERS:
@@ -104,7 +106,7 @@ class Metrics:
             raise AttributeError(
                 f"'Metrics' object has no attribute '{name}', and the table has no metric of this name"
             )
-        self.__dict__[name] = value
+        own[name] = value
         return value
 
     def __getitem__(self, metric: str) -> Values:
