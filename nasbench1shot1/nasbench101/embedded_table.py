@@ -47,132 +47,11 @@ from nasbench1shot1.tables.columns import standard
 from nasbench1shot1.tables.description import Meta
 from nasbench1shot1.tables.folder import Columns, check_target, write_table
 
-FULL_BUDGET = 108
-
-
-def describe_columns(epochs: tuple[int, ...], spaces: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the entry of every column in `meta.json`."""
-    exact = {"fidelity": "exact", "sources": []}
-
-    def metric(name: str, fidelity: str, budgets: tuple[int, ...], *sources: str, **more: Any) -> dict[str, Any]:
-        return standard(name, DATASET, fidelity=fidelity, epochs=budgets).entry(sources=list(sources), **more)
-
-    return {
-        "hash": exact | {"method": "NAS-Bench-101's graph-invariant MD5"},
-        "cell": exact | {"method": "pruned, numbered as NAS-Bench-101 first meets it"},
-        "trainable_parameters": metric(
-            "trainable_parameters", "exact", (), method="counted on NAS-Bench-101's network"
-        ),
-        **{f"member_{space}": exact | {"method": f"rows of {space}'s distinct cells"} for space in spaces},
-        "validation_accuracy": metric(
-            "validation_accuracy",
-            "estimated",
-            epochs,
-            SAMPLE,
-            method="regression on log error; measurements, where available, are combined with the prediction by "
-            "shrinkage",
-        ),
-        "measured_validation_accuracy": metric(
-            "validation_accuracy",
-            "measured",
-            epochs,
-            SAMPLE,
-            method="one of three official repeats, NaN where none",
-            images=IMAGES,
-        ),
-        "test_accuracy": metric(
-            "test_accuracy",
-            "predicted",
-            (FULL_BUDGET,),
-            OFFICIAL_PAIRS,
-            RETRAINED,
-            SAMPLE,
-            method="rising curve of the validation estimate through real validation-test pairs",
-        ),
-        "training_time": metric(
-            "training_time",
-            "estimated",
-            epochs,
-            SAMPLE,
-            RETRAINED,
-            method="regression on log seconds at 108 epochs; other budgets scaled by epochs / 108",
-        ),
-        "measured_training_time": metric(
-            "training_time", "measured", (FULL_BUDGET,), SAMPLE, method="of one official repeat, NaN where none"
-        ),
-    }
-
-
-# Fidelity of the estimates: held-out predictions compared with measurements -------------------------------------------
-
-
-GOOD = 0.9
-Mask = NDArray[np.bool_]
-
-
-def accuracy_fidelity(predicted: Floats, measured: Floats, groups: Mapping[str, Mask]) -> dict[str, Any]:
-    """Compare held-out predictions of validation accuracy with single measured repeats, (N,) fractions each.
-
-    `groups` are (N,) masks, one for each space, for separate rank correlations.
-    """
-    good = measured > GOOD
-    found: dict[str, Any] = {"cells": len(measured), "spearman": _spearman(predicted, measured)}
-    found |= {f"spearman_{name}": _spearman(predicted[group], measured[group]) for name, group in groups.items()}
-    if good.sum() > 100:
-        found |= {"cells_above_0.9": int(good.sum()), "spearman_above_0.9": _spearman(predicted[good], measured[good])}
-    return found | {"median_absolute_error": _round(np.median(np.abs(predicted - measured)))}
-
-
-def time_fidelity(predicted: Floats, measured: Floats) -> dict[str, Any]:
-    """Compare held-out predictions of training times with measured times, (N,) seconds each."""
-    return {
-        "cells": len(measured),
-        "spearman": _spearman(predicted, measured),
-        "median_relative_error": _round(np.median(np.abs(predicted / measured - 1))),
-    }
-
-
-def _spearman(a: Floats, b: Floats) -> float:
-    from scipy.stats import spearmanr
-
-    return _round(spearmanr(a, b).statistic)
-
-
-def _round(value: Any) -> float:
-    return round(float(value), 4)
-
-
-# Reproducible, bit-identical building of the embedded table from measurements -----------------------------------------
-
-
 NAME, VERSION = "nb101-embedded", "1"
 Report = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The rows of the table, U distinct cells in ascending order of their hashes, and the positions of the sample's
-    N cells.
-
-    Attributes:
-        hashes: (U,) hashes of 16 bytes.
-        encodings: (U,) encodings in NAS-Bench-101's canonical numbering.
-        members: the ascending rows of each space.
-        inside: (N,) whether each cell of the sample is in a space.
-        of_sample: (n,) the rows of the sample's cells that are in a space.
-    """
-
-    hashes: NDArray[np.bytes_]
-    encodings: Encodings
-    members: dict[str, NDArray[np.int32]]
-    inside: NDArray[np.bool_]
-    of_sample: NDArray[np.int64]
-
-    def spread(self, values: Floats) -> Floats:
-        """Return the sample's values (N, E) in the table's rows (U, E), NaN elsewhere."""
-        out = np.full((len(self.hashes), values.shape[1]), np.nan)
-        out[self.of_sample] = values[self.inside]
-        return out
+FULL_BUDGET = 108
+GOOD = 0.9
+Mask = NDArray[np.bool_]
 
 
 def build_embedded(out: Path, report: Report) -> None:
@@ -254,6 +133,32 @@ def build(
     return written
 
 
+@dataclass(frozen=True)
+class Rows:
+    """The rows of the table, U distinct cells in ascending order of their hashes, and the positions of the sample's
+    N cells.
+
+    Attributes:
+        hashes: (U,) hashes of 16 bytes.
+        encodings: (U,) encodings in NAS-Bench-101's canonical numbering.
+        members: the ascending rows of each space.
+        inside: (N,) whether each cell of the sample is in a space.
+        of_sample: (n,) the rows of the sample's cells that are in a space.
+    """
+
+    hashes: NDArray[np.bytes_]
+    encodings: Encodings
+    members: dict[str, NDArray[np.int32]]
+    inside: NDArray[np.bool_]
+    of_sample: NDArray[np.int64]
+
+    def spread(self, values: Floats) -> Floats:
+        """Return the sample's values (N, E) in the table's rows (U, E), NaN elsewhere."""
+        out = np.full((len(self.hashes), values.shape[1]), np.nan)
+        out[self.of_sample] = values[self.inside]
+        return out
+
+
 def _check_extra() -> None:
     if find_spec("lightgbm") is None:
         raise UserError("building the table needs lightgbm: in a checkout, run pip install '.[table]'")
@@ -333,3 +238,91 @@ def _scores(sample: Sample, rows: Rows, held_out: Floats, shrinkages: list[Shrin
     }
     seconds = time_fidelity(np.exp(predicted[:, -1]), sample.seconds[rows.inside])
     return {"validation_accuracy": accuracy, "training_time": seconds | shrinkages[-1].as_dict()}
+
+
+def describe_columns(epochs: tuple[int, ...], spaces: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the entry of every column in `meta.json`."""
+    exact = {"fidelity": "exact", "sources": []}
+
+    def metric(name: str, fidelity: str, budgets: tuple[int, ...], *sources: str, **more: Any) -> dict[str, Any]:
+        return standard(name, DATASET, fidelity=fidelity, epochs=budgets).entry(sources=list(sources), **more)
+
+    return {
+        "hash": exact | {"method": "NAS-Bench-101's graph-invariant MD5"},
+        "cell": exact | {"method": "pruned, numbered as NAS-Bench-101 first meets it"},
+        "trainable_parameters": metric(
+            "trainable_parameters", "exact", (), method="counted on NAS-Bench-101's network"
+        ),
+        **{f"member_{space}": exact | {"method": f"rows of {space}'s distinct cells"} for space in spaces},
+        "validation_accuracy": metric(
+            "validation_accuracy",
+            "estimated",
+            epochs,
+            SAMPLE,
+            method="regression on log error; measurements, where available, are combined with the prediction by "
+            "shrinkage",
+        ),
+        "measured_validation_accuracy": metric(
+            "validation_accuracy",
+            "measured",
+            epochs,
+            SAMPLE,
+            method="one of three official repeats, NaN where none",
+            images=IMAGES,
+        ),
+        "test_accuracy": metric(
+            "test_accuracy",
+            "predicted",
+            (FULL_BUDGET,),
+            OFFICIAL_PAIRS,
+            RETRAINED,
+            SAMPLE,
+            method="rising curve of the validation estimate through real validation-test pairs",
+        ),
+        "training_time": metric(
+            "training_time",
+            "estimated",
+            epochs,
+            SAMPLE,
+            RETRAINED,
+            method="regression on log seconds at 108 epochs; other budgets scaled by epochs / 108",
+        ),
+        "measured_training_time": metric(
+            "training_time", "measured", (FULL_BUDGET,), SAMPLE, method="of one official repeat, NaN where none"
+        ),
+    }
+
+
+# Fidelity: held-out predictions compared with measurements ------------------------------------------------------------
+
+
+def accuracy_fidelity(predicted: Floats, measured: Floats, groups: Mapping[str, Mask]) -> dict[str, Any]:
+    """Compare held-out predictions of validation accuracy with single measured repeats, (N,) fractions each.
+
+    `groups` are (N,) masks, one for each space, for separate rank correlations.
+    """
+    good = measured > GOOD
+    found: dict[str, Any] = {"cells": len(measured), "spearman": _spearman(predicted, measured)}
+    found |= {f"spearman_{name}": _spearman(predicted[group], measured[group]) for name, group in groups.items()}
+    if good.sum() > 100:
+        found |= {"cells_above_0.9": int(good.sum()), "spearman_above_0.9": _spearman(predicted[good], measured[good])}
+    return found | {"median_absolute_error": _round(np.median(np.abs(predicted - measured)))}
+
+
+def time_fidelity(predicted: Floats, measured: Floats) -> dict[str, Any]:
+    """Compare held-out predictions of training times with measured times, (N,) seconds each."""
+    return {
+        "cells": len(measured),
+        "spearman": _spearman(predicted, measured),
+        "median_relative_error": _round(np.median(np.abs(predicted / measured - 1))),
+    }
+
+
+def _spearman(a: Floats, b: Floats) -> float:
+    from scipy.stats import spearmanr
+
+    return _round(spearmanr(a, b).statistic)
+
+
+def _round(value: Any) -> float:
+    return round(float(value), 4)

@@ -16,6 +16,199 @@ from torch import nn
 
 from nasbench1shot1.nasbench101.sample import OFFICIAL_PAIRS, Floats, Matrix, Sample, read_repeats, read_source
 
+
+@dataclass(frozen=True)
+class Settings:
+    """Amount of work of the regression; the defaults build the embedded table.
+
+    Attributes:
+        folds: number of cross-validation folds, which are determined by hash.
+        trees: number of trees in each boosted model.
+        epochs: number of training epochs of the network.
+        threads: number of threads; it is fixed because the order of sums, and thus rounding, depends on it.
+    """
+
+    folds: int = 5
+    trees: int = 800
+    epochs: int = 40
+    threads: int = 1
+
+
+QUICK = Settings(folds=2, trees=40, epochs=2)
+"""Settings for tests, which run all steps in less than a minute."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions of T targets for the sample and for other cells.
+
+    Attributes:
+        held_out: (N, T) predictions for the sample's cells, by models that were fitted without the cell's fold.
+        mean: (M, T) predictions for other cells, means over the models of all folds.
+    """
+
+    held_out: Floats
+    mean: Floats
+
+
+def folds_by_hash(hashes: NDArray[np.bytes_], n_folds: int) -> NDArray[np.int64]:
+    """Return the fold of each cell: the first four bytes of its MD5 modulo the number of folds."""
+    first_bytes = hashes.view(np.uint8).reshape(-1, 16)[:, :4].astype(np.int64)
+    return (first_bytes @ 256 ** np.arange(3, -1, -1)) % n_folds
+
+
+def cross_fit(
+    x: Matrix,
+    y: Floats,
+    folds: NDArray[np.int64],
+    others: Matrix,
+    settings: Settings,
+    report: Callable[[str], None] = lambda line: None,
+) -> Predictions:
+    """Fit models without each fold; a prediction is the mean of the boosted trees' and the network's predictions.
+
+    Args:
+        x: (N, F) features of the sample.
+        y: (N, T) targets.
+        folds: (N,) folds of the sample's cells.
+        others: (M, F) features of the cells to predict.
+        settings: amount of work.
+        report: receives a line for every fold.
+    """
+    held_out, total = np.empty(y.shape), np.zeros((len(others), y.shape[1]))
+    for fold in range(settings.folds):
+        report(f"fold {fold + 1} of {settings.folds}")
+        inside = folds == fold
+        wanted = np.concatenate([x[inside], others])
+        given = x[~inside], y[~inside], wanted
+        predicted = (
+            fit_trees(*given, settings.trees, settings.threads) + fit_network(*given, settings.epochs, settings.threads)
+        ) / 2
+        held_out[inside] = predicted[: inside.sum()]
+        total += predicted[inside.sum() :]
+    return Predictions(held_out, total / settings.folds)
+
+
+# Boosted trees, one model for each target -----------------------------------------------------------------------------
+
+
+LEAVES, FEATURE_FRACTION = 24, 0.15
+TREE_LEARNING_RATE = 0.05
+TREE_HUBER = 0.1
+"""Threshold of the Huber loss in log error, because diverged repeats are outliers."""
+
+
+def fit_trees(x: Matrix, y: Floats, wanted: Matrix, trees: int, threads: int) -> Floats:
+    """Fit (N, F) features to (N, T) targets; return predictions (M, T) for (M, F) features.
+
+    Results are bit-identical for an equal number of threads.
+    """
+    return np.stack([_fit_one_target(x, target, wanted, trees, threads) for target in y.T], axis=1)
+
+
+def _fit_one_target(x: Matrix, y: Floats, wanted: Matrix, trees: int, threads: int) -> Floats:
+    import lightgbm
+
+    parameters = {
+        "objective": "huber",
+        "alpha": TREE_HUBER,
+        "learning_rate": TREE_LEARNING_RATE,
+        "num_leaves": LEAVES,
+        "feature_fraction": FEATURE_FRACTION,
+        "min_data_in_leaf": 20,
+        "bagging_fraction": 0.8,
+        "bagging_freq": 1,
+        "seed": 0,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": threads,
+        "verbose": -1,
+    }
+    model = lightgbm.train(parameters, lightgbm.Dataset(x, y), trees)
+    return np.asarray(model.predict(wanted, num_threads=threads))
+
+
+# A network for all targets, whose errors differ from the trees' errors ------------------------------------------------
+
+
+WIDTH, DROPOUT = 256, 0.1
+NETWORK_LEARNING_RATE, WEIGHT_DECAY = 2e-3, 0.05
+BATCH = 256
+NETWORK_HUBER = 0.3
+"""Threshold of the Huber loss, in robust standard deviations of a target."""
+_FEATURE_CLIP = 6.0
+
+
+def fit_network(x: Matrix, y: Floats, wanted: Matrix, epochs: int, threads: int) -> Floats:
+    """Fit (N, F) features to (N, T) targets; return predictions (M, T) for (M, F) features.
+
+    Results are bit-identical for an equal number of threads.
+    """
+    spread = x.std(axis=0)
+    used = spread > 0
+    centre, spread = x.mean(axis=0)[used], spread[used]
+    middle = np.median(y, axis=0)
+    scale = 1.4826 * np.median(np.abs(y - middle), axis=0)
+
+    def prepared(features: Matrix) -> torch.Tensor:
+        return torch.from_numpy(
+            np.clip((features[:, used] - centre) / spread, -_FEATURE_CLIP, _FEATURE_CLIP).astype(np.float32)
+        )
+
+    with _reproducible(threads):
+        net = _network(int(used.sum()), y.shape[1])
+        _fit(net, prepared(x), torch.from_numpy(((y - middle) / scale).astype(np.float32)), epochs)
+        with torch.inference_mode():
+            predicted = net.eval()(prepared(wanted))
+    return np.asarray(predicted.double().numpy() * scale + middle)
+
+
+def _network(n_features: int, n_targets: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Linear(n_features, WIDTH),
+        nn.SiLU(),
+        nn.Dropout(DROPOUT),
+        nn.Linear(WIDTH, WIDTH),
+        nn.SiLU(),
+        nn.Dropout(DROPOUT),
+        nn.Linear(WIDTH, n_targets),
+    )
+
+
+def _fit(net: nn.Sequential, x: torch.Tensor, y: torch.Tensor, epochs: int) -> None:
+    n_batches = max(len(x) // BATCH, 1)
+    optimizer = torch.optim.AdamW(net.parameters(), NETWORK_LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, NETWORK_LEARNING_RATE, total_steps=epochs * n_batches, pct_start=0.1
+    )
+    for _ in range(epochs):
+        for batch in torch.randperm(len(x))[: n_batches * BATCH].chunk(n_batches):
+            loss = nn.functional.huber_loss(net(x[batch]), y[batch], delta=NETWORK_HUBER)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+
+
+@contextmanager
+def _reproducible(threads: int) -> Iterator[None]:
+    """Set the seed and the number of threads, and restore both afterwards."""
+    before = torch.get_num_threads()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        torch.set_num_threads(threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+# Shrinkage of a prediction towards a measurement, weighted by the measurement's reliability ---------------------------
+
+
+# A residual (measurement minus held-out prediction) has two parts: a property of the cell that the regression missed,
+# and the noise of one training. An estimate for the cell should only include the first part, a share w of the variance.
+
 RESIDUAL_CLIP = 3.0
 """Residuals are clipped to this many standard deviations: a diverged repeat says little about a cell's mean."""
 
@@ -95,7 +288,7 @@ def _clip_residuals(residuals: Floats, sd: float) -> Floats:
     return np.clip(residuals, -RESIDUAL_CLIP * sd, RESIDUAL_CLIP * sd)
 
 
-# Prediction of test accuracy from validation accuracy at 108 epochs, fitted to measured pairs -------------------------
+# Test accuracy, a curve of validation accuracy at 108 epochs ----------------------------------------------------------
 
 
 KNOTS = (0.055, 0.065, 0.08, 0.1, 0.14, 0.2)
@@ -162,192 +355,3 @@ def fit_error_curve(validation: Floats, test: Floats) -> ErrorCurve:
 
 def _hat_functions(x: Floats, knots: Floats) -> NDArray[np.float64]:
     return np.stack([np.interp(x, knots, of_knot) for of_knot in np.eye(len(knots))], axis=1)
-
-
-# Gradient-boosted regression trees, one model for each target ---------------------------------------------------------
-
-
-LEAVES, FEATURE_FRACTION = 24, 0.15
-TREE_LEARNING_RATE = 0.05
-TREE_HUBER = 0.1
-"""Threshold of the Huber loss in log error, because diverged repeats are outliers."""
-
-
-def fit_trees(x: Matrix, y: Floats, wanted: Matrix, trees: int, threads: int) -> Floats:
-    """Fit (N, F) features to (N, T) targets; return predictions (M, T) for (M, F) features.
-
-    Results are bit-identical for an equal number of threads.
-    """
-    return np.stack([_fit_one_target(x, target, wanted, trees, threads) for target in y.T], axis=1)
-
-
-def _fit_one_target(x: Matrix, y: Floats, wanted: Matrix, trees: int, threads: int) -> Floats:
-    import lightgbm
-
-    parameters = {
-        "objective": "huber",
-        "alpha": TREE_HUBER,
-        "learning_rate": TREE_LEARNING_RATE,
-        "num_leaves": LEAVES,
-        "feature_fraction": FEATURE_FRACTION,
-        "min_data_in_leaf": 20,
-        "bagging_fraction": 0.8,
-        "bagging_freq": 1,
-        "seed": 0,
-        "deterministic": True,
-        "force_row_wise": True,
-        "num_threads": threads,
-        "verbose": -1,
-    }
-    model = lightgbm.train(parameters, lightgbm.Dataset(x, y), trees)
-    return np.asarray(model.predict(wanted, num_threads=threads))
-
-
-# A small network with the trees' features, fitted to all targets at once; its errors differ from the trees' errors ----
-
-
-WIDTH, DROPOUT = 256, 0.1
-NETWORK_LEARNING_RATE, WEIGHT_DECAY = 2e-3, 0.05
-BATCH = 256
-NETWORK_HUBER = 0.3
-"""Threshold of the Huber loss, in robust standard deviations of a target."""
-_FEATURE_CLIP = 6.0
-
-
-def fit_network(x: Matrix, y: Floats, wanted: Matrix, epochs: int, threads: int) -> Floats:
-    """Fit (N, F) features to (N, T) targets; return predictions (M, T) for (M, F) features.
-
-    Results are bit-identical for an equal number of threads.
-    """
-    spread = x.std(axis=0)
-    used = spread > 0
-    centre, spread = x.mean(axis=0)[used], spread[used]
-    middle = np.median(y, axis=0)
-    scale = 1.4826 * np.median(np.abs(y - middle), axis=0)
-
-    def prepared(features: Matrix) -> torch.Tensor:
-        return torch.from_numpy(
-            np.clip((features[:, used] - centre) / spread, -_FEATURE_CLIP, _FEATURE_CLIP).astype(np.float32)
-        )
-
-    with _reproducible(threads):
-        net = _network(int(used.sum()), y.shape[1])
-        _fit(net, prepared(x), torch.from_numpy(((y - middle) / scale).astype(np.float32)), epochs)
-        with torch.inference_mode():
-            predicted = net.eval()(prepared(wanted))
-    return np.asarray(predicted.double().numpy() * scale + middle)
-
-
-def _network(n_features: int, n_targets: int) -> nn.Sequential:
-    return nn.Sequential(
-        nn.Linear(n_features, WIDTH),
-        nn.SiLU(),
-        nn.Dropout(DROPOUT),
-        nn.Linear(WIDTH, WIDTH),
-        nn.SiLU(),
-        nn.Dropout(DROPOUT),
-        nn.Linear(WIDTH, n_targets),
-    )
-
-
-def _fit(net: nn.Sequential, x: torch.Tensor, y: torch.Tensor, epochs: int) -> None:
-    n_batches = max(len(x) // BATCH, 1)
-    optimizer = torch.optim.AdamW(net.parameters(), NETWORK_LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, NETWORK_LEARNING_RATE, total_steps=epochs * n_batches, pct_start=0.1
-    )
-    for _ in range(epochs):
-        for batch in torch.randperm(len(x))[: n_batches * BATCH].chunk(n_batches):
-            loss = nn.functional.huber_loss(net(x[batch]), y[batch], delta=NETWORK_HUBER)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            schedule.step()
-
-
-@contextmanager
-def _reproducible(threads: int) -> Iterator[None]:
-    """Set the seed and the number of threads, and restore both afterwards."""
-    before = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        torch.set_num_threads(threads)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
-
-
-# Cross-fitting: the held-out prediction of a cell comes from models that were fitted without its measurement ----------
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Amount of work of the regression; the defaults build the embedded table.
-
-    Attributes:
-        folds: number of cross-validation folds, which are determined by hash.
-        trees: number of trees in each boosted model.
-        epochs: number of training epochs of the network.
-        threads: number of threads; it is fixed because the order of sums, and thus rounding, depends on it.
-    """
-
-    folds: int = 5
-    trees: int = 800
-    epochs: int = 40
-    threads: int = 1
-
-
-QUICK = Settings(folds=2, trees=40, epochs=2)
-"""Settings for tests, which run all steps in less than a minute."""
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """Predictions of T targets for the sample and for other cells.
-
-    Attributes:
-        held_out: (N, T) predictions for the sample's cells, by models that were fitted without the cell's fold.
-        mean: (M, T) predictions for other cells, means over the models of all folds.
-    """
-
-    held_out: Floats
-    mean: Floats
-
-
-def folds_by_hash(hashes: NDArray[np.bytes_], n_folds: int) -> NDArray[np.int64]:
-    """Return the fold of each cell: the first four bytes of its MD5 modulo the number of folds."""
-    first_bytes = hashes.view(np.uint8).reshape(-1, 16)[:, :4].astype(np.int64)
-    return (first_bytes @ 256 ** np.arange(3, -1, -1)) % n_folds
-
-
-def cross_fit(
-    x: Matrix,
-    y: Floats,
-    folds: NDArray[np.int64],
-    others: Matrix,
-    settings: Settings,
-    report: Callable[[str], None] = lambda line: None,
-) -> Predictions:
-    """Fit models without each fold; a prediction is the mean of the boosted trees' and the network's predictions.
-
-    Args:
-        x: (N, F) features of the sample.
-        y: (N, T) targets.
-        folds: (N,) folds of the sample's cells.
-        others: (M, F) features of the cells to predict.
-        settings: amount of work.
-        report: receives a line for every fold.
-    """
-    held_out, total = np.empty(y.shape), np.zeros((len(others), y.shape[1]))
-    for fold in range(settings.folds):
-        report(f"fold {fold + 1} of {settings.folds}")
-        inside = folds == fold
-        wanted = np.concatenate([x[inside], others])
-        given = x[~inside], y[~inside], wanted
-        predicted = (
-            fit_trees(*given, settings.trees, settings.threads) + fit_network(*given, settings.epochs, settings.threads)
-        ) / 2
-        held_out[inside] = predicted[: inside.sum()]
-        total += predicted[inside.sum() :]
-    return Predictions(held_out, total / settings.folds)

@@ -43,7 +43,7 @@ class CellArrays:
         return cls(adjacency, operations, n_vertices)
 
 
-# Exact numbers of trainable parameters of the networks that NAS-Bench-101 builds from cells ---------------------------
+# Exact numbers of trainable parameters --------------------------------------------------------------------------------
 
 
 STEM_CHANNELS, N_CLASSES = 128, 10
@@ -100,9 +100,7 @@ def _convolution(area: Integers, before: Integers, after: Integers) -> NDArray[n
     return area * before * after + 2 * after
 
 
-# The regression's features of a cell, which do not depend on the numbering of its vertices ----------------------------
-#
-# Labels of vertices are 0 conv3x3, 1 conv1x1, 2 maxpool3x3, 3 input, 4 output, -1 none.
+# Features, for which vertices have the labels 0 conv3x3, 1 conv1x1, 2 maxpool3x3, 3 input, 4 output, -1 none ----------
 
 
 Features = dict[str, NDArray[np.float64]]

@@ -95,7 +95,7 @@ def _warning(source: Source) -> str | None:
     )
 
 
-# The descriptions of an imported table's columns in `meta.json` -------------------------------------------------------
+# Entries of the columns in `meta.json` --------------------------------------------------------------------------------
 
 
 METRICS = ("validation_accuracy", "test_accuracy", "train_accuracy", "training_time")
@@ -140,7 +140,7 @@ def budgets_off_halfway(halfway_epochs: Mapping[int, float]) -> list[int]:
     return [epochs for epochs, at in sorted(halfway_epochs.items()) if not abs(2 * at - epochs) <= epochs / 10]
 
 
-# Arrangement of trainings by cell, budget and repeat, and checks that every repeat occurs exactly once ----------------
+# Repeats, each of which must occur exactly once -----------------------------------------------------------------------
 
 
 Floats = NDArray[np.float64]
@@ -209,7 +209,7 @@ class DuplicateFinder:
         return min(((int(row), int(budget)) for row, budget in places), default=None)
 
 
-# Assembly of a table's columns from single trainings in any order -----------------------------------------------------
+# Assembly of columns from single trainings in any order ---------------------------------------------------------------
 
 
 EPOCHS = (4, 12, 36, 108)
@@ -393,7 +393,7 @@ def _keys(hashes: Hashes) -> NDArray[np.bytes_]:
     return keys
 
 
-# Conversion of a `NASBench` object of the published package to a table ------------------------------------------------
+# NASBench objects of the published package ----------------------------------------------------------------------------
 
 
 _SOURCE = "the NASBench object"

@@ -111,7 +111,7 @@ def sample_columns(sources: Path | None = None) -> tuple[Columns, Meta]:
     return columns, meta
 
 
-# The measurements from which the table is built, which are bundled in `data/sources` ----------------------------------
+# All bundled measurements ---------------------------------------------------------------------------------------------
 
 
 OFFICIAL_PAIRS = "nb101_ecnas7v_unlabelled.npz"

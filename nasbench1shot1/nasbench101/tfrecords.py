@@ -183,7 +183,7 @@ def _kind(kind: str, label: str) -> dict[str, Any]:
     return {"type": getattr(Field, f"TYPE_{kind}"), "label": getattr(Field, f"LABEL_{label}")}
 
 
-# Records of NAS-Bench-101's files: JSON `[hash, epochs, adjacency, operations, metrics]`, metrics as protobuf ---------
+# Records: JSON `[hash, epochs, adjacency, operations, metrics]`, metrics as protobuf ----------------------------------
 
 
 Values = tuple[float, float, float, float]

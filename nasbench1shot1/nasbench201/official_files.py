@@ -172,7 +172,7 @@ def _possible(metric: str, value: float) -> float:
     return min(value, 1.0) if is_accuracy else value
 
 
-# Assembly of a table's columns from single trainings of NAS-Bench-201, with a repeat for each seed --------------------
+# Assembly of columns from single trainings, with a repeat for each seed -----------------------------------------------
 
 
 _LEGACY_SEED = 888
@@ -346,10 +346,7 @@ def _compact(values: NDArray[np.float64], images: int | None) -> tuple[NDArray[A
     return stored_counts(counts, images), {"images": images}
 
 
-# NAS-Bench-201's official files, NAS-Bench-201-v1_0-e61699.pth and NAS-Bench-201-v1_1-096897.pth ----------------------
-#
-# Each contains a dictionary with `meta_archs`, the strings of all architectures, and `arch2infos`: for each index,
-# "less" for the trainings with 12 epochs and "full" for the trainings with 200 epochs.
+# Loading of .pth files ------------------------------------------------------------------------------------------------
 
 
 _NEEDED = ("meta_archs", "arch2infos")
@@ -421,7 +418,7 @@ def _first_words(error: Exception) -> str:
     return " ".join(said.partition(". ")[0].split())[:120]
 
 
-# Import of NATS-Bench's archives of the topology space, which only the package nats_bench unpickles -------------------
+# Reading of NATS-Bench's archives with nats_bench ---------------------------------------------------------------------
 
 
 def _trainings(api: Any, source: Source, index: int) -> list[dict[Any, dict[str, Any]]]:
