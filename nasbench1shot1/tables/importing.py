@@ -18,7 +18,8 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Us
 from nasbench1shot1.ground.files import as_path, file_lock, read_json, sha256
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
 from nasbench1shot1.ground.text import print_to_stderr
-from nasbench1shot1.tables.folder import META, Columns, Meta, check_target, write_table
+from nasbench1shot1.tables.description import Meta
+from nasbench1shot1.tables.folder import META, Columns, check_target, write_table
 from nasbench1shot1.tables.names import bundled_tables, tables_folder
 from nasbench1shot1.tables.table import Table, load_table
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,12 +76,12 @@ class RowKeys(ABC):
         SIZES: number of networks in the benchmark for WHOLE and each of PARTS.
     """
 
-    COLUMNS: ClassVar[Mapping[str, KeyColumn]]
-    DERIVED: ClassVar[Mapping[str, KeyColumn]] = {}
-    WHOLE: ClassVar[str]
-    PARTS: ClassVar[tuple[str, ...]] = ()
-    SPACES: ClassVar[Mapping[str, str]] = {}
-    SIZES: ClassVar[Mapping[str, int]] = {}
+    COLUMNS: Mapping[str, KeyColumn]
+    DERIVED: Mapping[str, KeyColumn] = {}
+    WHOLE: str
+    PARTS: tuple[str, ...] = ()
+    SPACES: Mapping[str, str] = {}
+    SIZES: Mapping[str, int] = {}
 
     def __init__(self, table_id: str, folder: StoredColumns) -> None:
         """Take the table's id, for messages, and its opened folder."""

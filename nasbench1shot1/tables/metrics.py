@@ -64,6 +64,13 @@ class Metrics:
         evaluation_time: Values
         trainable_parameters: Values
         flops: Values
+        _folder: TableFolder
+        _keys: RowKeys
+        _rows: int | Rows
+        _repeat: Repeat
+        _moment: Moment
+        _measured: dict[str, Any]
+        _abouts: dict[str, Column]
 
     def __init__(
         self,
