@@ -15,6 +15,7 @@ if (Path(__file__).parent.parent / "setup.py").is_file() and not (Path(__file__)
 
 if TYPE_CHECKING:
     from nasbench1shot1.architecture import Architecture as Architecture
+    from nasbench1shot1.benchmark import Benchmark as Benchmark
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer as BlackBoxOptimizer
     from nasbench1shot1.black_box_search.record import BlackBoxStudy as BlackBoxStudy
     from nasbench1shot1.black_box_search.studying import black_box as black_box
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Architecture": "architecture",
     "Augmentation": "images.augment",
+    "Benchmark": "benchmark",
     "BlackBoxOptimizer": "black_box_optimizer",
     "BlackBoxStudy": "black_box_search.record",
     "black_box": "black_box_search.studying",
