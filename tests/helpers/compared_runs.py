@@ -31,7 +31,7 @@ def search(folder: Path, ranks: Sequence[int], *, finished: bool = True, **optio
 def group(folder: Path, ranks: Sequence[Sequence[int]], started: int | None = None, **options: Any) -> SearchGroup:
     """A group of seeds 0, 1, …; the first `started` have started (default: all)."""
     folder.mkdir(parents=True)
-    options = {"optimizer": "darts", "space": "s1", **options}
+    options = {"optimizer": "darts", "space": "s1", "epochs": 4, **options}
     write_json(folder / "seeds.json", {"seeds": list(range(len(ranks))), "options": options})
     for seed, own in enumerate(ranks[:started]):
         search(folder / f"seed-{seed}", own, seed=seed, **options)
