@@ -66,7 +66,8 @@ class BlackBoxOptimizer(ABC):
 
         Args:
             query: a query that `ask` returned.
-            validation_error: validation error of one repeat, as a fraction.
+            validation_error: validation error of one repeat, as a fraction. If a study has another objective, the cost
+                of its metric (`Column.cost`): lower is better, in the unit of the metric.
             seconds: cost of the training in simulated seconds.
         """
 

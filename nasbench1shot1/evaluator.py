@@ -7,6 +7,7 @@ from typing import Any
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.tables.description import Objective
+from nasbench1shot1.tables.metrics import Metrics
 from nasbench1shot1.tables.table import Table
 
 ELSEWHERE = ("table_validation_error", "table_test_error", "validation_regret", "test_regret")
@@ -17,9 +18,10 @@ ELSEWHERE = ("table_validation_error", "table_test_error", "validation_regret", 
 class Score:
     """The performance of an architecture in a table at the full budget, means over repeats.
 
-    Errors and regrets are fractions; unknown values are None. Regret is relative to the best network of the
-    architecture's own space, identified by its name: a user's own space needs a table that covers it
-    (`Table.covering`). `cell_hash` identifies the row (`Architecture.network_id`).
+    Errors and regrets are fractions; unknown values are None. For another metric than accuracy, errors are its costs
+    (`Column.cost`) and regrets are in its unit. Regret is relative to the best network of the architecture's own space,
+    identified by its name: a user's own space needs a table that covers it (`Table.covering`). `cell_hash` identifies
+    the row (`Architecture.network_id`).
     """
 
     cell_hash: str
@@ -42,53 +44,72 @@ class Score:
         return {**found, "search_seconds": search_seconds, "simulated_seconds": simulated}
 
 
-def score(arch: Architecture, table: Table, dataset: str | None = None) -> Score:
+def score(arch: Architecture, table: Table, dataset: str | None = None, metric: str | None = None) -> Score:
     """Look up an architecture's errors and regrets.
 
     Args:
         arch: the architecture.
         table: the table in use.
         dataset: the data set of one of the table's objectives. Default: the first objective.
+        metric: the metric that guides a search, as in `Table.objective`. Default: validation accuracy.
 
     All values are None if the table lacks the architecture and only covers a part of its space (`Table.covering`).
 
     Raises:
         OutOfDomainError: the table lacks the architecture or the objective.
+        InvalidInputError: the metric is unknown, or neither high nor low values are better.
     """
-    return _score(arch, table, table.objective(dataset))
+    return _score(arch, table, table.objective(dataset, metric))
 
 
 def scores_on_other_datasets(
-    arch: Architecture, table: Table, dataset: str | None = None
+    arch: Architecture, table: Table, dataset: str | None = None, metric: str | None = None
 ) -> dict[str, dict[str, float | None]]:
-    """Return errors and regrets on the table's other data sets, by data set; arguments as for `score`."""
+    """Return errors and regrets on the table's other data sets that have the metric, by data set.
+
+    Arguments and errors are as for `score`.
+    """
     main = table.objective(dataset)
-    others = {other.dataset: _score(arch, table, other) for other in table.objectives if other != main}
+    names = [other.dataset for other in table.objectives if other != main]
+    others = {name: _score(arch, table, other) for name in names if (other := _objective(table, name, metric))}
     return {name: {field: getattr(found, field) for field in ELSEWHERE} for name, found in others.items()}
+
+
+def _objective(table: Table, dataset: str, metric: str | None) -> Objective | None:
+    """Return the objective of a metric on a data set; None if the table lacks the metric there."""
+    try:
+        return table.objective(dataset, metric)
+    except OutOfDomainError:
+        return None
 
 
 def _score(arch: Architecture, table: Table, objective: Objective) -> Score:
     if table.is_partial and arch not in table:
         return Score(arch.network_id, None, None, None, None, False, False, None)
+    guide, judge = objective.validation_metric, objective.test_metric
     validated = table.query(arch, dataset=objective.validation)
     is_same = objective.test == objective.validation
     tested = validated if is_same else table.query(arch, dataset=objective.test)
     return Score(
         cell_hash=validated.hash,
-        table_validation_error=_none_if_nan(1 - validated.validation_accuracy),
-        table_test_error=_none_if_nan(1 - tested.test_accuracy),
-        validation_regret=_regret(table, arch, "validation", objective.validation),
-        test_regret=_regret(table, arch, "test", objective.test),
-        validation_measured=bool(validated.is_measured("validation_accuracy")),
-        test_measured=bool(tested.is_measured("test_accuracy")),
+        table_validation_error=_cost(table, validated, guide),
+        table_test_error=_cost(table, tested, judge),
+        validation_regret=_regret(table, arch, guide, objective.validation),
+        test_regret=_regret(table, arch, judge, objective.test),
+        validation_measured=bool(validated.is_measured(guide)),
+        test_measured=bool(tested.is_measured(judge)),
         training_seconds=_none_if_nan(validated.training_time),
     )
 
 
-def _regret(table: Table, arch: Architecture, split: str, dataset: str) -> float | None:
+def _cost(table: Table, found: Metrics, metric: str) -> float | None:
+    return _none_if_nan(table.about(metric, found.dataset).cost(getattr(found, metric)))
+
+
+def _regret(table: Table, arch: Architecture, metric: str, dataset: str) -> float | None:
     try:
-        return float(table.regret(arch, split=split, dataset=dataset))  # type: ignore[arg-type]
-    except OutOfDomainError:  # the table lacks values for this split
+        return float(table.regret(arch, dataset=dataset, metric=metric))
+    except OutOfDomainError:  # the table lacks values of this metric
         return None
 
 

@@ -100,8 +100,11 @@ def compare_runs(
     contenders = [
         Contender(name, entry, _repetitions(entry, axis, scored_on)) for name, entry in zip(names, entries, strict=True)
     ]
-    facts = facts if scored_on is None else facts._replace(table=scored_on.id)
-    return Comparison(contenders, axis, facts, scored_on is not None)
+    goal = entries[0].goal
+    if scored_on is not None:
+        facts = facts._replace(table=scored_on.id)
+        goal = goal if goal.is_default else goal.on_table(scored_on, facts.dataset)
+    return Comparison(contenders, axis, facts, goal, scored_on is not None)
 
 
 def _cover_space(table: str | Path | Table, entries: Sequence[Entry]) -> Table:
@@ -223,22 +226,24 @@ def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
 
 
 def check_comparable(entries: Sequence[Entry], is_rescored: bool) -> Facts:
-    """Return the space, data set and table of all runs.
+    """Return the space, data set, table and objective of all runs.
 
     Raises InvalidInputError if they differ. Different tables are allowed if all runs are scored again on one table.
     """
     by_facts = {facts: entry for entry in reversed(entries) for facts in entry.facts}
     first = min(entries[0].facts)
-    for part, what in (("space", "search spaces"), ("dataset", "data sets"), ("table", "tables")):
+    parts = (("space", "search spaces"), ("dataset", "data sets"), ("table", "tables"), ("objective", "objectives"))
+    for part, what in parts:
         values = {getattr(facts, part): entry for facts, entry in by_facts.items()}
         if len(values) > 1 and not (part == "table" and is_rescored):
+            preposition = "with" if part == "objective" else "on"
             named = ", ".join(f"{value} ('{entry.folder}')" for value, entry in sorted(values.items(), key=_value))
             remedy = (
                 "score all runs on one table with --table"
                 if part == "table"
-                else f"compare only runs on the same {what[:-1]}"
+                else f"compare only runs {preposition} the same {what[:-1]}"
             )
-            raise InvalidInputError(f"regrets on different {what} are not comparable ({named}): {remedy}")
+            raise InvalidInputError(f"regrets {preposition} different {what} are not comparable ({named}): {remedy}")
     return first
 
 

@@ -60,7 +60,7 @@ def rows_of(comparison: Comparison) -> list[list[str]]:
 
 
 def draw_rows(comparison: Comparison, rows: "Sequence[Axes]") -> AxesList:
-    """Draw the runs of each row of `rows_of` on separate axes, in percent, with equal limits; return the axes."""
+    """Draw the runs of each row of `rows_of` on separate axes, with equal limits; return the axes."""
     drawn = AxesList(draw_comparison(comparison, ax, row) for ax, row in zip(rows, rows_of(comparison), strict=True))
     for get, put in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")) if len(drawn) > 1 else ():
         lows, highs = zip(*(getattr(ax, get)() for ax in drawn), strict=True)
@@ -70,9 +70,10 @@ def draw_rows(comparison: Comparison, rows: "Sequence[Axes]") -> AxesList:
 
 
 def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str] | None = None) -> "Axes":
-    """Draw the curves, in percent, with a legend whose title states what the bands show, if any are drawn.
+    """Draw the curves, with a legend whose title states what the bands show, if any are drawn.
 
-    Over simulated time, both axes are logarithmic, and regrets of zero are drawn at the lower edge.
+    Regrets of accuracies are in percent, others in the unit of their metric. Over simulated time, both axes are
+    logarithmic, and regrets of zero are drawn at the lower edge.
 
     Args:
         comparison: the runs.
@@ -83,16 +84,17 @@ def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str
         The axes.
     """
     curves, is_log = comparison.curves, comparison.over == SIMULATED_TIME
-    floor = _floor(list(curves.values())) if is_log else 0.0
+    scale = comparison.goal.scale
+    floor = comparison.goal.floor(np.concatenate([frame["mean"] for frame in curves.values()])) if is_log else 0.0
     has_bands, ends = _has_bands(comparison), early_ends(comparison)
     looks = styles([contender.entry.optimizer for contender in comparison.contenders])
     pairs = zip(comparison.contenders, looks, strict=True)
     drawn = [(contender, style) for contender, style in pairs if labels is None or contender.label in labels]
     for contender, style in drawn:
         label = _legend_text(contender.label, len(contender.repetitions), contender.entry.progress is not None)
-        _draw(curves[contender.label], axes, {**style, "label": label}, has_bands, comparison.over, floor)
+        _draw(curves[contender.label], axes, {**style, "label": label}, has_bands, comparison.over, floor, scale)
         if contender.label in ends:
-            _draw_end(curves[contender.label].iloc[-1], axes, ends[contender.label], style["color"], floor)
+            _draw_end(curves[contender.label].iloc[-1], axes, ends[contender.label], style["color"], floor, scale)
     _label(axes, comparison, floor)
     title = _band_kinds([contender for contender, _ in drawn]) if has_bands else ""
     axes.legend(frameon=False, fontsize=8, handlelength=3.2, title=title or None, title_fontsize=8)
@@ -100,9 +102,9 @@ def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str
 
 
 def _draw(
-    frame: pandas.DataFrame, axes: "Axes", style: dict[str, Any], has_band: bool, over: str, floor: float
+    frame: pandas.DataFrame, axes: "Axes", style: dict[str, Any], has_band: bool, over: str, floor: float, scale: int
 ) -> None:
-    mean, low, high = (100 * np.maximum(frame[name], floor) for name in ("mean", "low", "high"))
+    mean, low, high = (scale * np.maximum(frame[name], floor) for name in ("mean", "low", "high"))
     steps = "default" if over == EPOCHS else "steps-post"
     if len(frame) == 1:  # a line with a single point would be invisible
         style = {**style, "marker": "o"}
@@ -124,18 +126,11 @@ def early_ends(comparison: Comparison) -> dict[str, float]:
     return {label: max(ends.values()) for label in finished if ends[label] < max(ends.values())}
 
 
-def _draw_end(end: "pandas.Series[Any]", axes: "Axes", last: float, color: str, floor: float) -> None:
+def _draw_end(end: "pandas.Series[Any]", axes: "Axes", last: float, color: str, floor: float, scale: int) -> None:
     """Mark the end of a curve with a dot, and extend its result as a dotted line to the end of the longest curve."""
-    result = 100 * max(float(end["mean"]), floor)
+    result = scale * max(float(end["mean"]), floor)
     look: dict[str, Any] = {"linestyle": ":", "linewidth": 1.0, "marker": "o", "markersize": 3.5, "markevery": [0]}
     axes.plot([end["at"], last], [result, result], color=color, **look)
-
-
-def _floor(frames: list[pandas.DataFrame]) -> float:
-    """Return the value drawn instead of zero on a logarithmic axis: half of the smallest positive mean."""
-    from nasbench1shot1.display.axes import zero_floor
-
-    return zero_floor(np.concatenate([frame["mean"].to_numpy(np.float64) for frame in frames]))
 
 
 def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
@@ -145,14 +140,16 @@ def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
 
     source = f" ({comparison.source})"
     axes.set_xlabel(X_LABELS[comparison.over])
-    axes.set_ylabel(f"mean test regret [%]{source}")
+    axes.set_ylabel(comparison.goal.with_unit(f"mean {comparison.goal.regret}") + source)
     axes.grid(alpha=0.25)
     if comparison.over == SIMULATED_TIME:
         axes.set_xscale("log")
         axes.set_yscale("log")
         label_log_axis(axes.xaxis)
         label_log_axis(axes.yaxis)
-        axes.set_ylim(bottom=100 * floor, auto=None)  # the top still follows the curves of axes that share it
+        axes.set_ylim(
+            bottom=comparison.goal.scale * floor, auto=None
+        )  # the top still follows the curves of axes that share it
     else:
         start_at_zero(axes)
         axes.xaxis.set_major_locator(MaxNLocator())
@@ -166,16 +163,17 @@ def _legend_text(label: str, runs: int, is_unfinished: bool) -> str:
 
 def _title(comparison: Comparison) -> str:
     of = {"epochs": "search epochs", "search-time": "search time", "simulated-time": "simulated time"}[comparison.over]
-    return f"Test regret on {comparison.space}, {comparison.facts.dataset}, over {of}"
+    return f"{comparison.goal.title} on {comparison.space}, {comparison.facts.dataset}, over {of}"
 
 
 def caption(comparison: Comparison) -> str:
     """Return the text below a figure: table, meaning of bands and clocks, and unfinished runs."""
     from nasbench1shot1.display.axes import ZERO_NOTE
 
-    is_simulated = comparison.over == SIMULATED_TIME
+    is_simulated, goal = comparison.over == SIMULATED_TIME, comparison.goal
     sentences = [
-        f"Test regret of the preferred architecture, {comparison.source}; table {comparison.facts.table}.",
+        f"{goal.title} of the preferred architecture, {comparison.source}; table {comparison.facts.table}.",
+        goal.sentence(),
         _bands(comparison),
         "Simulated time: for a search, its search time plus one training of the result; for a study, all its trainings."
         if is_simulated

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.evaluator import Score, score
 from nasbench1shot1.experiments.rescoring import rescore, rescore_study
@@ -37,11 +38,15 @@ COLUMNS = {EPOCHS: "epoch", SEARCH_TIME: "search_seconds", SIMULATED_TIME: "simu
 
 
 class Facts(NamedTuple):
-    """Recorded ids or names that must be equal for regrets to be comparable."""
+    """Recorded ids or names that must be equal for regrets to be comparable.
+
+    `objective` is the metric that guides the searches of a black-box study; all others are guided by accuracy.
+    """
 
     space: str
     dataset: str
     table: str
+    objective: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +130,14 @@ class Entry(ABC):
 
     @property
     def facts(self) -> set[Facts]:
-        """Space, data set and table of the regrets; one element unless the searches of a group differ."""
-        return {Facts(config["space_id"], config["dataset"], config["table_id"]) for config in self.configs}
+        """Space, data set, table and objective of the regrets; one element unless the searches of a group differ."""
+        objective = self.goal.guide.metric
+        return {Facts(config["space_id"], config["dataset"], config["table_id"], objective) for config in self.configs}
+
+    @property
+    def goal(self) -> Goal:
+        """The metrics that guide the searches and judge their results."""
+        return Goal()
 
     def check_known(self, what: str, values: Floats, config: Mapping[str, Any]) -> Floats:
         """Return values; raises InvalidInputError if one is NaN, unless the run's table may lack architectures."""
@@ -259,6 +270,11 @@ class BlackBoxEntry(Entry):
         done, all_ = len(self.study.lines), self.study.config["repeats"]
         return None if self.study.is_finished else f"{done:,} of {all_:,} searches"
 
+    @property
+    def goal(self) -> Goal:
+        """See `Entry`."""
+        return self.study.goal
+
     def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
         """See `Entry`."""
         self.study.check_merged()
@@ -283,7 +299,8 @@ class BlackBoxEntry(Entry):
     def _score(self, text: str, table: Table, known: dict[str, Score]) -> Score:
         """Return the score of an architecture, looking up each architecture only once."""
         if text not in known:
-            known[text] = score(Architecture.parse(text), table, self.study.config["dataset"])
+            config = self.study.config
+            known[text] = score(Architecture.parse(text), table, config["dataset"], config["objective"])
         return known[text]
 
 

@@ -8,13 +8,14 @@ import pandas
 from rich.console import Console
 from rich.table import Table as Screen
 
+from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.comparison.drawing import comparison_figure, missing_text, unfinished_text
 from nasbench1shot1.experiments.comparison.entries import SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.statistics import FEWEST, SIGNIFICANT, Comparison, describe_effect
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_folder, check_writable
-from nasbench1shot1.ground.text import counted, line_printer, percent
+from nasbench1shot1.ground.text import counted, line_printer
 
 FIGURE, RESULTS, RANK_TESTS = "comparison", "comparison.csv", "rank_tests.csv"
 FILES = {RESULTS, RANK_TESTS, *(f"{FIGURE}.{suffix}" for suffix in FORMATS)}
@@ -43,11 +44,9 @@ def show(comparison: Comparison, files: Sequence[Path], console: Console) -> Non
 
 def _results(comparison: Comparison, is_wide: bool) -> Screen:
     """Return the table; only a wide one has kind and optimizer, which results.csv always has."""
-    facts = comparison.facts
-    screen = Screen(
-        title=f"Test regret [%], {comparison.source}; {comparison.space}, {facts.dataset}, table {facts.table}",
-        title_justify="left",
-    )
+    facts, goal = comparison.facts, comparison.goal
+    where = f"{comparison.space}, {facts.dataset}, table {facts.table}"
+    screen = Screen(title=f"{goal.with_unit(goal.title)}, {comparison.source}; {where}", title_justify="left")
     names = ("label", "kind", "optimizer") if is_wide else ("label",)
     for name in names:
         screen.add_column(name, overflow="fold")
@@ -57,19 +56,19 @@ def _results(comparison: Comparison, is_wide: bool) -> Screen:
     if is_simulated:
         screen.add_column(f"after {comparison.common_time:,.0f} s", justify="right", no_wrap=True)
     for row in comparison.results.to_dict("records"):
-        final = [_spread(row, "final"), *(_number(row[f"final_{name}"]) for name in ("median", "best"))]
-        common = ["–" if pandas.isna(row["common_mean"]) else _spread(row, "common")] if is_simulated else []
+        final = [_spread(row, "final", goal), *(_number(row[f"final_{name}"], goal) for name in ("median", "best"))]
+        common = ["–" if pandas.isna(row["common_mean"]) else _spread(row, "common", goal)] if is_simulated else []
         screen.add_row(*(row[name] for name in names), f"{row['n']:,}", *final, *common)
     return screen
 
 
-def _spread(row: Mapping[Any, Any], moment: str) -> str:
+def _spread(row: Mapping[Any, Any], moment: str, goal: Goal) -> str:
     mean, std = row[f"{moment}_mean"], row[f"{moment}_std"]
-    return _number(mean) if pandas.isna(std) else f"{_number(mean)} ± {_number(std)}"
+    return _number(mean, goal) if pandas.isna(std) else f"{_number(mean, goal)} ± {_number(std, goal)}"
 
 
-def _number(value: float) -> str:
-    return percent(None if pandas.isna(value) else value, 3).removesuffix(" %")
+def _number(value: float, goal: Goal) -> str:
+    return "–" if pandas.isna(value) else goal.number(value, 3)
 
 
 def _tests(frame: pandas.DataFrame) -> Screen:

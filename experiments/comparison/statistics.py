@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pandas
 
+from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.experiments.comparison.entries import EPOCHS, SIMULATED_TIME, Entry, Facts, Floats, Over, Repetition
 from nasbench1shot1.one_shot_search.captions import provenance
 
@@ -70,19 +71,21 @@ class Comparison:
     Attributes:
         contenders: the runs, in the order given.
         over: the horizontal axis.
-        facts: space, data set and table of all runs.
+        facts: space, data set, table and objective of all runs.
+        goal: the metrics of this objective; regrets are in the unit of the metric that judges the results.
         is_rescored: whether all architectures were scored again on this table.
     """
 
     contenders: Sequence[Contender]
     over: Over
     facts: Facts
+    goal: Goal = Goal()
     is_rescored: bool = False
 
     def __repr__(self) -> str:
-        means = (f"{of.label} {100 * of.final.mean():.2f} % (n = {len(of.final)})" for of in self.contenders)
+        means = (f"{of.label} {self.goal.text(of.final.mean())} (n = {len(of.final)})" for of in self.contenders)
         where = f"{self.space}, over {self.over}"
-        return f"Comparison({where}; mean final test regret, {self.source}: {', '.join(means)})"
+        return f"Comparison({where}; mean final {self.goal.regret}, {self.source}: {', '.join(means)})"
 
     @property
     def space(self) -> str:
@@ -107,7 +110,7 @@ class Comparison:
 
     @cached_property
     def results(self) -> pandas.DataFrame:
-        """A data frame with one row per run; regrets are fractions.
+        """A data frame with one row per run; regrets of accuracies are fractions.
 
         Columns: label, kind, optimizer, folder, n (number of searches with a result), finished, source (measured or
         predicted), final_mean, final_std (n - 1; NaN for one search), final_median and final_best (statistics of the

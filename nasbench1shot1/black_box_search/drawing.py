@@ -1,10 +1,11 @@
-"""The anytime plot of black-box studies: incumbent test regret over simulated seconds, on logarithmic axes."""
+"""The anytime plot of black-box studies: test regret of the incumbent over simulated seconds, on logarithmic axes."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from nasbench1shot1.black_box_search.goal import Goal, common_goal
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.colours import MOST_BANDS, distinct_colours
 from nasbench1shot1.ground.text import counted
@@ -22,7 +23,7 @@ def regret_figure(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None
     """Return a figure with the mean test regret of each study; with up to three studies, the quartiles are shaded.
 
     Args:
-        studies: at least one study; each must have recorded searches.
+        studies: at least one study; each must have recorded searches, and all the same objective.
         labels: one label per study. Default: the names of the optimizers.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -56,7 +57,9 @@ def draw_anytime(
     band_label: str | None = None,
     floor: float | None = None,
 ) -> "Axes":
-    """Draw a study's test regret in percent over simulated seconds; between the quartiles, it is shaded (`has_band`).
+    """Draw a study's test regret over simulated seconds; between the quartiles, it is shaded (`has_band`).
+
+    Regrets of accuracies are in percent, others in the unit of their metric.
 
     The curve starts when every search has an incumbent, and ends with the longest search. It has gaps where the regret
     of an incumbent is unknown. Regrets of zero are drawn at the lower edge, `floor`, which curves on the same axes must
@@ -66,23 +69,24 @@ def draw_anytime(
     Returns:
         The axes.
     """
-    frame = study.regret_statistics
-    edge = 100 * (regret_floor([study], statistic) if floor is None else floor)
-    times, percents = frame["seconds"].to_numpy(), 100 * frame[[statistic, "low", "high"]].to_numpy()
-    centre, low, high = np.maximum(percents, edge).T
+    frame, scale = study.regret_statistics, study.goal.scale
+    edge = scale * (regret_floor([study], statistic) if floor is None else floor)
+    times, regrets = frame["seconds"].to_numpy(), scale * frame[[statistic, "low", "high"]].to_numpy()
+    centre, low, high = np.maximum(regrets, edge).T
     axes.step(times, centre, where="post", color=color, linewidth=1.6, label=label)
     if has_band:
         axes.fill_between(times, low, high, step="post", color=color, alpha=0.15, linewidth=0, label=band_label)
-    _use_log_axes(axes, statistic)
+    _use_log_axes(axes, statistic, study.goal)
     axes.set_ylim(bottom=min(edge, axes.dataLim.y0), auto=None)  # the top still follows the curves of shared axes
     return axes
 
 
 def regret_floor(studies: Sequence[BlackBoxStudy], statistic: Statistic = "mean") -> float:
-    """Return the lower edge of axes with the curves of these studies, a fraction (`display.axes.zero_floor`)."""
-    from nasbench1shot1.display.axes import zero_floor
+    """Return the lower edge of axes with the curves of these studies, as recorded: for accuracies, a fraction.
 
-    return zero_floor(np.concatenate([study.regret_statistics[statistic] for study in studies]))
+    Raises InvalidInputError if the objectives of the studies differ.
+    """
+    return common_goal(studies).floor(np.concatenate([study.regret_statistics[statistic] for study in studies]))
 
 
 def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
@@ -92,7 +96,7 @@ def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
     return ZERO_NOTE if any((study.regret_statistics["mean"] == 0).any() for study in studies) else ""
 
 
-def _use_log_axes(axes: "Axes", statistic: Statistic) -> "Axes":
+def _use_log_axes(axes: "Axes", statistic: Statistic, goal: Goal) -> "Axes":
     from nasbench1shot1.display.axes import label_log_axis
 
     axes.set_xscale("log")
@@ -100,21 +104,28 @@ def _use_log_axes(axes: "Axes", statistic: Statistic) -> "Axes":
     label_log_axis(axes.xaxis)
     label_log_axis(axes.yaxis)
     axes.set_xlabel("simulated seconds")
-    axes.set_ylabel(f"{statistic} test regret of the incumbent [%]")
+    of_incumbent = " of the incumbent" if goal.is_default else ""  # other names are too long for it
+    axes.set_ylabel(goal.with_unit(f"{statistic} {goal.regret}{of_incumbent}"))
     axes.grid(alpha=0.25, which="major")
     return axes
 
 
 def caption(studies: Sequence[BlackBoxStudy]) -> str:
-    """Return the text below a figure: tables, number of measured final test errors, and where zeros are drawn."""
-    note = zero_note(studies)
-    return "\n".join([_sources(studies), *([note] if note else [])])
+    """Return the text below a figure: tables, number of measured final test errors, objective, and drawing of zeros.
+
+    Raises InvalidInputError if the objectives of the studies differ.
+    """
+    return "\n".join(filter(None, (_sources(studies), common_goal(studies).sentence(), zero_note(studies))))
 
 
 def _sources(studies: Sequence[BlackBoxStudy]) -> str:
     lines = [line for study in studies for line in study.lines]
     measured = sum(line["test_measured"] for line in lines)
     tables = ", ".join(dict.fromkeys(study.config["table_id"] for study in studies))
+    judge = studies[0].goal.judge
+    values = "test errors" if judge.metric == "test_accuracy" else f"values of {judge.words}"
+    if judge.fidelity == "exact":
+        return f"table {tables}; all final {values} are exact"
     if measured in (0, len(lines)):
-        return f"table {tables}; all final test errors are {'measured' if measured else 'predicted'}"
-    return f"table {tables}; {measured:,} of {len(lines):,} final test errors are measured"
+        return f"table {tables}; all final {values} are {'measured' if measured else 'predicted'}"
+    return f"table {tables}; {measured:,} of {len(lines):,} final {values} are measured"

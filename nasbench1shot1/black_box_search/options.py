@@ -11,7 +11,7 @@ from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.registry import black_box_optimizer, names, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
-from nasbench1shot1.runs.options import Names, Range, TableName, check_ranges, make_options, recorded_options
+from nasbench1shot1.runs.options import Form, Names, Range, TableName, check_ranges, make_options, recorded_options
 from nasbench1shot1.tables.names import resolve_table_name
 from nasbench1shot1.tables.references import Reference
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.hyperparameters import Hyperparameters
     from nasbench1shot1.space import SearchSpace
 
+DEFAULT_OBJECTIVE = "validation_accuracy"
 FACTS: dict[str, type] = {"space_id": str, "table_id": str}
 """Fields of config.json that identify the data of a study, with their types."""
 
@@ -45,6 +46,9 @@ class BlackBoxConfig:
     """Training epochs of methods with a single budget. Default: the table's full budget."""
     dataset: str | None = None
     """Data set of the search, if the table has several: cifar10, cifar100 or ImageNet16-120. Default: the first."""
+    objective: Annotated[str, Form("METRIC")] | None = None
+    """Metric of the table that guides the search, such as validation_loss or trainable_parameters; it must have a
+    direction. Default: validation_accuracy."""
     deduplicate: bool = False
     """Train a cell only once per budget: repeated queries return the first result at no cost."""
     simulated_workers: Annotated[int, Range(1, 10**6)] = 1
@@ -113,7 +117,9 @@ def _resolve(config: BlackBoxConfig) -> BlackBoxConfig:
     check_ranges(config)
     if config.seconds is None and config.evaluations is None:
         raise InvalidInputError(f"a search on {config.space} has no limit: give --seconds or --evaluations")
-    return replace(config, table=resolve_table_name(config.table or search_space(config.space).table))
+    objective = None if config.objective == DEFAULT_OBJECTIVE else config.objective
+    table = resolve_table_name(config.table or search_space(config.space).table)
+    return replace(config, objective=objective, table=table)
 
 
 def _checked_hyperparameters(own: "Hyperparameters") -> "Hyperparameters":

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.black_box_search.goal import FIELD as OBJECTIVE
+from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
 from nasbench1shot1.evaluator import ELSEWHERE
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.text import counted, percent
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.job import is_started
-from nasbench1shot1.runs.folder import METRICS, PARTS, count_lines
+from nasbench1shot1.runs.folder import CONFIG, METRICS, PARTS, count_lines, damaged_file_error
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.record import RunRecord, has_type
 
@@ -37,7 +39,10 @@ FIELDS: dict[str, Any] = {
     "other_datasets": dict,
     "incumbents": list,
 }
-"""Fields of a line of metrics.jsonl, one line per search; errors and regrets are fractions, times in seconds."""
+"""Fields of a line of metrics.jsonl, one line per search; errors and regrets are fractions, times in seconds.
+
+With the option `objective`, errors are costs of its metrics (`Column.cost`), and regrets are in their units.
+"""
 INCUMBENT: dict[str, Any] = {
     "simulated_seconds": float,
     "evaluations": int,
@@ -69,12 +74,25 @@ class BlackBoxStudy(RunRecord):
 
     Attributes:
         folder: the folder of the study.
-        config: all resolved options, and the identities of space and table.
+        config: all resolved options, and the identities of space and table; the metrics of an objective.
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "black-box study", "blackbox", FIELDS, BlackBoxConfig, FACTS
 
     PICTURE = FIGURE
+
+    @cached_property
+    def goal(self) -> Goal:
+        """The metrics that guide and judge the searches."""
+        return Goal.from_config(self.config)
+
+    def check_config(self) -> None:
+        """See `RunRecord`; the descriptions of the metrics must be readable, too."""
+        super().check_config()
+        try:
+            _ = self.goal
+        except (TypeError, KeyError, AttributeError):
+            raise damaged_file_error(self.folder / CONFIG, f"its {OBJECTIVE} is missing or impossible") from None
 
     def _subject(self) -> str:
         return f"{self.config['optimizer']} on {self.config['space']}, seed {self.config['seed']}"
@@ -103,9 +121,9 @@ class BlackBoxStudy(RunRecord):
 
     def _result(self, summary: Mapping[str, Any]) -> str:
         if summary["test_regret"] is None:
-            return "test regret not in the table"
+            return f"{self.goal.regret} not in the table"
         predicted = "" if summary["measured_test_errors"] == self.config["repeats"] else " (predicted)"
-        return f"mean test regret {percent(summary['test_regret']['mean'])}{predicted}"
+        return f"mean {self.goal.regret} {self.goal.text(summary['test_regret']['mean'])}{predicted}"
 
     @classmethod
     def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
@@ -252,9 +270,15 @@ def time_grid(trajectories: Sequence["pandas.DataFrame"], last: float | None = N
 
 
 def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return statistics over the searches of a study. Errors and regrets are fractions, times are seconds."""
+    """Return statistics over the searches of a study. Errors and regrets are fractions, times are seconds.
+
+    For an objective other than the default, the metric and the unit of the errors and regrets are added.
+    """
+    goal = Goal.from_config(config)
+    about = {} if goal.is_default else {"objective": goal.guide.metric, "unit": goal.judge.unit}
     return {
         **{name: config[name] for name in FROM_CONFIG},
+        **about,
         "test_regret": statistics_of([line["test_regret"] for line in lines]),
         "test_error": statistics_of([line["test_error"] for line in lines]),
         "validation_error": statistics_of([line["validation_error"] for line in lines]),

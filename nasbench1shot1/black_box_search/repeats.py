@@ -18,6 +18,7 @@ import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
+from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, recorded_study
 from nasbench1shot1.black_box_search.record import BlackBoxStudy, StudyPart, part_folder, started_parts
 from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, SearchResult, TableTrainings, simulate
@@ -31,6 +32,7 @@ from nasbench1shot1.runs.lifecycle import existing_run, new_run
 from nasbench1shot1.runs.next_command import resume_options
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.table import Table, table_for
 
 SEARCHES = 125
@@ -55,6 +57,41 @@ class Repeats:
         return search_space(self.options.common.space)
 
     @cached_property
+    def objective(self) -> Objective:
+        """The metrics that guide and judge the searches, and their trainings."""
+        return self.table.objective(self.options.common.dataset, self.options.common.objective)
+
+    @cached_property
+    def goal(self) -> Goal:
+        """The descriptions of these metrics."""
+        return Goal.from_objective(self.table, self.objective)
+
+    def check_objective(self) -> None:
+        """Check an objective that was given, before the first search.
+
+        Raises:
+            InvalidInputError: neither high nor low values of the metric are better.
+            OutOfDomainError: the table lacks the metric for all networks of the space, at all budgets or at `epochs`.
+        """
+        if self.options.common.objective is None:
+            return
+        about, table, space = self.goal.guide, self.table, self.space.name
+        about.cost(0.0)  # raises for a metric without a direction
+        values = table.stored(about.metric, self.objective.validation)
+        rows = table.members(space)
+        known = [epochs for epochs in table.epochs if values and np.isfinite(values.values(rows, epochs, "all")).any()]
+        if not known:
+            raise OutOfDomainError(
+                f"the table {table.id} has no {about.words} of any network of {space}: choose another --objective or "
+                "--table"
+            )
+        if self.epochs not in known:
+            raise OutOfDomainError(
+                f"the table {table.id} has the {about.words} of {space} only at {alternatives(known)} epochs, not at "
+                f"{self.epochs}: give --epochs {known[-1]}"
+            )
+
+    @cached_property
     def limits(self) -> Limits:
         """The limits of each search."""
         config = self.options.common
@@ -75,7 +112,7 @@ class Repeats:
         if not found.incumbents:
             raise self._no_training_error(repeat, found)
         best = found.incumbents[-1]
-        scored, dataset = self.score(best.architecture), self.options.common.dataset
+        scored, config = self.score(best.architecture), self.options.common
         return {
             "repeat": repeat,
             "architecture": str(best.architecture),
@@ -86,7 +123,7 @@ class Repeats:
             "test_measured": scored.test_measured,
             "evaluations": found.evaluations,
             "simulated_seconds": found.seconds,
-            "other_datasets": scores_on_other_datasets(best.architecture, self.table, dataset),
+            "other_datasets": scores_on_other_datasets(best.architecture, self.table, config.dataset, config.objective),
             "incumbents": [self._entry(incumbent) for incumbent in found.incumbents],
         }
 
@@ -105,7 +142,7 @@ class Repeats:
         streams = np.random.SeedSequence((config.seed, repeat)).spawn(2)
         own, drawn = (np.random.default_rng(stream) for stream in streams)
         method = self.method(own)
-        trainings = TableTrainings(self.space, self.table, config.dataset, drawn, config.deduplicate)
+        trainings = TableTrainings(self.space, self.table, config.dataset, drawn, config.deduplicate, config.objective)
         return simulate(method, trainings, self.limits)
 
     def method(self, rng: np.random.Generator) -> BlackBoxOptimizer:
@@ -119,12 +156,12 @@ class Repeats:
 
     @cached_property
     def budgets(self) -> tuple[int, ...]:
-        """The training epochs of methods with several budgets: those with validation accuracies on the data set.
+        """The training epochs of methods with several budgets: those with the observed metric on the data set.
 
-        On CIFAR-100 and ImageNet16-120, the table of NAS-Bench-201 has them after 200 epochs for few networks.
+        On CIFAR-100 and ImageNet16-120, the table of NAS-Bench-201 has accuracies after 200 epochs for few networks.
         """
-        training = self.table.objective(self.options.common.dataset).validation
-        return self.table.epochs_of("validation_accuracy", training) or self.table.epochs
+        guide, training = self.objective.validation_metric, self.objective.validation
+        return self.table.epochs_of(guide, training) or self.table.epochs
 
     def score(self, arch: Architecture) -> Score:
         """Return the table's values of an architecture after full training; results are cached.
@@ -133,7 +170,7 @@ class Repeats:
         """
         if (text := str(arch)) not in self._scores:
             self.space.index(arch)
-            self._scores[text] = score(arch, self.table, self.options.common.dataset)
+            self._scores[text] = score(arch, self.table, self.options.common.dataset, self.options.common.objective)
         return self._scores[text]
 
     def _entry(self, incumbent: Incumbent) -> list[Any]:
@@ -300,7 +337,7 @@ def run_part(
         with new_run(out, RunWriter[StudyPart], StudyPart) as writer:
             facts = {name: options.config[name] for name in ("space_id", "table_id")}
             own = recorded_study(options.config, Path(study) / CONFIG)
-            described = {**facts, "first": first, "count": count}
+            described = {**facts, **options.goal.fields(), "first": first, "count": count}
             writer.describe(description(StudyPart.KIND, own.sections(), described), {})
             _search(own, writer, described)
         return

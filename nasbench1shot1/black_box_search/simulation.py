@@ -1,7 +1,8 @@
 """A search on the simulated clock: a table answers immediately, and the clock advances by the recorded training time.
 
 The protocol follows NAS-Bench-101 (Ying et al. 2019, section 5): a query costs its training time, and the incumbent
-is the architecture with the lowest validation error so far, at any budget. Wall-clock time does not count.
+is the architecture with the lowest validation error so far, at any budget. Wall-clock time does not count. If another
+metric than accuracy guides the search, its cost (`Column.cost`) takes the place of the validation error.
 """
 
 import math
@@ -16,6 +17,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.table import Table
 
 FREE_IN_A_ROW = 10_000
@@ -26,7 +28,7 @@ class TrainingResult(NamedTuple):
     """The result of a training.
 
     Attributes:
-        validation_error: the validation error as a fraction.
+        validation_error: the validation error as a fraction, or the cost of another metric.
         seconds: the cost in simulated seconds.
     """
 
@@ -34,11 +36,14 @@ class TrainingResult(NamedTuple):
     seconds: float
 
 
-FAILED = TrainingResult(1.0, 0.0)
-"""The result for an architecture that a partial table lacks; it never becomes the incumbent.
+class FailedTraining(TrainingResult):
+    """The result for an architecture that a partial table lacks; it never becomes the incumbent.
 
-HPOBench's `nas_cifar10` answers the same for an invalid architecture: an error of 1, at no cost.
-"""
+    Its validation error is 1 at no cost, as HPOBench's `nas_cifar10` answers for an invalid architecture; for another
+    metric, it is the highest cost in the table.
+    """
+
+    __slots__ = ()
 
 
 class Incumbent(NamedTuple):
@@ -48,7 +53,7 @@ class Incumbent(NamedTuple):
         seconds: simulated time at which it became the incumbent.
         evaluations: number of trainings that had ended by this time.
         architecture: the architecture.
-        validation_error: the validation error that made it the incumbent, as a fraction.
+        validation_error: the validation error, or cost, that made it the incumbent.
     """
 
     seconds: float
@@ -115,7 +120,7 @@ def simulate(
         end, _, query, trained = heappop(running)
         free = 0 if trained.seconds or decision else free + 1
         now, ended = end, ended + 1
-        if trained is not FAILED and trained.validation_error < lowest:
+        if trained.validation_error < lowest and not isinstance(trained, FailedTraining):
             lowest = trained.validation_error
             incumbents.append(Incumbent(now, ended, query.architecture, lowest))
         method.tell(query, *trained)
@@ -139,15 +144,16 @@ class TableTrainings:
 
     The cost is the training time of the drawn repeat. If the table has evaluation times, the cost also includes one
     evaluation on the validation images, as in NAS-Bench-201's searches. If the table covers the space only in part
-    (`Table.covering`), the result of other architectures is `simulation.FAILED`.
+    (`Table.covering`), the result of other architectures is a `FailedTraining`.
 
     Args:
         space: the search space; architectures outside it are refused.
-        table: the table with errors and times.
+        table: the table with metrics and times.
         dataset: data set of the table's objective; None for the first objective.
         rng: random generator that draws the repeats.
         deduplicate: whether to train a row only once per budget. A repeated query is free; with several simulated
             workers, it costs the time until the first training ends.
+        metric: the metric that guides the search, as in `Table.objective`. Default: validation accuracy.
     """
 
     def __init__(
@@ -157,12 +163,15 @@ class TableTrainings:
         dataset: str | None,
         rng: np.random.Generator,
         deduplicate: bool = False,
+        metric: str | None = None,
     ) -> None:
         self._space, self._table, self._rng = space, table, rng
-        training = table.objective(dataset).validation
-        self._may_fail = table.is_partial
+        objective = table.objective(dataset, metric)
+        guide, training = objective.validation_metric, objective.validation
+        self._about = table.about(guide, training)
+        self._failed = FailedTraining(_worst_cost(table, objective), 0.0) if table.is_partial else None
         self._repeats = list(range(table.repeats))
-        self._accuracy = table.reader("validation_accuracy", training)
+        self._value = table.reader(guide, training)
         self._seconds = table.reader("training_time", training)
         self._evaluation = table.reader("evaluation_time", training)
         self._paid: dict[tuple[int, int], tuple[TrainingResult, float]] | None = {} if deduplicate else None
@@ -175,13 +184,13 @@ class TableTrainings:
             now: start of the training in simulated seconds.
 
         Raises:
-            OutOfDomainError: the table lacks the architecture, or its validation error or time at this budget.
+            OutOfDomainError: the table lacks the architecture, or its metric or time at this budget.
             InvalidInputError: the architecture is not in the space.
         """
         if query.architecture.space != self._space.name:
             self._space.index(query.architecture)  # raises
-        if self._may_fail and query.architecture not in self._table:
-            return FAILED
+        if self._failed is not None and query.architecture not in self._table:
+            return self._failed
         row = self._table.row_of(query.architecture)
         if self._paid is None:
             return self._look_up(row, query)
@@ -196,14 +205,25 @@ class TableTrainings:
         epochs, repeats = query.epochs, self._repeats
         while repeats:
             repeat = repeats[int(self._rng.random() * len(repeats))] if len(repeats) > 1 else repeats[0]
-            accuracy, seconds = self._accuracy(row, epochs, repeat), self._seconds(row, epochs, repeat)
-            if accuracy == accuracy and seconds == seconds:  # neither is NaN
+            value, seconds = self._value(row, epochs, repeat), self._seconds(row, epochs, repeat)
+            if value == value and seconds == seconds:  # neither is NaN
                 evaluations = self._evaluation(row, epochs, repeat)
                 return TrainingResult(
-                    1 - accuracy, seconds + (evaluations / epochs if evaluations == evaluations else 0.0)
+                    float(self._about.cost(value)),
+                    seconds + (evaluations / epochs if evaluations == evaluations else 0.0),
                 )
             repeats = [other for other in repeats if other != repeat]
         raise OutOfDomainError(
-            f"the table {self._table.id} lacks a validation accuracy with a training time for '{query.architecture}' "
+            f"the table {self._table.id} lacks a {self._about.words} with a training time for '{query.architecture}' "
             f"at {epochs} epochs: choose another budget or table"
         )
+
+
+def _worst_cost(table: Table, objective: Objective) -> float:
+    """Return an error of 1 for a metric that is a fraction, else the highest cost of the metric in the table."""
+    guide, training = objective.validation_metric, objective.validation
+    about = table.about(guide, training)
+    if about.unit == "fraction":
+        return 1.0
+    budgets = about.epochs or (table.full_budget,)
+    return float(np.nanmax([about.cost(table.values(guide, epochs, training)) for epochs in budgets]))

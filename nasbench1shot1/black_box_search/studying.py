@@ -16,7 +16,7 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path, picture_name
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
-from nasbench1shot1.ground.text import counted, line_printer, percent
+from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.registry import check_importable, check_trusted, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG, PARTS, check_facts, description
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
@@ -50,9 +50,9 @@ def black_box(
         scheduler: address of a dask scheduler whose workers run the searches instead (docs/jobs.md).
         allow_module: module that `resume` may import because the study's config.json names it.
         console: rich console for progress output. Default: a new console. `Console(quiet=True)` is silent.
-        options: fields of `black_box_search.options.BlackBoxConfig`, such as space="s1", seconds=1e7 or repeats=500,
-            and of the optimizer's `Hyperparameters`. `space` may be an `nb.SearchSpace` that a module has as an
-            attribute, `table` an `nb.Table` that has a folder.
+        options: fields of `black_box_search.options.BlackBoxConfig`, such as space="s1", seconds=1e7, repeats=500 or
+            objective="trainable_parameters", and of the optimizer's `Hyperparameters`. `space` may be an
+            `nb.SearchSpace` that a module has as an attribute, `table` an `nb.Table` that has a folder.
 
     Returns:
         The finished study. `.final` has one row per search, `.trajectory` one row per incumbent.
@@ -100,7 +100,8 @@ def _start(options: BlackBoxOptions, folder: Path, places: Places, console: Cons
     repeats = _repeats(options)
     check_is_new(folder)
     with new_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy) as writer:
-        described = description(BlackBoxStudy.KIND, repeats.options.sections(), _facts(repeats))
+        facts = {**_facts(repeats), **repeats.goal.fields()}
+        described = description(BlackBoxStudy.KIND, repeats.options.sections(), facts)
         writer.describe(described, environment("cpu"))
         return _finish(repeats, writer, places, console)
 
@@ -141,6 +142,7 @@ def _resumed_options(
 def _repeats(options: BlackBoxOptions) -> Repeats:
     table = table_of_study(options)
     repeats = Repeats(with_dataset(options, table), table)
+    repeats.check_objective()
     repeats.method(np.random.default_rng(0))  # raises before the study begins if the optimizer refuses it
     return repeats
 
@@ -194,6 +196,8 @@ def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Consol
     ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []
     ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
     print_line(f"{counted(config.repeats, 'search')} of {' or '.join(ends)} each")
+    if sentence := repeats.goal.sentence():
+        print_line(sentence)
     print_line(f"Table {repeats.table.id}, data set {config.dataset}, {counted(repeats.epochs, 'epoch')} per training")
     for note in repeats.table.notes():
         print_line(note)
@@ -203,12 +207,14 @@ def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Consol
 
 
 def show_result(study: BlackBoxStudy, console: Console) -> None:
-    """Print the test regret over all searches and the path of the picture."""
+    """Print the regret over all searches and the path of the picture."""
     print_line, regrets = line_printer(console), statistics_of([line["test_regret"] for line in study.lines])
+    goal = study.goal
     if regrets is None:
-        print_line("The table lacks test regrets of final incumbents, so no picture was drawn.")
+        name = goal.regret.replace("regret", "regrets", 1)
+        print_line(f"The table lacks {name} of final incumbents, so no picture was drawn.")
         return
     predicted = "" if all(line["test_measured"] for line in study.lines) else " (predicted)"
-    spread = f"{percent(regrets['mean'])} ± {percent(regrets['std'])}, median {percent(regrets['median'])}"
-    print_line(f"Test regret of the final incumbents: {spread}{predicted}")
+    mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
+    print_line(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median}{predicted}")
     print_line(f"Picture: {study.folder / picture_name(FIGURE, study.config['format'])}")
