@@ -1,0 +1,131 @@
+"""What a study optimizes: the metric that guides its searches and the metric that judges their results.
+
+By default, validation accuracy guides and test accuracy judges. With the option `objective`, any metric of the table
+that has a direction guides. The record then describes both metrics, so that its readers need no table: config.json has
+the field `objective_metrics`, and summary.json the fields `objective` and `unit`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import percent
+from nasbench1shot1.tables.columns import STANDARD, Column
+
+if TYPE_CHECKING:
+    from nasbench1shot1.black_box_search.record import BlackBoxStudy
+    from nasbench1shot1.tables.description import Objective
+    from nasbench1shot1.tables.table import Table
+
+FIELD = "objective_metrics"
+"""Field of config.json with the descriptions of both metrics, if the objective is not the default."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The two metrics of a study, and how its errors and regrets are written.
+
+    Attributes:
+        guide: the metric whose cost the optimizer observes.
+        judge: the metric of the test regret.
+    """
+
+    guide: Column = STANDARD["validation_accuracy"]
+    judge: Column = STANDARD["test_accuracy"]
+
+    @classmethod
+    def from_objective(cls, table: "Table", objective: "Objective") -> "Goal":
+        """Return the goal of searches on a table for one of its objectives."""
+        return cls(
+            table.about(objective.validation_metric, objective.validation),
+            table.about(objective.test_metric, objective.test),
+        )
+
+    def on_table(self, table: "Table", dataset: str) -> "Goal":
+        """Return the goal with the descriptions of another table; raises the errors of `Table.objective`."""
+        return Goal.from_objective(table, table.objective(dataset, self.guide.metric))
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> "Goal":
+        """Return the recorded goal of a study; raises TypeError, KeyError or AttributeError if it is damaged."""
+        if config["objective"] is None:
+            return cls()
+        recorded = config[FIELD]
+        return cls(Column.from_entry(recorded["validation"]), Column.from_entry(recorded["test"]))
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of config.json that describe the metrics; none for the default objective."""
+        if self.is_default:
+            return {}
+        return {FIELD: {"validation": self.guide.entry(), "test": self.judge.entry()}}
+
+    @property
+    def is_default(self) -> bool:
+        """Whether validation accuracy guides the searches."""
+        return self.guide.metric == Goal.guide.metric
+
+    @property
+    def scale(self) -> int:
+        """The factor from recorded regrets to drawn ones: fractions are drawn in percent."""
+        return 100 if self.judge.unit == "fraction" else 1
+
+    @property
+    def unit(self) -> str:
+        """The unit of drawn and printed regrets, such as "%" or "ms"; empty for metrics without a unit."""
+        return "%" if self.judge.unit == "fraction" else self.judge.unit
+
+    @property
+    def regret(self) -> str:
+        """The regret in words: "test regret", or such as "regret in latency edgegpu" and "regret in test loss"."""
+        return "test regret" if self.judge.metric == Goal.judge.metric else f"regret in {self.judge.words}"
+
+    @property
+    def title(self) -> str:
+        """The same words at the beginning of a line."""
+        return self.regret[0].upper() + self.regret[1:]
+
+    def with_unit(self, label: str) -> str:
+        """Return the label of an axis or a table with the unit of regrets in brackets."""
+        return f"{label} [{self.unit}]" if self.unit else label
+
+    def floor(self, regrets: Any) -> float:
+        """Return the lower edge of a logarithmic axis with these regrets (`display.axes.zero_floor`).
+
+        It is at most half a percent; of the largest regret, if regrets are not fractions.
+        """
+        from nasbench1shot1.display.axes import zero_floor
+
+        values = np.asarray(regrets, np.float64)
+        largest = 1.0 if self.judge.unit == "fraction" else float(np.nanmax(values, initial=0)) or 1.0
+        return largest * zero_floor(values / largest)
+
+    def number(self, regret: float, digits: int = 2) -> str:
+        """Return a regret without its unit; `digits` are the decimal places of a percentage."""
+        if self.judge.unit == "fraction":
+            return percent(regret, digits).removesuffix(" %")
+        return f"{regret:,.0f}" if abs(regret) >= 1000 else f"{regret:.4g}"
+
+    def text(self, regret: float) -> str:
+        """Return a regret with its unit, such as "0.35 %" or "1.25 ms"."""
+        return f"{self.number(regret)} {self.unit}".rstrip()
+
+    def sentence(self) -> str:
+        """Return a sentence about an objective other than the default, for screens and captions; empty for it."""
+        if self.is_default:
+            return ""
+        about = ", ".join(filter(None, (self.guide.unit, f"{self.guide.direction} is better")))
+        warning = " Test values guided the search." if self.guide.split == "test" else ""
+        return f"Objective: {self.guide.words} ({about}).{warning}"
+
+
+def common_goal(studies: "Sequence[BlackBoxStudy]") -> Goal:
+    """Return the goal of all studies; raises InvalidInputError if their objectives differ."""
+    goals = {study.goal.guide.metric: study.goal for study in studies}
+    if len(goals) > 1:
+        raise InvalidInputError(
+            f"studies with different objectives ({', '.join(goals)}) are not comparable: draw one objective at a time"
+        )
+    return next(iter(goals.values()))
