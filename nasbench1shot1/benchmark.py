@@ -51,8 +51,8 @@ class Benchmark:
             (`supernets.weight_sharing.SharedPasses`); None if there is none.
         table: the table of its spaces: a bundled or imported one. None: $NB1SHOT1_TABLE, or else the default table.
         tables: the tables that come with it, by name.
-        files: the readers of its official files (`tables.importing.FileFormat`).
-        downloads: official files that can be downloaded, by short name (`tables.importing.Download`).
+        files: the readers of its official files (`tables.formats.FileFormat`).
+        downloads: official files that can be downloaded, by short name (`tables.formats.Download`).
         statistics: the analyses that `nb1shot1 statistics` offers for its tables, by name
             (`experiments.space_statistics`).
         split: the scheme that splits the images of a search (`images.splits`); None: the preset's scheme.

@@ -41,6 +41,7 @@ LONGEST_FIRST = (
     "test_search",
     "test_optimizers_on_nasbench201",
     "test_own_optimizer",
+    "test_own_benchmark",
     "test_own_space",
     "test_proxy_study",
     "test_smac_generator",

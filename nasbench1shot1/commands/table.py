@@ -101,7 +101,8 @@ class Import:
         """Import the file, and print the folder of the table and how to use it."""
         from rich.console import Console
 
-        from nasbench1shot1.tables.importing import ImportBar, check_own_name, import_table, table_name
+        from nasbench1shot1.tables.formats import table_name
+        from nasbench1shot1.tables.importing import ImportBar, check_own_name, import_table
         from nasbench1shot1.tables.names import tables_folder
 
         out = self.out or tables_folder() / table_name(self.file)

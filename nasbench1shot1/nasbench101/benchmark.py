@@ -21,7 +21,7 @@ BENCHMARK = Benchmark(
     },
     files=(f"{_ROOM}.official_files:TFRECORDS",),
     downloads={"only108": f"{_ROOM}.official_files:ONLY108", "full": f"{_ROOM}.official_files:FULL"},
-    statistics="nasbench1shot1.experiments.space_statistics.catalogue:ANALYSES",
+    statistics="nasbench1shot1.experiments.space_statistics.nasbench101:ANALYSES",
     black_box_defaults={"seconds": 1e7},  # NAS-Bench-101, section 5
     original_passes=f"{_ROOM}.original_passes:original_passes",
 )

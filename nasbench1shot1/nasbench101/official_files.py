@@ -18,7 +18,7 @@ from nasbench1shot1.nasbench101.tfrecords import GraphEncoder, Record, Values, c
 from nasbench1shot1.tables.columns import Moment, standard
 from nasbench1shot1.tables.description import MEMBER, Meta
 from nasbench1shot1.tables.folder import Columns
-from nasbench1shot1.tables.importing import Download, FileFormat, Progress, Report, Source, compact
+from nasbench1shot1.tables.formats import Download, FileFormat, Progress, Report, Source, compact
 from nasbench1shot1.tables.table import Table, load_table
 
 VERSION = "1"

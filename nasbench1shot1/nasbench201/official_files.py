@@ -19,7 +19,7 @@ from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations
 from nasbench1shot1.tables.columns import STANDARD, standard, stored_counts, to_counts
 from nasbench1shot1.tables.description import MEMBER, Meta
 from nasbench1shot1.tables.folder import Columns
-from nasbench1shot1.tables.importing import FileFormat, Progress, Report, Source, compact
+from nasbench1shot1.tables.formats import FileFormat, Progress, Report, Source, compact
 
 VERSION = "1"
 NATS_META = "meta.pickle.pbz2"

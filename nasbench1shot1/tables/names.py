@@ -85,7 +85,7 @@ def _checked_folder(path: Path) -> Path:
     from nasbench1shot1.tables.folder import META
 
     if not (path / META).is_file():
-        from nasbench1shot1.tables.importing import format_of
+        from nasbench1shot1.tables.formats import format_of
 
         if found := format_of(path):
             raise InvalidInputError(f"{path} is {found.example}: {_import_advice(path)}")
@@ -93,14 +93,14 @@ def _checked_folder(path: Path) -> Path:
 
 
 def _import_advice(path: Path) -> str:
-    from nasbench1shot1.tables.importing import table_name
+    from nasbench1shot1.tables.formats import table_name
 
     return f"run `nb1shot1 table import {path}`, then give the table's name, {table_name(path)}"
 
 
 def _no_table_error(asked: str) -> InvalidInputError:
     from nasbench1shot1.tables.folder import unset_hint
-    from nasbench1shot1.tables.importing import format_of
+    from nasbench1shot1.tables.formats import format_of
 
     if format_of(Path(asked)):
         return InvalidInputError(

@@ -19,7 +19,6 @@ from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
 from nasbench1shot1.experiments.space_statistics.analysis import figure_of
 from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation
-from nasbench1shot1.experiments.space_statistics.catalogue import ANALYSES
 from nasbench1shot1.experiments.space_statistics.cost import cost, plot_cost
 from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width, depths_and_widths
 from nasbench1shot1.experiments.space_statistics.distributions import (
@@ -28,6 +27,7 @@ from nasbench1shot1.experiments.space_statistics.distributions import (
     noise_distribution,
 )
 from nasbench1shot1.experiments.space_statistics.locality import autocorrelation, cell_distances, fitness_distance
+from nasbench1shot1.experiments.space_statistics.nasbench101 import ANALYSES
 from nasbench1shot1.experiments.space_statistics.operation_replacement import operation_replacement
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench101.cell import Cell

@@ -10,7 +10,7 @@ from conftest import CHECKOUT
 from space_statistics_tables import retrained_table
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.space_statistics.catalogue import ANALYSES
+from nasbench1shot1.experiments.space_statistics.nasbench101 import ANALYSES
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_the_example_of_the_page_runs():
         (["isomorphic-copies", "--split", "test"], "give --split validation"),
         (["cost", "--split", "train"], "unknown split 'train'"),
         (["cost", "--table", "nowhere"], "nowhere"),
-        (["pareto-fronts"], "of NAS-Bench-101: choose error-distribution"),
+        (["known-cells"], "of NAS-Bench-101: choose error-distribution"),
         (["cost", "--table", "nb201"], "of NAS-Bench-201: choose accuracy-by-parameters"),
         (["--table", "nb201", "--split", "test"], "--split does not apply to the analyses of NAS-Bench-201: remove it"),
         (["--table", "nb201", "--predicted"], "--predicted does not apply to the analyses of NAS-Bench-201"),

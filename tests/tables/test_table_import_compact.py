@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nasbench1shot1.nasbench101.sample import IMAGES
 from nasbench1shot1.tables.columns import stored_column
-from nasbench1shot1.tables.importing import compact
+from nasbench1shot1.tables.formats import compact
 
 doubles = st.floats(width=64, allow_nan=True, allow_infinity=True, allow_subnormal=True)
 singles = st.floats(width=32)

@@ -1,0 +1,233 @@
+"""Pareto fronts of any metrics in tables of any benchmark, and the analyses that a table offers."""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.benchmark import benchmark
+from nasbench1shot1.cli import main
+from nasbench1shot1.experiments.space_statistics.analysis import figure_of
+from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, offered
+from nasbench1shot1.experiments.space_statistics.pareto import (
+    cost_metrics,
+    front_panels,
+    pareto_fronts,
+    plot_pareto_front,
+)
+from nasbench1shot1.nasbench201.benchmark import BENCHMARK as NASBENCH201
+from nasbench1shot1.tables.columns import Column, standard
+
+PHONE = Column(
+    metric="latency_phone", quantity="latency", dataset="cifar10", unit="ms", direction="lower", device="phone"
+)
+N = 200
+
+
+def made_table(columns: dict[str, tuple[np.ndarray, Column]], keyed_by: str = "nasbench201", **more: Any) -> nb.Table:
+    """A table in memory of the first architectures of NAS-Bench-201; each column has values and a description."""
+    rows = len(next(iter(columns.values()))[0])
+    meta: dict[str, Any] = {"name": "made", "version": "1", "keyed_by": keyed_by, "datasets": ["cifar10"]}
+    meta |= {"epochs": [12, 200], "repeats": 2, "spaces": [], **more}
+    meta["columns"] = {name: about.entry() for name, (_, about) in columns.items()}
+    values = {name: values for name, (values, _) in columns.items()}
+    return nb.Table.from_columns({"index": np.arange(rows, dtype=np.uint16), **values}, meta)
+
+
+def toy_columns(rng: np.random.Generator) -> dict[str, tuple[np.ndarray, Column]]:
+    """Accuracies with missing repeats, and costs with ties and missing values."""
+    accuracy = rng.integers(50, 90, (N, 2, 2)) / 100
+    accuracy[rng.random((N, 2, 2)) < 0.2] = np.nan
+    latency = rng.integers(10, 60, N) / 4
+    latency[rng.random(N) < 0.1] = np.nan
+    return {
+        "test_accuracy": (accuracy, standard("test_accuracy", "cifar10", epochs=(12, 200))),
+        "training_time": (rng.random((N, 2, 2)), standard("training_time", "cifar10", epochs=(12, 200))),
+        "trainable_parameters": (rng.integers(1, 30, N) * 100_000, standard("trainable_parameters", "cifar10")),
+        "latency_phone": (latency, PHONE),
+    }
+
+
+@pytest.fixture
+def toy_benchmark(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A benchmark without statistics of its own, from outside the package."""
+    module = ModuleType("toy_benchmark")
+    module.__dict__["BENCHMARK"] = replace(NASBENCH201, name="toy", title="Toy", statistics=None, tables={}, files=())
+    monkeypatch.setitem(sys.modules, "toy_benchmark", module)
+    return "toy_benchmark:BENCHMARK"
+
+
+def front(frame: pandas.DataFrame, cost: str) -> pandas.DataFrame:
+    return frame[(frame["cost"] == cost) & frame["on_front"]]
+
+
+# Fronts ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("cost", ["latency_phone", "trainable_parameters", "training_time"])
+def test_a_front_has_exactly_the_networks_that_none_dominates(seed: int, cost: str) -> None:
+    table = made_table(toy_columns(np.random.default_rng(seed)))
+    frame = pareto_fronts(table, costs=(cost,))
+    metrics = table.query(range(N))
+    points = np.stack([metrics[cost], 1 - metrics.test_accuracy], axis=1)
+    known = np.isfinite(points).all(axis=1)
+    better = (points[:, None] <= points).all(axis=2) & (points[:, None] < points).any(axis=2)
+    expected = np.unique(points[known & ~better.any(axis=0)], axis=0)
+    found = front(frame, cost)
+    np.testing.assert_allclose(found[["value", "error"]].to_numpy(float), expected)
+    assert (frame["of"] == known.sum()).all()
+    assert frame["n"].sum() == known.sum()
+    for row in found.itertuples():
+        same = np.flatnonzero((np.abs(points - (row.value, row.error)) < 1e-9).all(axis=1))
+        assert table.row_of(row.architecture) == same[0], "ties go to the first row"
+    median = np.median(points[known & (points[:, 0] == frame["value"][0]), 1])
+    assert frame["median_error"][0] == pytest.approx(median)
+
+
+def test_costs_are_metrics_with_one_value_of_which_lower_is_better() -> None:
+    columns = toy_columns(np.random.default_rng(0))
+    columns["score"] = (np.arange(N), Column(metric="score", quantity="score", dataset="cifar10", direction="higher"))
+    columns["shape"] = (np.arange(N), Column(metric="shape", quantity="shape", dataset="cifar10"))
+    table = made_table(columns)
+    assert cost_metrics(table) == ["trainable_parameters", "latency_phone"]
+    assert pareto_fronts(table)["cost"].unique().tolist() == cost_metrics(table)
+    with pytest.raises(nb.InvalidInputError, match="neither high nor low values of shape are better"):
+        pareto_fronts(table, costs=("shape",))
+    with pytest.raises(nb.InvalidInputError, match="did you mean 'latency_phone'"):
+        pareto_fronts(table, costs=("latency_fone",))
+
+
+def test_any_two_metrics_in_both_directions() -> None:
+    table = made_table(toy_columns(np.random.default_rng(0)))
+    frame = pareto_fronts(table, metric="latency_phone", costs=("test_accuracy",), epochs=12)
+    best = front(frame, "test_accuracy")
+    assert best["value"].is_monotonic_decreasing
+    assert best["error"].is_monotonic_decreasing
+    assert best["value"].iloc[0] == table.query(range(N), epochs=12).test_accuracy[table.rows(best["architecture"])[0]]
+    axes = plot_pareto_front(frame, dataset="cifar10", cost="test_accuracy")
+    assert axes.get_xlabel() == "test accuracy [%]"
+    assert axes.get_ylabel() == "latency phone [ms, log scale]"
+    some = pareto_fronts(table, rows=np.arange(10))
+    assert some["of"].max() <= 10
+    assert some.attrs["dropped"] == 10 - some.attrs["rows"]
+
+
+def test_estimates_are_used_only_on_request_and_named() -> None:
+    columns = toy_columns(np.random.default_rng(0))
+    columns["latency_phone"] = (columns["latency_phone"][0], replace(PHONE, fidelity="predicted", device="Pixel 9"))
+    table = made_table(columns)
+    frame = pareto_fronts(table)
+    assert (frame["cost"].unique().tolist(), frame.attrs["predicted"]) == (["trainable_parameters"], False)
+    left_out = "left out, because this table has no measured values: latency phone on Pixel 9"
+    assert left_out in figure_of(front_panels, frame).get_supxlabel()
+    frame = pareto_fronts(table, predicted=True)
+    said = figure_of(front_panels, frame).get_supxlabel()
+    assert "PREDICTED" in said
+    parts = "test error (measured), trainable parameters (exact), latency phone on Pixel 9 (predicted)"
+    assert parts in " ".join(said.split())
+    with pytest.raises(nb.OutOfDomainError, match="no measured latency phone at 200 epochs: .* predicted=True"):
+        pareto_fronts(table, costs=("latency_phone",))
+
+
+def test_tables_without_the_metric_or_without_costs_are_refused() -> None:
+    columns = toy_columns(np.random.default_rng(0))
+    table = made_table({name: columns[name] for name in ("test_accuracy", "training_time")})
+    with pytest.raises(nb.OutOfDomainError, match="has no costs, such as parameters"):
+        pareto_fronts(table)
+    assert len(pareto_fronts(table, costs=("training_time",)))
+    with pytest.raises(nb.OutOfDomainError, match="no measured validation accuracy at 200 epochs"):
+        pareto_fronts(table, metric="validation_accuracy")
+    with pytest.raises(nb.OutOfDomainError, match="no budget of 13 epochs"):
+        pareto_fronts(table, epochs=13, costs=("training_time",))
+
+
+def test_real_cells_of_nasbench101() -> None:
+    table = nb.load_table("nb101-sample")
+    with pytest.raises(nb.OutOfDomainError, match="no measured test accuracy at 108 epochs: use its validation"):
+        pareto_fronts(table)
+    frame = pareto_fronts(table, metric="validation_accuracy")
+    best = front(frame, "trainable_parameters")
+    errors = 1 - table.measured("validation_accuracy")[:, 0]
+    assert best["error"].iloc[-1] == errors.min()
+    assert (errors[np.asarray(table.column("trainable_parameters")) < best["value"].iloc[-1]] > errors.min()).all()
+    assert len(table.rows(best["architecture"])) == len(best)
+
+
+# A new column ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_column_of_nasbench201_has_a_front(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    known = nb.load_table("nb201")
+    latency = 1 + np.random.default_rng(0).random(len(known))
+    meta = {**known._folder.meta, "name": "nb201-phone"}
+    meta["columns"] = {**meta["columns"], "cifar10.latency_phone": PHONE.entry(sources=["one phone"])}
+    columns = {**known._folder.columns, "cifar10.latency_phone": latency}
+    nb.Table.from_columns(columns, meta).save(tmp_path / "table")
+    main(["statistics", "pareto-fronts", "--table", str(tmp_path / "table"), "--out", str(tmp_path / "out")])
+    assert "CIFAR-10, latency phone: " in " ".join(capsys.readouterr().out.replace("│", " ").split())
+    frame = pandas.read_csv(tmp_path / "out" / "pareto-fronts.csv")
+    own = frame[frame["cost"] == "latency_phone"]
+    assert own["dataset"].unique().tolist() == ["cifar10"]
+    assert own["index"].tolist() == known.rows(own["architecture"]).tolist()
+    assert own["error"][own["on_front"]].min() == 1 - known.best("nb201", dataset="cifar10")[1].test_accuracy
+    assert frame.groupby("cost")["dataset"].nunique().to_dict() == {
+        "trainable_parameters": 3,
+        "flops": 3,
+        "latency_phone": 1,
+    }
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())["answers"]["pareto-fronts"]
+    assert summary["metrics"]["latency_phone"]["unit"] == "ms"
+    assert summary["star"][0]["latency_phone"] == latency[11472]
+    assert "test error (measured), trainable parameters (exact), FLOPs (exact), latency phone (measured)" in str(
+        summary
+    )
+
+
+# Benchmarks without statistics of their own ---------------------------------------------------------------------------
+
+
+def test_a_benchmark_without_statistics_has_the_generic_analyses(
+    toy_benchmark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = toy_columns(np.random.default_rng(0))
+    accuracy = replace(columns["test_accuracy"][1], metric="validation_accuracy", split="validation", dataset="b")
+    columns |= {"validation_accuracy": (columns.pop("test_accuracy")[0], accuracy)}
+    columns |= {"trainable_parameters": (np.arange(N), standard("trainable_parameters", "b"))}
+    table = made_table(columns, toy_benchmark, datasets=["cifar10", "b"])
+    assert list(offered(table.benchmark)) == list(analyses_of(table)) == ["pareto-fronts"]
+    table.save(tmp_path / "table")
+    main(["statistics", "--table", str(tmp_path / "table"), "--out", str(tmp_path / "out")])
+    assert "architectures on the front: b, trainable parameters: " in capsys.readouterr().out.replace("│", " ")
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert files == {"pareto-fronts.csv", "pareto-fronts.png", "summary.json"}
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("known-cells", "'known-cells' does not apply to the table made-v1-.* of Toy: choose pareto-fronts$"),
+        ("budget-correlation", "'budget-correlation' does not apply to .* of Toy: choose pareto-fronts$"),
+        ("paretofront", "unknown analysis 'paretofront'; did you mean 'pareto-fronts'"),
+    ],
+)
+def test_analyses_of_other_benchmarks_and_unknown_ones_are_refused(
+    toy_benchmark: str, name: str, sentence: str
+) -> None:
+    table = made_table(toy_columns(np.random.default_rng(0)), toy_benchmark)
+    with pytest.raises(nb.InvalidInputError, match=sentence):
+        analyses_of(table, ["pareto-fronts", name])
+
+
+@pytest.mark.parametrize("name", ["nasbench101", "nasbench201"])
+def test_other_benchmarks_add_their_own_analyses(name: str) -> None:
+    own = benchmark(name).load("statistics")
+    assert own.items() <= offered(benchmark(name)).items()
+    assert "pareto-fronts" in offered(benchmark(name))
