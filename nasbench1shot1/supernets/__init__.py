@@ -13,8 +13,9 @@ NAS-Bench-201 `nasbench201.layers`):
 3. Many paths with shared computations (`weight_sharing.SharedPasses`; for choice blocks `nasbench101.shared_passes`):
    class scores without gradients, for rankings and for methods that score candidates. Equal sub-graphs of the first
    cell are computed once, and batch-norm is folded into convolutions. It must agree with single paths to float
-   tolerance, for every kind of batch-norm statistics (tests/supernets/test_shared_weights.py, tests/nasbench101/test_shared_passes.py). benchmarks/ranking_speed.py measures its
-   margin. Other supernets, mixtures and GPUs use `weight_sharing.GenericPasses`, which calls `Supernet.forward`.
+   tolerance, for every kind of batch-norm statistics (tests/supernets/test_shared_weights.py and
+   tests/nasbench101/test_shared_passes.py). benchmarks/ranking_speed.py measures its margin. Other supernets, mixtures
+   and GPUs use `weight_sharing.GenericPasses`, which calls `Supernet.forward`.
 4. The stand-alone network (`networks.build_network`): the network that the benchmark trained, with its own widths and
    weights. It shares no weights with a supernet and need not agree with it. Its parameter count must equal the
    benchmark's (tests/nasbench101/test_network.py, tests/nasbench201/test_edge_network.py).
