@@ -15,7 +15,7 @@ import numpy as np
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.space_statistics.analysis import figure_of
-from nasbench1shot1.experiments.space_statistics.catalogue import ANALYSES
+from nasbench1shot1.experiments.space_statistics.nasbench101 import ANALYSES
 from nasbench1shot1.search_spaces.nasbench101 import SPACE
 
 EPOCHS, REPEATS = [4, 12, 36, 108], 3

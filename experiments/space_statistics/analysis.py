@@ -18,6 +18,8 @@ Frame = pandas.DataFrame
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours."""
 GREY = "#5a5a5a"
+Panel = Callable[..., Any]
+"""A function (frame, axes) that draws a frame."""
 _CAPTION = "caption"
 
 
@@ -27,16 +29,16 @@ class Analysis:
 
     Attributes:
         ask: (table, ...) → frame; it takes the options in `takes`.
-        panels: functions (frame, axes), row by row in the figure.
+        panels: functions (frame, axes), row by row in the figure; or a function that returns them, given the frame.
         headline: returns the result in one line.
         split: the split in the paper; None if the analysis has no split.
         takes: options of the command line: "predicted", "split", "rng", "space", "kind".
-        columns: panels in a row of the figure. Default: all.
+        columns: maximum number of panels in a row of the figure. Default: all.
         panel_inches: width and height of a panel. Default: the size that `new_figure` chooses.
     """
 
     ask: Callable[..., Frame]
-    panels: "tuple[Callable[[Frame, Axes | None], Axes], ...]"
+    panels: tuple[Panel, ...] | Callable[[Frame], tuple[Panel, ...]]
     headline: Callable[[Frame], str]
     split: str | None = None
     takes: tuple[str, ...] = ("predicted", "split")
@@ -49,7 +51,7 @@ class Analysis:
 
 
 def figure_of(
-    panels: "tuple[Any, ...]",
+    panels: tuple[Panel, ...] | Callable[[Frame], tuple[Panel, ...]],
     frame: pandas.DataFrame,
     columns: int | None = None,
     panel_inches: tuple[float, float] | None = None,
@@ -57,18 +59,22 @@ def figure_of(
     """Draw all panels of a frame in one figure, with one caption about the data.
 
     Args:
-        panels: functions (frame, axes), drawn row by row.
+        panels: functions (frame, axes), drawn row by row; or a function that returns them, given the frame.
         frame: the data that the panels draw.
-        columns: panels in a row. Default: all.
+        columns: maximum number of panels in a row. Default: all.
         panel_inches: width and height of a panel.
     """
-    columns = columns or len(panels)
+    panels = panels(frame) if callable(panels) else panels
+    columns = min(columns or len(panels), len(panels))
     figure, rows = new_figure(columns), -(-len(panels) // columns)
     width = 100 * columns
     if panel_inches:
         figure.set_size_inches(panel_inches[0] * columns, panel_inches[1] * rows)
-        width = int(19 * panel_inches[0]) * columns
-    for axes, panel in zip(figure.subplots(rows, columns, squeeze=False).flat, panels, strict=True):
+        width = int(17 * panel_inches[0]) * columns
+    places = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes in places[len(panels) :]:
+        axes.set_axis_off()
+    for axes, panel in zip(places, panels, strict=False):
         panel(frame, axes)
         for text in [text for text in axes.texts if text.get_gid() == _CAPTION]:
             text.remove()

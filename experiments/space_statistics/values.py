@@ -84,7 +84,7 @@ def known_values(table: Table, metric: str, epochs: int | None = None, predicted
     epochs = table.full_budget if epochs is None else epochs
     found = values_or_nan(table, metric, epochs, predicted)
     if len(found.rows) == 0:
-        raise OutOfDomainError(_refusal(table, metric, epochs, predicted))
+        raise no_values_error(table, metric, epochs, predicted)
     return found
 
 
@@ -96,6 +96,28 @@ def values_or_nan(table: Table, metric: str, epochs: int | None = None, predicte
     n_measured = int((~np.isnan(measured).any(axis=1)).sum())
     repeats = table.values(metric, epochs) if is_estimate else measured
     return Values(table.id, f"{metric.replace('_', ' ')} at {epochs} epochs", repeats, is_estimate, n_measured)
+
+
+def has_values(table: Table, metric: str, epochs: int | None = None, predicted: bool = False) -> bool:
+    """Return whether a table of any benchmark has measurements of a metric, or with `predicted` any values."""
+    read = table.values if predicted else table.measured
+    return any(bool(np.isfinite(read(metric, epochs, dataset)).any()) for dataset in table.datasets)
+
+
+def no_values_error(
+    table: Table, metric: str, epochs: int, predicted: bool, instead: str = "give --split validation"
+) -> OutOfDomainError:
+    """Return the error for a metric without values in a table of any benchmark, with advice.
+
+    `instead` is the advice if the metric is the test accuracy and the table has validation accuracy.
+    """
+    helps = [f"open a table that has it (such as the official data of {table.benchmark.title})"]
+    if metric == "test_accuracy" and has_values(table, "validation_accuracy", epochs, predicted):
+        helps.insert(0, instead)
+    if not predicted and has_values(table, metric, epochs, predicted=True):
+        helps.append("add --predicted to see its estimates, which are not measurements")
+    words = f"{'' if predicted else 'measured '}{metric.replace('_', ' ')} at {epochs} epochs"
+    return OutOfDomainError(f"the table {table.id} has no {words}: " + ", or ".join(helps))
 
 
 def accuracy(split: str) -> str:
@@ -134,14 +156,3 @@ def check_counts(**counts: int) -> None:
     for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise InvalidInputError(f"{name} cannot be {value!r}: give a whole number of at least 1")
-
-
-def _refusal(table: Table, metric: str, epochs: int, predicted: bool) -> str:
-    """Return the message for a metric without values, with advice."""
-    helps = ["open a table that has it (such as the official data of NAS-Bench-101)"]
-    if metric == "test_accuracy" and len(values_or_nan(table, "validation_accuracy", epochs, predicted).rows):
-        helps.insert(0, "give --split validation")
-    if not predicted and len(values_or_nan(table, metric, epochs, True).rows):
-        helps.append("add --predicted to see its estimates, which are not measurements")
-    kind = "" if predicted else "measured "
-    return f"the table {table.id} has no {kind}{metric.replace('_', ' ')} at {epochs} epochs: " + ", or ".join(helps)

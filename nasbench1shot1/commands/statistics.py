@@ -22,11 +22,11 @@ SUMMARY = "summary.json"
 class Statistics:
     """Run the analyses of a table's benchmark on the table. Each analysis writes a CSV file and a picture.
 
-    NAS-Bench-101 and NAS-Bench-1Shot1: error-distribution, accuracy-distribution, noise-distribution, cost,
-    operation-replacement, depth-and-width, budget-correlation, autocorrelation, fitness-distance, isomorphic-copies,
-    top-volume. NAS-Bench-201: accuracy-by-parameters, accuracy-by-flops, dataset-ranks, correlation-matrix,
-    short-training-ranks, known-cells, schedule-correlation, pareto-fronts. Only measurements are used, unless
-    --predicted is given.
+    All benchmarks: pareto-fronts. NAS-Bench-101 and NAS-Bench-1Shot1: error-distribution, accuracy-distribution,
+    noise-distribution, cost, operation-replacement, depth-and-width, budget-correlation, autocorrelation,
+    fitness-distance, isomorphic-copies, top-volume. NAS-Bench-201: accuracy-by-parameters, accuracy-by-flops,
+    dataset-ranks, correlation-matrix, short-training-ranks, known-cells, schedule-correlation. Only measurements are
+    used, unless --predicted is given.
     """
 
     names: Annotated[
@@ -39,7 +39,7 @@ class Statistics:
     out: Path | None = None
     """Folder of the results. Default: statistics/TABLE."""
     split: Literal["test", "validation"] | None = None
-    """Accuracy to analyse (NAS-Bench-101). Default: the paper's choice if it is measured, else validation."""
+    """Accuracy to analyse. Default: the paper's choice if it is measured, else validation."""
     space: str | None = None
     """Choice-block space in which autocorrelation walks at random, such as s1. Default: all encodings."""
     kind: Literal["all", "unique_skip_connect", "unique"] | None = None
@@ -53,12 +53,11 @@ class Statistics:
 
     def run(self) -> None:
         """Run the analyses, write and print the results; raises UserError if none could be run."""
-        from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, check_names, check_options
+        from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, check_options
         from nasbench1shot1.ground.errors import UserError
         from nasbench1shot1.ground.files import check_writable, write_json
         from nasbench1shot1.tables.table import load_table
 
-        check_names(self.names)
         table = load_table(self.table)
         analyses, asked = analyses_of(table, self.names), self._given_options()
         check_options(table, {name: value not in (None, False) for name, value in asked.items()})
@@ -104,12 +103,11 @@ class Statistics:
 
     def _split(self, analysis: "Analysis", table: "Table") -> str | None:
         """Return the given split, or else the paper's if the table has it, or else validation."""
-        from nasbench1shot1.experiments.space_statistics.values import accuracy, values_or_nan
+        from nasbench1shot1.experiments.space_statistics.values import accuracy, has_values
 
         if self.split is not None or analysis.split is None:
             return self.split
-        known = values_or_nan(table, accuracy(analysis.split), table.epochs[-1], self.predicted)
-        return analysis.split if len(known.rows) else "validation"
+        return analysis.split if has_values(table, accuracy(analysis.split), predicted=self.predicted) else "validation"
 
 
 def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str, str], out: Path) -> None:

@@ -133,7 +133,7 @@ def test_estimates_are_used_only_on_request_and_named() -> None:
     assert "PREDICTED" in said
     parts = "test error (measured), trainable parameters (exact), latency phone on Pixel 9 (predicted)"
     assert parts in " ".join(said.split())
-    with pytest.raises(nb.OutOfDomainError, match="no measured latency phone at 200 epochs: .* predicted=True"):
+    with pytest.raises(nb.OutOfDomainError, match=r"no measured latency phone at 200 epochs: .* predicted=True"):
         pareto_fronts(table, costs=("latency_phone",))
 
 

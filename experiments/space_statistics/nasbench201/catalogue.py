@@ -1,14 +1,13 @@
 """The analyses of NAS-Bench-201 by name, with the panels of their figures and their results in one line."""
 
+from dataclasses import replace
 from functools import partial
 
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
 from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_and_cost import (
-    COSTS,
     accuracy_by_cost,
     pareto_fronts,
     plot_accuracy,
-    plot_pareto_front,
 )
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import DATASETS, SPLITS
 from nasbench1shot1.experiments.space_statistics.nasbench201.published_tables import (
@@ -27,6 +26,7 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import (
     plot_ranks,
     short_training_ranks,
 )
+from nasbench1shot1.experiments.space_statistics.pareto import PARETO_FRONTS
 
 _OTHERS = tuple(DATASETS)[1:]
 _ALL_SPLITS = ("train", *SPLITS)
@@ -77,15 +77,6 @@ def _schedules(frame: Frame) -> str:
         for row in first.to_dict("records")
     ]
     return f"Pearson of {first['epochs'].iloc[0]} epochs (printed): {', '.join(listed)}"
-
-
-def _fronts(frame: Frame) -> str:
-    sizes = frame.groupby(["dataset", "cost"], sort=False)["on_front"].sum().reset_index()
-    listed = [
-        f"{DATASETS[row['dataset']]}, {row['cost'].replace('_', ' ')}: {row['on_front']}"
-        for row in sizes.to_dict("records")
-    ]
-    return f"architectures on the front: {'; '.join(listed)}"
 
 
 ANALYSES = {
@@ -153,13 +144,6 @@ ANALYSES = {
         takes=("kind",),
         panel_inches=(5.6, 4.2),
     ),
-    "pareto-fronts": Analysis(
-        pareto_fronts,
-        tuple(partial(plot_pareto_front, dataset=dataset, cost=cost) for cost in COSTS for dataset in DATASETS),
-        _fronts,
-        takes=("kind",),
-        columns=3,
-        panel_inches=(4.2, 3.4),
-    ),
+    "pareto-fronts": replace(PARETO_FRONTS, ask=pareto_fronts, split=None, takes=("kind",)),
 }
 """The analyses of NAS-Bench-201 and of NATS-Bench's topology space."""

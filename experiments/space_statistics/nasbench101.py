@@ -1,0 +1,115 @@
+"""The analyses of NAS-Bench-101 by name, with the panels of their figures and their results in one line."""
+
+import numpy as np
+
+from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
+from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation, plot_budget_correlation
+from nasbench1shot1.experiments.space_statistics.cost import cost, plot_cost
+from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width, plot_by_depth, plot_by_width
+from nasbench1shot1.experiments.space_statistics.distributions import (
+    accuracy_distribution,
+    error_distribution,
+    noise_distribution,
+    plot_accuracy_distribution,
+    plot_error_distribution,
+    plot_noise_distribution,
+)
+from nasbench1shot1.experiments.space_statistics.locality import (
+    autocorrelation,
+    fitness_distance,
+    plot_autocorrelation,
+    plot_fitness_distance,
+)
+from nasbench1shot1.experiments.space_statistics.operation_replacement import (
+    operation_replacement,
+    plot_accuracy_change,
+    plot_time_change,
+)
+from nasbench1shot1.experiments.space_statistics.top_cells import (
+    isomorphic_copies,
+    plot_isomorphic_copies,
+    plot_top_volume,
+    top_volume,
+)
+from nasbench1shot1.ground.text import counted, percent
+
+
+def _errors(frame: Frame) -> str:
+    best = frame.groupby("space", sort=False)["error"].min()
+    return "lowest error: " + ", ".join(f"{space} {100 * error:.2f} %" for space, error in best.items())
+
+
+def _medians(frame: Frame) -> str:
+    medians = frame.attrs["medians"].items()
+    return "medians: " + ", ".join(f"{name} {100 * value:.2f} %" for name, value in medians)
+
+
+def _costs(frame: Frame) -> str:
+    return "Spearman: " + ", ".join(
+        f"{pair.replace('_', ' ')} {value:.2f}" for pair, value in frame.attrs["spearman"].items()
+    )
+
+
+def _replacements(frame: Frame) -> str:
+    names = {"conv3x3-bn-relu": "3×3", "conv1x1-bn-relu": "1×1", "maxpool3x3": "pool"}
+    said = []
+    for row in frame.iloc[[0, 1, 3]].to_dict("records"):
+        time = f" and {100 * row['time_change']:+.1f} % time" if row["timed"] else ""
+        said.append(f"{names[row['replaced']]}→{names[row['by']]} {100 * row['accuracy_change']:+.2f} points{time}")
+    return ", ".join(said)
+
+
+def _best_groups(frame: Frame) -> str:
+    best = frame.loc[frame.groupby("measure")["accuracy"].idxmax()]
+    return "most accurate: " + ", ".join(f"{row.measure} {row.value}" for row in best.itertuples())
+
+
+def _budgets(frame: Frame) -> str:
+    highest = frame[frame["and_epochs"] == frame["and_epochs"].max()]
+    listed = ", ".join(f"{row.epochs}: {row.spearman:.3f}" for row in highest.itertuples())
+    return f"Spearman with {highest['and_epochs'].iloc[0]} epochs: {listed}"
+
+
+def _walk(frame: Frame) -> str:
+    below = frame.loc[frame["autocorrelation"] < np.exp(-1), "shift"]
+    reached = f"below 1/e from shift {below.iloc[0]} on" if len(below) else "above 1/e throughout"
+    return f"autocorrelation {frame['autocorrelation'].iloc[1]:.2f} after one step, {reached}"
+
+
+def _distance(frame: Frame) -> str:
+    return f"correlation of accuracy and distance {frame.attrs['pearson']:.2f} (Spearman {frame.attrs['spearman']:.2f})"
+
+
+def _copies(frame: Frame) -> str:
+    total, all_encodings = frame.attrs["copies"], frame.attrs["encodings"]
+    best, cells = counted(int(frame["copies"].iloc[0]), "encoding"), counted(len(frame), "top cell")
+    return f"best cell {best}, {cells} {total:,} of {all_encodings:,}"
+
+
+def _volume(frame: Frame) -> str:
+    near = frame[frame["distance"] <= 6].iloc[-1]
+    error = f" ± {percent(near['error'], 1)}" if near["error"] else ""
+    share = f"{percent(near['share'], 1)}{error} of the encodings"
+    return f"{share} within {near['distance']:.0f} edits of {frame.attrs['top_cells']} cells"
+
+
+ANALYSES = {
+    "error-distribution": Analysis(error_distribution, (plot_error_distribution,), _errors, "test"),
+    "accuracy-distribution": Analysis(
+        accuracy_distribution, (plot_accuracy_distribution,), _medians, takes=("predicted",)
+    ),
+    "noise-distribution": Analysis(noise_distribution, (plot_noise_distribution,), _medians, "test"),
+    "cost": Analysis(cost, (plot_cost,), _costs, "validation"),
+    "operation-replacement": Analysis(
+        operation_replacement, (plot_accuracy_change, plot_time_change), _replacements, "validation"
+    ),
+    "depth-and-width": Analysis(depth_and_width, (plot_by_depth, plot_by_width), _best_groups, "validation"),
+    "budget-correlation": Analysis(budget_correlation, (plot_budget_correlation,), _budgets, "validation"),
+    "autocorrelation": Analysis(
+        autocorrelation, (plot_autocorrelation,), _walk, "test", takes=("predicted", "split", "rng", "space")
+    ),
+    "fitness-distance": Analysis(fitness_distance, (plot_fitness_distance,), _distance, "test"),
+    "isomorphic-copies": Analysis(isomorphic_copies, (plot_isomorphic_copies,), _copies, "test"),
+    "top-volume": Analysis(top_volume, (plot_top_volume,), _volume, "test", takes=("predicted", "split", "rng")),
+}
+"""The analyses of NAS-Bench-101 and NAS-Bench-1Shot1."""

@@ -1,0 +1,343 @@
+"""Pareto fronts of a metric and its costs, such as test error and parameters or latency, in tables of any benchmark.
+
+Names, units and directions follow from the descriptions of the table's columns, so a new column has a front at once.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, Analysis, Panel, finish
+from nasbench1shot1.experiments.space_statistics.values import accuracy, no_values_error
+from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.tables.columns import Column, Rows
+from nasbench1shot1.tables.keys import Item
+from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MANY = 100
+"""Number of distinct costs from which a figure has dots instead of circles, and no medians."""
+WIDE = 50
+"""Quotient of the highest and the lowest cost from which a figure has a logarithmic axis of costs."""
+
+
+def pareto_fronts(
+    table: Table,
+    metric: str = "test_accuracy",
+    costs: Iterable[str] | None = None,
+    epochs: int | None = None,
+    rows: Rows | None = None,
+    predicted: bool = False,
+    star: tuple[str, Item] | None = None,
+) -> pandas.DataFrame:
+    """Return the best value of a metric at each cost, and which of these networks are Pareto-optimal.
+
+    Args:
+        table: a table of any benchmark.
+        metric: any metric with a direction.
+        costs: other metrics with a direction. Default: `cost_metrics`.
+        epochs: budget of the metric, and of costs that have budgets. Default: the table's full budget.
+        rows: rows of the table that are included, such as `table.members("s1")`. Default: all.
+        predicted: use estimates of metrics that are not measured.
+        star: a name and a network, which figures mark with a star.
+
+    Returns:
+        A row for each data set, metric of `costs` (`cost`) and distinct `value` of it, from the best value to the
+        worst: `architecture` (as `Table.hashes` writes it) of the best network of that cost, ties to the first row of
+        the table; its `error`, which is 1 - accuracy (or else what `Column.cost` returns for the metric);
+        `median_error` of all networks of that cost; `on_front` (no network is better in one respect without being
+        worse in the other); `n`, the number of networks of that cost; and `of`, the number of networks with both
+        values. Values are means over repeats. `attrs["metrics"]` has the descriptions of the metrics, and
+        `attrs["star"]` the marked network's values on each data set.
+
+    Raises:
+        InvalidInputError: a metric is unknown, or neither high nor low values of it are better.
+        OutOfDomainError: the table lacks the budget, the metric or all costs.
+    """
+    epochs = table.full_budget if epochs is None else epochs
+    rows = np.arange(len(table)) if rows is None else np.asarray(rows)
+    asked = [cost for cost in cost_metrics(table) if cost != metric] if costs is None else list(costs)
+    pairs = [pair for pair in _pairs(table, metric, asked, epochs, predicted) if len(pair.known(rows))]
+    if not pairs:
+        raise _no_cost_error(table, asked, epochs, predicted)
+    frame = pandas.concat([pair.front(table, rows) for pair in pairs], ignore_index=True)
+    frame.attrs = _attributes(table, pairs, rows, epochs)
+    if left_out := [_name(_describe(table, cost)) for cost in asked if cost not in frame.attrs["metrics"]]:
+        kind = "" if predicted else "measured "
+        frame.attrs["notes"].append(f"left out, because this table has no {kind}values: {', '.join(left_out)}")
+    if star is not None and (points := _points(*star, table, pairs, rows)):
+        frame.attrs["star"] = points
+        frame.attrs["notes"].append(f"star: {star[0]}")
+    return frame
+
+
+def cost_metrics(table: Table) -> list[str]:
+    """Return the metrics with one value per network of which lower values are better: parameters, FLOPs, latencies."""
+    described = {metric: _describe(table, metric) for metric in table.metrics}
+    return [
+        metric
+        for metric, about in described.items()
+        if about.direction == "lower" and not about.epochs and about.split is None
+    ]
+
+
+# Figures and results in words -----------------------------------------------------------------------------------------
+
+
+def front_panels(frame: pandas.DataFrame) -> tuple[Panel, ...]:
+    """Return a panel for each cost and data set, cost by cost."""
+    shown = frame[["cost", "dataset"]].drop_duplicates()
+    return tuple(
+        partial(plot_pareto_front, dataset=dataset, cost=cost)
+        for cost in shown["cost"].unique()
+        for dataset in shown.loc[shown["cost"] == cost, "dataset"]
+    )
+
+
+def plot_pareto_front(frame: pandas.DataFrame, ax: "Axes | None" = None, *, dataset: str, cost: str) -> "Axes":
+    """Draw the front, the best and the median value at each cost, and the marked network."""
+    axes, described = axes_or_new(ax), frame.attrs["metrics"]
+    shown = frame[(frame["dataset"] == dataset) & (frame["cost"] == cost)]
+    front = shown[shown["on_front"]]
+    across = _Scale(Column.from_entry(described[cost]), shown["value"])
+    up = _Scale(Column.from_entry(described[frame.attrs["metric"]]), shown["error"], is_minimised=True)
+    best = across(shown["value"]), up(shown["error"])
+    if len(shown) < MANY:
+        median = up(shown["median_error"])
+        axes.plot(best[0], median, ".", color=GREY, markersize=4, label="median at a cost")
+        axes.plot(*best, "o", mfc="none", color=COLOURS[0], label=f"{up.extreme} at a cost")
+    else:
+        axes.plot(*best, ".", color=COLOURS[0], markersize=2, label=f"{up.extreme} at a cost", rasterized=True)
+    line, label = (across(front["value"]), up(front["error"])), f"Pareto front ({len(front)})"
+    axes.step(*line, "o-", where="post", color=COLOURS[1], markersize=5, label=label)
+    for star in [star for star in frame.attrs.get("star", ()) if star["dataset"] == dataset and cost in star]:
+        x, y = across(star[cost]), up(star["error"])
+        axes.plot(x, y, "*", color=COLOURS[4], markeredgecolor="black", markersize=13, label=star["name"])
+    _finish_axis(axes, "x", across, is_log=best[0].min() > 0 and best[0].max() >= WIDE * best[0].min())
+    _finish_axis(axes, "y", up, is_log=best[1].min() > 0)
+    axes.legend(fontsize=7, loc="upper right")
+    n = int(shown["of"].iloc[0]) if len(shown) else 0
+    return finish(axes, frame, f"{frame.attrs['datasets'][dataset]}: n = {n:,}")
+
+
+def front_sizes(frame: pandas.DataFrame) -> str:
+    """Return the number of networks on each front, in one line."""
+    sizes = frame.groupby(["dataset", "cost"], sort=False)["on_front"].sum().reset_index()
+    listed = [
+        f"{frame.attrs['datasets'][row['dataset']]}, {row['cost'].replace('_', ' ')}: {row['on_front']}"
+        for row in sizes.to_dict("records")
+    ]
+    return f"{frame.attrs['unit']} on the front: {'; '.join(listed)}"
+
+
+class _Scale:
+    """The scale of an axis: accuracies as errors in percent, large numbers in millions, all else in its unit.
+
+    Attributes:
+        extreme: which values are better, "lowest" or "highest".
+    """
+
+    def __init__(self, about: Column, values: "pandas.Series[Any]", is_minimised: bool = False) -> None:
+        """Choose the scale of a metric, given its values, or what is minimised instead of its values."""
+        is_higher_better, is_fraction = about.direction == "higher", about.unit == "fraction"
+        is_error = is_minimised and is_higher_better and is_fraction
+        in_millions = not about.unit and len(values) > 0 and values.abs().max() >= 1e6
+        self._name = error_name(about) if is_error else _name(about)
+        self._unit = "%" if is_fraction else "millions" if in_millions else about.unit
+        self._factor = 100 if is_fraction else 1e-6 if in_millions else 1
+        self._factor *= -1 if is_minimised and is_higher_better and not is_fraction else 1
+        self.extreme = "highest" if is_higher_better and not is_error else "lowest"
+
+    def __call__(self, values: Any) -> Any:
+        """Return values as they are drawn."""
+        return values * self._factor
+
+    def label(self, *more: str) -> str:
+        """Return the label of the axis, with further remarks."""
+        remarks = ", ".join(filter(None, (self._unit, *more)))
+        return f"{self._name} [{remarks}]" if remarks else self._name
+
+
+def error_name(about: Column) -> str:
+    """Return what is minimised if a metric is optimised, such as "test error" for the test accuracy."""
+    if about.unit != "fraction" or about.direction != "higher":
+        return _name(about)
+    return about.words.replace("accuracy", "error") if "accuracy" in about.words else f"1 - {about.words}"
+
+
+def _name(about: Column) -> str:
+    """Return the name of a metric, such as "FLOPs" or "latency edgegpu on Jetson TX2"."""
+    name = about.quantity if about.quantity.lower() == about.words.lower() else about.words
+    return name if about.device is None or about.device.lower() in name.lower() else f"{name} on {about.device}"
+
+
+def _finish_axis(axes: "Axes", name: Literal["x", "y"], scale: _Scale, is_log: bool) -> None:
+    """Label an axis, and make it logarithmic with plain numbers."""
+    axes.set(**{f"{name}label": scale.label("log scale" if is_log else "")})
+    if is_log:
+        from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+
+        axes.set(**{f"{name}scale": "log"})
+        axis = axes.xaxis if name == "x" else axes.yaxis
+        axis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7) if name == "y" else (1, 2, 5)))
+        axis.set_major_formatter(ScalarFormatter())
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _fronts_of_split(table: Table, split: str, predicted: bool) -> pandas.DataFrame:
+    return pareto_fronts(table, accuracy(split), predicted=predicted)
+
+
+PARETO_FRONTS = Analysis(_fronts_of_split, front_panels, front_sizes, "test", columns=3, panel_inches=(4.2, 3.4))
+"""The analysis of accuracy and costs that every benchmark has."""
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """The values of a metric in a training.
+
+    Attributes:
+        training: the data set of the training.
+        about: the description of the values.
+        values: (R,) means over the repeats of each row of the table, NaN if unknown.
+    """
+
+    training: str
+    about: Column
+    values: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """A metric and a cost on the data set of a search."""
+
+    dataset: str
+    metric: _Known
+    cost: _Known
+
+    def known(self, rows: Rows) -> Rows:
+        """Return which of the rows have both values."""
+        known = np.isfinite(self.metric.values[rows]) & np.isfinite(self.cost.values[rows])
+        return np.asarray(rows[known], np.int64)
+
+    def front(self, table: Table, rows: Rows) -> pandas.DataFrame:
+        """Return the best network at each cost; ties go to the first row."""
+        rows = self.known(rows)
+        values, errors = self.cost.values[rows], self.metric.about.cost(self.metric.values[rows])
+        every = pandas.DataFrame(
+            {"minimised": self.cost.about.cost(values), "value": values, "error": errors, "row": rows}
+        )
+        errors_by_cost = every.groupby("minimised")["error"]
+        best = every.loc[errors_by_cost.idxmin()].reset_index(drop=True)
+        best["median_error"], best["n"] = errors_by_cost.median().to_numpy(), errors_by_cost.size().to_numpy()
+        cheaper = best["error"].cummin().shift(fill_value=np.inf)
+        best["on_front"] = best["error"] < cheaper
+        best["architecture"] = table.hashes(best["row"])
+        best["dataset"], best["cost"], best["of"] = self.dataset, self.cost.about.metric, len(rows)
+        return best[["dataset", "cost", "value", "architecture", "error", "median_error", "on_front", "n", "of"]]
+
+
+def _pairs(table: Table, metric: str, costs: Sequence[str], epochs: int, predicted: bool) -> list[_Pair]:
+    """Return the metric with each cost on each data set that has both; raises OutOfDomainError without the metric.
+
+    Costs belong to the metric's training if it has them, because they depend on the numbers of classes and pixels.
+    """
+    split, judged, pairs = _describe(table, metric).split, False, []
+    for objective in table.objectives:
+        both = objective.test, objective.validation
+        trainings = both if split is None else both[:1] if split == "test" else both[1:]
+        found = _find(table, metric, trainings, epochs, predicted)
+        if found is not None:
+            judged = True
+            known = [_find(table, cost, (found.training, *both), epochs, predicted) for cost in costs]
+            pairs += [_Pair(objective.dataset, found, cost) for cost in known if cost is not None]
+    if not judged:
+        raise no_values_error(table, metric, epochs, predicted, instead="use its validation accuracy")
+    return pairs
+
+
+def _find(table: Table, metric: str, trainings: Iterable[str], epochs: int, predicted: bool) -> _Known | None:
+    """Return a metric in the first training that has values of it; None if there is none."""
+    for training in trainings:
+        repeats = (table.values if predicted else table.measured)(metric, epochs, training)
+        if np.isfinite(repeats).any():
+            about = table.about(metric, training)
+            is_companion = not predicted and not about.is_measured  # measurements beside estimates
+            return _Known(training, replace(about, fidelity="measured") if is_companion else about, _means(repeats))
+    return None
+
+
+def _means(repeats: NDArray[Any]) -> NDArray[Any]:
+    """Return means over the repeats that have a value; single values keep their type."""
+    if repeats.shape[1] == 1:
+        return np.asarray(repeats[:, 0])
+    means = np.ma.masked_invalid(repeats).mean(axis=1)
+    return np.asarray(np.ma.filled(means.astype(float), np.nan))
+
+
+def _describe(table: Table, metric: str) -> Column:
+    """Return the description of a metric in the first training that has it; raises InvalidInputError if unknown."""
+    having = [dataset for dataset in table.datasets if table.stored(metric, dataset) is not None]
+    return table.about(metric, (*having, *table.datasets)[0])
+
+
+def _attributes(table: Table, pairs: Sequence[_Pair], rows: Rows, epochs: int) -> dict[Any, Any]:
+    metric, used = pairs[0].metric.about, np.unique(np.concatenate([pair.known(rows) for pair in pairs]))
+    trainings = {pair.metric.training for pair in pairs}
+    measured = [np.isfinite(table.measured(metric.metric, epochs, name)[used]).any(axis=1) for name in trainings]
+    described: dict[str, list[Column]] = {}
+    for about in (*(pair.metric.about for pair in pairs), *(pair.cost.about for pair in pairs)):
+        described.setdefault(about.metric, []).append(about)
+    return {
+        "table": table.id,
+        "quantity": f"{error_name(metric)} at {epochs} epochs and costs",
+        "predicted": any(not about.is_measured for abouts in described.values() for about in abouts),
+        "unit": table.benchmark.networks[1],
+        "rows": len(used),
+        "measured_rows": int(np.any(measured, axis=0).sum()),
+        "dropped": len(rows) - len(used),
+        "metric": metric.metric,
+        "metrics": {name: abouts[0].entry() for name, abouts in described.items()},
+        "datasets": {pair.dataset: pair.dataset for pair in pairs},
+        "notes": [", ".join(map(_fidelity, described.values()))],
+    }
+
+
+def _fidelity(abouts: Sequence[Column]) -> str:
+    """Return how the values of a metric were obtained on all data sets, such as "FLOPs (exact)"."""
+    kinds = dict.fromkeys(about.fidelity for about in abouts)
+    name = error_name(abouts[0]) if abouts[0].split else _name(abouts[0])
+    return f"{name} ({', '.join(kinds)})"
+
+
+def _points(name: str, network: Item, table: Table, pairs: Sequence[_Pair], rows: Rows) -> list[dict[str, Any]]:
+    """Return the values of a network, one dictionary for each data set; empty if the rows lack it."""
+    row = table.row_of(network) if network in table else None
+    points: dict[str, dict[str, Any]] = {}
+    for pair in pairs:
+        if row is not None and row in pair.known(rows):
+            error = float(pair.metric.about.cost(pair.metric.values[row]))
+            point = points.setdefault(pair.dataset, {"name": name, "dataset": pair.dataset, "error": error})
+            point[pair.cost.about.metric] = pair.cost.values[row].item()
+    return list(points.values())
+
+
+def _no_cost_error(table: Table, asked: Sequence[str], epochs: int, predicted: bool) -> OutOfDomainError:
+    """Return the error for a table without any of the costs."""
+    if asked:
+        return no_values_error(table, asked[0], epochs, predicted)
+    return OutOfDomainError(
+        f"the table {table.id} has no costs, such as parameters or a latency with one value per network: open another "
+        'table, or name metrics in Python, such as pareto_fronts(table, costs=("training_time",))'
+    )
