@@ -88,6 +88,13 @@ class Architecture:
         """
         raise NotImplementedError
 
+    def operation_counts(self) -> Mapping[str, int] | None:
+        """Return how often each operation of the space occurs; None if its number of places for operations varies.
+
+        Searches on spaces with operation counts show them by epoch, because methods collapse to some operations.
+        """
+        return None
+
     def drawn_graph(self, parameters: Mapping[str, NDArray[Any]] | None = None) -> "networkx.DiGraph[int] | None":
         """Return the labelled graph that `nb.draw_cell` draws; None if architectures of this form are not graphs.
 

@@ -13,6 +13,7 @@ from nasbench1shot1.api.model_spec import ModelSpec, encoding_of
 from nasbench1shot1.api.statistics import Computed, RowReader, Statistics, UnknownCellError, n_edges, row_of_hash
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.ground.files import as_path, write_json
+from nasbench1shot1.nasbench101.benchmark import BENCHMARK
 from nasbench1shot1.nasbench101.cell import INPUT, MAX_EDGES, MAX_VERTICES, OPERATIONS, OUTPUT
 from nasbench1shot1.tables.table import Table
 
@@ -292,7 +293,7 @@ def training_config(config: Mapping[str, Any], seed: int) -> "TrainingConfig":
 
 def _open_cached(dataset_file: str | Path | Table) -> Table:
     table = _table(dataset_file)
-    if table.benchmark.name != "nasbench101":
+    if table.benchmark != BENCHMARK:
         raise InvalidInputError(f"the table {table.id} belongs to another benchmark: open a table of NAS-Bench-101")
     return table
 

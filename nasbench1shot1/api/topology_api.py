@@ -21,7 +21,7 @@ from nasbench1shot1.api.topology_results import (
 )
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
 from nasbench1shot1.nasbench201.architecture import OPERATIONS, SPACE_NAME, EdgeArchitecture
-from nasbench1shot1.nasbench201.benchmark import DATASETS, OBJECTIVES, OFFICIAL_SETS
+from nasbench1shot1.nasbench201.benchmark import BENCHMARK, DATASETS, OBJECTIVES, OFFICIAL_SETS
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations
 from nasbench1shot1.nasbench201.topology import unique_string
 from nasbench1shot1.tables.table import Table, load_table
@@ -369,7 +369,7 @@ def _is_limit(value: Any) -> bool:
 
 def _open_cached(file_path_or_dict: Any) -> Table:
     table = _table(file_path_or_dict)
-    if table.benchmark.name != "nasbench201":
+    if table.benchmark != BENCHMARK:
         raise InvalidInputError(
             f"the table {table.id} belongs to another benchmark: open a table of NAS-Bench-201, such as 'nb201'"
         )

@@ -124,6 +124,10 @@ class EdgeArchitecture(Architecture):
         """NAS-Bench-201's string of the architecture; groups belong to nodes 1, 2, 3, and "~i" names the source."""
         return _FORM.format(*(OPERATIONS[operation] for operation in self.operations))
 
+    def operation_counts(self) -> dict[str, int]:
+        """Return the number of edges with each operation."""
+        return {name: self.operations.count(operation) for operation, name in enumerate(OPERATIONS)}
+
     @property
     def network_id(self) -> str:
         """NAS-Bench-201's string, because the benchmark trained every architecture, including isomorphic ones."""

@@ -14,7 +14,6 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.colours import BLACK, COLOURS, colours
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
-from nasbench1shot1.nasbench201.architecture import OPERATIONS, EdgeArchitecture
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.record import SearchRecord
 
@@ -54,7 +53,7 @@ def regret_figure(
     """Return the figure of one run or of several seeds of one configuration, with its scale and its table in words.
 
     The rows of axes share the epochs. They show the regrets and the mean regret of the space, the one-shot validation
-    error if it is recorded, and, in spaces with operations on edges, the operations of the preferred architecture.
+    error if it is recorded, and, if architectures count them, the operations of the preferred architecture.
 
     Args:
         runs: the runs, for their configurations.
@@ -270,17 +269,14 @@ def operation_counts(runs: Sequence[Iterable[str]]) -> pandas.DataFrame | None:
 
     Returns:
         A frame with a row for every epoch that all runs have, and a column for each operation; None if the
-        architectures do not have operations on edges.
+        architectures do not count their operations.
     """
-    architectures = [[Architecture.parse(text) for text in texts] for texts in runs]
-    if not all(isinstance(arch, EdgeArchitecture) for found in architectures for arch in found):
+    counts = [[Architecture.parse(text).operation_counts() for text in texts] for texts in runs]
+    if any(of_arch is None for of_run in counts for of_arch in of_run):
         return None
-    counts = [
-        pandas.DataFrame([{o: arch.operations.count(i) for i, o in enumerate(OPERATIONS)} for arch in found])  # type: ignore[attr-defined]
-        for found in architectures
-    ]
     epochs = min(map(len, counts))
-    return sum(frame.iloc[:epochs] for frame in counts) / len(counts)  # type: ignore[return-value]
+    frames = [pandas.DataFrame(of_run[:epochs]) for of_run in counts]
+    return sum(frames) / len(frames)  # type: ignore[return-value]
 
 
 def draw_operation_counts(counts: pandas.DataFrame, axes: "Axes") -> "Axes":
@@ -288,8 +284,9 @@ def draw_operation_counts(counts: pandas.DataFrame, axes: "Axes") -> "Axes":
     from matplotlib.ticker import MaxNLocator
 
     bottom = pandas.Series(0.0, counts.index)
-    for name in ("skip_connect", *(name for name in counts if name != "skip_connect")):
-        axes.bar(counts.index, counts[name], 1.0, bottom, color=OPERATION_COLOURS[str(name)], label=str(name))
+    for name in sorted(counts, key=lambda name: name != "skip_connect"):
+        colour = OPERATION_COLOURS.get(str(name))  # None: the next colour of the axes
+        axes.bar(counts.index, counts[name], 1.0, bottom, color=colour, label=str(name))
         bottom += counts[name]
     axes.set_xlabel("search epoch (0: before training)")
     axes.set_ylabel("edges")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.space_statistics.values import Floats, check_enough
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.nasbench201.benchmark import BENCHMARK
 from nasbench1shot1.search_spaces.nasbench201 import SPACE
 from nasbench1shot1.tables.table import Table
 
@@ -73,7 +74,7 @@ class Measurements:
     kind: str = "all"
 
     def __post_init__(self) -> None:
-        if self.table.benchmark.name != "nasbench201":
+        if self.table.benchmark != BENCHMARK:
             raise InvalidInputError(
                 f"the table {self.table.id} does not belong to NAS-Bench-201: open a table such as 'nb201'"
             )
