@@ -1,7 +1,7 @@
 """The result of a comparison: curves, a table of final regrets and rank tests."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
@@ -79,7 +79,7 @@ class Comparison:
     contenders: Sequence[Contender]
     over: Over
     facts: Facts
-    goal: Goal = Goal()
+    goal: Goal = field(default_factory=Goal)
     is_rescored: bool = False
 
     def __repr__(self) -> str:

@@ -168,7 +168,8 @@ class TableTrainings:
         self._space, self._table, self._rng = space, table, rng
         objective = table.objective(dataset, metric)
         guide, training = objective.validation_metric, objective.validation
-        self._about = table.about(guide, training)
+        about = table.about(guide, training)
+        self._words, self._cost = about.words, about.cost
         self._failed = FailedTraining(_worst_cost(table, objective), 0.0) if table.is_partial else None
         self._repeats = list(range(table.repeats))
         self._value = table.reader(guide, training)
@@ -209,12 +210,12 @@ class TableTrainings:
             if value == value and seconds == seconds:  # neither is NaN
                 evaluations = self._evaluation(row, epochs, repeat)
                 return TrainingResult(
-                    float(self._about.cost(value)),
+                    float(self._cost(value)),
                     seconds + (evaluations / epochs if evaluations == evaluations else 0.0),
                 )
             repeats = [other for other in repeats if other != repeat]
         raise OutOfDomainError(
-            f"the table {self._table.id} lacks a {self._about.words} with a training time for '{query.architecture}' "
+            f"the table {self._table.id} lacks a {self._words} with a training time for '{query.architecture}' "
             f"at {epochs} epochs: choose another budget or table"
         )
 

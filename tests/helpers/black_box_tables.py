@@ -1,6 +1,7 @@
 """Tables of s1's cells with known answers, and optimizers that propose given architectures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -8,15 +9,21 @@ import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.nasbench101.encoding import to_arrays
+from nasbench1shot1.tables.columns import Column
 
 S1 = nb.search_space("s1")
 BUDGETS = (4, 12, 36, 108)
 
 
-def s1_table(accuracies: np.ndarray, seconds: np.ndarray, test_accuracies: np.ndarray | None = None) -> nb.Table:
+def s1_table(
+    accuracies: np.ndarray,
+    seconds: np.ndarray,
+    test_accuracies: np.ndarray | None = None,
+    others: Mapping[Column, np.ndarray] = MappingProxyType({}),
+) -> nb.Table:
     """A measured table of s1's 2,685 cells: accuracies (2685, 4, repeats) in [0, 1], seconds likewise.
 
-    Rows are in the order of `S1.enumerate_cells()`, under made-up hashes that ascend.
+    Rows are in the order of `S1.enumerate_cells()`, under made-up hashes that ascend. `others` are further columns.
     """
     codes = np.asarray(S1.enumerate_cells()[1])
     digests = np.zeros((len(codes), 16), np.uint8)
@@ -29,9 +36,11 @@ def s1_table(accuracies: np.ndarray, seconds: np.ndarray, test_accuracies: np.nd
     }
     columns = {"hash": digests, "cell": codes, "trainable_parameters": np.arange(1, len(codes) + 1), **values}
     columns["member_s1"] = np.arange(len(codes))
+    columns |= {column.metric: stored for column, stored in others.items()}
+    entries = dict.fromkeys(values, about) | {column.metric: column.entry() for column in others}
     meta = {"name": "made-up", "version": "1", "keyed_by": "nasbench101", "datasets": ["cifar10"]}
     meta |= {"epochs": list(BUDGETS), "repeats": accuracies.shape[2]}
-    return nb.Table.from_columns(columns, {**meta, "spaces": ["s1"], "columns": dict.fromkeys(values, about)})
+    return nb.Table.from_columns(columns, {**meta, "spaces": ["s1"], "columns": entries})
 
 
 def convolutions() -> np.ndarray:
@@ -39,12 +48,12 @@ def convolutions() -> np.ndarray:
     return (to_arrays(np.asarray(S1.enumerate_cells()[1]))[1] == 0).sum(axis=1)
 
 
-def smooth_table(repeats: int = 1) -> nb.Table:
+def smooth_table(repeats: int = 1, others: Mapping[Column, np.ndarray] = MappingProxyType({})) -> nb.Table:
     """A table whose accuracy increases with 3×3 convolutions and budget; training takes `budget` seconds."""
     quality = 0.5 + 0.1 * convolutions()
     accuracies = quality[:, None, None] - 0.1 / np.array(BUDGETS)[None, :, None] + np.zeros((1, 1, repeats))
     seconds = np.broadcast_to(np.array(BUDGETS, float)[None, :, None], accuracies.shape).copy()
-    return s1_table(accuracies, seconds)
+    return s1_table(accuracies, seconds, others=others)
 
 
 class ScriptedProposals(nb.BlackBoxOptimizer):
