@@ -150,7 +150,7 @@ class _Scale:
         is_higher_better, is_fraction = about.direction == "higher", about.unit == "fraction"
         is_error = is_minimised and is_higher_better and is_fraction
         in_millions = not about.unit and len(values) > 0 and values.abs().max() >= 1e6
-        self._name = error_name(about) if is_error else _name(about)
+        self._name = _error_name(about) if is_error else _name(about)
         self._unit = "%" if is_fraction else "millions" if in_millions else about.unit
         self._factor = 100 if is_fraction else 1e-6 if in_millions else 1
         self._factor *= -1 if is_minimised and is_higher_better and not is_fraction else 1
@@ -166,7 +166,7 @@ class _Scale:
         return f"{self._name} [{remarks}]" if remarks else self._name
 
 
-def error_name(about: Column) -> str:
+def _error_name(about: Column) -> str:
     """Return what is minimised if a metric is optimised, such as "test error" for the test accuracy."""
     if about.unit != "fraction" or about.direction != "higher":
         return _name(about)
@@ -301,7 +301,7 @@ def _attributes(table: Table, pairs: Sequence[_Pair], rows: Rows, epochs: int) -
         described.setdefault(about.metric, []).append(about)
     return {
         "table": table.id,
-        "quantity": f"{error_name(metric)} at {epochs} epochs and costs",
+        "quantity": f"{_error_name(metric)} at {epochs} epochs and costs",
         "predicted": any(not about.is_measured for abouts in described.values() for about in abouts),
         "unit": table.benchmark.networks[1],
         "rows": len(used),
@@ -317,7 +317,7 @@ def _attributes(table: Table, pairs: Sequence[_Pair], rows: Rows, epochs: int) -
 def _fidelity(abouts: Sequence[Column]) -> str:
     """Return how the values of a metric were obtained on all data sets, such as "FLOPs (exact)"."""
     kinds = dict.fromkeys(about.fidelity for about in abouts)
-    name = error_name(abouts[0]) if abouts[0].split else _name(abouts[0])
+    name = _error_name(abouts[0]) if abouts[0].split else _name(abouts[0])
     return f"{name} ({', '.join(kinds)})"
 
 
