@@ -220,7 +220,7 @@ def import_trusted(modules: str | None) -> None:
     """
     try:
         for module in modules.split(",") if modules else ():
-            import_module(module)
+            import_module(module.partition(":")[0])
     except (ImportError, ValueError) as error:
         raise InvalidInputError(
             f"--allow-module {modules} cannot be imported ({error}): install it, set PYTHONPATH, or correct its name"
@@ -246,7 +246,8 @@ def check_trusted(group: str, kind: str, name: str, where: object, allowed: str 
         InvalidInputError: the name is a "module:attribute" whose module is neither imported nor allowed.
     """
     module, colon, _ = str(name).partition(":")
-    if colon and module not in (allowed or "").split(",") and not is_trusted(group, name):
+    trusted = {reference.partition(":")[0] for reference in (allowed or "").split(",")}
+    if colon and module not in trusted and not is_trusted(group, name):
         raise InvalidInputError(
             f"{where} names '{name}' as its {kind}, but importing a module runs its code: if you trust it, add "
             f"--allow-module {module}, or import the module in Python first"

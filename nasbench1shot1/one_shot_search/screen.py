@@ -152,7 +152,7 @@ def show_result(run: Run, table: Table, console: Console) -> None:
     print_line(f"Picture: {regret}")
     if kept := kept_epochs(run):
         print_line(f"Supernet weights of {counted(len(kept), 'epoch')}: {run.folder / WEIGHTS}")
-        command = command_for("correlate", run.folder, ["space"])  # a ranking does not import the optimizer
+        command = command_for("correlate", run.folder)
         print_line(f"To rank architectures by these weights: {command}")
 
 

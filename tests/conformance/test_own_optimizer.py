@@ -13,6 +13,7 @@ import warm_process
 from command_line import CODE
 from conftest import CHECKOUT
 from pages import blocks_of, broken_links
+from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
@@ -20,7 +21,12 @@ from nasbench1shot1.one_shot_search.options import check_method
 from nasbench1shot1.optimizer import Hyperparameters
 
 EXAMPLE, PAGE = CHECKOUT / "tests" / "conformance" / "third_party", CHECKOUT / "docs" / "own_optimizer.md"
-FILES = {"population.py": "python", "test_population.py": "python", "pyproject.toml": "toml"}
+FILES = {
+    "population.py": "python",
+    "beta_darts.py": "python",
+    "test_population.py": "python",
+    "pyproject.toml": "toml",
+}
 TINY = "--epochs 1 --channels 2 --cells 1 --images-per-half 40 --batch-size 20 --threads 1 --images cifar10-sample"
 
 
@@ -84,14 +90,17 @@ def test_the_commands_of_the_page_run(project, installed, tmp_path):
     """Installed or run in place: options are recorded and a run can be resumed."""
     lines = [shlex.split(line, comments=True) for block in blocks("bash") for line in block.splitlines()]
     assert [words[:2] for words in lines] == [
+        ["nb1shot1", "search"],
         ["pip", "install"],
         ["nb1shot1", "search"],
-        ["PYTHONPATH=.", "nb1shot1"],
+        ["nb1shot1", "search"],
         ["pip", "install"],
         ["python", "-m"],
     ]
-    assert lines[4][2:] == ["pytest", "test_population.py"]
-    first = run([*lines[1], *TINY.split(), "--out", "first"], tmp_path, str(installed))
+    assert lines[5][2:] == ["pytest", "test_population.py"]
+    own_term = forked([*lines[0], *TINY.split(), "--out", "term"], project, str(project))
+    assert own_term.returncode == 0, own_term.stderr
+    first = run([*lines[2], *TINY.split(), "--out", "first"], tmp_path, str(installed))
     assert first.returncode == 0, first.stderr
     assert "population on s1" in first.stdout
     recorded = nb.load_run(tmp_path / "first").config
@@ -99,7 +108,7 @@ def test_the_commands_of_the_page_run(project, installed, tmp_path):
     longer = forked(["nb1shot1", "search", "--resume", "first", "--epochs", "2"], tmp_path, str(installed))
     assert longer.returncode == 0, longer.stderr
     assert len(nb.load_run(tmp_path / "first").lines) == 3
-    where_it_lies = forked([*lines[2][1:], *TINY.split(), "--out", "second"], project, str(project))
+    where_it_lies = forked([*lines[3], *TINY.split(), "--out", "second"], project, str(project))
     assert where_it_lies.returncode == 0, where_it_lies.stderr
     assert nb.load_run(project / "second").config["optimizer"] == "population:Population"
 
@@ -169,3 +178,26 @@ def test_an_option_with_the_name_of_a_common_option_is_refused():
         nb.InvalidInputError, match="Method has an option 'epochs', but this name is a common option: rename the option"
     ):
         check_method(Method)
+
+
+def test_a_term_in_the_loss_of_the_parameters_moves_them(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    options = {"epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
+
+    def final(name: str, optimizer: str, **own: float) -> dict:
+        run = nb.search(optimizer, scale="quick", out=tmp_path / name, console=Console(quiet=True), **options, **own)
+        return {key: of[-1] for key, of in run.architecture_parameters.items()}
+
+    plain, without, strong = (
+        final("plain", "darts"),
+        final("without", "beta_darts:BetaDARTS", beta_decay=0.0),
+        final("strong", "beta_darts:BetaDARTS", beta_decay=1e4),
+    )
+    assert all((plain[key] == without[key]).all() for key in plain)
+    assert any((plain[key] != strong[key]).any() for key in plain)
+    run = nb.open_run(tmp_path / "strong")
+    done = warm_process.python(CODE, "search", "--resume", str(run.folder), "--epochs", "3", cwd=EXAMPLE)
+    assert "add --allow-module beta_darts" in done.stderr
+    allowed = ["--allow-module", "beta_darts:BetaDARTS"]  # as given to --optimizer
+    done = warm_process.python(CODE, "search", "--resume", str(run.folder), "--epochs", "3", *allowed, cwd=EXAMPLE)
+    assert done.returncode == 0, done.stderr
