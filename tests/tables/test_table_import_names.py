@@ -8,7 +8,7 @@ import official_files as official
 import pytest
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.tables import importing
+from nasbench1shot1.tables import formats
 from nasbench1shot1.tables.importing import check_own_name, import_table
 
 ANOTHER = "contains the table of another file with this name: remove it, or give another folder with out="
@@ -31,11 +31,11 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Files read from start to end."""
     read: list[Path] = []
 
-    def counted(path: Path, real=importing.sha256) -> str:
+    def counted(path: Path, real=formats.sha256) -> str:
         read.append(path)
         return real(path)
 
-    monkeypatch.setattr(importing, "sha256", counted)
+    monkeypatch.setattr(formats, "sha256", counted)
     return read
 
 
