@@ -22,6 +22,12 @@ Floats = NDArray[np.float64]
 Moment = Literal["end", "halfway"]
 
 
+RESERVED = frozenset(
+    ("dataset", "epochs", "fidelity", "hash", "is_measured", "measured_validation_accuracy", "names", "table_id")
+)
+"""Names that no metric may have, because they are other attributes of `metrics.Metrics`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Column:
     """The description of a column of a metric.
@@ -166,6 +172,8 @@ class PlainColumn:
 class MetricColumn:
     """Values of R rows at several budgets, with K repeats each, such as accuracies.
 
+    K may differ from the number of repeats of other columns. The column's values of further repeats are NaN.
+
     Attributes:
         stored: (R, budgets, K). Unsigned integers are the numbers of correctly classified images. Floats are the values
             or, if `images` is given, quotients that were rounded to float32.
@@ -226,7 +234,12 @@ class MetricColumn:
             numbers = [self._number(self.stored.item(row, budget, k)) for k in range(self.stored.shape[2])]
             known = [number for number in numbers if number == number]  # not NaN
             return self._finished(sum(known) / len(known)) if known else float("nan")
-        number: float = self.stored.item(row, budget, repeat)
+        try:
+            number: float = self.stored.item(row, budget, repeat)
+        except IndexError:
+            if row < len(self.stored):
+                return float("nan")  # of a repeat that other columns have
+            raise
         return number / self._divisor if self._divisor else self._finished(self._number(number))
 
     @cached_property
@@ -305,12 +318,14 @@ def is_run(repeat: Repeat, name: str) -> bool:
 
 
 def _pick(values: Floats, repeat: Repeat) -> Floats:
-    """Select or average the repeats, which are the last axis."""
-    if isinstance(repeat, np.ndarray):
-        return np.take_along_axis(values, repeat[..., None], axis=-1)[..., 0]
+    """Select or average the repeats, which are the last axis; NaN for a repeat beyond the last."""
     if isinstance(repeat, str):
         return np.asarray(_mean(values)) if repeat == "mean" else values
-    return np.asarray(values[..., repeat])
+    repeats = values.shape[-1]
+    if isinstance(repeat, np.ndarray):
+        picked = np.take_along_axis(values, np.minimum(repeat, repeats - 1)[..., None], axis=-1)[..., 0]
+        return np.where(repeat < repeats, picked, np.nan)
+    return np.asarray(values[..., repeat]) if repeat < repeats else np.full(values.shape[:-1], np.nan)
 
 
 def _mean(values: Floats) -> Floats:
@@ -332,12 +347,12 @@ def choose_repeat(
     run: Run,
     shape: tuple[int, ...],
     rng: np.random.Generator | None,
-    seeds: tuple[int, ...] = (),
-    trained: Callable[[], NDArray[np.bool_]] | None = None,
+    seeds: tuple[int, ...],
+    trained: Callable[[], NDArray[np.bool_]],
 ) -> Repeat:
     """Check `run` of `Table.query`; convert "random" to a random repeat per item, and a seed to its repeat.
 
-    `trained` returns which repeats each item has, (*shape, repeats), if some may lack repeats; only these are drawn.
+    `trained` returns which repeats each item has, (*shape, repeats); only these are drawn.
     """
     if isinstance(run, str):
         if run not in ("mean", "random", "all"):
@@ -355,12 +370,12 @@ def _draw_repeats(
     repeats: int,
     shape: tuple[int, ...],
     rng: np.random.Generator | None,
-    trained: Callable[[], NDArray[np.bool_]] | None,
+    trained: Callable[[], NDArray[np.bool_]],
 ) -> Repeat:
     if rng is None:
         raise InvalidInputError("run='random' draws a repeat: give rng, such as rng=numpy.random.default_rng(0)")
     check_rng(rng)
-    drawn = rng.integers(repeats, size=shape) if trained is None else _draw_among(trained(), rng)
+    drawn = _draw_among(trained(), rng) if repeats > 1 else np.zeros(shape, np.int64)
     return np.asarray(drawn, np.int64) if shape else int(drawn)
 
 

@@ -4,12 +4,13 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from nasbench1shot1.benchmark import BENCHMARKS, Benchmark, benchmark
-from nasbench1shot1.tables.columns import Column, Moment
+from nasbench1shot1.ground.errors import alternatives, shorten
+from nasbench1shot1.tables.columns import RESERVED, Column, Moment
 
 Meta = dict[str, Any]
 MEMBER = "member_"
@@ -122,9 +123,10 @@ def find_problem(meta: Meta) -> str | None:
     if lacking := [column for column in needed if column not in entries]:
         return f"lacks {lacking[0]}"
     if strange := [column for column in entries if not _COLUMN_NAME.fullmatch(column)]:
-        return f"has an invalid column name '{strange[0][:100]}'"
-    if wrong := [column for column, entry in entries.items() if not _is_entry(entry, meta)]:
-        return f"has an invalid value of column {wrong[0]}, or lacks its SHA-256"
+        return f"has an invalid column name '{strange[0][:100]}' (letters, digits, _, - and . are allowed)"
+    for column, entry in entries.items():
+        if wrong := find_problem_of_column(column, entry, meta) or _find_wrong_sha256(column, entry):
+            return wrong
     return _find_duplicate(entries)
 
 
@@ -191,34 +193,71 @@ _META_FIELDS = {
 _OPTIONAL_FIELDS = {"fidelity": _is_mapping, "objectives": _is_objectives, "seeds": _is_budgets}
 
 
-def _is_entry(entry: Any, meta: Meta) -> bool:
-    """Return whether a value describes a column."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("sha256"), str):
-        return False
-    own, images = entry.get("epochs", []), entry.get("images")
-    return (
-        (own == [] or (_is_budgets(own) and set(own) <= set(meta["epochs"])))
-        and (images is None or (_is_count(images) and images <= _MOST_IMAGES))
-        and entry.get("rounded") in (None, "float32")
-        and (images is not None or entry.get("rounded") is None)
-        and (entry.get("fidelity") is None or _is_text(entry["fidelity"]))
-        and ("metric" not in entry or _describes_metric(entry, meta))
-    )
+def find_problem_of_column(name: str, entry: Any, meta: Meta) -> str | None:
+    """Return the fault in a column's entry, phrased as in `find_problem`; None if there is none."""
+    if not isinstance(entry, dict):
+        return f"describes column {name} with {_shown(entry)}, which must be a mapping"
+    rules = {**_ENTRY_FIELDS, **(_METRIC_FIELDS if "metric" in entry else {})}
+    for field, (is_right, allowed) in rules.items():
+        value = entry.get(field, _DEFAULTS.get(field))
+        if not is_right(value, meta):
+            choice = allowed if isinstance(allowed, str) else allowed(meta)
+            return f"describes column {name} with {field}={_shown(value)}, which must be {choice}"
+    if entry.get("rounded") is not None and entry.get("images") is None:
+        return f"describes column {name} with rounded={_shown(entry['rounded'])}, but without images"
+    return None
 
 
-def _describes_metric(entry: Mapping[str, Any], meta: Meta) -> bool:
-    return (
-        isinstance(entry["metric"], str)
-        and _METRIC.fullmatch(entry["metric"]) is not None
-        and _is_text(entry.get("quantity"))
-        and entry.get("dataset") in meta["datasets"]
-        and _is_text(entry.get("fidelity"))
-        and isinstance(entry.get("unit", ""), str)
-        and entry.get("split") in (None, "train", "validation", "test")
-        and entry.get("direction") in (None, "higher", "lower")
-        and entry.get("moment", "end") in ("end", "halfway")
-        and (entry.get("device") is None or _is_text(entry["device"]))
-    )
+def _find_wrong_sha256(name: str, entry: Mapping[str, Any]) -> str | None:
+    return None if isinstance(entry.get("sha256"), str) else f"lacks the SHA-256 of column {name}"
+
+
+def _shown(value: Any) -> str:
+    return shorten(repr(value))
+
+
+Rule = tuple[Callable[[Any, Meta], Any], str | Callable[[Meta], str]]
+"""Whether a value is allowed in a table's description, and in words which values are."""
+
+
+def _one_of(*allowed: str | None) -> Rule:
+    names = [f"'{name}'" if name else "omitted" for name in allowed]
+    return lambda value, meta: value in allowed, alternatives(names)
+
+
+def _are_budgets_of(value: Any, meta: Meta) -> bool:
+    return value == [] or (_is_budgets(value) and set(value) <= set(meta["epochs"]))
+
+
+_ENTRY_FIELDS: dict[str, Rule] = {
+    "epochs": (_are_budgets_of, lambda meta: f"an ascending list of the table's budgets {meta['epochs']}"),
+    "images": (
+        lambda value, meta: value is None or (_is_count(value) and value <= _MOST_IMAGES),
+        f"a number from 1 to {_MOST_IMAGES:,}",
+    ),
+    "rounded": _one_of("float32", None),
+    "fidelity": (lambda value, meta: value is None or _is_text(value), "text, such as 'measured' or 'predicted'"),
+}
+
+_DEFAULTS = {"epochs": [], "unit": "", "moment": "end"}
+
+_METRIC_FIELDS: dict[str, Rule] = {
+    "metric": (
+        lambda value, meta: isinstance(value, str) and _METRIC.fullmatch(value) and value not in RESERVED,
+        f"a name of letters, digits and _, other than {', '.join(sorted(RESERVED))}",
+    ),
+    "quantity": (lambda value, meta: _is_text(value), "text, such as 'accuracy' or 'latency'"),
+    "dataset": (
+        lambda value, meta: value in meta["datasets"],
+        lambda meta: alternatives(f"'{name}'" for name in meta["datasets"]),
+    ),
+    "fidelity": (lambda value, meta: _is_text(value), "text, such as 'measured' or 'predicted'"),
+    "unit": (lambda value, meta: isinstance(value, str), "text, such as 'ms'"),
+    "split": _one_of("train", "validation", "test", None),
+    "direction": _one_of("higher", "lower", None),
+    "moment": _one_of("end", "halfway"),
+    "device": (lambda value, meta: value is None or _is_text(value), "text, or omitted"),
+}
 
 
 # Fidelity -------------------------------------------------------------------------------------------------------------

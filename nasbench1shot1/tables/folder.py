@@ -6,7 +6,8 @@ Columns of a table of R rows, with budgets E and K repeats:
     member_<space>             (M,) ascending rows of a space, one column per space
     order                      (R,) the rows in the order of the source, if it is not ascending
     any other                  a metric that `meta.json` describes (`columns.Column`):
-                               (R, e, K) numbers, one for each of its e budgets; or (R,), the same at all budgets
+                               (R, e, K) numbers, one for each of its e budgets and K repeats, of which each column
+                               may have its own number; or (R,), the same at all budgets
 
 A metric may have estimates in one column and single measurements in another one, which is (R, e, 1). By convention, the
 name of a column is its metric's name, after the data set and a dot if the table has several, and after "halfway_" or
@@ -18,12 +19,13 @@ verifying them. Damage that would crash or hang the program is detected where a 
 the table is opened, impossible cells and rows when they are first used. Damage raises DamagedFileError.
 """
 
+import copy
 import hashlib
 import io
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, alternatives
 from nasbench1shot1.ground.files import (
     atomic_folder,
     atomic_write,
@@ -48,6 +50,7 @@ from nasbench1shot1.tables.columns import (
     Column,
     Floats,
     Moment,
+    PlainColumn,
     Repeat,
     Rows,
     StoredColumn,
@@ -88,6 +91,7 @@ class TableFolder:
     meta: Meta
     columns: Columns
     _checked: set[str] = field(default_factory=set, repr=False, compare=False)
+    _equal: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def names(self) -> MetricNames:
@@ -105,13 +109,49 @@ class TableFolder:
         named, values = self.names.measurements, self.names.values
         return {key: self._stored(name) for key, name in named.items() if name != values[key]}
 
+    @cached_property
+    def repeats(self) -> int:
+        """The largest number of repeats of a column."""
+        own = [self.columns[name].shape[2] for name, about in self.names.about.items() if about.epochs]
+        return int(max((self.meta["repeats"], *own)))
+
     def _stored(self, name: str) -> StoredColumn:
         return stored_column(self.columns[name], self.meta["columns"][name], name)
 
     def about(self, metric: str, dataset: str, moment: Moment = "end") -> Column:
-        """Return the description of a metric's values; of a standard metric if the table has none."""
+        """Return the description of a metric's values; of a standard metric if the table has none.
+
+        Raises OutOfDomainError if the table has another metric only elsewhere.
+        """
         name = self.names.values.get((metric, dataset, moment))
+        if name is None and metric not in STANDARD:
+            raise OutOfDomainError(f"the table {table_id(self.meta)} has {self.where(metric)}: ask for it there")
         return STANDARD[metric] if name is None else self.names.about[name]
+
+    def where(self, metric: str) -> str:
+        """Return a metric and where the table has it, such as "latency_edgegpu only on cifar10"."""
+        found = [key[1:] for key in self.names.values if key[0] == metric]
+        moments = {moment for _, moment in found}
+        when = {"end": " at the end of trainings", "halfway": " half-way through trainings"}
+        return (
+            f"{metric} only on {alternatives(dict.fromkeys(dataset for dataset, _ in found))}"
+            f"{when[moments.pop()] if len(moments) == 1 else ''}"
+        )
+
+    def is_equal_on_all_data_sets(self, metric: str) -> bool:
+        """Return whether all data sets have the same values of a metric, which does not depend on budgets."""
+        if metric not in self._equal:
+            first, *others = self.meta["datasets"]
+            self._equal[metric] = all(self._are_equal(metric, first, other) for other in others)
+        return self._equal[metric]
+
+    def _are_equal(self, metric: str, dataset: str, other: str) -> bool:
+        keys: tuple[Metric, Metric] = (metric, dataset, "end"), (metric, other, "end")
+        if not all(isinstance(self.metrics.get(key), PlainColumn) for key in keys):
+            return False
+        one, two = (self.names.about[self.names.values[key]] for key in keys)
+        values = [self.columns[self.names.values[key]] for key in keys]
+        return one == replace(two, dataset=dataset) and np.array_equal(*values, equal_nan=True)
 
     def checked_column(self, name: str) -> NDArray[Any]:
         """Return a column after checking its values once; raises the errors of `check_values`."""
@@ -136,14 +176,17 @@ class TableFolder:
         return np.full((*rows.shape, self.meta["repeats"]) if is_run(repeat, "all") else rows.shape, np.nan)
 
     def trained_repeats(self, dataset: str, rows: Rows, epochs: int) -> NDArray[np.bool_]:
-        """Return which repeats of rows were trained, that is, have an accuracy: (*rows.shape, K).
+        """Return which repeats of rows were trained, that is, have an accuracy: (*rows.shape, `repeats`).
 
         If the table has no accuracies, any other metric with repeats counts.
         """
         repeated = {key for key in self.metrics if key[1:] == (dataset, "end") and self.about(*key).epochs}
         accuracies = {key for key in repeated if self.about(*key).quantity == "accuracy"}
-        known = [~np.isnan(self.values(key, rows, epochs, "all")) for key in accuracies or repeated]
-        return np.asarray(np.any(known, axis=0) if known else np.zeros((*rows.shape, self.meta["repeats"]), bool))
+        trained = np.zeros((*rows.shape, self.repeats), bool)
+        for key in accuracies or repeated:
+            known = ~np.isnan(self.values(key, rows, epochs, "all"))
+            trained[..., : known.shape[-1]] |= known
+        return trained
 
 
 def keys_of(meta: Meta) -> type[RowKeys]:
@@ -270,6 +313,23 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
     return full
 
 
+def with_columns(folder: TableFolder, columns: Columns, entries: Mapping[str, Any], about: Meta) -> TableFolder:
+    """Return a table in memory that shares another one's columns and has more.
+
+    Args:
+        folder: the other table.
+        columns: the further columns by name.
+        entries: their entries in the description.
+        about: further fields of the description; None removes a field.
+
+    Raises DamagedFileError if columns and description do not match.
+    """
+    fields = {field: said for field, said in {**folder.meta, **about}.items() if said is not None}
+    described = {name: {**entries[name], "sha256": _sha256_in_memory(values)} for name, values in columns.items()}
+    meta = {**_without_derived_fields(fields), "columns": {**folder.meta["columns"], **described}}
+    return _checked_folder({**folder.columns, **columns}, meta)
+
+
 def make_in_memory_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
     """Return a table in memory from the arguments of `write_table`; it has the same id as the written table.
 
@@ -277,20 +337,33 @@ def make_in_memory_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> Ta
     """
     columns, full = _complete(columns, meta)
     for name, values in columns.items():
-        file = io.BytesIO()
-        np.save(file, values, allow_pickle=False)
-        full["columns"][name]["sha256"] = hashlib.sha256(file.getbuffer()).hexdigest()
-        values.flags.writeable = False
-    if (wrong := find_problem(full)) is not None:
+        full["columns"][name]["sha256"] = _sha256_in_memory(values)
+    return _checked_folder(columns, full)
+
+
+def _sha256_in_memory(values: NDArray[Any]) -> str:
+    """Return the SHA-256 that a column would have on disk, and make the column read-only."""
+    file = io.BytesIO()
+    np.save(file, values, allow_pickle=False)
+    values.flags.writeable = False
+    return hashlib.sha256(file.getbuffer()).hexdigest()
+
+
+def _checked_folder(columns: Columns, meta: Meta) -> TableFolder:
+    if (wrong := find_problem(meta)) is not None:
         raise DamagedFileError(f"the description of a table in memory {wrong}: fix the code that created it")
-    check_columns(None, full, columns)
-    return TableFolder(None, full, columns)
+    check_columns(None, meta, columns)
+    return TableFolder(None, meta, columns)
 
 
 def _complete(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
     """Return all columns, including columns that follow from others, and a description with an entry for each."""
     if lacking := [name for name in ("keyed_by", "datasets", "columns") if name not in meta]:
         raise InvalidInputError(f"the description of the table lacks {lacking[0]}: add it")
+    if isinstance(meta.get("spaces"), Mapping):
+        raise InvalidInputError(
+            f"the description of the table has a mapping as spaces: give their names, {list(meta['spaces'])}"
+        )
     keys = keys_of(meta)
     if lacking := [name for name in keys.COLUMNS if name not in columns]:
         raise InvalidInputError(f"the table lacks the column {lacking[0]}, which identifies its rows: add it")
@@ -298,10 +371,34 @@ def _complete(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns,
     methods = {name: {"fidelity": "exact", "sources": [], "method": keys.DERIVED[name].method} for name in derived}
     entries = {**methods, **meta["columns"]}
     whole = {name: np.ascontiguousarray(values).view() for name, values in {**columns, **derived}.items()}
+    if lacking := [name for name in whole if name not in entries and not _needs_no_entry(name, keys)]:
+        raise InvalidInputError(
+            f"the column {lacking[0]} has no description: add meta['columns']['{lacking[0]}'] = "
+            "nasbench1shot1.tables.columns.Column(…).entry()"
+        )
     described = {name: _complete_entry(name, entries.get(name, {}), meta) for name in whole}
-    kept = {key: said for key, said in meta.items() if key != CHECKSUM}
     rows = len(columns[next(iter(keys.COLUMNS))])
-    return whole, {**kept, "format": FORMAT, "rows": rows, "columns": described}
+    return whole, {**_without_derived_fields(meta), "format": FORMAT, "rows": rows, "columns": described}
+
+
+def without_checksums(meta: Meta, derived: Container[str]) -> Meta:
+    """Return a copy of a description without checksums, number of rows, and the columns that follow from others."""
+    fields: Meta = copy.deepcopy(
+        {field: said for field, said in meta.items() if field not in (CHECKSUM, "rows", "format")}
+    )
+    entries = {name: about for name, about in fields["columns"].items() if name not in derived}
+    for about in entries.values():
+        about.pop("sha256", None)
+    return {**fields, "columns": entries}
+
+
+def _without_derived_fields(meta: Meta) -> Meta:
+    """Return a description without its checksum and what `Table.info` adds to it."""
+    return {field: said for field, said in meta.items() if field not in (CHECKSUM, "id", "folder", "bytes")}
+
+
+def _needs_no_entry(name: str, keys: type[RowKeys]) -> bool:
+    return name in keys.COLUMNS or name.startswith(MEMBER) or name == _ORDER or name in STANDARD
 
 
 def _complete_entry(name: str, entry: Mapping[str, Any], meta: Meta) -> dict[str, Any]:
@@ -319,9 +416,9 @@ def unset_hint() -> str:
     return ", or unset NB1SHOT1_TABLE to use the embedded table" if os.environ.get("NB1SHOT1_TABLE") else ""
 
 
-def damaged_column_error(path: Path | None, column: str, what: str) -> DamagedFileError:
+def damaged_column_error(path: Path | None, column: str, what: str, remedy: str = REMEDY) -> DamagedFileError:
     """Return the error for a damaged column of a table in a folder, or in memory."""
-    return DamagedFileError(f"column {column} of the table in {path or 'memory'} {what}: {REMEDY}")
+    return DamagedFileError(f"column {column} of the table in {path or 'memory'} {what}: {remedy}")
 
 
 def verify_checksums(path: Path, meta: Mapping[str, Any]) -> None:
@@ -361,12 +458,14 @@ def open_column(path: Path, name: str) -> NDArray[Any]:
 def check_columns(path: Path | None, meta: Meta, columns: Mapping[str, NDArray[Any]]) -> None:
     """Compare shapes and dtypes with the description; raises DamagedFileError for the first mismatch."""
     keys, names = keys_of(meta), MetricNames(meta["columns"])
+    remedy = REMEDY if path else "change the array or its description"
     for name, column in columns.items():
         shape, form = _form(name, meta, column, keys, names)
         if column.shape != shape:
-            raise damaged_column_error(path, name, f"has shape {column.shape}, not {shape}")
+            wrong = f"has shape {column.shape}, not {_expected(name, shape, names)}"
+            raise damaged_column_error(path, name, wrong, remedy)
         if column.dtype.kind not in form.kinds or form.itemsize not in (None, column.dtype.itemsize):
-            raise damaged_column_error(path, name, f"has values of the wrong type {column.dtype}")
+            raise damaged_column_error(path, name, f"has values of the wrong type {column.dtype}", remedy)
     derived = list(keys.DERIVED)
     if len({len(columns[name]) for name in derived}) > 1:
         raise damaged_column_error(path, derived[0], f"does not match the column {derived[1]}")
@@ -386,8 +485,22 @@ def _form(
         return (meta["rows"],), KeyColumn(kinds="iu" if name == _ORDER else "fiu")
     if not about.epochs:
         return (meta["rows"],), KeyColumn(kinds="fiu")
-    repeats = 1 if names.is_companion(name) else meta["repeats"]
+    has_own_repeats = column.ndim == 3 and column.shape[2] > 0 and not names.is_companion(name)
+    repeats = column.shape[2] if has_own_repeats else 1
     return (meta["rows"], len(about.epochs), repeats), KeyColumn(kinds="fu")
+
+
+def _expected(name: str, shape: tuple[int, ...], names: MetricNames) -> str:
+    """Return the shape that a column must have, and why."""
+    about = names.about.get(name)
+    if about is None:
+        return str(shape)
+    if not about.epochs:
+        return f"{shape}: one value for each row, because its description has no epochs"
+    budgets = f"its budgets of {alternatives(about.epochs)} epochs"
+    if names.is_companion(name):
+        return f"{shape}: one measurement for each row and each of {budgets}, beside estimates of {about.words}"
+    return f"({shape[0]}, {shape[1]}, repeats): values for each row, each of {budgets}, and any number of repeats"
 
 
 _ORDER = "order"

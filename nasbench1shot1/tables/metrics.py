@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import unknown_name
+from nasbench1shot1.ground.errors import OutOfDomainError, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tables.columns import STANDARD, Column, Moment, PlainColumn, Repeat, Rows
 from nasbench1shot1.tables.description import fidelity
@@ -110,21 +110,24 @@ class Metrics:
         elif name in _OTHERS:
             value = _OTHERS[name](self)
         else:
-            raise AttributeError(
-                f"'Metrics' object has no attribute '{name}', and the table has no metric of this name"
-            )
+            raise AttributeError(self._lacking(name))
         own[name] = value
         return value
 
     def __getitem__(self, metric: str) -> Values:
-        """Return the values of a metric; raises InvalidInputError if it is neither in the table nor a standard one."""
+        """Return the values of a metric.
+
+        Raises:
+            InvalidInputError: the metric is neither in the table nor a standard one.
+            OutOfDomainError: the table has it only on other data sets.
+        """
         self._check(metric, "metric")
         return getattr(self, metric)
 
     def is_measured(self, metric: str) -> Any:
         """Return whether a value of a metric is based on a measurement: a bool, or an array for a sequence.
 
-        Raises InvalidInputError for a name that is not a metric.
+        Raises the errors of `__getitem__`.
         """
         self._check(metric, "column")
         if "_measured" in self.__dict__:  # a result that was pickled
@@ -133,8 +136,20 @@ class Metrics:
 
     def _check(self, metric: str, kind: str) -> None:
         known = self._known()
-        if not isinstance(metric, str) or metric not in known:
-            raise unknown_name(kind, str(metric), known)
+        if isinstance(metric, str) and metric in known:
+            return
+        if "_folder" in self.__dict__ and isinstance(metric, str) and metric in self._folder.names.metrics:
+            raise OutOfDomainError(self._lacking(metric))
+        raise unknown_name(kind, str(metric), known)
+
+    def _lacking(self, name: str) -> str:
+        """Return the message for a metric that the table does not have, or not on this data set."""
+        if name in self._folder.names.metrics:
+            when = " half-way" if self._moment == "halfway" else ""
+            return (
+                f"there is no {name} on {self.dataset}{when}: the table {self.table_id} has {self._folder.where(name)}"
+            )
+        return f"'Metrics' object has no attribute '{name}', and the table has no metric of this name"
 
     def _known(self) -> tuple[str, ...]:
         """Return the standard metrics, and the others of the table."""

@@ -16,7 +16,7 @@ from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.keys import RowKeys
 
 Reference = Literal["present"]
-"""Values of the option `reference`: "present" uses the best of a space's networks that the table has."""
+"""Values of the option `reference`: "present" uses the best of the networks that the table has, or has values of."""
 PRESENT: Reference = "present"
 _END: Moment = "end"
 
@@ -173,10 +173,13 @@ class References:
             OutOfDomainError: the table has no value at this budget, or only some networks have one.
             InvalidInputError: the reference is unknown, or neither high nor low values are better.
         """
-        named = id(reference) if isinstance(reference, SearchSpace) else self._known(reference)
+        if isinstance(reference, SearchSpace):
+            named: Hashable = id(reference)
+        else:
+            named = PRESENT if _is_present(reference) else self._known(reference)
         key = (named, metric, epochs, dataset)
         if key not in self._best:
-            rows, name = self.members(reference), getattr(reference, "name", reference)
+            rows, name = self.compared(reference, metric, epochs, dataset), getattr(reference, "name", reference)
             if not len(rows):
                 raise OutOfDomainError(f"the table {self._id} has no network of {name}: choose another reference")
             values, about = self.means(metric, rows, epochs, dataset), self._folder.about(metric, dataset)
@@ -185,10 +188,18 @@ class References:
                 raise OutOfDomainError(
                     f"the table {self._id} has the {about.words}{self._on(dataset)} at {counted(epochs, 'epoch')} "
                     f"of {known:,} of the {len(rows):,} networks of {name}, so the best one is unknown: use another "
-                    f"{'split' if about.split else 'metric'}, budget, data set or reference"
+                    f"{'split' if about.split else 'metric'}, budget or data set, or give "
+                    f"reference='{PRESENT}' for the best of all rows that have a value"
                 )
             self._best[key] = int(rows[about.best(values)])  # the first of equals, and rows are in ascending order
         return self._best[key]
+
+    def compared(self, reference: ReferenceSet, metric: str, epochs: int, dataset: str) -> Rows:
+        """Return the ascending rows of a reference, (M,); for "present", all rows that have a value of the metric."""
+        if not _is_present(reference):
+            return self.members(reference)
+        rows = self.members(self.whole)
+        return rows[~np.isnan(self.means(metric, rows, epochs, dataset))]
 
     def best_value(self, reference: ReferenceSet, metric: str, epochs: int, dataset: str) -> float:
         """Return the best mean value of a metric in a reference; raises the errors of `best_row`."""
@@ -221,3 +232,7 @@ class References:
                 f"table.covering(space), or give '{self.whole}' for all rows of the table {self._id}"
             )
         return name
+
+
+def _is_present(reference: object) -> bool:
+    return isinstance(reference, str) and reference == PRESENT

@@ -12,6 +12,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, un
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.added_column import with_added_column
 from nasbench1shot1.tables.columns import Column, Rows
 from nasbench1shot1.tables.description import Meta, Objective, benchmark_of, objectives
 from nasbench1shot1.tables.folder import (
@@ -20,6 +21,7 @@ from nasbench1shot1.tables.folder import (
     make_in_memory_folder,
     table_id,
     verify_folder,
+    without_checksums,
     write_table,
 )
 from nasbench1shot1.tables.keys import Item, as_list, is_item
@@ -42,7 +44,8 @@ class TableRows:
         objectives: for each data set of a search, the trainings that have its validation and test values.
         epochs: the budgets, ascending.
         full_budget: the largest budget, the default of all functions.
-        repeats: number of repeats at each budget; the embedded table has one smooth estimate.
+        repeats: number of repeats at each budget; the embedded table has one smooth estimate. A column may have its
+            own number of repeats.
         seeds: the random seeds of the repeats, if known.
         spaces: names of the search spaces whose rows the table knows.
     """
@@ -115,8 +118,39 @@ class TableRows:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Self:
-        """Create a table in memory from columns and a description, the arguments of `tables.folder.write_table`."""
+        """Create a table in memory from columns and a description, the arguments of `tables.folder.write_table`.
+
+        `columns` and `description` return both for an existing table.
+        """
         return cls(make_in_memory_folder(columns, meta))
+
+    def with_column(self, column: Column, values: Any, *, name: str | None = None, **facts: Any) -> Self:
+        """Return a table in memory that has one more column, and the rows, keys and spaces of this one.
+
+        Args:
+            column: the description. `dataset` may be omitted if the table has a single data set, or if the column has
+                no budgets: it then applies to every data set.
+            values: an array (rows,), or (rows, budgets, repeats) if the column has budgets, in the order of the rows;
+                or a mapping from architectures, cells, hashes or whatever else can be looked up to a number or an
+                array (budgets, repeats). All other rows are NaN. A column may have any number of repeats.
+            name: the name of the new table. Default: this table's name, "-with-" and the metric.
+            facts: more facts for the description in `info`, such as `method` and `sources`.
+
+        Raises:
+            InvalidInputError: the description or the values are invalid, or the table already has the metric.
+            OutOfDomainError: the table lacks a network.
+        """
+        other = type(self)(with_added_column(self._folder, self.rows, column, values, name, facts))
+        return other if self._coverage is None else other.with_coverage(self._coverage)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return all stored columns by name, except columns that follow from others; read-only, for `from_columns`."""
+        return {name: values for name, values in self._columns.items() if name not in self.keys.DERIVED}
+
+    @property
+    def description(self) -> Meta:
+        """A copy of the table's description, for `from_columns`: the content of `meta.json`, without checksums."""
+        return without_checksums(self._folder.meta, self.keys.DERIVED)
 
     def save(self, folder: str | Path) -> None:
         """Write the table into a folder, completely or not at all; raises the errors of `tables.folder.write_table`."""

@@ -12,7 +12,7 @@ from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Rows, Run, StoredColumn, choose_repeat
+from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Run, StoredColumn, choose_repeat
 from nasbench1shot1.tables.description import fidelity
 from nasbench1shot1.tables.folder import Metric, TableFolder, open_folder
 from nasbench1shot1.tables.keys import Item, as_list, is_item
@@ -63,9 +63,9 @@ class Table(TableRows):
         Args:
             x: the item or items to look up.
             epochs: the budget. Default: the full budget.
-            run: "mean" for the mean over the repeats; "random" for a random repeat of each item; "all" for all repeats
-                on a last axis; or the number or seed of a repeat. The values of missing repeats are NaN; means ignore
-                them.
+            run: "mean" for the mean over the repeats; "random" for a random repeat of each item among the repeats for
+                which it has an accuracy; "all" for all repeats on a last axis; or the number or seed of a repeat. The
+                values of missing repeats are NaN; means ignore them. "mean" and "all" use each metric's own repeats.
             rng: generator for "random".
             halfway: return the values half-way through the training instead of at its end.
             dataset: the training, one of `datasets`; required if the table has several.
@@ -80,7 +80,13 @@ class Table(TableRows):
         if halfway:
             self._check_halfway(training[0])
         repeat = choose_repeat(
-            self.id, self.repeats, run, np.shape(rows), rng, self.seeds, self._trained(rows, training)
+            self.id,
+            self._folder.repeats,
+            run,
+            np.shape(rows),
+            rng,
+            self.seeds,
+            lambda: self._folder.trained_repeats(training[0], np.asarray(rows), training[1]),
         )
         return Metrics(self.id, self._folder, self.keys, rows, training, repeat, "halfway" if halfway else "end")
 
@@ -167,19 +173,19 @@ class Table(TableRows):
         key = self._key(metric, dataset)
         return key in self._folder.metrics and self._folder.about(*key).is_measured
 
-    def _trained(self, rows: int | Rows, training: tuple[str, int]) -> Callable[[], NDArray[np.bool_]] | None:
-        """Return a function that returns which repeats rows have; None without seeds: all rows have all repeats."""
-        return (
-            (lambda: self._folder.trained_repeats(training[0], np.asarray(rows), training[1])) if self.seeds else None
-        )
-
     def _key(self, metric: str, dataset: str | None, moment: Moment = "end") -> Metric:
-        return self._known_metric(metric), self._dataset(dataset), moment
+        return self._known_metric(metric), self._dataset_of(metric, dataset), moment
 
     def _known_metric(self, metric: str) -> str:
         if not isinstance(metric, str) or (metric not in STANDARD and metric not in self.metrics):
             raise unknown_name("metric", str(metric), dict.fromkeys((*STANDARD, *self.metrics)))
         return metric
+
+    def _dataset_of(self, metric: str, dataset: str | None) -> str:
+        """Return the data set of a metric; the first if none is given and the metric is equal on all data sets."""
+        if dataset is None and self._folder.is_equal_on_all_data_sets(metric):
+            return self.datasets[0]
+        return self._dataset(dataset)
 
     def _dataset(self, dataset: str | None) -> str:
         if dataset is None and len(self.datasets) == 1:
@@ -240,12 +246,14 @@ class Table(TableRows):
             x: an architecture, cell or hash, or an iterable of N items.
             reference: a search space; the name of a space that the table knows (`spaces`); "nb101" or "nb201" for all
                 rows of this table (the embedded table has 66,111 of NAS-Bench-101's 423,624 cells); or "nb101-mini" for
-                the rows with at most six vertices. The first look-up of a space takes about a second for 50,000 cells.
+                the rows with at most six vertices; or "present" for all rows that have a value of the metric. The first
+                look-up of a space takes about a second for 50,000 cells.
                 Default: for an architecture, its own space, of which the table must have all networks; for other
                 items, all rows.
             split: "test" or "validation": the images of the accuracy, if no metric is given.
             epochs: the budget. Default: the full budget.
-            dataset: the training, one of `datasets`; required if the table has several.
+            dataset: the training, one of `datasets`; required if the table has several, unless the metric does not
+                depend on the training, such as a latency that is equal on all data sets.
             metric: one of `metrics` with a direction, such as "test_loss". Default: the accuracy on `split`.
 
         Returns:
@@ -259,7 +267,8 @@ class Table(TableRows):
         """
         items = as_list(x)
         rows = self.rows(x if is_item(x) else items)
-        epochs, dataset, metric = self._budget(epochs), self._dataset(dataset), self._ranking_metric(split, metric)
+        epochs, metric = self._budget(epochs), self._ranking_metric(split, metric)
+        dataset = self._dataset_of(metric, dataset)
         values = self._references.means(metric, rows.reshape(-1), epochs, dataset)
         if np.isnan(values).any():
             lacking = self.hashes(rows.reshape(-1)[np.isnan(values)])[0]
@@ -282,9 +291,11 @@ class Table(TableRows):
         metric: str | None = None,
     ) -> float:
         """Return the mean regret over all networks of a reference; arguments and errors as for `regret`."""
-        epochs, dataset, metric = self._budget(epochs), self._dataset(dataset), self._ranking_metric(split, metric)
+        epochs, metric = self._budget(epochs), self._ranking_metric(split, metric)
+        dataset = self._dataset_of(metric, dataset)
         best = self._references.best_value(reference, metric, epochs, dataset)
-        values = self._references.means(metric, self.members(reference), epochs, dataset)
+        rows = self._references.compared(reference, metric, epochs, dataset)
+        values = self._references.means(metric, rows, epochs, dataset)
         return float(np.mean(self._references.regret(values, best, metric, dataset)))
 
     def _ranking_metric(self, split: str, metric: str | None) -> str:
@@ -312,7 +323,8 @@ class Table(TableRows):
         Ties go to the first row. Arguments and errors are as for `regret`. The network is what `network` returns, such
         as a `Cell` or an `Architecture`.
         """
-        epochs, dataset, metric = self._budget(epochs), self._dataset(dataset), self._ranking_metric(split, metric)
+        epochs, metric = self._budget(epochs), self._ranking_metric(split, metric)
+        dataset = self._dataset_of(metric, dataset)
         row = self._references.best_row(reference, metric, epochs, dataset)
         return self.network(row), self.query(self.hashes(row)[0], epochs, dataset=dataset)
 
