@@ -1,8 +1,9 @@
 """`nb1shot1 table`: the table that architectures are looked up in."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -159,7 +160,7 @@ class Build:
         _show(load_table(self.out))
 
 
-_IN_WORDS = {"estimated": "predicted, shrunk toward the measurement where there is one"}
+_FIDELITIES = {"estimated": "predicted, shrunk toward the measurement where there is one"}
 
 
 def _verify_hashes(table: "Table") -> None:
@@ -215,9 +216,7 @@ def _show(table: "Table") -> None:
     screen.columns[0].no_wrap = console.width >= 80  # names are copied; narrower, other columns would disappear
     for name, about in info["columns"].items():
         if "fidelity" in about:
-            fidelity = _IN_WORDS.get(about["fidelity"], about["fidelity"])
-            partly = [f"; only {n:,} rows at {e} epochs" for e, n in about.get("known", {}).items() if n < info["rows"]]
-            screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), fidelity + "".join(partly))
+            screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), _in_words(table, name, about))
     console.print(screen, soft_wrap=terminal_width(console.file) is None)  # a script reads whole rows
     for column, about in info.get("fidelity", {}).items():
         figures = about.get("108", about) if isinstance(about, dict) else {}
@@ -225,3 +224,33 @@ def _show(table: "Table") -> None:
             top = figures.get("spearman_above_0.9")
             among = f", {top:.3f} among cells measured above 90 %" if top else ""
             print_to_stdout(f"Cross-validated, {column} at 108 epochs: Spearman {figures['spearman']:.3f}{among}")
+
+
+def _in_words(table: "Table", name: str, about: Mapping[str, Any]) -> str:
+    """Return what a column is: where its values come from, its unit, direction, device and data set, and its gaps."""
+    direction = about.get("direction")
+    facts = [
+        _FIDELITIES.get(about["fidelity"], about["fidelity"]),
+        about.get("unit"),
+        direction and f"{direction} is better",
+        about.get("device") and f"on {about['device']}",
+        about.get("dataset"),
+        _gaps(table, name, about) if "metric" in about else "",
+    ]
+    return "; ".join(filter(None, facts))
+
+
+def _gaps(table: "Table", name: str, about: Mapping[str, Any]) -> str:
+    """Return how many rows have a value of a metric, at each of its budgets; empty if all have one."""
+    import numpy as np
+
+    values = table.columns()[name]
+    if values.dtype.kind != "f":
+        return ""
+    known = ~np.isnan(values.reshape(len(values), len(about.get("epochs", ())) or 1, -1))
+    rows = known.any(axis=-1).sum(axis=0).tolist()
+    of = f"of {len(table):,} rows"
+    if len(set(rows)) == 1:
+        return f"{rows[0]:,} {of}" if rows[0] < len(table) else ""
+    partly = zip(rows, about["epochs"], strict=True)
+    return "; ".join(f"{n:,} {of} at {epochs} epochs" for n, epochs in partly if n < len(table))
