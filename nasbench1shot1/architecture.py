@@ -64,7 +64,9 @@ class Architecture:
             if (found := form.from_text(str(text).strip())) is not None:
                 return found
             tried.append(form)
-        likely = [form for form in tried if form.resembles(str(text).strip())] or tried
+        name = str(text).strip().partition(":")[0]
+        named = [form for form in tried if name in form.benchmark.load("keys").SPACES]
+        likely = named or [form for form in tried if form.resembles(str(text).strip())] or tried
         raise InvalidInputError(f"'{text}' is not an architecture: write {' or '.join(form.SYNTAX for form in likely)}")
 
     @classmethod

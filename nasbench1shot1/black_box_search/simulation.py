@@ -169,7 +169,7 @@ class TableTrainings:
         objective = table.objective(dataset, metric)
         guide, training = objective.validation_metric, objective.validation
         about = table.about(guide, training)
-        self._words, self._cost = about.words, about.cost
+        self._words, self._zero, self._sign = about.words, about.cost(0.0), about.cost(1.0) - about.cost(0.0)
         self._failed = FailedTraining(_worst_cost(table, objective), 0.0) if table.is_partial else None
         self._repeats = list(range(table.repeats))
         self._value = table.reader(guide, training)
@@ -210,7 +210,7 @@ class TableTrainings:
             if value == value and seconds == seconds:  # neither is NaN
                 evaluations = self._evaluation(row, epochs, repeat)
                 return TrainingResult(
-                    float(self._cost(value)),
+                    self._zero + self._sign * value,  # the metric's cost, which is linear
                     seconds + (evaluations / epochs if evaluations == evaluations else 0.0),
                 )
             repeats = [other for other in repeats if other != repeat]

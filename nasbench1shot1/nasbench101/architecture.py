@@ -25,7 +25,7 @@ SHORT_NAMES = ("conv3x3", "conv1x1", "maxpool3x3")
 """Names of NAS-Bench-101's operations in the text form of architectures, in the order of `cell.OPERATIONS`."""
 
 _TEXT = re.compile(r"(?P<space>[\w-]+):(?P<parents>[0-9,|]*):(?P<operations>[\w,]*)")
-_BEGINNING = re.compile(r"(?!nb201:)[\w-]+:(?:[^|~][^~]*)?")
+_BEGINNING = re.compile(r"[\w-]+:(?:[^|~][^~]*)?")
 """What only an architecture in this form can begin with: the sources in NAS-Bench-201's strings follow a tilde."""
 _NODE = r"(?:0|[1-9][0-9]{0,2})"  # one way to write a number, so that equal architectures have equal texts
 
@@ -91,7 +91,7 @@ class CellArchitecture(Architecture):
 
     @classmethod
     def resembles(cls, text: str) -> bool:
-        """Return whether invalid text names a space other than nb201 and has no parts of NAS-Bench-201's strings."""
+        """Return whether invalid text names a space and has no parts of NAS-Bench-201's strings."""
         return _BEGINNING.fullmatch(text) is not None
 
     @classmethod

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+import nasbench1shot1 as nb
 from nasbench1shot1.space import Place
 from nasbench1shot1.supernets.layers import ConvBNReLU, initialise
 from nasbench1shot1.supernets.places import CellWidth
@@ -47,6 +48,8 @@ class WidthCell(MaskedLayer):
     """A cell is one layer; it keeps the number of channels."""
 
     def __init__(self, space: Any, place: Place, preset: Preset, partial_channels: int = 1) -> None:
+        if partial_channels != 1:
+            raise nb.InvalidInputError("the cells of widths use all channels: set --partial-channels 1")
         super().__init__(place, preset.batch_norm_momentum)
 
     @staticmethod
