@@ -66,6 +66,15 @@ def test_draws_are_uniform_over_existing_repeats(table: Table) -> None:
     assert (together[:, 3] == 0.5).all()
 
 
+def test_draws_are_among_existing_repeats_without_seeds() -> None:
+    columns = {"index": np.arange(4, dtype=np.uint16), "test_accuracy": ACCURACIES}
+    about = {"test_accuracy": {"epochs": [200], "fidelity": "measured"}}
+    table = Table.from_columns(columns, {**SEEDED, "columns": about})
+    drawn = table.query([0, 1, 2, 3] * 100, run="random", rng=np.random.default_rng(0)).test_accuracy.reshape(100, 4)
+    assert [set(column) for column in drawn[:, [0, 1, 3]].T] == [{0.1, 0.2, 0.3, 0.4}, {0.6, 0.8}, {0.5}]
+    assert np.isnan(drawn[:, 2]).all()
+
+
 def test_a_draw_needs_a_generator(table: Table) -> None:
     with pytest.raises(InvalidInputError, match="give rng"):
         table.query(0, run="random")

@@ -1,0 +1,212 @@
+"""`Table.with_column`, and the messages for mistakes in columns and descriptions."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.cli import main
+from nasbench1shot1.tables.columns import RESERVED, STANDARD, Column
+from nasbench1shot1.tables.metrics import _OTHERS
+
+LATENCY = Column(metric="latency_edgegpu", quantity="latency", unit="ms", direction="lower", device="Jetson TX2")
+ENERGY = Column(metric="energy", quantity="energy", dataset="cifar10", unit="mJ", direction="lower", epochs=(12, 200))
+MILLISECONDS = np.random.default_rng(0).random(15_625)
+FIFTH = "|nor_conv_1x1~0|+|skip_connect~0|nor_conv_1x1~1|+|nor_conv_3x3~0|none~1|avg_pool_3x3~2|"
+"""The official string of architecture 5."""
+GIVEN = [[1.0, 2.0], [3.0, 5.0]]
+"""Energy of one architecture: budget, repeat."""
+
+
+@pytest.fixture(scope="module")
+def nb201() -> nb.Table:
+    return nb.load_table("nb201")
+
+
+@pytest.fixture(scope="module")
+def known(nb201: nb.Table) -> nb.Table:
+    """The table with a latency of all architectures, and an energy of two."""
+    energies = {nb.search_space("nb201")[6111]: GIVEN, FIFTH: [[9.0, 8.0], [7.0, np.nan]]}
+    return nb201.with_column(LATENCY, MILLISECONDS, method="one run").with_column(ENERGY, energies, name="costs")
+
+
+def test_a_new_column_is_added_in_memory_and_saved(nb201: nb.Table, known: nb.Table, tmp_path: Path) -> None:
+    assert (nb201.with_column(LATENCY, MILLISECONDS).name, known.name) == ("nb201-with-latency_edgegpu", "costs")
+    assert known.metrics == (*nb201.metrics, "latency_edgegpu", "energy")
+    assert len(nb201.metrics) == 10 and known.spaces == nb201.spaces
+    known.save(tmp_path / "costs")
+    opened = nb.load_table(tmp_path / "costs")
+    opened.verify()
+    assert opened.id == known.id
+    for table in (known, opened):
+        assert table.query(5, dataset="cifar100").latency_edgegpu == MILLISECONDS[5]
+        np.testing.assert_array_equal(
+            table.query([6111, 0], 12, "all", dataset="cifar10").energy, [[1, 2], [np.nan] * 2]
+        )
+        assert table.query(6111, dataset="cifar10").test_accuracy == nb201.query(6111, dataset="cifar10").test_accuracy
+
+
+def test_the_description_of_the_new_table_is_right(nb201: nb.Table, known: nb.Table) -> None:
+    about = known.info()
+    assert (about["id"], about["folder"], about["name"]) == (known.id, "memory", "costs")
+    assert "meta_sha256" not in about
+    assert about["based_on"] == {"id": nb201.with_column(LATENCY, MILLISECONDS, method="one run").id}
+    assert about["columns"]["cifar100.latency_edgegpu"] == LATENCY.entry(dataset="cifar100", method="one run")
+    assert about["bytes"] > nb201.info()["bytes"]
+
+
+def test_a_column_of_a_part_of_a_space_keeps_the_space() -> None:
+    table = nb.load_table("nb101-sample").covering(nb.search_space("s1"), present=True)
+    row = int(table.members("s1")[0])
+    cheap = table.with_column(LATENCY, {table.hashes(row)[0]: 2.5})
+    assert cheap.partial_note == table.partial_note
+    assert cheap.query(table.network(row)).latency_edgegpu == 2.5
+    assert (cheap.about("latency_edgegpu").dataset, cheap.id[:36]) == (
+        "cifar10",
+        "nb101-sample-with-latency_edgegpu-v1",
+    )
+
+
+def test_measurements_are_added_beside_estimates() -> None:
+    embedded = nb.load_table("embedded")
+    measured = Column(metric="test_accuracy", quantity="accuracy", split="test", unit="fraction", epochs=(108,))
+    table = embedded.with_column(measured, {embedded.hashes(3)[0]: [[0.9]]})
+    answer = table.query(embedded.hashes([3, 4]))
+    assert answer.is_measured("test_accuracy").tolist() == [True, False]
+    assert answer.test_accuracy.tolist() == embedded.query(embedded.hashes([3, 4])).test_accuracy.tolist()
+
+
+# Repeats --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_column_has_its_own_repeats(known: nb.Table) -> None:
+    def energy(run: Any, **more: Any) -> Any:
+        return known.query(6111, run=run, dataset="cifar10", **more).energy
+
+    assert (known.repeats, energy("all").tolist()) == (1, [3, 5])
+    assert [energy(run) for run in ("mean", 0, 1)] == [4, 3, 5]
+    assert energy("random", rng=np.random.default_rng(0)) == 3, "the only training with an accuracy"
+    assert known.query([5, 6111], run="mean", dataset="cifar10").energy.tolist() == [7, 4]
+    with pytest.raises(nb.OutOfDomainError, match="no repeat 2: it has 2"):
+        energy(2)
+
+
+def test_a_repeat_that_a_column_lacks_is_nan(known: nb.Table) -> None:
+    one, many = (known.query(x, run=1, dataset="cifar10") for x in (6111, [6111, 5]))
+    assert np.isnan([one.test_accuracy, *many.test_accuracy]).all()
+    assert np.isnan(known.value("test_accuracy", 5, 200, 1, dataset="cifar10"))
+    assert np.isnan(known.reader("test_accuracy", "cifar10")(5, 200, 1))
+    assert one.latency_edgegpu == MILLISECONDS[6111], "one value applies to all repeats"
+
+
+# Best and regret ------------------------------------------------------------------------------------------------------
+
+
+def test_a_metric_that_is_equal_on_all_data_sets_needs_no_data_set(known: nb.Table) -> None:
+    network, answer = known.best("nb201", metric="latency_edgegpu")
+    assert answer.latency_edgegpu == MILLISECONDS.min()
+    assert known.regret(network, metric="latency_edgegpu") == 0
+    assert known.values("latency_edgegpu")[:, 0].tolist() == MILLISECONDS.tolist()
+    assert known.mean_regret("nb201", metric="latency_edgegpu") == pytest.approx(
+        MILLISECONDS.mean() - MILLISECONDS.min()
+    )
+    for metric in ("trainable_parameters", "energy", None):
+        with pytest.raises(nb.InvalidInputError, match="trainings on several data sets"):
+            known.best("nb201", metric=metric)
+
+
+def test_the_best_of_the_networks_with_a_value_is_the_reference_present(known: nb.Table) -> None:
+    with pytest.raises(nb.OutOfDomainError, match=r"2 of the 15,625 networks.*give reference='present'"):
+        known.best("nb201", metric="energy", dataset="cifar10")
+    network, answer = known.best("present", metric="energy", dataset="cifar10")
+    assert (known.row_of(network), answer.energy) == (6111, 4)
+    assert known.regret([5, 6111], "present", metric="energy", dataset="cifar10").tolist() == [3, 0]
+    assert known.mean_regret("present", metric="energy", dataset="cifar10") == 1.5
+
+
+def test_a_metric_of_another_data_set_is_refused_in_one_sentence(known: nb.Table) -> None:
+    answer = known.query(5, dataset="cifar10-valid")
+    sentence = f"the table {known.id} has energy only on cifar10 at the end of trainings"
+    for ask in (
+        lambda: known.best("nb201", metric="energy", dataset="cifar10-valid"),
+        lambda: known.about("energy", "cifar10-valid"),
+        lambda: answer["energy"],
+    ):
+        with pytest.raises(nb.OutOfDomainError, match=sentence):
+            ask()
+    with pytest.raises(AttributeError, match=sentence):
+        _ = answer.energy
+
+
+# Mistakes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"direction": "smaller"}, "direction='smaller', which must be 'higher', 'lower' or omitted"),
+        ({"dataset": "cifar11"}, "unknown data set 'cifar11'; did you mean 'cifar10'"),
+        ({"dataset": "cifar10", "epochs": (13,)}, r"epochs=\[13\], which must be .* budgets \[12, 200\]"),
+        ({"metric": "latency/gpu"}, "metric='latency/gpu', which must be a name of letters, digits and _"),
+        ({"metric": "hash"}, "metric='hash', which must be a name of .* other than dataset, epochs"),
+        ({"epochs": (12,)}, "belongs to one training: describe it with dataset='cifar10-valid', 'cifar10'"),
+        ({"metric": "flops"}, "already has flops on cifar10-valid"),
+    ],
+)
+def test_a_wrong_description_is_refused(nb201: nb.Table, change: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(nb.InvalidInputError, match=sentence):
+        nb201.with_column(replace(LATENCY, **change), MILLISECONDS)
+
+
+def test_metrics_cannot_have_the_name_of_another_attribute(nb201: nb.Table) -> None:
+    answer = nb201.query(0, dataset="cifar10")
+    attributes = {name for name in (*dir(type(answer)), *vars(answer), *_OTHERS) if not name.startswith("_")}
+    assert attributes - set(STANDARD) == RESERVED
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "sentence"),
+    [
+        (LATENCY, MILLISECONDS[:5], r"has shape \(5,\), not \(15625,\): one value for each row, because .* no epochs"),
+        (ENERGY, np.ones((15_625, 2)), r"not \(15625, 2, repeats\): values for each row, each of its budgets of 12 or"),
+        (ENERGY, {0: GIVEN, 1: [[1], [2]]}, r"have shapes \(2, 1\) or \(2, 2\): fill missing repeats with NaN"),
+        (LATENCY, {}, "has no values"),
+        (LATENCY, {0: "fast"}, "are not numbers"),
+        (LATENCY, {5: 1.0, FIFTH: 2.0}, "name a network twice"),
+    ],
+)
+def test_wrong_values_are_refused(nb201: nb.Table, column: Column, values: Any, sentence: str) -> None:
+    with pytest.raises(nb.InvalidInputError, match=sentence) as refused:
+        nb201.with_column(column, values)
+    assert "reinstall" not in str(refused.value)
+
+
+def test_a_table_is_created_again_from_its_columns_and_its_description(known: nb.Table, nb201: nb.Table) -> None:
+    assert nb.Table.from_columns(known.columns(), known.description).id == known.id
+    embedded = nb.load_table("embedded")
+    assert nb.Table.from_columns(embedded.columns(), embedded.description).id == embedded.id
+    about = nb201.info()
+    with pytest.raises(nb.InvalidInputError, match=r"has a mapping as spaces: give their names, \['nb201'\]"):
+        nb.Table.from_columns(nb201.columns(), about)
+    again = nb.Table.from_columns(nb201.columns(), {**about, "spaces": list(about["spaces"]), "name": "mine"}).info()
+    assert again["id"].startswith("mine-v1-") and again["folder"] == "memory"
+
+
+def test_a_column_without_a_description_is_refused(nb201: nb.Table) -> None:
+    with pytest.raises(nb.InvalidInputError, match=r"the column latency has no description: add meta\['columns'\]"):
+        nb.Table.from_columns({**nb201.columns(), "latency": MILLISECONDS}, nb201.description)
+
+
+def test_table_info_shows_the_description_and_the_gaps(
+    known: nb.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    known.save(tmp_path / "costs")
+    main(["table", "info", "--table", str(tmp_path / "costs")])
+    shown = capsys.readouterr().out
+    assert "measured; ms; lower is better; on Jetson TX2; ImageNet16-120" in shown
+    assert "measured; mJ; lower is better; cifar10; 2 of 15,625 rows" in shown
+    assert "cifar100; 1,374 of 15,625 rows at 200 epochs" in shown
