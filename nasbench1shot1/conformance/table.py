@@ -110,7 +110,8 @@ class TableConformance:
             table.query("0" * 32, dataset=of)
         with pytest.raises(OutOfDomainError):
             table.query(names[0], epochs=max(table.epochs) + 1, dataset=of)
-        for repeat in (table.repeats, -1):
+        repeats = [values.shape[2] for values in table.columns().values() if values.ndim == 3]
+        for repeat in (max([table.repeats, *repeats]), -1):
             with pytest.raises(OutOfDomainError):
                 table.query(names[0], run=repeat, dataset=of)
         with pytest.raises(InvalidInputError):

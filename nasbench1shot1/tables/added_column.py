@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives, unknown_name
 from nasbench1shot1.tables.columns import Column, Rows
-from nasbench1shot1.tables.description import find_problem_of_column
-from nasbench1shot1.tables.folder import TableFolder, table_id, with_columns
+from nasbench1shot1.tables.description import MEMBER, find_problem_of_column
+from nasbench1shot1.tables.folder import ORDER, TableFolder, table_id, with_columns
 
 RowsOf = Callable[[list[Any]], Rows]
 """A function that returns the rows of items."""
@@ -57,7 +57,7 @@ def _stored_name(folder: TableFolder, column: Column) -> str:
     plain = f"halfway_{plain}" if column.moment == "halfway" else plain
     key = column.metric, column.dataset, column.moment
     names = [plain, f"measured_{plain}"] if column.fidelity == "measured" else [plain]
-    free = [name for name in names if name not in folder.columns]
+    free = [name for name in names if name not in (*folder.columns, ORDER) and not name.startswith(MEMBER)]
     if not free or key in folder.names.measurements:
         raise InvalidInputError(
             f"the table {table_id(folder.meta)} already has {column.metric} on {column.dataset}: choose another metric"

@@ -1,7 +1,8 @@
 """The columns of metrics: their descriptions in `meta.json`, their storage, and the look-up of one or many values.
 
 A metric is whatever a table knows of its networks: an accuracy, a time, a number of parameters, a latency. Everything
-that is done with a metric follows from its description, so a new column is one entry where a table is built.
+that is done with a metric follows from its description, so a new column is one entry where a table is built, or one
+call of `Table.with_column`.
 """
 
 from collections.abc import Callable, Mapping

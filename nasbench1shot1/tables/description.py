@@ -125,8 +125,8 @@ def find_problem(meta: Meta) -> str | None:
     if strange := [column for column in entries if not _COLUMN_NAME.fullmatch(column)]:
         return f"has an invalid column name '{strange[0][:100]}' (letters, digits, _, - and . are allowed)"
     for column, entry in entries.items():
-        if wrong := find_problem_of_column(column, entry, meta) or _find_wrong_sha256(column, entry):
-            return wrong
+        if problem := find_problem_of_column(column, entry, meta) or _find_wrong_sha256(column, entry):
+            return problem
     return _find_duplicate(entries)
 
 

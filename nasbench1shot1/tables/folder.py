@@ -150,8 +150,8 @@ class TableFolder:
         if not all(isinstance(self.metrics.get(key), PlainColumn) for key in keys):
             return False
         one, two = (self.names.about[self.names.values[key]] for key in keys)
-        values = [self.columns[self.names.values[key]] for key in keys]
-        return one == replace(two, dataset=dataset) and np.array_equal(*values, equal_nan=True)
+        first, second = (self.columns[self.names.values[key]] for key in keys)
+        return one == replace(two, dataset=dataset) and np.array_equal(first, second, equal_nan=True)
 
     def checked_column(self, name: str) -> NDArray[Any]:
         """Return a column after checking its values once; raises the errors of `check_values`."""
@@ -398,7 +398,7 @@ def _without_derived_fields(meta: Meta) -> Meta:
 
 
 def _needs_no_entry(name: str, keys: type[RowKeys]) -> bool:
-    return name in keys.COLUMNS or name.startswith(MEMBER) or name == _ORDER or name in STANDARD
+    return name in keys.COLUMNS or name.startswith(MEMBER) or name == ORDER or name in STANDARD
 
 
 def _complete_entry(name: str, entry: Mapping[str, Any], meta: Meta) -> dict[str, Any]:
@@ -482,7 +482,7 @@ def _form(
         return (column.size // math.prod(form.entry), *form.entry), form
     about = names.about.get(name)
     if about is None:
-        return (meta["rows"],), KeyColumn(kinds="iu" if name == _ORDER else "fiu")
+        return (meta["rows"],), KeyColumn(kinds="iu" if name == ORDER else "fiu")
     if not about.epochs:
         return (meta["rows"],), KeyColumn(kinds="fiu")
     has_own_repeats = column.ndim == 3 and column.shape[2] > 0 and not names.is_companion(name)
@@ -503,7 +503,7 @@ def _expected(name: str, shape: tuple[int, ...], names: MetricNames) -> str:
     return f"({shape[0]}, {shape[1]}, repeats): values for each row, each of {budgets}, and any number of repeats"
 
 
-_ORDER = "order"
+ORDER = "order"
 
 
 def check_values(path: Path | None, meta: Meta, name: str, values: NDArray[Any]) -> None:
@@ -515,7 +515,7 @@ def check_values(path: Path | None, meta: Meta, name: str, values: NDArray[Any])
         return
     if fault := keys_of(meta).fault(name, values, meta["rows"]):
         raise damaged_column_error(path, name, fault)
-    if name.startswith((MEMBER, _ORDER)):
+    if name == ORDER or name.startswith(MEMBER):
         if values.min() < 0 or values.max() >= meta["rows"]:
             raise damaged_column_error(path, name, f"refers to a row outside the table's {meta['rows']:,} rows")
         if name.startswith(MEMBER) and (values[1:] <= values[:-1]).any():

@@ -150,7 +150,7 @@ class Table(TableRows):
     def measured(self, metric: str, epochs: int | None = None, dataset: str | None = None) -> NDArray[np.float64]:
         """Return every row's measurements of a metric at a budget, (R, K), without estimates; NaN if there is none.
 
-        K is the number of repeats, 1 for a column of estimates.
+        K is the metric's own number of repeats, 1 for a column of estimates.
 
         Raises:
             InvalidInputError: the metric or data set is unknown.

@@ -79,6 +79,13 @@ def test_measurements_are_added_beside_estimates() -> None:
     assert answer.test_accuracy.tolist() == embedded.query(embedded.hashes([3, 4])).test_accuracy.tolist()
 
 
+def test_a_metric_may_have_the_name_of_a_column_that_is_not_a_metric() -> None:
+    table = nb.load_table("nb101-sample")
+    for metric in ("order", "orders", "cell", "member_s1"):
+        added = table.with_column(replace(LATENCY, metric=metric), {table.cell(5): 2.5})
+        assert added.query(table.cell(5))[metric] == 2.5
+
+
 # Repeats --------------------------------------------------------------------------------------------------------------
 
 
