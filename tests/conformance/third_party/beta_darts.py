@@ -12,26 +12,26 @@ from nasbench1shot1.runs.options import Range
 
 @dataclass(frozen=True, kw_only=True)
 class BetaHyperparameters(GradientHyperparameters):
-    """DARTS's options and one more."""
+    """The options of DARTS, and the weight of the regulariser."""
 
     beta_decay: Annotated[float, Range(0)] = 50.0
     """Weight of the regulariser in the last epoch; it grows linearly from zero."""
 
 
 class BetaDARTS(DARTS):
-    """The loss of Λ has the additional term λ · the mean of logsumexp over all vectors of Λ."""
+    """DARTS with an additional term in the loss of Λ: λ · the mean of logsumexp over all vectors of Λ."""
 
     Hyperparameters = BetaHyperparameters
     hyperparameters: BetaHyperparameters
     strength = 0.0
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
-        """Set λ; it follows from the epoch, so it does not belong to the state of a checkpoint."""
+        """Set λ, which depends only on the epoch, so checkpoints do not need to store it."""
         super().begin_epoch(epoch, epochs, generator)
         self.strength = self.hyperparameters.beta_decay * epoch / epochs
 
     def descend(self, gradients: tuple[torch.Tensor | None, ...]) -> None:
-        """Add the gradient of the term before Λ's gradient is clipped and Adam takes its step."""
+        """Add the gradient of the term, before the gradient of Λ is clipped and Adam takes a step."""
         leaves = [value.detach().requires_grad_() for value in self.parameters.values()]
         vectors = torch.cat([value.logsumexp(dim=-1).reshape(-1) for value in leaves])
         terms = torch.autograd.grad(self.strength * vectors.mean(), leaves)

@@ -1,4 +1,4 @@
-"""The record of the benchmark: it names all parts, and imports none of them."""
+"""The record of the benchmark, which names all parts and imports none of them."""
 
 from nasbench1shot1.benchmark import Benchmark, BundledTable
 

@@ -1,4 +1,4 @@
-"""The supernet and the stand-alone network: convolutions of which each stage uses only the first channels."""
+"""The supernet and the stand-alone network: each stage uses only the first channels of its convolutions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -45,11 +45,11 @@ class MaskedLayer(nn.Module):
 
 
 class WidthCell(MaskedLayer):
-    """A cell is one layer; it keeps the number of channels."""
+    """A cell that consists of one layer and keeps the number of channels."""
 
     def __init__(self, space: Any, place: Place, preset: Preset, partial_channels: int = 1) -> None:
         if partial_channels != 1:
-            raise nb.InvalidInputError("the cells of widths use all channels: set --partial-channels 1")
+            raise nb.InvalidInputError("the cells of the space widths use all channels: set --partial-channels 1")
         super().__init__(place, preset.batch_norm_momentum)
 
     @staticmethod
@@ -64,13 +64,13 @@ class WidthCell(MaskedLayer):
 
 
 class WidthStages:
-    """A stem, then one cell for each stage with reductions between them; all layers have equal widths."""
+    """A stem, and one cell for each stage, with reductions between them; all layers have equal widths."""
 
     def __init__(self, channels: int, cells: int, preset: Preset) -> None:
         self._channels, self._momentum = channels, preset.batch_norm_momentum
 
     def places(self, cell_width: CellWidth, side: int = 32) -> Iterator[Place]:
-        """Yield seven places."""
+        """Yield the stem, three cells with a reduction before the second and the third, and the head."""
         width = self._channels
         yield Place("stem", 0, 0, 3, width, width, 1, side)
         for stage in range(STAGES):
@@ -81,7 +81,7 @@ class WidthStages:
         yield Place("head", 0, STAGES - 1, width, width, width, 1, side)
 
     def layer(self, place: Place) -> nn.Module:
-        """Return a masked convolution for the stem, and also for a reduction."""
+        """Return a masked convolution for the stem or a reduction."""
         return MaskedLayer(place, self._momentum)
 
     def head(self, place: Place, classes: int) -> dict[str, nn.Module]:
@@ -89,7 +89,7 @@ class WidthStages:
         return {"classifier": nn.Linear(place.in_channels, classes)}
 
     def classify(self, net: Any, x: Tensor) -> Tensor:
-        """(N, C, H, W) → (N, classes)."""
+        """Return class scores of the last cell's output: (N, C, H, W) → (N, classes)."""
         return net.classifier(x.mean(dim=(2, 3)))
 
 

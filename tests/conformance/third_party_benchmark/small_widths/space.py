@@ -17,7 +17,7 @@ from nasbench1shot1.space import Choice, Place, Weights
 from small_widths.benchmark import BENCHMARK
 
 WIDTHS = (1, 2, 3, 4)
-"""Candidates: how many quarters of a layer's channels are used."""
+"""The candidates: the number of quarters of a layer's channels that are used."""
 STAGES = 3
 _ALL = tuple(product(range(len(WIDTHS)), repeat=STAGES))
 
@@ -58,7 +58,7 @@ class WidthArchitecture(nb.Architecture):
 
 
 class WidthSpace(nb.OneShotSpace):
-    """All 64 architectures; the first width changes slowest."""
+    """All 64 architectures, ordered by their widths; the first width changes slowest."""
 
     name, id, kinds = "widths", "widths-v1", ("all", "unique")
     benchmark = BENCHMARK
@@ -84,7 +84,7 @@ class WidthSpace(nb.OneShotSpace):
         return len(self.numbers(kind))
 
     def numbers(self, kind: str) -> range:
-        """Return all numbers."""
+        """Return the numbers of all architectures."""
         self.check_kind(kind)
         return range(len(self))
 
@@ -100,27 +100,27 @@ class WidthSpace(nb.OneShotSpace):
         return [WidthArchitecture(self.name, widths) for widths in changed]
 
     def mixing_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return `widths`: a row for each stage."""
+        """Return the shape of `widths`: a row for each stage, a column for each candidate."""
         return {"widths": (STAGES, len(WIDTHS))}
 
     def choices(self) -> tuple[Choice, ...]:
-        """Return one choice for each stage."""
+        """Return one choice of a width for each stage."""
         return tuple(Choice("widths", stage, len(WIDTHS), 1) for stage in range(STAGES))
 
     def discretise(self, mixing: Weights) -> WidthArchitecture:
-        """Return the widths with the highest weights."""
+        """Return the architecture of the widths with the highest weights."""
         return WidthArchitecture(self.name, tuple(self.checked_mixing(mixing)["widths"].argmax(axis=1).tolist()))
 
     def one_hot(self, arch: nb.Architecture) -> dict[str, np.ndarray]:
-        """Return 1 for the chosen widths, 0 for all others."""
+        """Return mixing weights that are 1 for the chosen widths and 0 for all others."""
         return {"widths": np.eye(len(WIDTHS), dtype=np.float32)[list(_ALL[self.index(arch)])]}
 
     def is_mixed(self, place: Place) -> bool:
-        """Mixing weights reach all places except the head: they scale the channels of their outputs."""
+        """Return True for all places except the head: mixing weights scale the channels of their outputs."""
         return place.kind != "head"
 
     def weights_at(self, place: Place, mixing: Weights) -> Weights:
-        """Return the row of the place's stage."""
+        """Return the mixing weights of the place's stage."""
         return {"widths": mixing["widths"][..., place.stage, :]}
 
     def operations_at(self, place: Place, operations: Sequence[int]) -> Sequence[int]:
@@ -128,7 +128,7 @@ class WidthSpace(nb.OneShotSpace):
         return operations[place.stage : place.stage + 1]
 
     def configuration_space(self) -> ConfigurationSpace:
-        """Return an ordinal for each stage."""
+        """Return a space with one ordinal hyperparameter for each stage."""
         space = ConfigurationSpace(name=self.id)
         space.add(OrdinalHyperparameter(f"width_{stage}", WIDTHS) for stage in range(STAGES))
         return space

@@ -36,7 +36,7 @@ class WidthKeys(RowKeys):
         return SPACE.index(item)
 
     def names(self, rows: Iterable[int]) -> list[str]:
-        """Return the texts of rows, without the space."""
+        """Return the texts of the architectures of rows, without the space."""
         return [self.network(int(row)).network_id for row in rows]
 
     def network(self, row: int) -> WidthArchitecture:
@@ -47,7 +47,7 @@ class WidthKeys(RowKeys):
 def columns() -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the columns of the table and its description; the values are made up.
 
-    A column is an array, and an entry that describes it. Nothing else in the package knows these columns.
+    A column consists of an array, and of an entry that describes it. No other module refers to these columns by name.
     """
     rng, width = np.random.default_rng(0), np.array([sum(WIDTHS[w] for w in arch.widths) for arch in SPACE])
     size, repeats, full = len(SPACE), 2, np.array(EPOCHS) / EPOCHS[-1]
