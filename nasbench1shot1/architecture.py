@@ -22,8 +22,8 @@ _SPACE = re.compile(r"[\w-]+")
 class Architecture:
     """An architecture of a search space: an immutable, hashable value. Equal architectures have equal texts.
 
-    This class is the base of all forms; the record of a benchmark names its form. `Architecture(space, parents,
-    operations)` creates a `CellArchitecture`, the form of s1, s2, s3 and nb101.
+    This class is the base of all forms; the record of a benchmark names the form of its architectures.
+    `Architecture(space, parents, operations)` creates a `CellArchitecture`, the form of s1, s2, s3 and nb101.
 
     Attributes:
         space: the short name of its search space, such as "s1".
@@ -36,7 +36,7 @@ class Architecture:
     space: str
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
-        """Create the form of the first benchmark when called on `Architecture` itself, else an instance of `cls`."""
+        """Create an instance of `cls`, or, for `Architecture` itself, an instance of the first benchmark's form."""
         made: Self = object.__new__(next(_forms()) if cls is Architecture else cls)
         return made
 
@@ -93,7 +93,7 @@ class Architecture:
     def operation_counts(self) -> Mapping[str, int] | None:
         """Return how often each operation of the space occurs; None if its number of places for operations varies.
 
-        Searches on spaces with operation counts show them by epoch, because methods collapse to some operations.
+        Searches on spaces with operation counts show them by epoch, because some methods collapse to few operations.
         """
         return None
 

@@ -1,8 +1,9 @@
 """The record of a benchmark: everything that differs between NAS-Bench-101, NAS-Bench-201 and other benchmarks.
 
-A benchmark trained every architecture of a space, and published the results. Its code and its record live in one room,
-such as `nasbench201/`. The rest of the package asks the record (`registry.benchmark`) and never asks which benchmark it
-has. Another package adds a benchmark through the entry-point group `nasbench1shot1.benchmarks` (docs/own_benchmark.md).
+The authors of a benchmark trained every architecture of a space, and published the results. The code and the record of
+a benchmark are in one sub-package, such as `nasbench201/`. All other modules read the record (`registry.benchmark`),
+and never check which benchmark they are used with. Another package can add a benchmark through the entry-point group
+`nasbench1shot1.benchmarks` (docs/own_benchmark.md).
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.plugins import Group
 
 Reference = str
-"""An object as "module:name". It is imported only when it is used, so that a record costs nothing."""
+"""A reference to an object, as "module:name". The object is imported only when it is used, so records load fast."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +25,7 @@ class BundledTable:
     Attributes:
         folder: the folder of the table as "package:path", such as "nasbench1shot1:data/table".
         columns: a function without arguments that returns the arguments of `Table.from_columns`, for a table in memory.
-        build: a function (out: Path, report) that builds the table again from its sources, if there is one.
+        build: a function (out: Path, report) that rebuilds the table from its sources; None if there is none.
     """
 
     folder: str | None = None
@@ -34,11 +35,11 @@ class BundledTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    """What a benchmark is made of. All references are imported only when they are used.
+    """The parts of a benchmark. Objects that references name are imported only when they are used.
 
     Attributes:
-        name: short name, such as "nasbench101": tables record it, and it is the key of the
-            defaults that an optimizer has for a benchmark (`family_defaults`).
+        name: short name, such as "nasbench101". Tables record it, and it is the key of the defaults that an optimizer
+            has for a benchmark (`family_defaults`).
         title: name in sentences, such as "NAS-Bench-101".
         networks: the singular and the plural noun for the rows of its tables, such as ("cell", "cells").
         architecture: the form of its architectures, a subclass of `Architecture`.
@@ -56,12 +57,12 @@ class Benchmark:
         statistics: the analyses that `nb1shot1 statistics` offers for its tables, by name
             (`experiments.space_statistics`).
         split: the scheme that splits the images of a search (`images.splits`); None: the preset's scheme.
-        halves: a function (data set) → `images.splits.OfficialSplit`, if the scheme is the benchmark's own.
+        halves: a function (data set) → `images.splits.OfficialSplit`, if `split` is a scheme of this benchmark.
         search_defaults: defaults of options that differ for searches on its spaces.
         quick_defaults: defaults of options that differ for searches at the quick scale.
         black_box_defaults: defaults of the options of black-box studies, such as the limit of simulated seconds.
-        original_passes: a function that evaluates sub-networks as the published code of NAS-Bench-1Shot1 does; None if
-            that code has no such supernets, so that the preset "original" does not apply.
+        original_passes: a function that evaluates sub-networks as the published code of NAS-Bench-1Shot1 does. None if
+            that code does not support such supernets; the preset "original" then does not apply.
     """
 
     name: str
@@ -98,12 +99,12 @@ class Benchmark:
         """
         reference = getattr(self, part)
         if reference is None:
-            raise InvalidInputError(f"{self.title} has no {part}: name it in the record of the benchmark")
+            raise InvalidInputError(f"{self.title} has no {part}: add it to the record of the benchmark")
         return load(reference, f"the {part} of {self.title}")
 
 
 def load(reference: Reference, what: str) -> Any:
-    """Return the object that a reference names; raises InvalidInputError, which names `what`, if it is not there."""
+    """Return the object that a reference names; raises InvalidInputError, which quotes `what`, if the import fails."""
     module, _, name = reference.partition(":")
     try:
         return getattr(import_module(module), name)

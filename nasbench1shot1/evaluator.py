@@ -18,7 +18,7 @@ ELSEWHERE = ("table_validation_error", "table_test_error", "validation_regret", 
 class Score:
     """The performance of an architecture in a table at the full budget, means over repeats.
 
-    Errors and regrets are fractions; unknown values are None. For another metric than accuracy, errors are its costs
+    Errors and regrets are fractions; unknown values are None. For a metric other than accuracy, errors are its costs
     (`Column.cost`) and regrets are in its unit. Regret is relative to the best network of the architecture's own space,
     identified by its name: a user's own space needs a table that covers it (`Table.covering`). `cell_hash` identifies
     the row (`Architecture.network_id`).

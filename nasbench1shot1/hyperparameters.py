@@ -1,4 +1,4 @@
-"""The options that belong to one optimizer, one-shot or black-box: their declaration, its checks, and lookup."""
+"""The options that belong to one optimizer, one-shot or black-box: their declaration, checks and look-up."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress

@@ -15,7 +15,7 @@ def benchmark_of(x: Any) -> Benchmark:
 
 
 def build_network(x: Any, **options: Any) -> Any:
-    """Build the stand-alone network of an architecture with new weights; the defaults are its benchmark's.
+    """Build the stand-alone network of an architecture with new weights; its benchmark defines the defaults.
 
     Args:
         x: an architecture; for NAS-Bench-101 also a Cell, or an object with `matrix` and `ops`, such as a ModelSpec.

@@ -46,7 +46,8 @@ class Place(NamedTuple):
     Attributes:
         kind: "stem", "cell", "reduction" or "head".
         number: the number of a cell, from 0; for a reduction, the number of the next cell; 0 for the stem and the head.
-        stage: the stage of a cell, from 0; for other places, the stage that they lead to or end.
+        stage: the stage of a cell, from 0; for the stem and a reduction, the stage that follows; for the head, the last
+            stage.
         in_channels, out_channels: numbers of channels before and after the place.
         channels: the width of the stage. A cell may be wider: it may concatenate several blocks of this width.
         stride: 2 if the image is halved.
@@ -73,11 +74,11 @@ class SearchSpace(Configurable):
         id: versioned name, such as "nb101-s1-v1"; it must change whenever the contents of the space change.
         kinds: kinds of architectures that the space can count and iterate. The first kind contains all architectures,
             "unique" contains one for each distinct cell or network.
-        benchmark: the record of the benchmark to which its architectures belong. Its settings are the optimizers'
-            defaults (`family_defaults` of their classes).
+        benchmark: the record of the benchmark to which its architectures belong. Optimizers may have other defaults for
+            each benchmark (`family_defaults` of their classes).
         kind_descriptions: what each kind contains, for `nb1shot1 space`.
         sizes_caption: the caption under these counts, such as how they compare with published ones.
-        sizes: the function that shows the counts of such spaces (`experiments.counts`).
+        sizes: the function that shows the counts of spaces of this kind on the screen (`experiments.counts`).
     """
 
     name: str
@@ -90,7 +91,7 @@ class SearchSpace(Configurable):
 
     @cached_property
     def table(self) -> str | None:
-        """Name of the table with its networks. None: $NB1SHOT1_TABLE, or else "embedded"."""
+        """Name of the table that has its networks. None: the value of $NB1SHOT1_TABLE, or else "embedded"."""
         return self.benchmark.table
 
     @abstractmethod
@@ -218,8 +219,8 @@ def _mutate_value(value: int, levels: int, draw: float) -> int:
 class OneShotSpace(SearchSpace):
     """A search space with a continuous relaxation, so that one-shot methods can search it with a supernet.
 
-    The parts of its supernets and the defaults of searches are its benchmark's. A subclass may replace each of them by
-    a class attribute, such as `cell = "my_module:MyCell"`.
+    By default, the parts of its supernets and the defaults of searches come from its benchmark. A subclass may replace
+    each of them by a class attribute, such as `cell = "my_module:MyCell"`.
 
     Attributes:
         operation_key: the key of the mixing weights that choose operations. Each row belongs to one decision; a single
@@ -282,7 +283,7 @@ class OneShotSpace(SearchSpace):
         return mixing
 
     def operations_at(self, place: Place, operations: Sequence[int]) -> Sequence[int]:
-        """Return the part of sampled operations that reaches such a place; by default, all."""
+        """Return the part of sampled operations that reaches a place for which `is_mixed` is true; by default, all."""
         return operations
 
     def check_operations(self, operations: Sequence[int]) -> None:
@@ -297,7 +298,7 @@ class OneShotSpace(SearchSpace):
             )
 
     def live_choices(self, arch: Architecture) -> tuple[Choice, ...]:
-        """Return the decisions that affect an architecture's network; by default, all."""
+        """Return the decisions that affect the network of an architecture; by default, all decisions."""
         return self.choices()
 
     def from_picks(self, picks: Sequence[Sequence[int]]) -> Architecture:

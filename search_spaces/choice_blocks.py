@@ -145,7 +145,7 @@ class ChoiceBlockSpace(OneShotSpace):
         )
 
     def without_loose_ends(self, arch: Architecture) -> CellArchitecture:
-        """Return the architecture of the kind "no_loose_ends" with the same live part; raises as `index`."""
+        """Return the architecture of the kind "no_loose_ends" with the same live part; raises the errors of `index`."""
         arch = checked_member(self, arch)
         operations = tuple(op if block in arch.live_blocks else 0 for block, op in enumerate(arch.operations, start=1))
         return CellArchitecture.unchecked(self.name, canonical_wiring(arch.parents), operations)
@@ -255,7 +255,7 @@ class ChoiceBlockSpace(OneShotSpace):
         return tuple(choice for _, choice in self._choices_of_nodes())
 
     def _choices_of_nodes(self) -> Iterator[tuple[int, Choice]]:
-        """Yield every decision after the node to which it belongs."""
+        """Yield (node, decision) for every decision; the node is the vertex to which the decision belongs."""
         for node, picks in enumerate(self.n_parents, start=1):
             if key := self.mixing_key(node):
                 yield node, Choice(key, None, node, picks)

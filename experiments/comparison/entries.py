@@ -40,7 +40,7 @@ COLUMNS = {EPOCHS: "epoch", SEARCH_TIME: "search_seconds", SIMULATED_TIME: "simu
 class Facts(NamedTuple):
     """Recorded ids or names that must be equal for regrets to be comparable.
 
-    `objective` is the metric that guides the searches of a black-box study; all others are guided by accuracy.
+    `objective` is the metric that guides the searches of a black-box study; all other runs are guided by accuracy.
     """
 
     space: str

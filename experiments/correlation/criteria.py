@@ -142,7 +142,7 @@ class Criterion:
     measure: Callable[[Comparison], float]
 
     def __call__(self, predicted: ArrayLike, true: ArrayLike) -> float:
-        """Return the criterion of (A,) predicted values and (A,) true errors; raises as `evaluate` does."""
+        """Return the criterion of (A,) predicted values and (A,) true errors; raises the errors of `evaluate`."""
         return self.measure(_comparison(predicted, true, LABELS))
 
 

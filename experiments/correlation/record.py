@@ -146,7 +146,7 @@ class Ranking(RunRecord):
     def blocks(self, epoch: int) -> dict[str, NDArray[np.float32]]:
         """Read the mean errors and losses of an evaluated epoch on blocks of images, (W, B) each.
 
-        Raises as `scores` does.
+        Raises the errors of `scores`.
         """
         return self._arrays(blocks_path(self.folder, epoch), epoch, "blocks_sha256", BLOCK_COLUMNS)
 

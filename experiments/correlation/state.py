@@ -117,7 +117,7 @@ class RankingState:
     def numbers(self, epoch: int) -> Indices:
         """Return `select_numbers` of an epoch; it is computed once, or once per epoch for a controller's samples.
 
-        Raises as `select_numbers` does.
+        Raises the errors of `select_numbers`.
         """
         key = epoch if self.options.architectures == CONTROLLER else None
         if key not in self._selected:
@@ -161,7 +161,7 @@ class RankingState:
         }
 
     def load_state_dict(self, state: dict[str, Any], path: Path) -> None:
-        """Restore the result of `state_dict`, read from `path`; raises as `runs.checkpoints.checked_restore` does."""
+        """Restore what `state_dict` returned, read from `path`; raises the errors of `checkpoints.checked_restore`."""
         with checked_restore(state, path, self.identity, "ranking"):
             stored = state["current"]
             arrays = {

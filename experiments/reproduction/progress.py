@@ -1,4 +1,4 @@
-"""The work of a reproduction: how long its jobs take on this machine, and how far they are."""
+"""The work of a reproduction: how long its jobs take on this machine, and how far they have progressed."""
 
 import heapq
 import sys

@@ -1,4 +1,4 @@
-"""The searches of a figure, one job per curve and seed, and the figures whose curves they are."""
+"""The searches of a figure, one job per curve and seed, and the figures whose curves are searches."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

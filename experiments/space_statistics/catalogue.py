@@ -1,6 +1,6 @@
 """The analyses that `nb1shot1 statistics` offers for a table, by name.
 
-The record of a benchmark names its own analyses (`Benchmark.statistics`). `GENERIC` lists the analyses of all others.
+`GENERIC` lists the analyses of every benchmark. The record of a benchmark can name more (`Benchmark.statistics`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ GENERIC = {"pareto-fronts": PARETO_FRONTS}
 
 
 def offered(benchmark: Benchmark) -> dict[str, Analysis]:
-    """Return the analyses of a benchmark: its own, and generic ones unless it has its own of the same name."""
+    """Return the analyses of a benchmark: its own, and all generic ones whose names it does not use itself."""
     own: Mapping[str, Analysis] = benchmark.load("statistics") if benchmark.statistics else {}
     return {**own, **{name: analysis for name, analysis in GENERIC.items() if name not in own}}
 

@@ -1,6 +1,7 @@
 """Pareto fronts of a metric and its costs, such as test error and parameters or latency, in tables of any benchmark.
 
-Names, units and directions follow from the descriptions of the table's columns, so a new column has a front at once.
+Names, units and directions follow from the descriptions of the table's columns, so a new column gets a front without
+further code.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MANY = 100
-"""Number of distinct costs from which a figure has dots instead of circles, and no medians."""
+"""From this number of distinct costs, a figure shows dots instead of circles, and no medians."""
 WIDE = 50
-"""Quotient of the highest and the lowest cost from which a figure has a logarithmic axis of costs."""
+"""From this ratio of the highest to the lowest cost, the cost axis of a figure is logarithmic."""
 
 
 def pareto_fronts(
@@ -50,13 +51,13 @@ def pareto_fronts(
         star: a name and a network, which figures mark with a star.
 
     Returns:
-        A row for each data set, metric of `costs` (`cost`) and distinct `value` of it, from the best value to the
-        worst: `architecture` (as `Table.hashes` writes it) of the best network of that cost, ties to the first row of
-        the table; its `error`, which is 1 - accuracy (or else what `Column.cost` returns for the metric);
-        `median_error` of all networks of that cost; `on_front` (no network is better in one respect without being
-        worse in the other); `n`, the number of networks of that cost; and `of`, the number of networks with both
-        values. Values are means over repeats. `attrs["metrics"]` has the descriptions of the metrics, and
-        `attrs["star"]` the marked network's values on each data set.
+        A data frame with a row for each data set, each of `costs` (`cost`) and each distinct value of this cost
+        (`value`), from the best value to the worst. The other columns: `architecture`, the best network at this value,
+        as `Table.hashes` writes it (ties go to the first row of the table); `error`, its 1 - accuracy, or what
+        `Column.cost` returns for another metric; `median_error`, the median over all networks at this value;
+        `on_front`, whether the network is Pareto-optimal; `n`, the number of networks at this value; and `of`, the
+        number of networks for which metric and cost are known. Values are means over repeats. `attrs["metrics"]` has
+        the descriptions of the metrics, and `attrs["star"]` has the values of the marked network on each data set.
 
     Raises:
         InvalidInputError: a metric is unknown, or neither high nor low values of it are better.
@@ -80,7 +81,7 @@ def pareto_fronts(
 
 
 def cost_metrics(table: Table) -> list[str]:
-    """Return the metrics with one value per network of which lower values are better: parameters, FLOPs, latencies."""
+    """Return the metrics with one value per network whose lower values are better: parameters, FLOPs, latencies."""
     described = {metric: _describe(table, metric) for metric in table.metrics}
     return [
         metric
@@ -146,7 +147,7 @@ class _Scale:
     """
 
     def __init__(self, about: Column, values: "pandas.Series[Any]", is_minimised: bool = False) -> None:
-        """Choose the scale of a metric, given its values, or what is minimised instead of its values."""
+        """Choose the scale of a metric, given its values or, with `is_minimised`, what is minimised instead."""
         is_higher_better, is_fraction = about.direction == "higher", about.unit == "fraction"
         is_error = is_minimised and is_higher_better and is_fraction
         in_millions = not about.unit and len(values) > 0 and values.abs().max() >= 1e6
@@ -180,7 +181,7 @@ def _name(about: Column) -> str:
 
 
 def _finish_axis(axes: "Axes", name: Literal["x", "y"], scale: _Scale, is_log: bool) -> None:
-    """Label an axis, and make it logarithmic with plain numbers."""
+    """Label an axis; with `is_log`, make it logarithmic, with plain numbers as tick labels."""
     axes.set(**{f"{name}label": scale.label("log scale" if is_log else "")})
     if is_log:
         from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
@@ -227,7 +228,7 @@ class _Pair:
     cost: _Known
 
     def known(self, rows: Rows) -> Rows:
-        """Return which of the rows have both values."""
+        """Return the rows for which metric and cost are known."""
         known = np.isfinite(self.metric.values[rows]) & np.isfinite(self.cost.values[rows])
         return np.asarray(rows[known], np.int64)
 

@@ -57,7 +57,7 @@ def draw_anytime(
     band_label: str | None = None,
     floor: float | None = None,
 ) -> "Axes":
-    """Draw a study's test regret over simulated seconds; between the quartiles, it is shaded (`has_band`).
+    """Draw a study's test regret over simulated seconds, and shade the range between the quartiles (`has_band`).
 
     Regrets of accuracies are in percent, others in the unit of their metric.
 
@@ -104,7 +104,7 @@ def _use_log_axes(axes: "Axes", statistic: Statistic, goal: Goal) -> "Axes":
     label_log_axis(axes.xaxis)
     label_log_axis(axes.yaxis)
     axes.set_xlabel("simulated seconds")
-    of_incumbent = " of the incumbent" if goal.is_default else ""  # other names are too long for it
+    of_incumbent = " of the incumbent" if goal.is_default else ""  # longer names leave no space for it
     axes.set_ylabel(goal.with_unit(f"{statistic} {goal.regret}{of_incumbent}"))
     axes.grid(alpha=0.25, which="major")
     return axes

@@ -79,22 +79,22 @@ class Goal:
 
     @property
     def regret(self) -> str:
-        """The regret in words: "test regret", or such as "regret in latency edgegpu" and "regret in test loss"."""
+        """The regret in words, such as "test regret", "regret in latency edgegpu" or "regret in test loss"."""
         return "test regret" if self.judge.metric == Goal.judge.metric else f"regret in {self.judge.words}"
 
     @property
     def title(self) -> str:
-        """The same words at the beginning of a line."""
+        """The regret in words, capitalized for the beginning of a line."""
         return self.regret[0].upper() + self.regret[1:]
 
     def with_unit(self, label: str) -> str:
-        """Return the label of an axis or a table with the unit of regrets in brackets."""
+        """Return the label of an axis or a table, followed by the unit of regrets in brackets."""
         return f"{label} [{self.unit}]" if self.unit else label
 
     def floor(self, regrets: Any) -> float:
         """Return the lower edge of a logarithmic axis with these regrets (`display.axes.zero_floor`).
 
-        It is at most half a percent; of the largest regret, if regrets are not fractions.
+        It is at most half a percent, or, if regrets are not fractions, half a percent of the largest regret.
         """
         from nasbench1shot1.display.axes import zero_floor
 
@@ -113,7 +113,7 @@ class Goal:
         return f"{self.number(regret)} {self.unit}".rstrip()
 
     def sentence(self) -> str:
-        """Return a sentence about an objective other than the default, for screens and captions; empty for it."""
+        """Return a sentence about the objective, for screens and captions; empty for the default objective."""
         if self.is_default:
             return ""
         about = ", ".join(filter(None, (self.guide.unit, f"{self.guide.direction} is better")))

@@ -47,8 +47,8 @@ class BlackBoxConfig:
     dataset: str | None = None
     """Data set of the search, if the table has several: cifar10, cifar100 or ImageNet16-120. Default: the first."""
     objective: Annotated[str, Form("METRIC")] | None = None
-    """Metric of the table that guides the search, such as validation_loss or trainable_parameters; it must have a
-    direction. Default: validation_accuracy."""
+    """Metric of the table that the search optimizes, such as validation_loss or trainable_parameters. Either higher or
+    lower values must be better. Default: validation_accuracy."""
     deduplicate: bool = False
     """Train a cell only once per budget: repeated queries return the first result at no cost."""
     simulated_workers: Annotated[int, Range(1, 10**6)] = 1
@@ -159,5 +159,5 @@ def help_defaults(
 
 
 def check_method(method: "type[BlackBoxOptimizer]") -> None:
-    """Check an optimizer's declaration of its own options; raises as `hyperparameters.Methods.check_method` does."""
+    """Check an optimizer's declaration of its own options; raises the errors of `Methods.check_method`."""
     METHODS.check_method(method, chain(*method.family_defaults.values(), *method.space_defaults.values()))

@@ -74,7 +74,7 @@ class BlackBoxStudy(RunRecord):
 
     Attributes:
         folder: the folder of the study.
-        config: all resolved options, and the identities of space and table; the metrics of an objective.
+        config: all resolved options, the identities of space and table, and the metrics of another objective.
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "black-box study", "blackbox", FIELDS, BlackBoxConfig, FACTS

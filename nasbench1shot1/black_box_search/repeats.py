@@ -1,4 +1,4 @@
-"""The searches of a study: each is run by its number and recorded as one line, here or in parts by other processes.
+"""The searches of a study, each with a number and recorded as one line, by this process or in parts by others.
 
 Each search depends only on the study's options and its own number, so the merged record of separate processes equals
 the record of a single process. Until a part of consecutive searches is merged, it has its own folder in the study's
@@ -63,11 +63,11 @@ class Repeats:
 
     @cached_property
     def goal(self) -> Goal:
-        """The descriptions of these metrics."""
+        """The descriptions of the metrics that guide and judge the searches."""
         return Goal.from_objective(self.table, self.objective)
 
     def check_objective(self) -> None:
-        """Check an objective that was given, before the first search.
+        """Check the option `objective`, if it is given, before the first search.
 
         Raises:
             InvalidInputError: neither high nor low values of the metric are better.
@@ -156,9 +156,10 @@ class Repeats:
 
     @cached_property
     def budgets(self) -> tuple[int, ...]:
-        """The training epochs of methods with several budgets: those with the observed metric on the data set.
+        """The budgets of methods with several budgets: all budgets with the observed metric on the data set.
 
-        On CIFAR-100 and ImageNet16-120, the table of NAS-Bench-201 has accuracies after 200 epochs for few networks.
+        On CIFAR-100 and ImageNet16-120, the table of NAS-Bench-201 has validation accuracies after 200 epochs for only
+        a few networks.
         """
         guide, training = self.objective.validation_metric, self.objective.validation
         return self.table.epochs_of(guide, training) or self.table.epochs
@@ -187,7 +188,7 @@ class Repeats:
 
 
 def table_of_study(options: BlackBoxOptions) -> Table:
-    """Open the table of a study, with the networks of its space as a reference; raises as `table_for` does."""
+    """Open the table of a study, with the networks of its space as a reference; raises the errors of `table_for`."""
     config = options.common
     return table_for(search_space(config.space), config.table, config.reference)
 

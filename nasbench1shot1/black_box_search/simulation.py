@@ -1,8 +1,8 @@
 """A search on the simulated clock: a table answers immediately, and the clock advances by the recorded training time.
 
 The protocol follows NAS-Bench-101 (Ying et al. 2019, section 5): a query costs its training time, and the incumbent
-is the architecture with the lowest validation error so far, at any budget. Wall-clock time does not count. If another
-metric than accuracy guides the search, its cost (`Column.cost`) takes the place of the validation error.
+is the architecture with the lowest validation error so far, at any budget. Wall-clock time does not count. If a metric
+other than accuracy guides the search, its cost (`Column.cost`) takes the place of the validation error.
 """
 
 import math

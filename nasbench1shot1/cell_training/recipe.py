@@ -34,7 +34,10 @@ class Recipe(ABC):
 
     Args:
         x: an architecture or a cell.
-        config: the resolved options; raises InvalidInputError if they do not support the architecture.
+        config: the resolved options.
+
+    Raises:
+        InvalidInputError: the options do not support the architecture.
 
     Attributes:
         WHOLE_BATCHES: whether an evaluation omits the images that do not fill a batch.

@@ -111,7 +111,7 @@ class Training(RunRecord):
 
     @staticmethod
     def as_trained(x: Any) -> Any:
-        """Return what `train_cell` was given in the form of `trained`."""
+        """Return the argument of `train_cell` in the form of `trained`."""
         return x
 
     @property

@@ -1,4 +1,4 @@
-"""Parsing of a command's options by tyro, with its errors as one sentence and optional values as a user writes them.
+"""Parsing of a command's options by tyro. An error is one sentence; optional values have the form that users write.
 
 `X | None` has the metavar and the choices of X in messages.
 """
@@ -109,7 +109,7 @@ def _optional(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
 
 
 def _yes_or_no() -> PrimitiveConstructorSpec[Any]:
-    """Return how `bool | None` is parsed: yes and no as in help, or Python's words."""
+    """Return how `bool | None` is parsed: as yes or no, which help shows, or as another word of `YES` or `NO`."""
     return PrimitiveConstructorSpec(
         nargs=1,
         metavar="{yes,no}",

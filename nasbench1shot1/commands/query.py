@@ -142,7 +142,7 @@ def _draw(network: "Architecture | Cell", path: Path) -> None:
 
 
 def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:
-    """Return a row for each metric that has a value, and for the accuracies and the training time in any case."""
+    """Return a row for each metric that has a value; the accuracies and the training time always have a row."""
     from nasbench1shot1.tables.columns import STANDARD
 
     rows = []

@@ -1,4 +1,4 @@
-"""Figures and axes: the caller's or new ones, as files and in notebooks, and logarithmic scales.
+"""Figures and axes, either new or the caller's: saving, display in notebooks, and logarithmic scales.
 
 Matplotlib is imported when something is drawn.
 """

@@ -1,1 +1,1 @@
-"""What knows nothing of architecture search: errors, files, arguments, text, terminals, notebooks and downloads."""
+"""Utilities that are independent of NAS: errors, files, arguments, text, terminals, notebooks, plugins, downloads."""

@@ -1,4 +1,4 @@
-"""Download of files with known SHA-256 into the data folder, with a progress bar."""
+"""Download of files with a known SHA-256 into the data folder, with a progress bar."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

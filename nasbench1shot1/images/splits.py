@@ -88,7 +88,7 @@ def split_images(
 
 
 def _official_split(dataset: str, scheme: str) -> "OfficialSplit | None":
-    """Return a benchmark's division of a data set; None if the scheme is not a benchmark's, or for other data sets."""
+    """Return a benchmark's division of a data set; None if no benchmark has the scheme, or for the data set `OTHER`."""
     of = _official_schemes().get(scheme)
     if of is None or dataset == OTHER:
         return None
@@ -132,7 +132,7 @@ def _official_schemes() -> dict[str, Benchmark]:
 
 
 def _schemes(dataset: str) -> tuple[str, ...]:
-    """Return the schemes of a data set, the first one preferred; none for an unknown data set."""
+    """Return the schemes of a data set, the preferred one first; an empty tuple for an unknown data set."""
     official = tuple(_official_schemes())
     if dataset in (CIFAR10.name, OTHER):
         return (*_RANGES, *official)

@@ -148,7 +148,7 @@ def _describe(of: DataSet) -> dict[str, Any]:
 
 
 def _data_set_of(meta: dict[str, Any]) -> DataSet:
-    """Return the data set that meta.json describes; raises any error if it does not."""
+    """Return the data set that meta.json describes; raises an error of any type if the description is damaged."""
     if (name := meta["dataset"]) != OTHER:
         return data_set(name)
     return other_data_set(*(meta[field] for field in _OWN_FIELDS))

@@ -288,7 +288,7 @@ def _clip_residuals(residuals: Floats, sd: float) -> Floats:
     return np.clip(residuals, -RESIDUAL_CLIP * sd, RESIDUAL_CLIP * sd)
 
 
-# Test accuracy, a curve of validation accuracy at 108 epochs ----------------------------------------------------------
+# Test accuracy, as a function of validation accuracy at 108 epochs ----------------------------------------------------
 
 
 KNOTS = (0.055, 0.065, 0.08, 0.1, 0.14, 0.2)

@@ -67,7 +67,7 @@ class CellKeys(RowKeys):
         self._hashes: NDArray[np.bytes_] = folder.columns["hash"].view("S16")[:, 0]
 
     def item_of(self, text: str) -> Item:
-        """Return the hash that a text is; raises InvalidInputError for any other text."""
+        """Return a text that is a hash; raises InvalidInputError for any other text."""
         if is_hash(text):
             return text
         raise InvalidInputError(

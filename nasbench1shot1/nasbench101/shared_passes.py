@@ -320,7 +320,7 @@ class FirstCell:
 
 
 class ChoiceBlockPaths:
-    """Class scores of paths (`SharedPasses`). On a CPU, they are bit-identical for any other paths and any order.
+    """Class scores of paths (`SharedPasses`). On a CPU, they do not depend on the other paths or on their order.
 
     Args:
         net: a supernet for which `supports` returns True; it is not modified.

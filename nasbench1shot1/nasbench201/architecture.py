@@ -22,7 +22,7 @@ OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_
 """The operations in the order of the official API, which numbers them 0 to 4; "none" is zeroize."""
 
 NONE = OPERATIONS.index("none")
-"""The operation zeroize, with which the cell lacks an edge."""
+"""The operation zeroize, which removes an edge from the cell."""
 
 N_NODES = 4
 """Number of nodes of a cell: 0 is the input, 3 the output."""

@@ -25,7 +25,7 @@ class IndexKeys(RowKeys):
     SIZES: Mapping[str, int] = {SPACE_NAME: N_ARCHITECTURES}
 
     def item_of(self, text: str) -> Item:
-        """Return the official index that a text is; any other text itself."""
+        """Return an official index as an integer, and any other text unchanged."""
         return int(text) if text.isdecimal() else text
 
     def row_of(self, item: Item) -> int:

@@ -35,7 +35,7 @@ def seconds_per_epoch(options: SearchOptions) -> float:
 
 
 def seconds_to_score(options: SearchOptions, architectures: int, images: int) -> float:
-    """Estimate the seconds to score architectures with the supernet of a search; raises as `seconds_per_epoch` does.
+    """Estimate the seconds to score architectures with a search's supernet; raises the errors of `seconds_per_epoch`.
 
     Args:
         options: resolved options of the search.

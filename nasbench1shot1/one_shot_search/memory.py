@@ -63,7 +63,7 @@ def supernet_size(
     partial_channels: int = 1,
     side: int = 32,
 ) -> SupernetSize:
-    """Return the size of `Supernet` with these arguments; layers of equal places are counted once.
+    """Return the size of `Supernet` with these arguments; layers of equal places are built once.
 
     `side` is the height and width of an image in pixels.
 

@@ -303,7 +303,7 @@ def check_options(method: "type[OneShotOptimizer]", given: Iterable[str]) -> Non
 
 
 def check_method(method: "type[OneShotOptimizer]") -> None:
-    """Check an optimizer's declaration of its own options; raises as `hyperparameters.Methods.check_method` does."""
+    """Check an optimizer's declaration of its own options; raises the errors of `Methods.check_method`."""
     of_families = chain.from_iterable(method.family_defaults.values())
     defaults = (*method.defaults, *method.original_defaults, *method.quick_defaults, *of_families)
     METHODS.check_method(method, defaults)

@@ -95,7 +95,7 @@ def restore_moved_aside(folder: Path) -> None:
 
 
 def _move_aside(folder: Path) -> Path:
-    """Rename the folder of a search under its locks; return the new path. Raises as `moved_aside` does."""
+    """Rename the folder of a search under its locks; return the new path. Raises the errors of `moved_aside`."""
     check_is_search(folder)
     place = folder.resolve()
     old = temporary_sibling(place, OLD)

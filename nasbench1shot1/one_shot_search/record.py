@@ -197,7 +197,7 @@ class SearchWriter(RunWriter[SearchRecord]):
         self._shapes: dict[str, tuple[int, ...]] = {}
 
     def append(self, line: Mapping[str, Any], parameters: Parameters) -> None:
-        """Append an epoch's line and its Λ; raises as `append_line` does."""
+        """Append an epoch's line and its Λ; raises the errors of `append_line`."""
         self.append_line(line)
         self._history.append(parameters)
         self._write_history()
@@ -207,12 +207,12 @@ class SearchWriter(RunWriter[SearchRecord]):
         return {**super().digests(), PARAMETERS_DIGEST: parameters_digest(self._history)}
 
     def restore(self, state: Any) -> None:
-        """Restore a fresh state from the last checkpoint; raises as `RunWriter.restore` does."""
+        """Restore a fresh state from the last checkpoint; raises the errors of `RunWriter.restore`."""
         self._shapes = {key: tuple(value.shape) for key, value in state.method.parameters.items()}
         super().restore(state)
 
     def keep(self, recorded: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Keep the first epochs of a record without a checkpoint; raises as `read` does.
+        """Keep the first epochs of a record without a checkpoint; raises the errors of `read`.
 
         Args:
             recorded: number of epochs to keep, epoch 0 included.

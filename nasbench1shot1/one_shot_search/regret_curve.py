@@ -1,7 +1,8 @@
 """Regret curves of one run or of several seeds: how good is the preferred architecture after every epoch?
 
-The curves are drawn as in figure 2 of NAS-Bench-1Shot1. In spaces with operations on edges, a growing number of skip
-connections is how DARTS collapses on NAS-Bench-201 (Dong and Yang 2020, section 5); it is drawn below the curves.
+The curves are drawn as in figure 2 of NAS-Bench-1Shot1. In spaces with operations on edges, the number of each
+operation is drawn below the curves: when DARTS collapses on NAS-Bench-201, the number of skip connections grows (Dong
+and Yang 2020, section 5).
 """
 
 import math

@@ -112,7 +112,7 @@ def start_search(
     callbacks: Sequence[Callback] = (),
     overwrite: bool = False,
 ) -> Run:
-    """Search in a new folder; raises as `search`."""
+    """Search in a new folder; raises the errors of `search`."""
     from nasbench1shot1.one_shot_search.state import begin
     from nasbench1shot1.runs.machine import environment
 

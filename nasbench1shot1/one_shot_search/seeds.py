@@ -244,7 +244,7 @@ def _finish_group(group: SearchGroup, options: SearchOptions, console: "Console"
 def with_threads(options: dict[str, Any], workers: int) -> dict[str, Any]:
     """Return options in which `threads`, unless given, is `threads_per_search` search.
 
-    The result has a value for `threads` only if several workers run on a CPU. Raises as `search_options` does.
+    The result has a value for `threads` only if several workers run on a CPU. Raises the errors of `search_options`.
     """
     if workers == 1 or options.get("threads") is not None:
         return options

@@ -110,7 +110,7 @@ class SearchState:
         return epoch_generator(self.config.seed, stream, epoch)
 
     def shared_weights(self, epoch: int) -> SharedWeights:
-        """Return what methods score architectures with after an epoch (0: before training)."""
+        """Return the shared weights with which methods score architectures after an epoch (0: before training)."""
         return SharedWeights(
             self.net,
             self.images,

@@ -89,7 +89,7 @@ class FolderLock:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[FolderLock]:
-    """Hold the lock of an existing folder; raises as `FolderLock.acquire` does."""
+    """Hold the lock of an existing folder; raises the errors of `FolderLock.acquire`."""
     lock = FolderLock(folder)
     lock.acquire()
     try:

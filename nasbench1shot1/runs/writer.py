@@ -78,7 +78,7 @@ class RunWriter(Generic[Record]):
         self.append_lines([line])
 
     def append_lines(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Add lines to the metrics, and wait only once for the disk; raises as `append_line` does."""
+        """Add lines to the metrics, and wait only once for the disk; raises the errors of `append_line`."""
         for line in lines:
             assert tuple(line) == tuple(self.kind.FIELDS), f"a line has the fields {tuple(self.kind.FIELDS)}"
         self._lock.check()
@@ -93,7 +93,7 @@ class RunWriter(Generic[Record]):
         self._lines += [deepcopy(dict(line)) for line in lines]  # the caller may change its own
 
     def save(self, state: Resumable) -> None:
-        """Replace the checkpoint; raises as `append_line` does."""
+        """Replace the checkpoint; raises the errors of `append_line`."""
         self._lock.check()
         save_checkpoint(self.folder / CHECKPOINT, {**state.state_dict(), DIGESTS: self.digests()})
 

@@ -9,7 +9,7 @@ from nasbench1shot1.space import Place
 from nasbench1shot1.supernets.presets import Preset
 
 CellWidth = Callable[[int, int], int]
-"""Returns the output channels of a cell, given its input channels and the width of its stage."""
+"""Returns the number of output channels of a cell, given its input channels and the width of its stage."""
 
 
 class Skeleton(Protocol):
@@ -22,7 +22,7 @@ class Skeleton(Protocol):
         """Yield all places in the order of the forward pass, from the stem to the head.
 
         Args:
-            cell_width: the width of the cells' outputs.
+            cell_width: a function that returns the number of output channels of a cell.
             side: height and width of the images in pixels.
         """
 
@@ -42,7 +42,7 @@ class Skeleton(Protocol):
 def doubling_stages(
     channels: int, cells: int, cell_width: CellWidth, side: int, *, reduction_widens: bool, padding: int = 0
 ) -> Iterator[Place]:
-    """Yield the places of NAS-Bench-101 and NAS-Bench-201: three stages, each of twice the width at half the size.
+    """Yield the places of NAS-Bench-101 and NAS-Bench-201: three stages, each with twice the width at half the size.
 
     Args:
         channels: width of the stem and the first stage.

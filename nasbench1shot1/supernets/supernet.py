@@ -223,7 +223,7 @@ class Supernet(nn.Module):
 
 
 def cell_class(space: OneShotSpace) -> Any:
-    """Return the class of a space's cells; raises InvalidInputError if the space names none, or it is not there."""
+    """Return the class of a space's cells; raises InvalidInputError if the space names none, or its import fails."""
     return _part(space, "cell", space.cell)
 
 

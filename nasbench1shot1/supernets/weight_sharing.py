@@ -145,7 +145,7 @@ class SharedPasses(Protocol):
 
     @staticmethod
     def supports(net: Supernet) -> bool:
-        """Return whether this way can compute, and is faster for, a supernet."""
+        """Return whether this class supports a supernet, and is faster than `GenericPasses` for it."""
 
     @staticmethod
     def sharing_key(path: Any) -> Any:
@@ -156,7 +156,7 @@ class SharedPasses(Protocol):
 
 
 def shared_passes(space: OneShotSpace) -> type[SharedPasses] | None:
-    """Return the faster way of a space's benchmark; None if it has none."""
+    """Return the class `shared_passes` of a space's benchmark; None if the benchmark has none."""
     if space.benchmark.shared_passes is None:
         return None
     found: type[SharedPasses] = space.benchmark.load("shared_passes")

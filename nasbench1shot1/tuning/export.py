@@ -164,7 +164,7 @@ def new_optuna_study(
 
 
 def optuna_trials(study: Study) -> "list[FrozenTrial]":
-    """Return a finished or failed Optuna trial for every observation; raises as `export_optuna` does."""
+    """Return a finished or failed Optuna trial for every observation; raises the errors of `export_optuna`."""
     distributions = optuna_distributions(study.config_space)
     began = datetime.fromtimestamp((study.folder / ENVIRONMENT).stat().st_mtime)
     return [_trial(study, line, distributions, began) for line in study.lines]

@@ -188,7 +188,7 @@ def _check_shared(study: Study, given: Mapping[str, Any]) -> None:
 
 
 def run_session(folder: Path, console: "Console | None") -> Study:
-    """Run a recorded study to its end; raises as `tuning.tune` does."""
+    """Run a recorded study to its end; raises the errors of `tuning.tune`."""
     from nasbench1shot1.ground.notebooks import console_or_new
     from nasbench1shot1.tables.table import table_for
     from nasbench1shot1.tuning.drawing import trajectory_figure

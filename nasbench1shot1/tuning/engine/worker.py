@@ -107,7 +107,7 @@ def run_worker(
 def _serve(folder: Path, evaluate: Evaluate, name: str, host: str | None, pace: Pace, print_line: PrintLine) -> bool:
     """Work for the study's present master, if there is one, to its end; return whether there was one.
 
-    Raises as `run_worker` does.
+    Raises the errors of `run_worker`.
     """
     if (address := read_address(folder)) is None:
         return False
