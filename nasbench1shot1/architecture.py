@@ -59,14 +59,11 @@ class Architecture:
         Raises:
             InvalidInputError: the text is not an architecture, or does not have this form.
         """
-        tried: list[Any] = []
-        for form in _forms() if cls is Architecture else (cls,):
+        forms = (cls,) if cls is not Architecture else _forms()
+        for form in forms:
             if (found := form.from_text(str(text).strip())) is not None:
-                return found
-            tried.append(form)
-        name = str(text).strip().partition(":")[0]
-        named = [form for form in tried if name in form.benchmark.load("keys").SPACES]
-        likely = named or [form for form in tried if form.resembles(str(text).strip())] or tried
+                return found  # type: ignore[no-any-return]
+        likely = [cls] if cls is not Architecture else likely_forms(str(text))
         raise InvalidInputError(f"'{text}' is not an architecture: write {' or '.join(form.SYNTAX for form in likely)}")
 
     @classmethod
@@ -153,6 +150,14 @@ def check_space_name(name: object) -> None:
     """Raise InvalidInputError if a value cannot be the name of a space."""
     if not isinstance(name, str) or not _SPACE.fullmatch(name):
         raise InvalidInputError(f"{name!r} is not a valid name of a space: use letters, digits, _ and -, as in 's1'")
+
+
+def likely_forms(text: str) -> list[Any]:
+    """Return the forms in which an invalid text was probably meant: of the space that it names, or similar ones."""
+    every = list(_forms())
+    name = text.strip().partition(":")[0]
+    named = [form for form in every if name in form.benchmark.load("keys").SPACES]
+    return named or [form for form in every if form.resembles(text.strip())] or every
 
 
 def _forms() -> Iterator[Any]:

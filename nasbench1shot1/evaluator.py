@@ -1,4 +1,4 @@
-"""Look-up of an architecture's true performance in a table; searches use no other access to tables."""
+"""Look-up of an architecture's true performance in a table; one-shot searches use no other access to tables."""
 
 import math
 from dataclasses import asdict, dataclass

@@ -35,7 +35,7 @@ class GradientHyperparameters(AdamHyperparameters):
     temperature_ends_after: bool = False
     """Reach the minimum temperature one epoch after the last, as in the published code."""
     draws: Annotated[int, Range(1, 1000)] = 1
-    """Number of samples per forward pass; cell i uses sample i modulo this number."""
+    """Number of samples per forward pass, which the cells use in turn."""
     evaluation_noise: bool = False
     """Also sample for the one-shot error, as in the published code, instead of using the mode."""
     update: UpdateName = "first-order"

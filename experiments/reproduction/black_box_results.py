@@ -119,7 +119,7 @@ class RegretAndECDF(BlackBoxResults):
     )
 
     def as_table(self) -> pandas.DataFrame:
-        """Return the left panel's values: panel, curve, then the columns of `anytime.statistics_over_time`."""
+        """Return the left panel's values: panel, curve, then the columns of `record.statistics_over_time`."""
         return _stacked(self.found, attrgetter("regret_statistics"))
 
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
@@ -141,7 +141,7 @@ class MiniAgainstFull(BlackBoxResults):
     )
 
     def as_table(self) -> pandas.DataFrame:
-        """Return the drawn values: panel, curve, then the columns of `anytime.statistics_over_time`."""
+        """Return the drawn values: panel, curve, then the columns of `record.statistics_over_time`."""
         return _stacked(self.found, attrgetter("regret_statistics"))
 
     def draw(self) -> "Figure":

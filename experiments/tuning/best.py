@@ -85,7 +85,7 @@ def transfer_table(regrets: Mapping[tuple[str, str], Sequence[float]]) -> pandas
 def search_with_best(
     out: Any = None, *, resume: Any = None, best: Mapping[str, Any] | None = None, **options: Any
 ) -> None:
-    """Run or resume a search with the hyperparameters of a study's best search; a command of `jobs.Job`.
+    """Run or resume a search with the hyperparameters of a study's best search; a command of `jobs.job.Job`.
 
     Args:
         out: the folder of a new search.

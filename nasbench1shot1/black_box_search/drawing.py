@@ -86,7 +86,9 @@ def regret_floor(studies: Sequence[BlackBoxStudy], statistic: Statistic = "mean"
 
     Raises InvalidInputError if the objectives of the studies differ.
     """
-    return common_goal(studies).floor(np.concatenate([study.regret_statistics[statistic] for study in studies]))
+    return common_goal(study.goal for study in studies).floor(
+        np.concatenate([study.regret_statistics[statistic] for study in studies])
+    )
 
 
 def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
@@ -115,7 +117,9 @@ def caption(studies: Sequence[BlackBoxStudy]) -> str:
 
     Raises InvalidInputError if the objectives of the studies differ.
     """
-    return "\n".join(filter(None, (_sources(studies), common_goal(studies).sentence(), zero_note(studies))))
+    return "\n".join(
+        filter(None, (_sources(studies), common_goal(study.goal for study in studies).sentence(), zero_note(studies)))
+    )
 
 
 def _sources(studies: Sequence[BlackBoxStudy]) -> str:

@@ -5,7 +5,7 @@ that has a direction guides. The record then describes both metrics, so that its
 the field `objective_metrics`, and summary.json the fields `objective` and `unit`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from nasbench1shot1.ground.text import percent
 from nasbench1shot1.tables.columns import STANDARD, Column
 
 if TYPE_CHECKING:
-    from nasbench1shot1.black_box_search.record import BlackBoxStudy
     from nasbench1shot1.tables.description import Objective
     from nasbench1shot1.tables.table import Table
 
@@ -121,11 +120,12 @@ class Goal:
         return f"Objective: {self.guide.words} ({about}).{warning}"
 
 
-def common_goal(studies: "Sequence[BlackBoxStudy]") -> Goal:
-    """Return the goal of all studies; raises InvalidInputError if their objectives differ."""
-    goals = {study.goal.guide.metric: study.goal for study in studies}
-    if len(goals) > 1:
+def common_goal(goals: Iterable[Goal]) -> Goal:
+    """Return the goal of several studies; raises InvalidInputError if their objectives differ."""
+    by_metric = {goal.guide.metric: goal for goal in goals}
+    if len(by_metric) > 1:
         raise InvalidInputError(
-            f"studies with different objectives ({', '.join(goals)}) are not comparable: draw one objective at a time"
+            f"studies with different objectives ({', '.join(by_metric)}) are not comparable: draw one objective at a "
+            "time"
         )
-    return next(iter(goals.values()))
+    return next(iter(by_metric.values()))

@@ -4,13 +4,19 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 
+from nasbench1shot1.architecture import Architecture, likely_forms
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path
 
 
 def check_not_truncated(text: str | None) -> None:
     """Raise InvalidInputError if a text is an architecture that the shell has cut at its first bar."""
-    if text is not None and re.fullmatch(r"[\w-]+:[0-9,]*", text):
+    if text is None or not re.fullmatch(r"[\w-]+:[0-9,]*", text):
+        return
+    with suppress(InvalidInputError):
+        Architecture.parse(text)
+        return
+    if any("|" in form.SYNTAX for form in likely_forms(text)):
         raise InvalidInputError(
             f"'{text}' is an incomplete architecture: write it in quotes, because the shell interprets |"
         )

@@ -2,7 +2,7 @@
 # ruff: noqa: D102  a test's name states what it checks
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -122,11 +122,6 @@ class TableConformance:
     def test_id_contains_name_version_and_content_hash(self, table: Table) -> None:
         assert table.id.startswith(f"{table.name}-v{table.version}-")
         table.verify()
-
-
-def _identifier(network: Any) -> str:
-    """Return the identifier of an architecture or a cell."""
-    return str(network.network_id if isinstance(network, Architecture) else network.hash)
 
 
 def _known(table: Table, reference: str) -> Iterator[tuple[str, Literal["validation", "test"]]]:

@@ -97,9 +97,13 @@ def _official_split(dataset: str, scheme: str) -> "OfficialSplit | None":
 
 
 def scheme_for(image_set: "ImageSet", preferred: str) -> str:
-    """Return the preferred scheme if the data set of an image set has it, or else the data set's first scheme.  A
-    preset selects a scheme for CIFAR-10; CIFAR-100 and ImageNet16-120 only have "nasbench201".
+    """Return the preferred scheme if the data set of an image set has it, or else the data set's first scheme.
+
+    A preset selects a scheme for CIFAR-10; CIFAR-100 and ImageNet16-120 only have official schemes. Raises
+    InvalidInputError for an unknown scheme.
     """
+    if preferred not in (every := (*_RANGES, *_official_schemes())):
+        raise unknown_name("split", preferred, every)
     known = _schemes(image_set.dataset)
     return preferred if preferred in known or not known else known[0]
 

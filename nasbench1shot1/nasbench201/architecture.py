@@ -57,9 +57,6 @@ def checked_operations(operations: Iterable[int]) -> tuple[int, ...]:
     return checked
 
 
-# The architectures of NAS-Bench-201: an operation for each edge of the cell -------------------------------------------
-
-
 SPACE_NAME = "nb201"
 """The space of official strings, which do not name one."""
 
@@ -76,7 +73,7 @@ class EdgeArchitecture(Architecture):
 
     Attributes:
         space: the short name of its search space, "nb201".
-        operations: index in `operations.OPERATIONS` of the operation of each edge, in the order of `operations.EDGES`
+        operations: index in `OPERATIONS` of the operation of each edge, in the order of `EDGES`
             (6 integers).
 
     Lists and NumPy integers are accepted and converted to a tuple of Python integers.

@@ -79,7 +79,7 @@ def edge_operation(name: str, channels: int, affine: bool) -> Callable[[Tensor],
     """Return the operation of an edge, (N, C, H, W) → (N, C, H, W); only convolutions have parameters.
 
     Args:
-        name: one of `operations.OPERATIONS`.
+        name: one of `architecture.OPERATIONS`.
         channels: C.
         affine: whether batch-norm learns a scale and a shift.
     """

@@ -34,6 +34,8 @@ from nasbench1shot1.supernets.passes import (
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 from nasbench1shot1.supernets.supernet import Supernet, to_tensors
 
+# Batch-norm statistics of groups ---------------------------------------------------------------------------------------
+
 Moments = tuple[Tensor, Tensor]
 """The mean and the biased variance of every channel in every group, (groups, C) each."""
 
@@ -225,7 +227,7 @@ class GenericPasses:
         return class_scores(self._net, Mixing(weights), images.repeat(len(group), 1, 1, 1), self._precision)
 
 
-# Scores of architectures with a supernet's shared weights, for sampling methods and rankings --------------------------
+# Scores ---------------------------------------------------------------------------------------------------------------
 
 
 REFERENCE_IMAGES = 128  # images of the weight half, without augmentation, that measure "recalibrated" statistics
@@ -428,8 +430,9 @@ class SharedWeights:
 
     def _at_once_on_gpu(self, images: int) -> int:
         """Return how many architectures can share a pass on a number of images within the GPU's memory."""
-        first = next(place for place in self.net.places if place.kind == "cell")  # later maps are smaller
-        return max(LARGEST_ON_GPU // (4 * first.out_channels * images * self._images.images[0, ..., 0].numel()), 1)
+        cells = [place for place in self.net.places if place.kind == "cell"]
+        channels = max(place.out_channels * place.side**2 for place in cells) / cells[0].side ** 2  # at full size
+        return max(int(LARGEST_ON_GPU // (4 * channels * images * self._images.images[0, ..., 0].numel())), 1)
 
     def _batches(self, rows: Tensor, size: int, at_once: int) -> Iterator[Batch]:
         """Yield the images of the rows in batches of `at_once`; they are augmented in batches of `size`."""

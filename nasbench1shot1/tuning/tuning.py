@@ -254,7 +254,7 @@ def _workers(study: Study) -> Callable[[], AbstractContextManager[WorkerProcesse
 
 
 class StudyRecorder:
-    """Writes the observations of a study and reports them on the screen; an `engine.Recorder`.
+    """Writes the observations of a study and reports them on the screen; an `engine.interfaces.Recorder`.
 
     Test errors come from the table when a line is written. No outcome contains them, and the tuner sees only outcomes.
     """
