@@ -123,7 +123,7 @@ def draw_sorted(axes: "Axes", accuracies: pandas.DataFrame, *, label: str, color
 
 
 def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:
-    """Return the incumbents of every search as repetitions of a `tuning.trajectory.Curve`.
+    """Return the incumbents of every search as repetitions of an `experiments.tuning.trajectory.Curve`.
 
     Args:
         study: a study with recorded searches.

@@ -35,8 +35,8 @@ def open_run(folder: str | Path) -> Any:
     Returns:
         The run's record: `nb.Run` for a search, `recording.record.RecordedSearch` for what `nb.Recorder` recorded,
         `nb.SearchGroup` for a group of seeds, `cell_training.Training` for a training, `proxy_training.ProxyTrainings`
-        for proxy trainings, `experiments.correlation.Ranking` for a ranking, `tuning.record.Study` for a tuning study,
-        `nb.BlackBoxStudy` for a black-box study.
+        for proxy trainings, `experiments.correlation.record.Ranking` for a ranking, `tuning.record.Study` for a tuning
+        study, `nb.BlackBoxStudy` for a black-box study.
 
     Raises:
         InvalidInputError: the folder is not a run folder, or this version does not support the kind of run.
