@@ -62,7 +62,7 @@ class Architecture:
         forms = (cls,) if cls is not Architecture else _forms()
         for form in forms:
             if (found := form.from_text(str(text).strip())) is not None:
-                return found  # type: ignore[no-any-return]
+                return found
         likely = [cls] if cls is not Architecture else likely_forms(str(text))
         raise InvalidInputError(f"'{text}' is not an architecture: write {' or '.join(form.SYNTAX for form in likely)}")
 

@@ -34,7 +34,7 @@ from nasbench1shot1.supernets.passes import (
 from nasbench1shot1.supernets.presets import BATCH_NORMS
 from nasbench1shot1.supernets.supernet import Supernet, to_tensors
 
-# Batch-norm statistics of groups ---------------------------------------------------------------------------------------
+# Batch-norm statistics of groups --------------------------------------------------------------------------------------
 
 Moments = tuple[Tensor, Tensor]
 """The mean and the biased variance of every channel in every group, (groups, C) each."""
