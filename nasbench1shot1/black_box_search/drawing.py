@@ -23,7 +23,7 @@ def regret_figure(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None
     """Return a figure with the mean test regret of each study; with up to three studies, the quartiles are shaded.
 
     Args:
-        studies: at least one study; each must have recorded searches, and all the same objective.
+        studies: at least one study; all must have recorded searches and the same objective.
         labels: one label per study. Default: the names of the optimizers.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg

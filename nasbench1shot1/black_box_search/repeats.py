@@ -156,7 +156,7 @@ class Repeats:
 
     @cached_property
     def budgets(self) -> tuple[int, ...]:
-        """The budgets of methods with several budgets: all budgets with the observed metric on the data set.
+        """The budgets of methods with several budgets: those at which most networks have the observed metric.
 
         On CIFAR-100 and ImageNet16-120, the table of NAS-Bench-201 has validation accuracies after 200 epochs for only
         a few networks.
