@@ -68,10 +68,12 @@ def test_malformed_text_is_refused_in_one_sentence(text: Any, message: str) -> N
 
 
 def test_an_error_describes_only_the_form_that_was_meant() -> None:
-    for text, both in (("s1:0|0,1", False), ("s1:", False), ("nb201:|x", True), ("s1", True)):
-        with pytest.raises(InvalidInputError, match="write space:parents:operations") as caught:
+    cases = (("s1:0|0,1", True, False), ("s1:", True, False), ("nb201:|x", False, True), ("s1", True, False))
+    for text, of_cells, of_edges in (*cases, ("x", True, True)):
+        with pytest.raises(InvalidInputError) as caught:
             Architecture.parse(text)
-        assert ("nor_conv_3x3~0" in str(caught.value)) == both
+        assert ("write space:parents:operations" in str(caught.value)) == of_cells, text
+        assert ("nor_conv_3x3~0" in str(caught.value)) == of_edges, text
 
 
 PARENTS = ((0,), (0, 1), (0, 2), (1, 3), (2, 4))
