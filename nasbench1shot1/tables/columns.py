@@ -1,6 +1,6 @@
 """The columns of metrics: their descriptions in `meta.json`, their storage, and the look-up of one or many values.
 
-A metric is whatever a table knows of its networks: an accuracy, a time, a number of parameters, a latency. Everything
+A metric is any property of networks in a table: an accuracy, a time, a number of parameters, a latency. Everything
 that is done with a metric follows from its description, so a new column is one entry where a table is built, or one
 call of `Table.with_column`.
 """
@@ -34,14 +34,15 @@ class Column:
     """The description of a column of a metric.
 
     If a table has two columns of a metric, data set and moment, one contains measurements (`fidelity` "measured") and
-    the other one the values, such as estimates.
+    the other one contains the values, such as estimates.
 
     Attributes:
         metric: the name by which queries ask for the metric, such as "validation_accuracy" or "latency_edgegpu".
-        quantity: what it is, such as "accuracy", "loss", "training time", "parameters", "FLOPs", "latency", "energy".
-        dataset: the training that it belongs to, by its data set.
+        quantity: what the metric measures, such as "accuracy", "loss", "training time", "parameters", "FLOPs",
+            "latency" or "energy".
+        dataset: the training to which the metric belongs, by its data set.
         split: the images of an accuracy or loss: "train", "validation" or "test".
-        unit: unit of the values, such as "fraction", "nats", "s", "ms" or "mJ"; empty for numbers.
+        unit: unit of the values, such as "fraction", "nats", "s", "ms" or "mJ"; empty for values without a unit.
         direction: which values are better, "higher" or "lower"; None if neither is.
         epochs: the budgets that have values, ascending. Without budgets, each network has one value, which applies to
             every budget and repeat.
@@ -97,9 +98,9 @@ class Column:
         return "predicted, shrunk toward a measurement" if measured else "predicted"
 
     def cost(self, values: Any) -> Any:
-        """Return what a search minimises: 1 - fraction or -value if higher values are better, else the value.
+        """Return what a search minimises: if higher values are better, 1 - fraction or -value; else the value.
 
-        Raises InvalidInputError if neither direction is better.
+        Raises InvalidInputError if the metric has no direction.
         """
         if self._is_higher_better():
             return 1 - values if self.unit == "fraction" else -values
@@ -140,7 +141,7 @@ def _standard() -> dict[str, Column]:
 
 
 STANDARD = _standard()
-"""The metrics that queries know in every table; a table that lacks one returns NaN. Tables may have any others."""
+"""The metrics that can be queried in every table, NaN if a table lacks them. A table may have any other metrics."""
 
 
 def standard(metric: str, dataset: str, **about: Any) -> Column:
@@ -173,7 +174,7 @@ class PlainColumn:
 class MetricColumn:
     """Values of R rows at several budgets, with K repeats each, such as accuracies.
 
-    K may differ from the number of repeats of other columns. The column's values of further repeats are NaN.
+    K may differ between columns. If other columns have more repeats, this column's values of these repeats are NaN.
 
     Attributes:
         stored: (R, budgets, K). Unsigned integers are the numbers of correctly classified images. Floats are the values
@@ -239,7 +240,7 @@ class MetricColumn:
             number: float = self.stored.item(row, budget, repeat)
         except IndexError:
             if row < len(self.stored):
-                return float("nan")  # of a repeat that other columns have
+                return float("nan")  # a repeat that only other columns have
             raise
         return number / self._divisor if self._divisor else self._finished(self._number(number))
 

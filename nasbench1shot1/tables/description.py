@@ -81,7 +81,7 @@ class MetricNames:
         return tuple(dict.fromkeys(column.metric for column in self.about.values()))
 
     def is_companion(self, name: str) -> bool:
-        """Return whether a column has the measurements beside another column's estimates: a single repeat."""
+        """Return whether a column has the measurements that accompany another column's estimates (a single repeat)."""
         column = self.about[name]
         return self.values[column.metric, column.dataset, column.moment] != name
 
@@ -96,7 +96,7 @@ def content_sha256(meta: Mapping[str, Any]) -> str:
 
 
 def matches_checksum(meta: Mapping[str, Any]) -> bool:
-    """Return whether a description matches its checksum."""
+    """Return whether a description matches its recorded checksum."""
     try:
         return bool(meta.get(CHECKSUM) == content_sha256(meta))
     except RecursionError:  # JSON that could just be read can be nested too deeply to be written
@@ -217,7 +217,7 @@ def _shown(value: Any) -> str:
 
 
 Rule = tuple[Callable[[Any, Meta], Any], str | Callable[[Meta], str]]
-"""Whether a value is allowed in a table's description, and in words which values are."""
+"""A check of a value in a table's description, and the allowed values in words."""
 
 
 def _one_of(*allowed: str | None) -> Rule:

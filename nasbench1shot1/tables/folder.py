@@ -1,18 +1,18 @@
 """A table on disk: a folder of memory-mapped `.npy` columns, and `meta.json`, which describes them.
 
-Columns of a table of R rows, with budgets E and K repeats:
+Columns of a table of R rows:
 
     columns of the row keys    integers that identify rows, see the benchmark's keys, such as `nasbench101.keys`
     member_<space>             (M,) ascending rows of a space, one column per space
     order                      (R,) the rows in the order of the source, if it is not ascending
     any other                  a metric that `meta.json` describes (`columns.Column`):
-                               (R, e, K) numbers, one for each of its e budgets and K repeats, of which each column
-                               may have its own number; or (R,), the same at all budgets
+                               (R, e, K) numbers, one for each of its e budgets and K repeats (K may differ between
+                               columns); or (R,) numbers that apply to all budgets
 
 A metric may have estimates in one column and single measurements in another one, which is (R, e, 1). By convention, the
-name of a column is its metric's name, after the data set and a dot if the table has several, and after "halfway_" or
-"measured_": `measured_cifar10.test_accuracy`. Columns without any known value are omitted. Accuracies stored as
-unsigned integers are image counts, which `columns.MetricColumn` converts.
+name of a column is the name of its metric, with two optional prefixes: the data set and a dot, if the table has several
+data sets, and before it "halfway_" or "measured_", as in `measured_cifar10.test_accuracy`. Columns without any known
+value are omitted. Accuracies stored as unsigned integers are image counts, which `columns.MetricColumn` converts.
 
 Checksums detect every change, but take a second for all of NAS-Bench-101. A large table is therefore opened without
 verifying them. Damage that would crash or hang the program is detected where a column is used: headers and shapes when
@@ -161,7 +161,7 @@ class TableFolder:
         return self.columns[name]
 
     def values(self, key: Metric, rows: Rows, epochs: int, repeat: Repeat) -> NDArray[Any]:
-        """Return `MetricColumn.values` of a metric; only NaN if the table lacks it."""
+        """Return `MetricColumn.values` of a metric; all values are NaN if the table lacks it."""
         return self._values(self.metrics.get(key), rows, epochs, repeat)
 
     def measurement(self, key: Metric, rows: Rows, epochs: int, repeat: Repeat) -> Floats:

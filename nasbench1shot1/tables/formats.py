@@ -1,4 +1,4 @@
-"""What a benchmark gives for the import of its official files: formats, sources, downloads, and compact columns."""
+"""The parts from which a benchmark builds the import of its official files: formats, sources, downloads, columns."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -27,7 +27,7 @@ class FileFormat(ABC):
     """A format of official files, such as NAS-Bench-101's TFRecord files. `Benchmark.files` names its objects.
 
     Attributes:
-        example: files in this format, for messages, such as "a .pth file of NAS-Bench-201".
+        example: a noun phrase for files in this format, for messages, such as "a .pth file of NAS-Bench-201".
     """
 
     example: str
@@ -49,7 +49,7 @@ class FileFormat(ABC):
             source: the file; `source.update` is called with every block that is read.
             epochs: the budgets that the file may have, if the caller limits them.
             report: receives one line about each unusual property.
-            progress: receives the current work and the fraction done.
+            progress: receives a description of the current work and the fraction done.
 
         Returns:
             The columns and the description of a table, with `source.describe` in the description's field `source`.
@@ -89,7 +89,7 @@ def table_name(path: Path) -> str:
 
 @dataclass
 class Source:
-    """A file from which a table is imported, or a folder of files: its identity, and its digest, computed on reading.
+    """A file, or a folder of files, from which a table is imported: its identity, and its digest, computed on reading.
 
     Attributes:
         path: path of the file or folder.
@@ -144,11 +144,11 @@ class Source:
                 progress("computing its SHA-256", self.read / self.size)
 
     def describe(self, records: int, known: bool = False) -> dict[str, Any]:
-        """Return the field `source` of a table's description, after the source was read.
+        """Return the field `source` of a table's description; call this after reading the source.
 
         Args:
             records: number of trainings in the source.
-            known: whether its SHA-256 is the one of a published file.
+            known: whether its SHA-256 equals the SHA-256 of a published file.
         """
         digest = {} if self.sha256 is None else {"sha256": self.sha256}
         return {
@@ -179,7 +179,7 @@ class Download:
 
     Attributes:
         file: name of the file.
-        home: address of the folder that has the file.
+        home: address of the folder that contains the file.
         sha256: SHA-256 of the published file.
         size: size of the file, in words.
     """

@@ -143,7 +143,7 @@ def download_table(
         which: name of the file in `Benchmark.downloads`: NAS-Bench-101 has "only108" for the trainings with 108 epochs,
             and "full" for 4, 12, 36 and 108 epochs.
         mirror: another address of the file, or of the folder that contains it.
-        keep: keep the file in the data folder's `ground.downloads` after the import.
+        keep: keep the file in the data folder's `downloads` after the import.
         bar: progress bar of the download, as in `ground.downloads.fetch`.
         report: as in `import_table`.
         progress: receives the progress of the import, as in `import_table`.

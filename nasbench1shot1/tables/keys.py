@@ -1,4 +1,4 @@
-"""The row keys of a table: what a benchmark gives so that its networks can be looked up."""
+"""The row keys of a table, with which a benchmark's networks are looked up."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +14,8 @@ from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Rows
 
 Item = Any
-"""What can be looked up: an architecture, or what else the table's row keys accept, such as a cell, its hash, the text
-of an architecture, or an official index."""
+"""What can be looked up: an architecture, or anything else that the table's row keys accept, such as a cell, its
+hash, the text of an architecture, or an official index."""
 
 
 def is_item(x: Any) -> bool:
@@ -36,7 +36,7 @@ class KeyColumn(NamedTuple):
 
     Attributes:
         entry: shape of the entry of a row.
-        kinds: NumPy's letters for the allowed kinds of integers: "u" (unsigned), or "iu".
+        kinds: NumPy's letters for the allowed kinds of integers: "u" (only unsigned), or "iu" (signed and unsigned).
         itemsize: number of bytes of an integer; None for any number.
         method: how a derived column follows from other columns, for its entry in `meta.json`.
     """
@@ -65,11 +65,11 @@ class StoredColumns(Protocol):
 class RowKeys(ABC):
     """Finds the rows of a table, and names them. Each benchmark has a subclass, which its record names.
 
-    Subclasses may have further methods, such as `verify`, which recomputes identifiers; callers ask whether they exist.
+    Subclasses may have other methods, such as `verify`, which recomputes identifiers; callers ask whether they exist.
 
     Attributes:
         COLUMNS: the columns that identify rows, of which the first has one entry for every row.
-        DERIVED: columns that follow from COLUMNS and make look-ups faster, of a length of their own.
+        DERIVED: columns that follow from COLUMNS and make look-ups faster; their lengths may differ.
         WHOLE: the reference that means every row of the table.
         PARTS: further references; like WHOLE, each means all of its networks that the table has.
         SPACES: the ids of the spaces that tables know, by name.
@@ -142,7 +142,7 @@ class RowKeys(ABC):
         """Return what is wrong with the values of one of COLUMNS or DERIVED; None if nothing is.
 
         Args:
-            name: the column. Other columns of the table are passed, too, and have no fault here.
+            name: the column. The method is also called with other columns of the table; return None for them.
             values: all of its values, at least one.
             rows: number of rows of the table.
 

@@ -125,7 +125,7 @@ class Metrics:
         return getattr(self, metric)
 
     def is_measured(self, metric: str) -> Any:
-        """Return whether a value of a metric is based on a measurement: a bool, or an array for a sequence.
+        """Return whether the value of a metric is based on a measurement: a bool, or an array for a sequence.
 
         Raises the errors of `__getitem__`.
         """

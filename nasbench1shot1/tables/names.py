@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def bundled_tables() -> dict[str, BundledTable]:
-    """Return the tables that come with benchmarks, by name: this package's tables first, the default table foremost."""
+    """Return the tables that come with benchmarks, by name: the default table, this package's others, all others."""
     return {name: table for owner in benchmarks() for name, table in owner.tables.items()}
 
 

@@ -16,7 +16,7 @@ from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.keys import RowKeys
 
 Reference = Literal["present"]
-"""Values of the option `reference`: "present" uses the best of the networks that the table has, or has values of."""
+"""Values of the option `reference`: "present" uses the best of the networks of which the table has values."""
 PRESENT: Reference = "present"
 _END: Moment = "end"
 

@@ -93,7 +93,9 @@ class TableRows:
             raise unknown_name("metric", str(metric), self.metrics)
         guides = [name for name in (found.validation, found.test) if self._has(metric, name)]
         if not guides:
-            raise OutOfDomainError(f"the table {self.id} has no {metric} for searches on {found.dataset}: use another")
+            raise OutOfDomainError(
+                f"the table {self.id} has no {metric} for searches on {found.dataset}: use another metric"
+            )
         guide = self._folder.about(metric, guides[0])
         judges = [
             (name, other)

@@ -182,7 +182,7 @@ class Table(TableRows):
         return metric
 
     def _dataset_of(self, metric: str, dataset: str | None) -> str:
-        """Return the data set of a metric; the first if none is given and the metric is equal on all data sets."""
+        """Return the data set of a metric; the first one if none is given and all data sets have equal values."""
         if dataset is None and self._folder.is_equal_on_all_data_sets(metric):
             return self.datasets[0]
         return self._dataset(dataset)
