@@ -106,7 +106,8 @@ class Metrics:
             else:
                 value = _freeze(column.values(np.asarray(rows), self.epochs, self._repeat_of(name)))
         elif name in STANDARD:
-            value = _freeze(self._folder.values(self._key(name), np.asarray(self._rows), self.epochs, self._repeat))
+            repeat = self._repeat_of(name)
+            value = _freeze(self._folder.values(self._key(name), np.asarray(self._rows), self.epochs, repeat))
         elif name in _OTHERS:
             value = _OTHERS[name](self)
         else:
@@ -165,8 +166,10 @@ class Metrics:
         return self._folder.about(*self._key(name))
 
     def _repeat_of(self, name: str) -> Repeat:
-        """Return the repeat to be read: columns without budgets have no axis of repeats."""
-        return "mean" if isinstance(self._folder.metrics.get(self._key(name)), PlainColumn) else self._repeat
+        """Return the repeat to be read: columns without budgets, present or not, have no axis of repeats."""
+        column = self._folder.metrics.get(self._key(name))
+        plain = name in _WITHOUT_BUDGETS if column is None else isinstance(column, PlainColumn)
+        return "mean" if plain else self._repeat
 
     def _measurement(self, name: str) -> NDArray[np.float64]:
         return self._folder.measurement(self._key(name), np.asarray(self._rows), self.epochs, self._repeat_of(name))
@@ -217,6 +220,9 @@ class Metrics:
         source = "" if about.fidelity == "exact" else f" ({source})"
         return f"{name} {text}{source}"
 
+
+_WITHOUT_BUDGETS = ("trainable_parameters", "flops")
+"""Standard metrics that have a single value, whatever the budget and the repeat."""
 
 _OTHERS: dict[str, Any] = {
     "names": Metrics._names,

@@ -112,7 +112,9 @@ def test_run_all_adds_a_last_axis(tiny: Table) -> None:
     assert tiny.query(CELLS[1], run="all").validation_accuracy.tolist() == [9000 / 9984, 9200 / 9984, 9100 / 9984]
     found = tiny.query(CELLS, run="all")
     assert found.test_accuracy.shape == found.is_measured("test_accuracy").shape == (3, 3)
-    assert np.isnan(found.train_accuracy).all()
+    assert np.isnan(found.train_accuracy).all() and found.train_accuracy.shape == (3, 3)
+    assert found.flops.shape == (3,)  # a single value, whatever the repeat, even though this table lacks it
+    assert np.ndim(tiny.query(CELLS[1], run="all").flops) == 0
 
 
 def test_a_random_draw_takes_the_same_repeat_for_every_column(tiny: Table) -> None:
