@@ -148,10 +148,8 @@ def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:
     rows = []
     for name in dict.fromkeys((*STANDARD, *metrics.names)):
         value, about = metrics[name], table.about(name, metrics.dataset)
-        if not math.isnan(value):
-            rows.append((name, about.text(value), about.source(metrics.is_measured(name))))
-        elif about.quantity in ("accuracy", "training time"):
-            rows.append((name, "–", "not in this table"))
+        if not math.isnan(value) or about.quantity in ("accuracy", "training time"):
+            rows.append((name, "–" if math.isnan(value) else about.text(value), metrics.source(name)))
     return rows
 
 

@@ -130,9 +130,7 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
         metrics = table.query(training.trained, epochs=epochs, dataset=training.dataset)
         headings, fidelity = [*headings, "in the table", "which is"], metrics.fidelity
         for name, row in zip(COLUMNS, rows, strict=True):
-            value, about = metrics[name], table.about(name, metrics.dataset)
-            source = "not in this table" if math.isnan(value) else about.source(metrics.is_measured(name))
-            row += [_text(name, value), source]
+            row += [_text(name, metrics[name]), metrics.source(name)]
     except (OutOfDomainError, InvalidInputError) as error:  # a table without this network or budget
         why_not = error.for_command_line
     for heading in headings:

@@ -135,6 +135,15 @@ class Metrics:
             return self._measured[metric]
         return _freeze(~np.isnan(self._measurement(metric)))
 
+    def source(self, metric: str) -> str:
+        """Return in words where one architecture's value comes from, or why there is none.
+
+        Raises the errors of `__getitem__`.
+        """
+        if not np.isnan(self[metric]):
+            return self._about(metric).source(self.is_measured(metric))
+        return f"not at {counted(self.epochs, 'epoch')}" if metric in self.names else "not in this table"
+
     def _check(self, metric: str, kind: str) -> None:
         known = self._known()
         if isinstance(metric, str) and metric in known:
@@ -163,7 +172,7 @@ class Metrics:
         return name, self.dataset, self._moment
 
     def _about(self, name: str) -> Column:
-        return self._folder.about(*self._key(name))
+        return self._folder.about(*self._key(name)) if "_folder" in self.__dict__ else self._abouts[name]
 
     def _repeat_of(self, name: str) -> Repeat:
         """Return the repeat to be read: columns without budgets, present or not, have no axis of repeats."""
@@ -212,7 +221,7 @@ class Metrics:
         known = values[~np.isnan(values)]
         if not len(known):
             return ""
-        about = self._about(name) if "_folder" in self.__dict__ else self._abouts[name]
+        about = self._about(name)
         low, high = about.text(known.min()), about.text(known.max())
         text = low if low == high else f"{low.removesuffix(f' {about.unit}')} to {high}"
         measured = np.ravel(self.is_measured(name))[~np.isnan(values)]

@@ -41,7 +41,9 @@ def trajectory_figure(study: Study, lines: Sequence[Mapping[str, Any]], table: "
         f"one study, seed {config['seed']}\n{_scale(study)}",
         fontsize=9,
     )
-    kinds = "measured" if table.is_measured("test_accuracy") else "estimates, not measurements"
+    objective = table.objective(config["dataset"])
+    is_measured = table.is_measured(objective.test_metric, objective.test)
+    kinds = "measured" if is_measured else "estimates, not measurements"
     figure.supxlabel(f"table {table.id}: {kinds}\n{table.fidelity()}", fontsize=7, color="#444444")
     return figure
 

@@ -229,3 +229,10 @@ def test_errors_mention_the_variable_only_if_it_is_set(
     monkeypatch.setenv("NB1SHOT1_TABLE", str(table))
     with pytest.raises(nb.InvalidInputError, match=r"or unset NB1SHOT1_TABLE to use the embedded table$"):
         nb.load_table()
+
+
+def test_a_missing_value_is_missing_from_the_budget_or_from_the_table():
+    table = nb.load_table()
+    full, short = (table.query(table.hashes(np.arange(1))[0], epochs=epochs) for epochs in (108, 12))
+    assert (full.source("test_accuracy"), short.source("test_accuracy")) == ("predicted", "not at 12 epochs")
+    assert full.source("train_accuracy") == short.source("train_accuracy") == "not in this table"

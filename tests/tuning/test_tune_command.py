@@ -162,3 +162,11 @@ def test_an_interrupted_copy_of_a_shorter_search_is_completed(output, tmp_path, 
         assert {path.name for path in folder.iterdir()} - {".lock"} == set(COPIED)
         assert nb.load_run(folder).lines == nb.load_run(source).lines
         assert not nb.load_run(folder).is_finished
+
+
+def test_a_study_on_nasbench201_ends_with_its_report_and_picture(tmp_path):
+    ended = command(
+        "tune", "--space", "nb201", "--optimizer", "gdas", "--out", str(tmp_path / "study"), *TINY, *BUDGETS
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "study" / "trajectory.png").stat().st_size > 0
