@@ -24,7 +24,10 @@ Moment = Literal["end", "halfway"]
 
 
 RESERVED = frozenset(
-    ("dataset", "epochs", "fidelity", "hash", "is_measured", "measured_validation_accuracy", "names", "table_id")
+    [
+        *("dataset", "epochs", "table_id", "names", "hash", "fidelity"),
+        *("measured_validation_accuracy", "is_measured", "source"),
+    ]
 )
 """Names that no metric may have, because they are other attributes of `metrics.Metrics`."""
 
