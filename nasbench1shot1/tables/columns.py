@@ -24,10 +24,17 @@ Moment = Literal["end", "halfway"]
 
 
 RESERVED = frozenset(
-    [
-        *("dataset", "epochs", "table_id", "names", "hash", "fidelity"),
-        *("measured_validation_accuracy", "is_measured", "source"),
-    ]
+    {
+        "dataset",
+        "epochs",
+        "fidelity",
+        "hash",
+        "is_measured",
+        "measured_validation_accuracy",
+        "names",
+        "source",
+        "table_id",
+    }
 )
 """Names that no metric may have, because they are other attributes of `metrics.Metrics`."""
 
