@@ -10,7 +10,7 @@ import pandas
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.record import INCUMBENT, BlackBoxStudy
 from nasbench1shot1.evaluator import Score, score
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:
     if study.config["table_id"] != table.id:
         raise InvalidInputError(
             f"{study.folder} searched the table {study.config['table_id']}, but the figure is scored on {table.id}: "
-            "select the study's table with --table or repeat the study"
+            f"select the study's table with {option('table')} or repeat the study"
         )
     scored: dict[str, Score] = {}
     return [pandas.DataFrame(_incumbent_rows(line, table, study.config["dataset"], scored)) for line in study.lines]

@@ -12,7 +12,7 @@ from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import (
     FORMATS,
     PictureFormat,
@@ -141,7 +141,7 @@ def _new_report(out: Path) -> Iterator[Path]:
     """Yield an empty folder that replaces `out` at the end."""
     check_writable(out)
     if out.exists() and not _is_report(out):
-        raise InvalidInputError(f"'{out}' holds something other than a report: choose another --out")
+        raise InvalidInputError(f"'{out}' holds something other than a report: choose another {option('out')}")
     with atomic_folder(out) as folder:
         yield folder
 

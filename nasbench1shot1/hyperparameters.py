@@ -5,9 +5,9 @@ from contextlib import suppress
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import Any, get_type_hints
 
-from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.runs.folder import COMMON, OWN
-from nasbench1shot1.runs.options import check_ranges, flag, has_simple_type, option_names
+from nasbench1shot1.runs.options import check_ranges, has_simple_type, option_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,8 +79,8 @@ class Methods:
         for name in given:
             if name not in mine and (holders := self._holders(name)):
                 raise InvalidInputError(
-                    f"{flag(name)} does not apply to {self._registered_name(method)} (only to {', '.join(holders)}): "
-                    "remove it"
+                    f"{option(name)} does not apply to {self._registered_name(method)} (only to "
+                    f"{', '.join(holders)}): remove it"
                 )
 
     def check_known(self, method: Any, given: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.benchmark import BENCHMARKS
 from nasbench1shot1.benchmark import benchmark as benchmark
 from nasbench1shot1.benchmark import benchmarks as benchmarks
-from nasbench1shot1.ground.errors import InvalidInputError, alternatives
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, option
 from nasbench1shot1.ground.plugins import Group
 
 if TYPE_CHECKING:
@@ -223,7 +223,8 @@ def import_trusted(modules: str | None) -> None:
             import_module(module.partition(":")[0])
     except (ImportError, ValueError) as error:
         raise InvalidInputError(
-            f"--allow-module {modules} cannot be imported ({error}): install it, set PYTHONPATH, or correct its name"
+            f"{option('allow_module', modules)} cannot be imported ({error}): install it, set PYTHONPATH, or correct "
+            "its name"
         ) from error
 
 
@@ -250,7 +251,7 @@ def check_trusted(group: str, kind: str, name: str, where: object, allowed: str 
     if colon and module not in trusted and not is_trusted(group, name):
         raise InvalidInputError(
             f"{where} names '{name}' as its {kind}, but importing a module runs its code: if you trust it, add "
-            f"--allow-module {module}, or import the module in Python first"
+            f"{option('allow_module', module)}, or import the module in Python first"
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import DivergedError, InvalidInputError
+from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, option
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer
 from nasbench1shot1.runs.options import Range
@@ -143,7 +143,7 @@ class ENAS(SamplingOptimizer):
         if not all(torch.isfinite(weight).all() for weight in self.controller.parameters()):
             raise DivergedError(
                 "a weight of the controller diverged (infinite or NaN): search again with a lower "
-                "--controller-learning-rate"
+                f"{option('controller_learning_rate')}"
             )
 
     def reinforce(self, samples: Samples, accuracy: float) -> None:
@@ -212,6 +212,6 @@ def _check_operations(space: OneShotSpace) -> None:
     entries = {choice.entries for choice in space.choices() if choice.key == space.operation_key}
     if entries != {len(OPERATIONS)}:
         raise InvalidInputError(
-            f"--controller-operation-bias is for the operations {', '.join(OPERATIONS)}, which {space.name} does not "
-            "have: set it to 0"
+            f"{option('controller_operation_bias')} is for the operations {', '.join(OPERATIONS)}, which {space.name} "
+            "does not have: set it to 0"
         )

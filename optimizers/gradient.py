@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.runs.options import Range
@@ -49,12 +49,13 @@ class GradientHyperparameters(AdamHyperparameters):
                 raise unknown_name(name, getattr(self, name), known)
         if not 0 < self.temperature_min <= self.temperature_max < math.inf:
             raise InvalidInputError(
-                f"the temperature cannot fall from --temperature-max {self.temperature_max} to --temperature-min "
-                f"{self.temperature_min}: both must be finite and more than 0, and the maximum at least the minimum"
+                f"the temperature cannot fall from {option('temperature_max', self.temperature_max)} to "
+                f"{option('temperature_min', self.temperature_min)}: both must be finite and more than 0, and the "
+                "maximum at least the minimum"
             )
         if self.draws > 1 and self.relaxation in ("softmax", "single-path"):
             why = "is not random" if self.relaxation == "softmax" else "is the same for all cells"
-            raise InvalidInputError(f"the relaxation {self.relaxation} {why}: give --draws 1")
+            raise InvalidInputError(f"the relaxation {self.relaxation} {why}: give {option('draws', 1)}")
 
 
 class GradientOptimizer(AdamOptimizer):

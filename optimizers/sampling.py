@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
@@ -37,8 +37,8 @@ class SamplingHyperparameters(Hyperparameters):
         super().check()
         if self.finalists > self.candidates:
             raise InvalidInputError(
-                f"--finalists {self.finalists} cannot be more than --candidates {self.candidates}: lower "
-                "--finalists or raise --candidates"
+                f"{option('finalists', self.finalists)} cannot be more than {option('candidates', self.candidates)}: "
+                f"lower {option('finalists')} or raise {option('candidates')}"
             )
 
 

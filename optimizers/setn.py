@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.errors import option
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, draw_uniformly, select, selection_scorings
@@ -71,7 +72,7 @@ class SETN(AdamOptimizer):
         """
         from nasbench1shot1.runs.training import check_finite
 
-        advice = "while it was learned: search again with a lower --architecture-learning-rate"
+        advice = f"while it was learned: search again with a lower {option('architecture_learning_rate')}"
         check_finite(self.parameters.values(), "an architecture parameter", advice)
         probable = islice(most_probable(self.space, self.parameters), self.hyperparameters.candidates)
         candidates = [architecture for architecture, _ in probable]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.experiments.correlation.record import Ranking, blocks_path, scores_path
 from nasbench1shot1.experiments.correlation.state import EpochInProgress, RankingState
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import atomic_write, sha256
 from nasbench1shot1.one_shot_search.kept_weights import supernet_of
 from nasbench1shot1.runs.options import required
@@ -96,8 +96,8 @@ def check_preset(space: OneShotSpace, preset: str) -> None:
     is_published = space.benchmark.has_original_preset and space.cell == space.benchmark.cell
     if preset == "original" and not is_published:
         raise InvalidInputError(
-            f"--preset original evaluates as the published script does, which has only cells of choice blocks, and "
-            f"{space.name} has others: use --preset corrected"
+            f"{option('preset', 'original')} evaluates as the published script does, which has only cells of choice "
+            f"blocks, and {space.name} has others: use {option('preset', 'corrected')}"
         )
 
 

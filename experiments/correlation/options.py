@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nasbench1shot1.ground.errors import InvalidInputError, alternatives
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quoted_option
 from nasbench1shot1.ground.files import PictureFormat, as_path
 from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, make_options
@@ -66,7 +66,7 @@ class RankingOptions:
         check_ranges(options)
         image_count(options.images)
         if options.budgets is not None:
-            _integers("--budgets", options.budgets)
+            _integers("budgets", options.budgets)
         return options
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,13 +114,15 @@ def chosen_epochs(text: str, kept: Sequence[int], folder: Path) -> list[int]:
     if text == ALL:
         return list(kept)
     if text.startswith(EVERY):
-        step = _integers("--epochs", text.removeprefix(EVERY), most=1)[0]
+        step = _integers("epochs", text.removeprefix(EVERY), most=1)[0]
         chosen = [epoch for epoch in kept if step and epoch % step == 0]
     else:
-        chosen = sorted(set(_integers("--epochs", text)))
+        chosen = sorted(set(_integers("epochs", text)))
     missing = [epoch for epoch in chosen if epoch not in kept]
     if missing or not chosen:
-        raise InvalidInputError(f"'{folder}' has no weights for --epochs '{text}': choose {alternatives(kept)}")
+        raise InvalidInputError(
+            f"'{folder}' has no weights for {quoted_option('epochs', text)}: choose {alternatives(kept)}"
+        )
     return chosen
 
 
@@ -134,7 +136,9 @@ def image_count(text: str) -> int | None:
     if text == ALL or required_reliability(text) is not None:
         return None
     if not re.fullmatch(r"[1-9]\d{0,8}", text):
-        raise InvalidInputError(f"--images '{text}' is not a number of images: write 1000, all, auto or auto:0.9")
+        raise InvalidInputError(
+            f"{quoted_option('images', text)} is not a number of images: write 1000, all, auto or auto:0.9"
+        )
     return int(text)
 
 
@@ -146,7 +150,7 @@ def required_reliability(text: str) -> float | None:
     if not colon:
         return PRECISION
     if not re.fullmatch(r"0?\.\d+", number) or not 0 < float(number) < 1:
-        raise InvalidInputError(f"--images '{text}': give a correlation between 0 and 1, as in auto:0.9")
+        raise InvalidInputError(f"{quoted_option('images', text)}: give a correlation between 0 and 1, as in auto:0.9")
     return float(number)
 
 
@@ -157,10 +161,11 @@ def chosen_budgets(text: str | None, available: Sequence[int]) -> list[int]:
     """
     if text is None:
         return list(available)
-    wanted = sorted(set(_integers("--budgets", text)))
+    wanted = sorted(set(_integers("budgets", text)))
     if missing := [budget for budget in wanted if budget not in available]:
         raise InvalidInputError(
-            f"--budgets '{text}': the table has no budget of {missing[0]} epochs; choose {alternatives(available)}"
+            f"{quoted_option('budgets', text)}: the table has no budget of {missing[0]} epochs; choose "
+            f"{alternatives(available)}"
         )
     return wanted
 
@@ -175,7 +180,7 @@ def _absolute(architectures: str) -> str:
     return str(as_path(architectures, "--architectures").absolute()) if is_list(architectures) else architectures
 
 
-def _integers(option: str, text: str, most: int | None = None) -> list[int]:
+def _integers(name: str, text: str, most: int | None = None) -> list[int]:
     if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", text) or (most is not None and text.count(",") >= most):
-        raise InvalidInputError(f"{option} '{text}' is not a list of whole numbers: write, for example, 5,10")
+        raise InvalidInputError(f"{quoted_option(name, text)} is not a list of whole numbers: write, for example, 5,10")
     return [int(part) for part in text.split(",")]

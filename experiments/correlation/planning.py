@@ -20,7 +20,7 @@ from nasbench1shot1.experiments.correlation.options import (
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded, images_needed, spearman_brown
 from nasbench1shot1.experiments.correlation.state import RankingState, in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import table_mask, true_errors
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.tables.table import Table
 
 PILOT_ARCHITECTURES = 200
@@ -77,8 +77,8 @@ def images_to_evaluate(state: RankingState) -> tuple[int, AutoImages | None]:
         count = image_count(text) or available
         if count > available:
             raise InvalidInputError(
-                f"--images {count} is more than the {available:,} images of the run's architecture half: lower it, or "
-                "use --images all"
+                f"{option('images', count)} is more than the {available:,} images of the run's architecture half: "
+                f"lower it, or use {option('images', 'all')}"
             )
         return count, None
     found = _limit(_pilot(state, wanted), wanted, available)

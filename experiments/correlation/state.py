@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.experiments.correlation.options import ALL, CONTROLLER, RankingOptions, is_list
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
 from nasbench1shot1.ground.files import as_path, sha256
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.batches import epoch_generator
@@ -189,8 +189,8 @@ def select_numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch
     numbers = _numbers(options, space, run, epoch)
     if len(numbers) < 3:
         raise InvalidInputError(
-            f"--architectures '{options.architectures}' selects {counted(len(numbers), 'architecture')}: a ranking "
-            "needs at least 3"
+            f"{quoted_option('architectures', options.architectures)} selects "
+            f"{counted(len(numbers), 'architecture')}: a ranking needs at least 3"
         )
     return numbers
 
@@ -199,12 +199,13 @@ def _numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int)
     text = options.architectures
     if options.copies == "one" and text != ALL and not text.isdecimal():
         raise InvalidInputError(
-            f"--copies one does not apply to --architectures '{text}': give all or a number, or remove --copies"
+            f"{option('copies', 'one')} does not apply to {quoted_option('architectures', text)}: give all or a "
+            f"number, or remove {option('copies')}"
         )
     if text == CONTROLLER:
         if not method_of(run, epoch).learns_to_sample:
             raise InvalidInputError(
-                f"--architectures controller requires a run of enas, but '{run.folder}' is a run of "
+                f"{option('architectures', 'controller')} requires a run of enas, but '{run.folder}' is a run of "
                 f"{run.config['optimizer']}: give all, a number or a text file"
             )
         return controller_draws(run, space, epoch, options.seed)
@@ -222,7 +223,7 @@ def _all(space: OneShotSpace, copies: str) -> Indices:
 def _sample(numbers: Indices, count: int, seed: int) -> Indices:
     if count > len(numbers):
         raise InvalidInputError(
-            f"--architectures {count} is more than the {len(numbers):,} available: lower it, or give all"
+            f"{option('architectures', count)} is more than the {len(numbers):,} available: lower it, or give all"
         )
     rng = np.random.default_rng([seed, 0])
     return np.sort(rng.choice(numbers, count, replace=False))
@@ -233,7 +234,8 @@ def _read_list(path: Path) -> list[Architecture]:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInputError(
-            f"--architectures '{path}' is not all, controller, a number or a readable text file ({error}): correct it"
+            f"{quoted_option('architectures', path)} is not all, controller, a number or a readable text file "
+            f"({error}): correct it"
         ) from error
     return [Architecture.parse(line) for line in lines if line.strip()]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.ground.errors import OutOfDomainError, option
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.space import SearchSpace
@@ -94,7 +94,9 @@ def true_errors(
             if not np.isnan(errors).all():
                 found.append(Truth(budget, split, errors, 1 - _mean(table.measured(*training)[rows])))
     if not found:
-        raise OutOfDomainError(f"the table {table.id} has no accuracy of these architectures: give another --table")
+        raise OutOfDomainError(
+            f"the table {table.id} has no accuracy of these architectures: give another {option('table')}"
+        )
     return found
 
 

@@ -26,7 +26,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
     known_values,
     vertices_of,
 )
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, option, switch
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.nasbench101.cost import as_cell
 from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, OPERATIONS, Encodings, to_arrays
@@ -147,7 +147,8 @@ def _walk_encodings(
         raise OutOfDomainError(
             f"a random walk can visit every cell, but the table {table.id} has values for {known:,} of the {needed:,} "
             f"cells with at most {vertices} vertices: open a complete table (the official data), or stay within a "
-            "space that the table covers, such as --space s1 (the embedded table also needs --predicted)"
+            f"space that the table covers, such as {option('space', 's1')} (the embedded table also needs "
+            f"{switch('predicted')})"
         )
     space = graphs(vertices)
     return table.rows_of_encodings(space.cells(*walk(space, steps, rng))), f"encodings of {vertices} vertices"
@@ -161,8 +162,8 @@ def _walk_space(
     if known < len(rows):
         share = percent(known / len(rows), 1)
         raise OutOfDomainError(
-            f"a random walk can visit every cell, but the table {table.id} has values for {share} of "
-            f"{space.name}: open a table with all its cells (the official data), or add --predicted to use estimates"
+            f"a random walk can visit every cell, but the table {table.id} has values for {share} of {space.name}: "
+            f"open a table with all its cells (the official data), or add {switch('predicted')} to use estimates"
         )
     arch: Architecture = space.sample(rng)
     met = np.empty(steps + 1, np.uint64)

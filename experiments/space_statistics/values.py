@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, option, switch, unknown_name
 from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, VERTEX_BIT
 from nasbench1shot1.tables.table import Table
 
@@ -105,7 +105,7 @@ def has_values(table: Table, metric: str, epochs: int | None = None, predicted: 
 
 
 def no_values_error(
-    table: Table, metric: str, epochs: int, predicted: bool, instead: str = "give --split validation"
+    table: Table, metric: str, epochs: int, predicted: bool, instead: str = f"give {option('split', 'validation')}"
 ) -> OutOfDomainError:
     """Return the error for a metric without values in a table of any benchmark, with advice.
 
@@ -115,7 +115,7 @@ def no_values_error(
     if metric == "test_accuracy" and has_values(table, "validation_accuracy", epochs, predicted):
         helps.insert(0, instead)
     if not predicted and has_values(table, metric, epochs, predicted=True):
-        helps.append("add --predicted to see its estimates, which are not measurements")
+        helps.append(f"add {switch('predicted')} to see its estimates, which are not measurements")
     words = f"{'' if predicted else 'measured '}{metric.replace('_', ' ')} at {epochs} epochs"
     return OutOfDomainError(f"the table {table.id} has no {words}: " + ", or ".join(helps))
 

@@ -156,13 +156,13 @@ class NASBench:
             return self.table.row_of_encoding(code)
         except OutOfDomainError as error:
             self._check(spec)
-            raise UnknownCellError(error.for_command_line) from None
+            raise UnknownCellError(str(error)) from None
 
     def _hash(self, spec: Any) -> str:
         try:
             return str(spec.hash_spec(self.config["available_ops"]))
         except InvalidInputError as error:  # a modified spec may not be a valid graph any more
-            raise OutOfDomainError(error.for_command_line) from None
+            raise OutOfDomainError(str(error)) from None
 
     def _has_default_limits(self) -> bool:
         config = self.config

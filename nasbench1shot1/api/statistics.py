@@ -181,4 +181,4 @@ def row_of_hash(table: Table, hash_: Any) -> int:
     try:
         return table.row_of(hash_)
     except UserError as error:
-        raise UnknownCellError(error.for_command_line) from None
+        raise UnknownCellError(str(error)) from None

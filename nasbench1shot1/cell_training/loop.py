@@ -13,6 +13,7 @@ from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.parts import Part, Parts
 from nasbench1shot1.cell_training.recipe import Recipe, ShuffledStream, Stop, recipe
 from nasbench1shot1.cell_training.record import ACCURACIES, EPOCH, Training
+from nasbench1shot1.ground.errors import option
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import load_images
@@ -242,5 +243,5 @@ def _mean(loss_sum: Tensor, steps: float, state: TrainingState) -> float:
 
 def _advice(state: TrainingState) -> str:
     """Return the step at which a training diverged, and advice, for error messages."""
-    advice = f"by step {state.step}: train again with a lower --learning-rate or another --seed"
+    advice = f"by step {state.step}: train again with a lower {option('learning_rate')} or another {option('seed')}"
     return f"{advice}; the record is kept" if state.recorded else advice

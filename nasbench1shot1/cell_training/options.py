@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from nasbench1shot1.benchmark import Benchmark, Reference, benchmarks, load
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.networks import benchmark_of
 from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import (
@@ -14,7 +14,6 @@ from nasbench1shot1.runs.options import (
     Range,
     absolute_file,
     check_ranges,
-    flag,
     make_options,
     option_names,
 )
@@ -124,6 +123,6 @@ def check_options(options: type[TrainingOptions], given: Iterable[str]) -> None:
         other = None if name in mine else next((one for one in every_options() if name in option_names(one)), None)
         if other is not None:
             raise InvalidInputError(
-                f"{flag(name)} does not apply to the training protocol of {options.BENCHMARK.title} (only to "
+                f"{option(name)} does not apply to the training protocol of {options.BENCHMARK.title} (only to "
                 f"{other.BENCHMARK.title}'s): remove it"
             )

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.images.data_sets import OTHER, data_set
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import is_whole
@@ -68,8 +68,8 @@ class Parts:
         smallest = min(len(part) for part in (self.train, *self.evaluated().values()))
         if size > smallest:
             raise InvalidInputError(
-                f"--batch-size {size} is more than the {smallest:,} images of the smallest part: lower it, or use more "
-                "images"
+                f"{option('batch_size', size)} is more than the {smallest:,} images of the smallest part: lower it, "
+                "or use more images"
             )
 
 

@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from nasbench1shot1.benchmark import load
 from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.parts import Parts
+from nasbench1shot1.ground.errors import option
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.runs.machine import check_memory
-from nasbench1shot1.runs.options import flag
 
 
 class Stop(NamedTuple):
@@ -164,13 +164,13 @@ def check_network_fits(
         outputs: number of output values of all cells for one image.
     """
     numbers = 2 if config.precision == "bfloat16" else 4  # bytes per activation; all other numbers are float32
-    given = " and ".join(f"{flag(name)} {getattr(config, name)}" for name in sizes)
+    given = " and ".join(option(name, getattr(config, name)) for name in sizes)
     check_memory(
         4 * copies * parameters + numbers * config.batch_size * outputs,
         config.device,
         f"{given} give a network of {parameters:,} parameters, which with gradients, the optimizer's state and the "
         f"feature maps of {config.batch_size} images needs",
-        f"lower {', '.join(map(flag, sizes))} or --batch-size",
+        f"lower {', '.join(map(option, sizes))} or {option('batch_size')}",
     )
 
 

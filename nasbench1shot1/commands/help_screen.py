@@ -15,8 +15,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import tyro
 
+from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.registry import listed_names
-from nasbench1shot1.runs.options import Names, flag
+from nasbench1shot1.runs.options import Names
 
 OWN = "own"
 """Placeholder in a command's `GROUPS` for the optimizer's options: the fields of the record with this name."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from nasbench1shot1.ground.errors import option
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
@@ -90,7 +91,9 @@ class Query:
         if self.format is None:
             return self.draw
         if self.draw is None:
-            raise InvalidInputError("--format applies only to a drawing: add --draw, or remove --format")
+            raise InvalidInputError(
+                f"{option('format')} applies only to a drawing: add {option('draw')}, or remove {option('format')}"
+            )
         return self.draw.with_suffix(f".{self.format}")
 
     def _space(self, item: Any) -> "SearchSpace | None":
@@ -106,7 +109,7 @@ class Query:
         if item.space not in (known := names("search_spaces")):
             raise InvalidInputError(
                 f"'{item.space}' is not a registered search space (known: {', '.join(sorted(known))}): correct it, or "
-                "name your own space with --space module:object"
+                f"name your own space with {option('space', 'module:object')}"
             )
         return search_space(item.space)
 
@@ -118,8 +121,8 @@ def _item_of(text: str, table: "Table") -> Any:
     try:
         return table.keys.item_of(text)
     except InvalidInputError as error:
-        advice = "; an index of NAS-Bench-201 needs its table (--table nb201)"
-        raise InvalidInputError(f"{error.for_command_line}{advice}") from None
+        advice = f"; an index of NAS-Bench-201 needs its table ({option('table', 'nb201')})"
+        raise InvalidInputError(f"{error}{advice}") from None
 
 
 def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str]":

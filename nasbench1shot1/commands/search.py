@@ -10,7 +10,7 @@ import tyro
 
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN, default_variants
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.options import Seeds
 
@@ -110,11 +110,16 @@ class Search(Generic[Own]):
             if self.resume is not None:
                 open_search(self.resume)  # raises if there is no such run
                 raise InvalidInputError(
-                    f"'{self.resume}' is one search, and --workers is for several: remove --workers"
+                    f"'{self.resume}' is one search, and {option('workers')} is for several: remove {option('workers')}"
                 )
-            raise InvalidInputError("--workers runs several seeds at the same time: add --seeds, such as --seeds 0-5")
+            raise InvalidInputError(
+                f"{option('workers')} runs several seeds at the same time: add {option('seeds')}, such as "
+                f"{option('seeds', '0-5')}"
+            )
         if self.seeds is not None and self.resume is not None:
-            raise InvalidInputError("--resume continues with the seeds of the group: remove --seeds")
+            raise InvalidInputError(
+                f"{option('resume')} continues with the seeds of the group: remove {option('seeds')}"
+            )
         if is_group:
             seeds = [] if self.seeds is None else parse_seeds(self.seeds)
             search_seeds(seeds, workers=self.workers, **where, **given)
@@ -143,11 +148,15 @@ def parse_seeds(text: str) -> list[int]:
     seeds: list[int] = []
     for part in text.split(","):
         if not (match := re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", part.strip())):
-            raise InvalidInputError(f"--seeds '{text}' is not a list of seeds: write them as 0-5 or 1,3,8")
+            raise InvalidInputError(
+                f"{quoted_option('seeds', text)} is not a list of seeds: write them as 0-5 or 1,3,8"
+            )
         first, last = int(match[1]), int(match[2] or match[1])
         if last - first >= MOST_SEEDS:
-            raise InvalidInputError(f"--seeds '{text}' names more than {MOST_SEEDS:,} seeds: give fewer")
+            raise InvalidInputError(f"{quoted_option('seeds', text)} names more than {MOST_SEEDS:,} seeds: give fewer")
         seeds.extend(range(first, last + 1))
     if not seeds or len(set(seeds)) != len(seeds):
-        raise InvalidInputError(f"--seeds '{text}' selects no seed, or repeats one: write them as 0-5 or 1,3,8")
+        raise InvalidInputError(
+            f"{quoted_option('seeds', text)} selects no seed, or repeats one: write them as 0-5 or 1,3,8"
+        )
     return seeds

@@ -2,6 +2,8 @@
 
 import difflib
 import re
+import shlex
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -28,6 +30,11 @@ _VALUE = rf"'[^']*'|(?!(?:{'|'.join(_NO_VALUES.split())})(?:[\s,;:)]|$))[\w./~+-
 
 _OPTION = re.compile(rf"(?P<kept>{_KEPT})|(?<![\w-])--(?P<name>[a-z][\w-]*)(?: (?!--)(?P<value>{_VALUE}))?")
 
+_BEGIN, _OR, _END = "\ue000", "\ue001", "\ue002"
+"""Characters for private use, around a text for the command line and a text for Python."""
+_EITHER = re.compile(f"{_BEGIN}([^{_BEGIN}-{_END}]*){_OR}([^{_BEGIN}-{_END}]*){_END}")
+_NOT_GIVEN = object()
+
 
 class UserError(Exception):
     """An error with a message for the user; the command line prints only the message, without a traceback.
@@ -35,22 +42,75 @@ class UserError(Exception):
     The message is one line of bounded length for any values in it: control characters and bytes that are not UTF-8 are
     escaped, and the middle of a word with more than 500 characters is omitted.
 
-    Messages name options as the command line does (`--epochs 3`); `str(error)` names them as Python does (`epochs=3`).
-    An error that quotes another error must quote its `for_command_line`.
+    Messages name options through `option`, `quoted_option`, `value_of` and `switch`. `for_command_line` shows
+    `--epochs 3` where `str(error)` shows `epochs=3`. A message that quotes the error which is being handled, as in
+    `f"the file is damaged ({error})"`, names that error's options in both ways, too.
     """
 
     def __init__(self, message: object = "") -> None:
-        line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(message))
-        words = re.sub(r"\S+", lambda word: shorten(word[0], LONGEST_WORD), line)
-        super().__init__(shorten(words, LONGEST_MESSAGE))
+        text, quoted = str(message), sys.exception()
+        while quoted is not None:
+            if isinstance(quoted, UserError) and _BEGIN in quoted.args[0]:
+                text = text.replace(str(quoted), quoted.args[0])
+            quoted = quoted.__context__
+        plain, *others = _EITHER.split(text)
+        parts = zip(others[::3], others[1::3], others[2::3], strict=True)
+        super().__init__(_escape(plain) + "".join(_either(*both) + _escape(after) for *both, after in parts))
 
     @property
     def for_command_line(self) -> str:
         """The message with options as the command line writes them."""
-        return str(self.args[0])
+        return _bounded(_EITHER.sub(r"\1", self.args[0]))
 
     def __str__(self) -> str:
-        return for_python(self.for_command_line)
+        return _bounded(_EITHER.sub(r"\2", _unconverted(self.args[0])))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+
+def option(name: str, value: object = _NOT_GIVEN) -> str:
+    """Return how a message names an option, `--epochs` or `epochs=`; with a value, `--epochs 3` or `epochs=3`."""
+    if value is _NOT_GIVEN:
+        return _either(flag(name), f"{_argument(name)}=")
+    return _either(f"{flag(name)} {shlex.quote(str(value))}", f"{_argument(name)}={_literal(str(value))}")
+
+
+def quoted_option(name: str, value: object) -> str:
+    """Return how a message repeats an option with a user's text, `--images 'many'` or `images="many"`."""
+    return _either(f"{flag(name)} '{value}'", f"{_argument(name)}={_quote(str(value))}")
+
+
+def value_of(name: str) -> str:
+    """Return how a message names an option's value, `--epochs` or `epochs`, as in "epochs must be at least 1"."""
+    return _either(flag(name), _argument(name))
+
+
+def switch(name: str) -> str:
+    """Return how a message names an option that is given without a value, `--overwrite` or `overwrite=True`."""
+    return _either(flag(name), f"{_argument(name)}=True")
+
+
+def flag(name: str) -> str:
+    """Write an option as the command line does, for help and screens; messages of errors use `option`."""
+    return "--" + name.replace("_", "-")
+
+
+def _argument(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _either(for_command_line: str, for_python: str) -> str:
+    return f"{_BEGIN}{_escape(for_command_line)}{_OR}{_escape(for_python)}{_END}"
+
+
+def _escape(text: str) -> str:
+    """Escape the characters of a text that cannot be printed."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _bounded(message: str) -> str:
+    return shorten(re.sub(r"\S+", lambda word: shorten(word[0], LONGEST_WORD), message), LONGEST_MESSAGE)
 
 
 class InvalidInputError(UserError, ValueError):
@@ -78,14 +138,12 @@ class DamagedFileError(UserError):
     """A file is missing or its content is invalid."""
 
 
-def for_python(message: str) -> str:
-    """Rewrite the options in a message as Python's arguments.
-
-    `--epochs 3` becomes `epochs=3`, `--scale quick` becomes `scale="quick"`, and `--out` becomes `out=`, but
-    `--epochs must be …` becomes `epochs must be …`. Quoted text and commands, which begin with "nb1shot1", do not
-    change.
-    """
-    return _OPTION.sub(_as_argument, message)
+def _unconverted(message: str) -> str:
+    """Return a message with the options of Python where it lacks placeholders; to be removed with the last of them."""
+    return "".join(
+        part if part.startswith(_BEGIN) else _OPTION.sub(_as_argument, part)
+        for part in re.split(f"({_EITHER.pattern.replace('(', '(?:')})", message)
+    )
 
 
 def _as_argument(found: re.Match[str]) -> str:
@@ -94,7 +152,7 @@ def _as_argument(found: re.Match[str]) -> str:
     name, value = found["name"].replace("-", "_"), found["value"]
     if value is not None:
         separator = "," if found.string.startswith(" --", found.end()) else ""  # of the next argument
-        return f"{name}={value if _is_literal(value) else _quote(value)}{separator}"
+        return f"{name}={_literal(value)}{separator}"
     if found.string.startswith((" must ", " may "), found.end()):  # a sentence about the argument's value
         return name
     return f"{name}=True" if name in _SWITCHES else f"{name}="
@@ -109,8 +167,13 @@ def _is_literal(value: str) -> bool:
     return True
 
 
-def _quote(value: str) -> str:
-    text = value[1:-1] if value.startswith("'") else value
+def _literal(value: str) -> str:
+    if _is_literal(value):
+        return value
+    return _quote(value[1:-1] if value.startswith("'") else value)
+
+
+def _quote(text: str) -> str:
     return f"'{text}'" if '"' in text else f'"{text}"'
 
 

@@ -13,7 +13,15 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, alternatives, shorten
+from nasbench1shot1.ground.errors import (
+    DamagedFileError,
+    InvalidInputError,
+    UserError,
+    alternatives,
+    flag,
+    quoted_option,
+    shorten,
+)
 from nasbench1shot1.ground.folder_swap import NEW, remove_leftovers, swap_folder, temporary_sibling
 
 if TYPE_CHECKING:
@@ -36,14 +44,14 @@ _DEFLATE_AT_MOST = 1_100
 Command = TypeVar("Command", bound="DataclassInstance")
 
 
-def as_path(value: str | os.PathLike[str], option: str) -> Path:
+def as_path(value: str | os.PathLike[str], name: str) -> Path:
     """Return the path that an option, argument or environment variable names, with a leading ~ expanded.
 
     The path need not exist. `exists`, `is_file` and `is_dir` of the result do not raise.
 
     Args:
         value: the user's value.
-        option: name of the option, argument or variable for the message, such as "--out", "NB1SHOT1_DATA" or "table".
+        name: name of the option, argument or variable for the message, such as "--out", "NB1SHOT1_DATA" or "table".
 
     Raises:
         InvalidInputError: `value` is not text, is empty, contains NUL or bytes that are not UTF-8, starts with the
@@ -61,22 +69,24 @@ def as_path(value: str | os.PathLike[str], option: str) -> Path:
         if path.is_dir() and not os.access(path, os.X_OK) and path.is_dir():  # it may just have been renamed
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
-        raise InvalidInputError(
-            f"{option} {_shown(value)} is not a usable path ({_path_fault(error)}): give another"
-        ) from error
+        if name.startswith("--") and isinstance(value, str | os.PathLike):
+            named = quoted_option(name.removeprefix("--"), shorten(str(value), 200))
+        else:
+            named = f"{name} {_shown(value)}"
+        raise InvalidInputError(f"{named} is not a usable path ({_path_fault(error)}): give another") from error
     return path
 
 
 def convert_paths(command: Command) -> Command:
     """Return a command's options after converting every path, also in nested records, with `as_path`.
 
-    Raises InvalidInputError like `as_path`, with the option as it is written on the command line.
+    Raises InvalidInputError like `as_path`, with the option that names the path.
     """
     changed: dict[str, Any] = {}
     for field in fields(command):
         value = getattr(command, field.name)
         if isinstance(value, Path):
-            changed[field.name] = as_path(value, "--" + field.name.replace("_", "-"))
+            changed[field.name] = as_path(value, flag(field.name))
         elif is_dataclass(value) and not isinstance(value, type):
             changed[field.name] = convert_paths(value)
     return replace(command, **changed) if changed else command

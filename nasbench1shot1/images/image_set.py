@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, option, unknown_name
 from nasbench1shot1.ground.files import as_path, read_json
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS, SMALLEST_SIDE, DataSet, data_set
 from nasbench1shot1.images.sources import SAMPLE, SAMPLE_NAME, how_to_install, read_images, read_npz_side, read_sample
@@ -96,7 +96,7 @@ class ImageSet:
             fitting = [s for s in range(SMALLEST_SIDE, self.side + 1) if self.side % s == 0]
             raise InvalidInputError(
                 f"images of {self.side} × {self.side} pixels cannot be shrunk to {side} × {side}: choose a side of "
-                + f"{alternatives(fitting)} (--image-side)"
+                + f"{alternatives(fitting)} ({option('image_side')})"
             )
         tests = None if self.test_images is None else _shrink(self.test_images, side)
         crop = self.crop * side // self.side

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nasbench1shot1.ground.downloads import fetch
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, alternatives
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, alternatives, option, switch
 from nasbench1shot1.ground.files import (
     PACKAGE_DATA,
     as_path,
@@ -106,11 +106,13 @@ def import_images(
     name = name or of.name
     if name in DATA_SETS and not (of.name == name and columns.is_whole(of)):
         title = DATA_SETS[name].title
-        raise InvalidInputError(f"{path} is not the complete {title}, but '{name}' is reserved for it: use --name")
+        raise InvalidInputError(
+            f"{path} is not the complete {title}, but '{name}' is reserved for it: use {option('name')}"
+        )
     if not overwrite and name not in DATA_SETS and has_other_content(name, columns):
         raise InvalidInputError(
-            f"there is already an image set '{name}' with other images: choose another --name, or replace it with "
-            "--overwrite"
+            f"there is already an image set '{name}' with other images: choose another {option('name')}, or replace "
+            f"it with {switch('overwrite')}"
         )
     digest = sha256(path) if path.is_file() else None
     official = is_verified or digest in CHECKSUMS.values()
@@ -145,7 +147,8 @@ def _unverified(path: Path, name: str, digest: str | None) -> str:
 def how_to_install(name: str) -> str:
     """Return advice on how to install an official data set, phrased as the second half of a sentence."""
     if name == OFFICIAL_NAME:
-        return "run `nb1shot1 data download`, or use the bundled 'cifar10-sample' (in a search, --scale quick)"
+        sample = f"use the bundled 'cifar10-sample' (in a search, {option('scale', 'quick')})"
+        return f"run `nb1shot1 data download`, or {sample}"
     return f"run `nb1shot1 data download {name}`" if name in PUBLISHED else _IMAGENET16_ADVICE
 
 
@@ -178,7 +181,7 @@ def download_images(mirror: str | None = None, progress: Any = False, name: str 
         CHECKSUMS[archive_name],
         progress,
         f"the official {DATA_SETS[name].title}",
-        "download it by hand and run `nb1shot1 data import FILE`, or give a --mirror",
+        f"download it by hand and run `nb1shot1 data import FILE`, or give a {option('mirror')}",
     )
     folder = import_images(archive)
     archive.unlink()
@@ -189,7 +192,7 @@ def _checked_name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise InvalidInputError(f"'{name}' is not a valid name: use letters, digits, '.', '_' and '-'")
     if name == SAMPLE_NAME:
-        raise InvalidInputError(f"'{name}' is the bundled sample: choose another name with --name")
+        raise InvalidInputError(f"'{name}' is the bundled sample: choose another name with {option('name')}")
     return name
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.arguments import whole_number
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.nasbench101.keys import Hashes, check_identities, hash_text
 from nasbench1shot1.nasbench101.sample import DATASET, IMAGES
 from nasbench1shot1.nasbench101.tfrecords import GraphEncoder, Record, Values, check_possible, is_tfrecord, read_records
@@ -250,7 +250,7 @@ class Assembly:
         try:
             cell = self._graphs.encode(record.adjacency, record.operations)
         except InvalidInputError as error:
-            raise self._record_error(record, error.for_command_line) from None
+            raise self._record_error(record, str(error)) from None
         row = self._rows.get(record.hash)
         if row is None:
             row = self._new_row(record, cell)
@@ -276,7 +276,7 @@ class Assembly:
         if record.epochs not in self._allowed:
             known = ", ".join(map(str, self._allowed))
             raise self._record_error(
-                record, f"has a budget other than {known}: if that is right, list all budgets with --epochs"
+                record, f"has a budget other than {known}: if that is right, list all budgets with {option('epochs')}"
             )
         self._halfway_epoch[record.epochs] = record.halfway_epoch
         return self._budgets.setdefault(record.epochs, len(self._budgets))

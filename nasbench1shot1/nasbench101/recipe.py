@@ -10,7 +10,7 @@ from torch import Tensor
 from nasbench1shot1.cell_training.parts import Parts, canonical_order, held_out, official_tests, parts_of
 from nasbench1shot1.cell_training.recipe import Recipe, ShuffledStream, Stop, check_network_fits, stage_outputs
 from nasbench1shot1.cell_training.record import FINAL, HALFWAY, INITIAL
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import ImageSet
@@ -124,7 +124,8 @@ def stops(epochs: int, images: int, batch_size: int) -> list[Stop]:
     if total < FEWEST_STEPS:
         raise InvalidInputError(
             f"{images:,} images in batches of {batch_size} are only {counted(total, 'step')} in "
-            f"{counted(epochs, 'epoch')}, but a training needs {FEWEST_STEPS}: lower --batch-size or raise --epochs"
+            f"{counted(epochs, 'epoch')}, but a training needs {FEWEST_STEPS}: lower {option('batch_size')} or raise "
+            f"{option('epochs')}"
         )
     ends = [Stop(steps(e, images, batch_size), float(e), None) for e in range(1, epochs)]
     evaluations = [

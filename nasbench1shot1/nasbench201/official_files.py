@@ -217,9 +217,7 @@ class TrialAssembly:
             try:
                 self._add_training(row, key, fields)
             except InvalidInputError as error:
-                raise InvalidInputError(
-                    f"{self._source}: the training {key} of {architecture} {error.for_command_line}"
-                ) from None
+                raise InvalidInputError(f"{self._source}: the training {key} of {architecture} {error}") from None
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise InvalidInputError(
                     f"{self._source}: the training {key} of {architecture} does not have the format of NAS-Bench-201's "

@@ -15,7 +15,7 @@ from torch import Tensor
 from nasbench1shot1.cell_training.parts import Part, Parts, canonical_order, held_out, official_tests, parts_of
 from nasbench1shot1.cell_training.recipe import EpochStream, Recipe, Stop, check_network_fits, stage_outputs
 from nasbench1shot1.cell_training.record import EPOCH, FINAL
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, IMAGENET16_120, OTHER, data_set
 from nasbench1shot1.images.image_set import ImageSet
@@ -128,8 +128,8 @@ def _check_dataset(images: ImageSet, dataset: str) -> None:
     trainings = ("cifar10-valid", "cifar10") if images.dataset == CIFAR10.name else (images.dataset,)
     if images.dataset != OTHER and dataset not in trainings:
         raise InvalidInputError(
-            f"--dataset {dataset} does not match the images of {images.name}, which belong to "
-            f"{data_set(images.dataset).title}: give --dataset {trainings[0]} or other --images"
+            f"{option('dataset', dataset)} does not match the images of {images.name}, which belong to "
+            f"{data_set(images.dataset).title}: give {option('dataset', trainings[0])} or other {option('images')}"
         )
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import write_error
 from nasbench1shot1.one_shot_search.record import EVENTS, Run, flatten_datasets, open_search
 from nasbench1shot1.runs.machine import cpu_threads
@@ -126,7 +126,9 @@ def check_tensorboard() -> None:
     try:
         import torch.utils.tensorboard  # noqa: F401
     except ImportError as error:
-        raise UserError("--tensorboard needs TensorBoard: in a checkout, run pip install '.[tensorboard]'") from error
+        raise UserError(
+            f"{option('tensorboard')} needs TensorBoard: in a checkout, run pip install '.[tensorboard]'"
+        ) from error
 
 
 class _Events:

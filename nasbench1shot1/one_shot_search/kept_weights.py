@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbench1shot1 import registry
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives, option
 from nasbench1shot1.one_shot_search.options import recorded_search
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CONFIG, WEIGHTS
@@ -131,7 +131,8 @@ def kept_epochs(run: KeptRun) -> list[int]:
 def _not_saved_error(run: KeptRun, epoch: int, kept: list[int]) -> InvalidInputError:
     if not kept:
         return InvalidInputError(
-            f"'{run.folder}' kept no supernet weights: search again with --keep-weights-every 1 (or every N epochs)"
+            f"'{run.folder}' kept no supernet weights: search again with {option('keep_weights_every', 1)} (or every "
+            "N epochs)"
         )
     return InvalidInputError(f"'{run.folder}' did not keep the weights of epoch '{epoch}': choose {alternatives(kept)}")
 

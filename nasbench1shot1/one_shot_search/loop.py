@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
+from nasbench1shot1.ground.errors import option
 from nasbench1shot1.images.batches import batches, endless_batches
 from nasbench1shot1.one_shot_search.measurements import dominant_eigenvalue, one_shot_error
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
@@ -103,7 +104,7 @@ def _outcome(state: SearchState, epoch: int) -> Outcome:
     error, method = one_shot_error(state, epoch), state.method
     check_network(state.net, _advice(epoch))  # the last step of an epoch may have caused the divergence
     checked_finite(error, "the one-shot validation loss", _advice(epoch))
-    check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "--architecture"))
+    check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "architecture_"))
     parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
     return Outcome(error, method.architecture(), parameters)
 
@@ -205,8 +206,9 @@ def _mean(loss_sum: Tensor, seen: int, epoch: int) -> float:
     return checked_finite(loss_sum, "the training loss", _advice(epoch)) / seen
 
 
-def _advice(epoch: int, of: str = "-") -> str:
+def _advice(epoch: int, of: str = "") -> str:
     """Return where a search diverged and what to do; `of` is the prefix of the options that help."""
-    return f"in epoch {epoch}: search again with a lower {of}-learning-rate or {of}-grad-clip" + (
+    lower = f"{option(f'{of}learning_rate')} or {option(f'{of}grad_clip')}"
+    return f"in epoch {epoch}: search again with a lower {lower}" + (
         f"; the record is complete up to epoch {epoch - 1}" if epoch else "; nothing has been trained yet"
     )

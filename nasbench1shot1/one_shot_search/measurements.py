@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, switch
 from nasbench1shot1.images.batches import batches
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH
@@ -50,7 +50,8 @@ def dominant_eigenvalue(state: SearchState, epoch: int, most_iterations: int = M
         loss = state.loss_at(weights, state.method.evaluation_mixing(), batch)
         if not loss.requires_grad:
             raise InvalidInputError(
-                f"{state.config.optimizer} has no mixing weights that depend on Λ: remove --hessian-eigenvalue"
+                f"{state.config.optimizer} has no mixing weights that depend on Λ: remove "
+                f"{switch('hessian_eigenvalue')}"
             )
         gradients = torch.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
         used = [(leaf, g) for leaf, g in zip(leaves, gradients, strict=True) if g is not None]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import torch
 
+from nasbench1shot1.ground.errors import option
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.machine import check_memory
 from nasbench1shot1.space import OneShotSpace
@@ -35,9 +36,10 @@ def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, sid
     check_memory(
         needed,
         config.device,
-        f"--channels {config.channels} and --cells {config.cells} give a supernet of {at_least}{size.parameters:,} "
-        f"parameters, which with gradients, momentum and the feature maps of {config.batch_size} images needs",
-        "lower --channels, --cells or --batch-size",
+        f"{option('channels', config.channels)} and {option('cells', config.cells)} give a supernet of "
+        f"{at_least}{size.parameters:,} parameters, which with gradients, momentum and the feature maps of "
+        f"{config.batch_size} images needs",
+        f"lower {option('channels')}, {option('cells')} or {option('batch_size')}",
     )
 
 

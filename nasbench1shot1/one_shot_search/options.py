@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, switch
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
@@ -168,15 +168,19 @@ def _check_together(config: SearchConfig) -> None:
     """Raise InvalidInputError for options that are valid alone but contradict each other."""
     if config.learning_rate_min > config.learning_rate:
         raise InvalidInputError(
-            f"--learning-rate {config.learning_rate} is less than --learning-rate-min {config.learning_rate_min}: "
-            "raise --learning-rate or lower --learning-rate-min"
+            f"{option('learning_rate', config.learning_rate)} is less than "
+            f"{option('learning_rate_min', config.learning_rate_min)}: raise {option('learning_rate')} or lower "
+            f"{option('learning_rate_min')}"
         )
     if config.warm_start_epochs and config.warm_start_epochs >= config.epochs:
         raise InvalidInputError(
-            f"--warm-start-epochs {config.warm_start_epochs} leaves no epoch for Λ out of {config.epochs}: lower it"
+            f"{option('warm_start_epochs', config.warm_start_epochs)} leaves no epoch for Λ out of {config.epochs}: "
+            "lower it"
         )
     if config.early_stopping and not config.hessian_eigenvalue:
-        raise InvalidInputError("--early-stopping needs the Hessian's eigenvalue: add --hessian-eigenvalue")
+        raise InvalidInputError(
+            f"{option('early_stopping')} needs the Hessian's eigenvalue: add {switch('hessian_eigenvalue')}"
+        )
 
 
 RESERVED = frozenset(

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
 
@@ -35,7 +35,7 @@ class Perturbation:
             return mixing
         if mixing.weights is None:
             raise InvalidInputError(
-                f"{self._state.config.optimizer} gives no mixing weights to perturb: remove --perturbation"
+                f"{self._state.config.optimizer} gives no mixing weights to perturb: remove {option('perturbation')}"
             )
         clean = mixing.tensors()
         changed = self._random(clean) if self._kind == "random" else self._adversarial(mixing, batch)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1 import registry
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
@@ -166,8 +166,8 @@ def begin(options: SearchOptions) -> SearchState:
     space = registry.one_shot(registry.search_space(config.space))
     if preset.name == "original" and not space.benchmark.has_original_preset:
         raise InvalidInputError(
-            f"--preset original reproduces the published code of NAS-Bench-1Shot1, which does not have {space.name}: "
-            "use --preset corrected"
+            f"{option('preset', 'original')} reproduces the published code of NAS-Bench-1Shot1, which does not have "
+            f"{space.name}: use {option('preset', 'corrected')}"
         )
     images, halves = load_halves(config)
     check_fits(config, space, images.classes, images.side)
@@ -216,18 +216,18 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
     """Raise InvalidInputError for options that the method's mixing weights do not support."""
     if config.early_stopping and method.is_annealed:
         raise InvalidInputError(
-            "--early-stopping would act on the falling temperature, with which the Hessian's eigenvalue grows: leave "
-            "it out, or keep the temperature constant"
+            f"{option('early_stopping')} would act on the falling temperature, with which the Hessian's eigenvalue "
+            "grows: leave it out, or keep the temperature constant"
         )
     if method.is_relaxed:
         return
-    for option, wanted in (
-        ("--perturbation", config.perturbation != "none"),
-        ("--hessian-eigenvalue", config.hessian_eigenvalue),
+    for named, wanted in (
+        (option("perturbation"), config.perturbation != "none"),
+        (switch("hessian_eigenvalue"), config.hessian_eigenvalue),
     ):
         if wanted:
             raise InvalidInputError(
-                f"{config.optimizer} trains single paths, without mixing weights that depend on Λ: remove {option}"
+                f"{config.optimizer} trains single paths, without mixing weights that depend on Λ: remove {named}"
             )
 
 
@@ -252,6 +252,6 @@ def check_batch(config: SearchConfig, halves: Split) -> None:
     smallest = min(len(halves.weights), len(halves.architecture))
     if config.batch_size > smallest:
         raise InvalidInputError(
-            f"--batch-size {config.batch_size} is more than the {smallest:,} images of a half: lower it, or use more "
-            "images"
+            f"{option('batch_size', config.batch_size)} is more than the {smallest:,} images of a half: lower it, or "
+            "use more images"
         )

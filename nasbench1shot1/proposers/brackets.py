@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.runs.options import check_range, flag
+from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.runs.options import check_range
 
 
 class Plan(Protocol):
@@ -56,8 +56,8 @@ class Brackets:
         check_range("iterations", self.iterations, 1)
         if self.max_budget < self.min_budget:
             raise InvalidInputError(
-                f"{flag('max_budget')} {self.max_budget} is less than {flag('min_budget')} {self.min_budget}: increase "
-                f"{flag('max_budget')}"
+                f"{option('max_budget', self.max_budget)} is less than {option('min_budget', self.min_budget)}: "
+                f"increase {option('max_budget')}"
             )
 
     @cached_property

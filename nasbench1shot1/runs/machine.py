@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.runs.options import Form
 
 MOST_THREADS = 8 * (os.cpu_count() or 1)
@@ -32,13 +32,13 @@ def resolve_device(wanted: str) -> str:
         raise unknown_name("device", wanted, ("auto", "cpu", "cuda", "cuda:0"))
     if wanted != "cpu" and not torch.cuda.is_available():
         raise InvalidInputError(
-            f"--device '{wanted}' needs a CUDA device, but PyTorch finds none: use --device cpu, or install a CUDA "
-            "build of PyTorch"
+            f"{quoted_option('device', wanted)} needs a CUDA device, but PyTorch finds none: use "
+            f"{option('device', 'cpu')}, or install a CUDA build of PyTorch"
         )
     if wanted != "cpu" and int(wanted.partition(":")[2] or 0) >= torch.cuda.device_count():
         raise InvalidInputError(
-            f"--device '{wanted}' does not exist: this machine has {torch.cuda.device_count()} CUDA devices, starting "
-            "with cuda:0"
+            f"{quoted_option('device', wanted)} does not exist: this machine has {torch.cuda.device_count()} CUDA "
+            "devices, starting with cuda:0"
         )
     return wanted
 

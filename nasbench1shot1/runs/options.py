@@ -12,7 +12,8 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option, unknown_name, value_of
+from nasbench1shot1.ground.errors import flag as flag
 from nasbench1shot1.ground.files import as_path
 
 T = TypeVar("T")
@@ -45,7 +46,7 @@ class Range:
         """Raise InvalidInputError for a number that is out of the range, infinite or NaN."""
         if self.least <= value <= self.most and value > self.above and abs(value) != math.inf:
             return
-        raise InvalidInputError(f"{flag(name)} must be {self._describe()}, not {value}")
+        raise InvalidInputError(f"{value_of(name)} must be {self._describe()}, not {value}")
 
     def _describe(self) -> str:
         if self.above > -math.inf:
@@ -154,9 +155,7 @@ def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) 
         options = record(**typed_options(record, known))
         check_ranges(options)
     except InvalidInputError as error:
-        raise DamagedFileError(
-            f"{where} is damaged ({error.for_command_line}): restore it, or start a new run"
-        ) from error
+        raise DamagedFileError(f"{where} is damaged ({error}): restore it, or start a new run") from error
     return options
 
 
@@ -175,26 +174,21 @@ def check_unchanged(
         if name in may_grow and value is not None:
             if value < recorded[name]:
                 raise InvalidInputError(
-                    f"'{folder}' was started with {flag(name)} {recorded[name]}: {flag(name)} may only increase, not "
-                    f"fall to {value}"
+                    f"'{folder}' was started with {option(name, recorded[name])}: {value_of(name)} may only increase, "
+                    f"not fall to {value}"
                 )
         elif value != recorded.get(name):
-            grows = "".join(f" (only {flag(other)} may increase)" for other in may_grow)
+            grows = "".join(f" (only {value_of(other)} may increase)" for other in may_grow)
             raise InvalidInputError(
-                f"'{folder}' was started with {flag(name)} {recorded.get(name)}, not {value}: a run keeps its "
+                f"'{folder}' was started with {option(name, recorded.get(name))}, not {value}: a run keeps its "
                 f"options{grows}; start a new run for others"
             )
-
-
-def flag(name: str) -> str:
-    """Write an option as the command line does."""
-    return "--" + name.replace("_", "-")
 
 
 def check_range(name: str, value: Any, least: float, most: float = math.inf) -> None:
     """Raise InvalidInputError for a number that is out of range, infinite or NaN, or not a number; None passes."""
     if value is not None and (isinstance(value, bool) or not issubclass(type(value), Real)):
-        raise InvalidInputError(f"{flag(name)} must be a number, not {value!r}")
+        raise InvalidInputError(f"{value_of(name)} must be a number, not {value!r}")
     if value is not None:
         Range(least, most).check(name, value)
 
@@ -223,12 +217,12 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 def _check_size(name: str, value: Any) -> None:
     """Refuse integers that floats and files cannot hold, and text that files cannot hold."""
     if isinstance(value, int) and abs(value) > LARGEST:
-        raise InvalidInputError(f"{flag(name)} must be at most {LARGEST}: give a smaller number")
+        raise InvalidInputError(f"{value_of(name)} must be at most {LARGEST}: give a smaller number")
     if isinstance(value, str):
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            raise InvalidInputError(f"{flag(name)} must be text in UTF-8, not {value!r}") from error
+            raise InvalidInputError(f"{value_of(name)} must be text in UTF-8, not {value!r}") from error
 
 
 def _typed(name: str, value: Any, hint: Any) -> Any:
@@ -248,5 +242,5 @@ def _typed(name: str, value: Any, hint: Any) -> Any:
         value = float(value)
     if type(value) not in allowed:
         kind = next(kind for kind in allowed if kind is not NoneType)
-        raise InvalidInputError(f"{flag(name)} must be {_OBJECTS.get(name, _WORDS[kind])}, not {value!r}")
+        raise InvalidInputError(f"{value_of(name)} must be {_OBJECTS.get(name, _WORDS[kind])}, not {value!r}")
     return value

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.supernets.batch_norm import accurate_batch_norm, has_long_sums
 
 BATCH_NORM_EPSILON = 1e-5  # NAS-Bench-101's
@@ -156,8 +156,8 @@ def check_partial(channels: int, partial: int) -> None:
     """Raise InvalidInputError if channels cannot be divided by `partial`."""
     if partial < 1 or channels % partial:
         raise InvalidInputError(
-            f"{channels} channels cannot be divided by --partial-channels {partial}: choose a multiple of it as "
-            "--channels"
+            f"{channels} channels cannot be divided by {option('partial_channels', partial)}: choose a multiple of it "
+            f"as {option('channels')}"
         )
 
 

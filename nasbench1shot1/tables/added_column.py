@@ -35,7 +35,7 @@ def with_added_column(
     try:
         return with_columns(folder, dict.fromkeys(described, array), entries, about)
     except DamagedFileError as error:
-        raise InvalidInputError(error.for_command_line) from error
+        raise InvalidInputError(str(error)) from error
 
 
 def _on_data_sets(folder: TableFolder, column: Column) -> list[Column]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.benchmark import benchmarks, load
 from nasbench1shot1.ground.downloads import fetch
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, unknown_name
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option, unknown_name
 from nasbench1shot1.ground.files import as_path, file_lock, read_json
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
 from nasbench1shot1.ground.text import print_to_stderr
@@ -64,13 +64,14 @@ def check_own_name(file: Path, out: Path) -> None:
     Two files are the same if their paths, sizes and times of last change are equal, or their sizes and SHA-256.
     """
     if out.name in bundled_tables() or out.name.startswith("."):
-        raise InvalidInputError(f"the name {out.name} is taken: give another folder with --out")
+        raise InvalidInputError(f"the name {out.name} is taken: give another folder with {option('out')}")
     if not recover_folder(out) or not (out / META).is_file() or not file.exists():
         return
     recorded = read_consistently(out, lambda folder: _recorded_source(read_json(folder / META)))
     if not Source.from_path(file).matches_record(recorded):
         raise InvalidInputError(
-            f"{out} contains the table of another file with this name: remove it, or give another folder with --out"
+            f"{out} contains the table of another file with this name: remove it, or give another folder with "
+            f"{option('out')}"
         )
 
 
@@ -174,7 +175,7 @@ def download_table(
         official.sha256,
         bar,
         f"the official {name}",
-        "download it by hand and run `nb1shot1 table import FILE`, or give a --mirror",
+        f"download it by hand and run `nb1shot1 table import FILE`, or give a {option('mirror')}",
     )
     import_table(file, target, report=report, progress=progress)
     if not keep:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, option, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Moment, Rows
@@ -69,14 +69,14 @@ def incomplete_coverage_error(found: Coverage, space: SearchSpace, table_id: str
     all_ = "a table that has them all (embedded has s1, s2 and s3; the official data has all of NAS-Bench-101)"
     other = f"the table {space.table}" if space.table else all_
     present = len(found.rows)
-    option = (
-        f", or add --reference {PRESENT} to measure regret relative to the best of the {present:,} that it has"
+    advice = (
+        f", or add {option('reference', PRESENT)} to measure regret relative to the best of the {present:,} that it has"
         if present
         else ""
     )
     return OutOfDomainError(
         f"the table {table_id} lacks {found.missing:,} of the {found.networks:,} {networks} of {found.space}, so "
-        f"the best one is unknown: choose {other}{option}"
+        f"the best one is unknown: choose {other}{advice}"
     )
 
 

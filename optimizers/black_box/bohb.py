@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.black_box.hyperband import Hyperband, HyperbandHyperparameters
 from nasbench1shot1.proposers.brackets import Brackets, EndlessBrackets, Plan
 from nasbench1shot1.proposers.configurations import is_categorical
@@ -83,8 +83,8 @@ class BOHB(Hyperband):
         categorical, published = is_categorical(space), self.hyperparameters.densities == "hpbandster"
         if published and not categorical:
             raise InvalidInputError(
-                f"--densities hpbandster requires independent categorical choices, which {self.space.name} lacks: "
-                "choose --densities corrected"
+                f"{option('densities', 'hpbandster')} requires independent categorical choices, which "
+                f"{self.space.name} lacks: choose {option('densities', 'corrected')}"
             )
         if published:
             return HpbandsterGenerator

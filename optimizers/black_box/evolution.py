@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.runs.options import Range
 
@@ -104,7 +104,7 @@ class Evolution(BlackBoxOptimizer):
                 return child
         raise InvalidInputError(
             f"no valid mutation of '{arch}' in {self.space.name} with rate {self.hyperparameters.mutation_rate:g}: "
-            "lower --mutation-rate"
+            f"lower {option('mutation_rate')}"
         )
 
     @abstractmethod

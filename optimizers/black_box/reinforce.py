@@ -12,7 +12,7 @@ import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.runs.options import Range
 
@@ -72,7 +72,7 @@ class REINFORCE(BlackBoxOptimizer):
             except InvalidInputError:
                 continue
         raise InvalidInputError(
-            f"the policy does not draw a valid architecture of {self.space.name}: lower --learning-rate"
+            f"the policy does not draw a valid architecture of {self.space.name}: lower {option('learning_rate')}"
         )
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:

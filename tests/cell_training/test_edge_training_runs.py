@@ -24,10 +24,11 @@ from tiny_training import (
 import nasbench1shot1 as nb
 from nasbench1shot1.cell_training import Training, load_training
 from nasbench1shot1.cell_training.record import FIELDS
+from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.nasbench201.recipe import learning_rate as epoch_learning_rate
 from nasbench1shot1.nasbench201.training_options import FACTS, SCALES, EdgeTraining, EdgeTrainingConfig
-from nasbench1shot1.runs.options import flag, option_names
+from nasbench1shot1.runs.options import option_names
 
 QUIET = Console(quiet=True)
 OFFICIAL = EDGES.removeprefix("nb201:")

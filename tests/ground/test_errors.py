@@ -1,11 +1,21 @@
 """Messages of errors: one line of bounded length, whatever value is in them."""
 
 import pickle
+from collections.abc import Callable
 
 import pytest
 
 from nasbench1shot1.api.statistics import UnknownCellError
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, unknown_name
+from nasbench1shot1.ground.errors import (
+    DamagedFileError,
+    InvalidInputError,
+    UserError,
+    option,
+    quoted_option,
+    switch,
+    unknown_name,
+    value_of,
+)
 
 
 def test_a_message_is_one_printable_line() -> None:
@@ -39,6 +49,51 @@ def test_errors_can_be_pickled(kind: type[UserError]) -> None:
     error = pickle.loads(pickle.dumps(kind("lower --epochs 3 \n")))  # noqa: S301
     assert type(error) is kind
     assert (str(error), error.for_command_line) == ("lower epochs=3 \\n", "lower --epochs 3 \\n")
+
+
+@pytest.mark.parametrize(
+    ("placeholder", "on_the_command_line", "in_python"),
+    [
+        (option("learning_rate"), "--learning-rate", "learning_rate="),
+        (option("epochs", 3), "--epochs 3", "epochs=3"),
+        (option("learning_rate", 1e-05), "--learning-rate 1e-05", "learning_rate=1e-05"),
+        (option("cutout_schedule", None), "--cutout-schedule None", "cutout_schedule=None"),
+        (option("scale", "quick"), "--scale quick", 'scale="quick"'),
+        (option("resume", "runs/a b"), "--resume 'runs/a b'", 'resume="runs/a b"'),
+        (option("out", 'a "b" \n'), "--out 'a \"b\" \\n'", "out='a \"b\" \\n'"),
+        (quoted_option("images", "many"), "--images 'many'", 'images="many"'),
+        (value_of("batch_size"), "--batch-size", "batch_size"),
+        (switch("hessian_eigenvalue"), "--hessian-eigenvalue", "hessian_eigenvalue=True"),
+    ],
+)
+def test_placeholders_name_options_in_the_syntax_of_the_caller(
+    placeholder: str, on_the_command_line: str, in_python: str
+) -> None:
+    error = InvalidInputError(f"lower {placeholder}, to --x 1")
+    assert error.for_command_line == f"lower {on_the_command_line}, to --x 1"
+    assert str(error).startswith(f"lower {in_python}, to ")
+    assert repr(error) == f"InvalidInputError({str(error)!r})"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
+
+
+@pytest.mark.parametrize("quote", [str, "{}".format, lambda error: f"'{error}'"])
+def test_a_quoted_error_still_names_its_options_in_both_ways(quote: Callable[[UserError], str]) -> None:
+    try:
+        try:
+            raise InvalidInputError(f"{value_of('batch_size')} must be 3")
+        except InvalidInputError as inner:
+            raise DamagedFileError(f"a.json is damaged ({quote(inner)})") from inner
+    except DamagedFileError as middle:
+        outer = UserError(f"{middle}: lower {option('batch_size')}")
+    assert "(--batch-size must be 3): lower --batch-size" in outer.for_command_line.replace("'", "")
+    assert "(batch_size must be 3): lower batch_size=" in str(outer).replace("'", "")
+
+
+@pytest.mark.parametrize("forged", ["\ue000", "\ue000a\ue001b", "\ue002\ue001\ue000", "a\ue001b\ue002"])
+def test_values_with_the_placeholders_characters_are_escaped(forged: str) -> None:
+    error = UserError(f"'{forged}' is not {option('out', forged)}")
+    for text in (str(error), error.for_command_line, str(UserError(forged))):
+        assert text.isprintable() and "\\ue00" in text
 
 
 @pytest.mark.parametrize(
