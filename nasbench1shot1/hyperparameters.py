@@ -46,6 +46,16 @@ class RunOptions:
         """Return both records, keyed by section of config.json."""
         return {COMMON: asdict(self.common), OWN: asdict(self.own)}
 
+    @property
+    def threads(self) -> int | None:
+        """Number of CPU threads; None if the kind of run does not compute with PyTorch."""
+        return getattr(self.common, "threads", None)
+
+    @property
+    def device(self) -> str:
+        """Resolved device."""
+        return getattr(self.common, "device", "cpu")
+
     def as_dict(self) -> dict[str, Any]:
         """Return all options in one flat dictionary, keyed by name."""
         return {**asdict(self.common), **asdict(self.own)}

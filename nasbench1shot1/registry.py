@@ -255,8 +255,27 @@ def check_trusted(group: str, kind: str, name: str, where: object, allowed: str 
         )
 
 
+def check_recorded_names(
+    group: str, recorded: Mapping[str, Any], given: Mapping[str, Any], where: object, allowed: str | None
+) -> None:
+    """Raise InvalidInputError if a record's optimizer or space would import a module that is not allowed.
+
+    Args:
+        group: "optimizers" or "black_box_optimizers".
+        recorded: the recorded options, with `optimizer` and `space`.
+        given: options given on resuming; giving a name also permits its import.
+        where, allowed: as in `check_trusted`.
+    """
+    for named, of_group, kind in (("optimizer", group, "optimizer"), ("space", "search_spaces", "space")):
+        if given.get(named) != (name := recorded.get(named, "")):
+            check_trusted(of_group, kind, name, where, allowed)
+
+
 def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options in which `space` and `table` are names, with which another process can open the same objects.
+    """Return options in which objects are names, with which another process can open the same objects.
+
+    Args:
+        options: options by name; `space` and `table` may be objects, `optimizer` a class.
 
     Raises InvalidInputError for a space that is not an attribute of any module, or a table that is only in memory.
     """
@@ -264,6 +283,8 @@ def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
     from nasbench1shot1.tables.table import Table, recorded_name
 
     found = dict(options)
+    if isinstance(method := found.get("optimizer"), type):  # perhaps a notebook's own
+        found["optimizer"] = f"{method.__module__}:{method.__qualname__}"
     if isinstance(space := found.get("space"), SearchSpace):
         found["space"] = name_of_space(space)
     elif isinstance(space, type):

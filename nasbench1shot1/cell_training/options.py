@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from nasbench1shot1.benchmark import Benchmark, Reference, benchmarks, load
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.networks import benchmark_of
+from nasbench1shot1.runs.folder import COMMON
 from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
@@ -99,6 +100,10 @@ class TrainingOptions:
     def as_dict(self) -> dict[str, Any]:
         """Return all options by name, for JSON."""
         return asdict(self)
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """Return the options by section of config.json."""
+        return {COMMON: self.as_dict()}
 
     def is_published(self) -> bool:
         """Return whether the options match the benchmark's protocol, for any budget."""

@@ -1,5 +1,7 @@
-"""Train the network of an architecture: start a new training from options, or resume one."""
+"""Trainings as a kind of run: `nb.train_cell`, and what a training gives to the life cycle of all runs."""
 
+from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +11,10 @@ from nasbench1shot1.cell_training.record import Training, load_training, summari
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
-from nasbench1shot1.runs.folder import COMMON, CONFIG, check_facts, description
-from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.machine import cpu_threads
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.options import check_unchanged, recorded_options, typed_options
+from nasbench1shot1.runs.running import run, start_run
 from nasbench1shot1.runs.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -54,14 +56,8 @@ def train_cell(
             missing, the loss is infinite or NaN, or the disk is full. The record is kept and can be resumed.
         RunStoppedError: the user pressed Ctrl-C; the message names the folder to resume.
     """
-    if resume is not None:
-        if out is not None:
-            raise InvalidInputError("--resume continues in the training's own folder: remove --out")
-        return _resume(as_path(resume, "--resume"), x, options, table, console)
-    if x is None:
-        raise InvalidInputError("no architecture was given: give an architecture, a cell or a cell's hash")
-    found = find_architecture(x, table)
-    return _start(found, options_of(found).from_options(options), out, console)
+    kind = TrainingKind(x, table)
+    return run(kind, options, out=out, resume=resume, console=console)
 
 
 def train_and_evaluate(x: Any, config: TrainingOptions, out: str | Path) -> Training:
@@ -76,7 +72,7 @@ def train_and_evaluate(x: Any, config: TrainingOptions, out: str | Path) -> Trai
     """
     from rich.console import Console
 
-    return _start(find_architecture(x, None), config.resolved(), out, Console(quiet=True))
+    return start_run(TrainingKind(x), config.resolved(), as_path(out, "--out"), console=Console(quiet=True))
 
 
 def find_architecture(x: Any, table: "Table | None") -> Any:
@@ -104,74 +100,100 @@ def _table() -> "Table":
     return load_table()
 
 
-def _start(x: Any, config: TrainingOptions, out: str | Path | None, console: "Console | None") -> Training:
-    from nasbench1shot1.cell_training.loop import begin
-    from nasbench1shot1.cell_training.recipe import recipe
-    from nasbench1shot1.runs.machine import environment
+class TrainingKind(Kind[TrainingOptions, "TrainingState", Training, RunWriter[Training]]):
+    """The training of one architecture's network.
 
-    method = recipe(x, config)
-    folder = as_path(out or f"runs/{method.name}-{config.epochs}-{config.seed}", "--out")
-    with cpu_threads(config.threads):
-        state = begin(x, config)  # first, because errors in options come before errors about the folder
-        check_is_new(folder)
-        facts = {"architecture": str(x) if isinstance(x, Architecture) else None, **_facts(state)}
-        record = config.record()
-        with new_run(folder, RunWriter[Training], record) as writer:
-            config_json = description(record.KIND, {COMMON: config.as_dict()}, facts)
-            writer.describe(config_json, environment(str(state.device)))
-            return _finish(state, writer, console)
+    Args:
+        x: as in `train_cell`.
+        table: the table in which a hash is looked up.
+    """
 
+    RECORD, WRITER, WORD = Training, RunWriter[Training], "training"
 
-def _resume(folder: Path, x: Any, given: dict[str, Any], table: "Table | None", console: "Console | None") -> Training:
-    from nasbench1shot1.cell_training.loop import begin
+    def __init__(self, x: Any, table: "Table | None" = None) -> None:
+        self.x, self.table = x, table
 
-    record = type(load_training(folder))
-    with existing_run(folder, RunWriter[Training], record) as writer:
-        training = load_training(folder)
-        check_options(record.OPTIONS, given)
-        check_unchanged(folder, training.config, typed_options(record.OPTIONS, given), ())
-        config = recorded_options(record.OPTIONS, training.config, folder / CONFIG).resolved()
-        if x is not None and not _trains(training, find_architecture(x, table)):
+    @cached_property
+    def network(self) -> Any:
+        """The architecture or cell to train; raises InvalidInputError if none is given."""
+        if self.x is None:
+            raise InvalidInputError("no architecture was given: give an architecture, a cell or a cell's hash")
+        return find_architecture(self.x, self.table)
+
+    def options(self, given: Mapping[str, Any]) -> TrainingOptions:
+        """Return resolved options of the protocol of the architecture's benchmark."""
+        return options_of(self.network).from_options(given)
+
+    def recorded_options(self, run: Training) -> TrainingOptions:
+        """Return the recorded options."""
+        return recorded_options(run.OPTIONS, run.config, run.folder / CONFIG).resolved()
+
+    def resumed_options(self, run: Training, given: Mapping[str, Any], allow_module: str | None) -> TrainingOptions:
+        """Return the recorded options; given options and a given architecture must be the recorded ones."""
+        check_options(run.OPTIONS, given)
+        check_unchanged(run.folder, run.config, typed_options(run.OPTIONS, given), ())
+        if self.x is not None and not self._is_trained_by(run):
             raise InvalidInputError(
-                f"'{folder}' trains another {training.SUBJECT}, {training.network_id}: remove the {training.SUBJECT} "
-                "from the command"
+                f"'{run.folder}' trains another {run.SUBJECT}, {run.network_id}: remove the {run.SUBJECT} from the "
+                "command"
             )
-        with cpu_threads(config.threads):
-            state = begin(training.trained, config)
-            check_facts(folder, training.config, _facts(state))
-            writer.restore(state)
-            return _finish(state, writer, console)
+        return self.recorded_options(run)
+
+    def _is_trained_by(self, run: Training) -> bool:
+        return options_of(self.network) is run.OPTIONS and bool(run.as_trained(self.network) == run.trained)
+
+    def open(self, folder: Path) -> Training:
+        """Open a training of any benchmark."""
+        return load_training(folder)
+
+    def record_class(self, options: TrainingOptions) -> type[Training]:
+        """Return the class of the record of the benchmark's trainings."""
+        record: type[Training] = options.record()
+        return record
+
+    def default_folder(self, options: TrainingOptions) -> Path:
+        """Return `runs/<network>-<epochs>-<seed>`."""
+        from nasbench1shot1.cell_training.recipe import recipe
+
+        return Path("runs") / f"{recipe(self.network, options).name}-{options.epochs}-{options.seed}"
+
+    def begin(self, options: TrainingOptions, resumed: Training | None) -> "Begun[TrainingState]":
+        """Build the network and read the images."""
+        from nasbench1shot1.cell_training.loop import begin
+
+        network = self.network if resumed is None else resumed.trained
+        state = begin(network, options)
+        parts = state.parts
+        facts = {
+            **state.recipe.facts,
+            "trainable_parameters": sum(parameter.numel() for parameter in state.net.parameters()),
+            "images_sha256": parts.train.images.sha256,
+            "parts": parts.description,
+            "steps": state.stops[-1].step,
+            "is_protocol": parts.is_official and options.is_published(),
+        }
+        assert facts.keys() == options.record().FACTS.keys()
+        return Begun(state, facts, {} if "architecture" in facts else {"architecture": _text(network)})
+
+    def loop(self, begun: "Begun[TrainingState]", writer: RunWriter[Training], console: "Console") -> None:
+        """Train to the last step."""
+        from nasbench1shot1.cell_training.loop import run_training
+        from nasbench1shot1.cell_training.screen import announce, progress
+
+        announce(begun.state, writer.folder, console)
+        with progress(begun.state, console) as bar:
+            run_training(begun.state, writer, bar)
+
+    def summarise(self, run: Training, begun: "Begun[TrainingState]") -> dict[str, Any]:
+        """Return the metrics at the end, and at the earlier named evaluations."""
+        return summarise(run)
+
+    def present(self, run: Training, begun: "Begun[TrainingState]", console: "Console") -> None:
+        """Print the result."""
+        from nasbench1shot1.cell_training.screen import show_result
+
+        show_result(run, console)
 
 
-def _trains(training: Training, x: Any) -> bool:
-    """Return whether a training trains an architecture or cell."""
-    return options_of(x) is training.OPTIONS and bool(training.as_trained(x) == training.trained)
-
-
-def _facts(state: "TrainingState") -> dict[str, Any]:
-    """Return the fields of config.json besides the options."""
-    parts = state.parts
-    facts = {
-        **state.recipe.facts,
-        "trainable_parameters": sum(parameter.numel() for parameter in state.net.parameters()),
-        "images_sha256": parts.train.images.sha256,
-        "parts": parts.description,
-        "steps": state.stops[-1].step,
-        "is_protocol": parts.is_official and state.config.is_published(),
-    }
-    assert facts.keys() == state.config.record().FACTS.keys()
-    return facts
-
-
-def _finish(state: "TrainingState", writer: RunWriter[Training], console: "Console | None") -> Training:
-    """Train to the end, write the summary and return the training."""
-    from nasbench1shot1.cell_training.loop import run_training
-    from nasbench1shot1.cell_training.screen import announce, progress, show_result
-
-    console = announce(state, writer.folder, console)
-    with progress(state, console) as bar:
-        run_training(state, writer, bar)
-    training = load_training(writer.folder)
-    writer.finish(summarise(training))
-    show_result(training, console)
-    return training
+def _text(network: Any) -> str | None:
+    return str(network) if isinstance(network, Architecture) else None

@@ -93,11 +93,11 @@ class Search(Generic[Own]):
 
     def run(self) -> None:
         """Search."""
-        from nasbench1shot1.one_shot_search.overwriting import restore_moved_aside
         from nasbench1shot1.one_shot_search.record import open_search
         from nasbench1shot1.one_shot_search.searching import search
         from nasbench1shot1.one_shot_search.seeds import search_seeds
         from nasbench1shot1.runs.folder import SEEDS
+        from nasbench1shot1.runs.overwriting import restore_moved_aside
 
         options = {**vars(self.common), **vars(self.own)}
         given = {name: value for name, value in options.items() if name in self.named}

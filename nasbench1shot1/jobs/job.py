@@ -76,7 +76,7 @@ class Workers(Protocol):
 
 
 def run_until_finished(
-    command: str, folder: Path, options: Mapping[str, Any], resume_options: Mapping[str, Any] | None = None
+    command: str, folder: Path, options: Mapping[str, Any], resume_options: Mapping[str, Any] | None = None, **here: Any
 ) -> None:
     """Start the run in `folder`, resume it if it was stopped, or return immediately if it is finished.
 
@@ -86,6 +86,7 @@ def run_until_finished(
         options: keyword arguments of a new run. If they name an optimizer or a space as "module:attribute", a resumed
             run may import that module, because the creator of the job trusts it.
         resume_options: keyword arguments of a stopped run.
+        here: further keyword arguments that only this process can have, such as a console.
 
     Raises:
         UserError: the command's own errors.
@@ -96,9 +97,9 @@ def run_until_finished(
     function = getattr(import_module(module), name)
     if is_started(folder):
         modules = named_modules(options)
-        function(resume=folder, **(resume_options or {}), **({"allow_module": modules} if modules else {}))
+        function(resume=folder, **(resume_options or {}), **({"allow_module": modules} if modules else {}), **here)
     else:
-        function(out=folder, **options)
+        function(out=folder, **options, **here)
 
 
 def is_started(folder: Path) -> bool:

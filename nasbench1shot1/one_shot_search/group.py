@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import as_path, picture_name
@@ -40,6 +40,9 @@ class SearchGroup(Sequence[Run]):
         seeds: the seeds of the searches.
         options: the options that all searches share.
     """
+
+    FILES: ClassVar[Sequence[str]] = (SEEDS, FIGURE, "seed-*.log")
+    """Names of the files that a group writes besides its searches, as patterns of `fnmatch`."""
 
     folder: Path
     seeds: tuple[int, ...]

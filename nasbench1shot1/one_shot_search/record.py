@@ -75,6 +75,7 @@ class SearchRecord(RunRecord):
 
     FIELDS = FIELDS
     PICTURE = FIGURE
+    FILES = (PARAMETERS, WEIGHTS, EVENTS, FIGURE, CELLS)
 
     @property
     def planned_epochs(self) -> int | None:

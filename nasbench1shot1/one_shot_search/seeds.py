@@ -1,7 +1,8 @@
-"""One search for each of several seeds: a group of runs in one folder, with a picture of mean and spread."""
+"""One search for each of several seeds: a group of runs in one folder, with a picture of their mean."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,27 +13,21 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Ru
 from nasbench1shot1.ground.files import as_path, picture_name, write_json
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
-from nasbench1shot1.jobs.job import Job, is_started
+from nasbench1shot1.jobs.job import Job, is_started, run_until_finished
 from nasbench1shot1.jobs.pool import Watcher, open_workers, run_jobs
-from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks, check_tensorboard, tensorboard_callbacks
+from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks, check_tensorboard
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, threads_per_search
-from nasbench1shot1.one_shot_search.overwriting import REPLACE, has_recorded_epoch, moved_aside, restore_moved_aside
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, open_search
-from nasbench1shot1.one_shot_search.searching import (
-    check_data,
-    check_equal_options,
-    check_resumed,
-    default_folder,
-    resume_search,
-    start_search,
-)
-from nasbench1shot1.registry import check_importable, check_trusted, with_names
+from nasbench1shot1.one_shot_search.searching import SearchKind, check_data, default_folder
+from nasbench1shot1.registry import check_importable, check_recorded_names, with_names
 from nasbench1shot1.runs.folder import CONFIG, METRICS, SEEDS, SUMMARY, read_lines, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.lock import locked
-from nasbench1shot1.runs.next_command import resume_command, resume_options
+from nasbench1shot1.runs.next_command import resume_options
 from nasbench1shot1.runs.options import check_range, check_unchanged, required
+from nasbench1shot1.runs.overwriting import has_begun, moved_aside, restore_moved_aside
+from nasbench1shot1.runs.running import REPLACE, check_equal_options, check_resumed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,6 +43,7 @@ def search_seeds(
     out: str | Path | None = None,
     resume: str | Path | None = None,
     workers: int | None = None,
+    scheduler: str | None = None,
     overwrite: bool = False,
     tensorboard: bool = False,
     allow_module: str | None = None,
@@ -67,6 +63,7 @@ def search_seeds(
         workers: number of searches at the same time, each in a process of its own, without `callbacks`. Default: 1,
             which searches in this process. Results depend on `threads`, not on the number of workers; but at full scale
             on a CPU, the default of `threads` is the number of cores divided by the number of parallel searches.
+        scheduler: address of a dask scheduler whose workers run the searches instead (docs/jobs.md).
         overwrite, tensorboard, allow_module, console, callbacks, options: as in `search`.
 
     Returns:
@@ -82,28 +79,60 @@ def search_seeds(
     check_callbacks(callbacks)
     if tensorboard:
         check_tensorboard()
-    options, workers, console = with_names(options), workers or 1, console_or_new(console)
+    options, console = with_names(options), console_or_new(console)
+    is_here = scheduler is None and (workers or 1) == 1
     if resume is not None:
-        check_resumed(out, overwrite)
+        check_resumed("group", out, overwrite)
         folder, wanted = _group_to_resume(as_path(resume, "--resume"), seeds, options, allow_module)
     else:
-        folder, wanted = _new_group(seeds, out, options, workers)
+        folder, wanted = _new_group(seeds, out, options, workers or 1)
         if not overwrite:
             _check_is_free(folder, wanted)
-    if workers > 1:
+    if not is_here:
         check_parallel(wanted[0], callbacks)
-    if workers > 1 or overwrite:
+    if not is_here or overwrite:
         check_data(wanted[0])
-    with moved_aside(folder, overwrite) as discards, locked_folder(folder), _resumable(folder, workers):
+    places = _Places(workers, scheduler, overwrite)
+    with (
+        moved_aside(folder, overwrite, SearchKind.REPLACES) as discards,
+        locked_folder(folder),
+        _resumable(folder, places),
+    ):
         if resume is None:
             _check_is_free(folder, wanted)  # again, now that no other process writes there
         _write_group(folder, wanted)
-        if workers > 1:
-            search_in_workers(folder, wanted, workers, console, discards, tensorboard, overwrite)
+        jobs = [_job(folder, one, tensorboard) for one in wanted]
+        for job, one in zip(jobs, wanted, strict=True):
+            _prepare(job.folder, one)
+        if is_here:
+            live = {"console": console, "callbacks": [*callbacks, *discards]}
+            for job in jobs:
+                if job.is_finished:
+                    line_printer(console)(f"{job.folder} is already finished.")
+                run_until_finished(job.command, job.folder, job.options, job.resume_options, **live)
         else:
-            with tensorboard_callbacks(tensorboard) as events:
-                _search_here(folder, wanted, console, [*callbacks, *events, *discards])
+            _search_in_workers(folder, wanted, jobs, places, console, discards)
     return _finish_group(SearchGroup.open(folder), wanted[0], console)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the searches of a group run, and how a message tells to continue there.
+
+    Attributes:
+        workers: number of processes of this machine.
+        scheduler: address of a dask scheduler.
+        overwrite: whether the group replaces another one.
+    """
+
+    workers: int | None
+    scheduler: str | None
+    overwrite: bool
+
+    def resume_options(self, folder: Path) -> str:
+        """Return the options of the command that resumes the group in the same place."""
+        where = f"--workers {self.workers}" if (self.workers or 1) > 1 else ""
+        return resume_options(folder, f"--scheduler {self.scheduler}" if self.scheduler else where)
 
 
 def _check_workers(workers: object) -> None:
@@ -147,8 +176,7 @@ def _group_to_resume(
     group = SearchGroup.open(folder)
     recorded_seeds, recorded = group.seeds, group.options
     where = folder / SEEDS
-    check_trusted("optimizers", "optimizer", recorded.get("optimizer", ""), where, allow_module)
-    check_trusted("search_spaces", "space", recorded.get("space", ""), where, allow_module)
+    check_recorded_names("optimizers", recorded, {}, where, allow_module)
     before = _options_per_seed(recorded_seeds, recorded, where)
     wanted = [search_options({**options.as_dict(), **given}) for options in before]
     epochs, more = before[0].common.epochs, wanted[0].common.epochs
@@ -174,7 +202,7 @@ def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
     if SEEDS in names:
         shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
         with suppress(DamagedFileError):  # a damaged group is not replaced either
-            check_equal_options(folder, SearchGroup.open(folder).options, shared)
+            check_equal_options(folder, SearchGroup.open(folder).options, shared, SearchKind.WORD, REPLACE)
     if names or (folder.exists() and not folder.is_dir()):
         is_finished = {CONFIG, SUMMARY} <= names or (SEEDS in names and _is_finished(folder))
         raise occupied_error(folder, SEEDS in names or CONFIG in names, is_finished, REPLACE)
@@ -195,12 +223,12 @@ def _write_group(folder: Path, wanted: Sequence[SearchOptions]) -> None:
 
 
 @contextmanager
-def _resumable(folder: Path, workers: int) -> Iterator[None]:
+def _resumable(folder: Path, places: _Places) -> Iterator[None]:
     """Let Ctrl-C name the command to resume a group, and an error remove a group without runs."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        raise RunStoppedError(folder, resume_command(Run.COMMAND, folder, workers_option(workers))) from stop
+        raise RunStoppedError(folder, f"nb1shot1 {Run.COMMAND} {places.resume_options(folder)}") from stop
     except UserError:
         _remove_if_not_started(folder)
         raise
@@ -212,18 +240,6 @@ def _remove_if_not_started(folder: Path) -> None:
         if not any(folder.glob(f"seed-*/{CONFIG}")):
             for path in (folder / SEEDS, *folder.glob("seed-*.log")):
                 path.unlink()
-
-
-def _search_here(
-    group: Path, wanted: Sequence[SearchOptions], console: "Console | None", callbacks: Sequence[Callback]
-) -> None:
-    """Run the searches of a group one after the other."""
-    for options in wanted:
-        folder = group / f"seed-{options.common.seed}"
-        if (folder / CONFIG).exists():  # it must have been started with the group's options
-            resume_search(folder, options.as_dict(), console, callbacks=callbacks)
-        else:
-            start_search(options, folder, console, callbacks)
 
 
 def _finish_group(group: SearchGroup, options: SearchOptions, console: "Console") -> SearchGroup:
@@ -260,51 +276,36 @@ def check_parallel(options: SearchOptions, callbacks: Sequence[object]) -> None:
     check_importable(options.common.space, "space")
 
 
-def workers_option(workers: int) -> str:
-    """Return the option that resumes a group with as many workers; empty for one, the default."""
-    return f"--workers {workers}" if workers > 1 else ""
-
-
-def search_in_workers(
+def _search_in_workers(
     folder: Path,
     wanted: Sequence[SearchOptions],
-    workers: int,
-    console: "Console | None",
+    jobs: Sequence[Job],
+    places: _Places,
+    console: "Console",
     discards: Sequence[Callable[[], None]],
-    tensorboard: bool,
-    overwrite: bool,
 ) -> None:
     """Run the searches of a group that are not finished, several at the same time, each in a process of its own.
 
     Args:
         folder: the folder of the group.
         wanted: the options of every search.
-        workers: number of processes.
-        console: for the progress; a new one if None.
+        jobs: a job for every search.
+        places: where they run.
+        console: for the progress.
         discards: functions that are called at least once after the first epoch of any search is recorded.
-        tensorboard, overwrite: as in `searching.search`.
 
     Raises:
-        InvalidInputError: a search in the folder has other options.
         UserError: a search failed; the others were run to their ends.
     """
-    from rich.console import Console
-
-    console = console or Console()
-    _announce(folder, wanted, workers, console)
-    jobs = [_job(folder, options, tensorboard) for options in wanted]
-    for job, options in zip(jobs, wanted, strict=True):
-        _prepare(job.folder, options)
     common = wanted[0].common
-    with (
-        open_workers(None, workers, common.device, required(common.threads)) as places,
-        SeedsProgress(jobs, common.epochs, console, discards) as progress,
-    ):
-        failures = run_jobs(jobs, places, progress)
+    with open_workers(places.scheduler, places.workers, common.device, required(common.threads)) as workers:
+        _announce(folder, wanted, workers.count, console)
+        with SeedsProgress(jobs, common.epochs, console, discards) as progress:
+            failures = run_jobs(jobs, workers, progress)
     if failures:
         name, message = next(iter(failures.items()))
-        is_kept = has_recorded_epoch(folder) if overwrite else any(is_started(job.folder) for job in jobs)
-        advice = f"continue with {resume_options(folder, workers_option(workers))}" if is_kept else "start again"
+        is_kept = has_begun(folder) if places.overwrite else any(is_started(job.folder) for job in jobs)
+        advice = f"continue with {places.resume_options(folder)}" if is_kept else "start again"
         raise UserError(f"{name} failed ({message}): fix the cause, then {advice}")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.runs.folder import METRICS, damaged_file_error
+from nasbench1shot1.runs.folder import COMMON, METRICS, damaged_file_error
 from nasbench1shot1.runs.machine import MOST_THREADS, default_threads, resolve_device
 from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, make_options
 from nasbench1shot1.runs.record import RunRecord
@@ -102,6 +102,10 @@ class ProxyConfig:
     def as_dict(self) -> dict[str, Any]:
         """Return all options by name, for JSON."""
         return asdict(self)
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """Return the options by section of config.json."""
+        return {COMMON: self.as_dict()}
 
 
 def proxy_config(given: Mapping[str, Any]) -> ProxyConfig:

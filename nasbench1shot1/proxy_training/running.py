@@ -1,16 +1,16 @@
-"""Run a proxy study's trainings, new or resumed, and record them."""
+"""A proxy study's trainings as a kind of run: `train_proxies`, and what they give to the life cycle of all runs."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError
-from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted, line_printer, percent
 from nasbench1shot1.proxy_training.record import FACTS, ProxyConfig, ProxyTrainings, proxy_config, summarise
-from nasbench1shot1.runs.folder import COMMON, CONFIG, check_facts, description
-from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.machine import cpu_threads
-from nasbench1shot1.runs.options import check_unchanged, recorded_options, typed_options
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.kind import Begun, Kind
+from nasbench1shot1.runs.options import recorded_options
+from nasbench1shot1.runs.running import run
 from nasbench1shot1.runs.writer import RunWriter
 
 if TYPE_CHECKING:
@@ -45,46 +45,48 @@ def train_proxies(
     if (out is None) == (resume is None):
         raise InvalidInputError("give out= for new trainings, or resume= for interrupted ones")
     try:
-        if resume is not None:
-            return _resume(as_path(resume, "resume"), options, console)
-        return _start(proxy_config(options), as_path(out or "", "out"), console)
+        return run(ProxyKind(), options, out=out, resume=resume, console=console)
     except RunStoppedError as stop:
         how = f"stopped; to continue, repeat the reproduce command, or call train_proxies(resume='{stop.folder}')"
         raise KeyboardInterrupt(how) from stop
 
 
-def _start(config: ProxyConfig, folder: Path, console: "Console | None") -> ProxyTrainings:
-    from nasbench1shot1.proxy_training.loop import begin
-    from nasbench1shot1.runs.machine import environment
+class ProxyKind(Kind[ProxyConfig, "ProxyState", ProxyTrainings, RunWriter[ProxyTrainings]]):
+    """Trainings of sampled architectures without weight sharing."""
 
-    check_is_new(folder)
-    with cpu_threads(config.threads):
-        state = begin(config)
-        with new_run(folder, RunWriter[ProxyTrainings], ProxyTrainings) as writer:
-            described = description(ProxyTrainings.KIND, {COMMON: config.as_dict()}, _facts(state))
-            writer.describe(described, environment(config.device))
-            return _finish(state, writer, console)
+    RECORD, WRITER = ProxyTrainings, RunWriter[ProxyTrainings]
 
+    def options(self, given: Mapping[str, Any]) -> ProxyConfig:
+        """Return resolved options."""
+        return proxy_config(given)
 
-def _resume(folder: Path, given: dict[str, Any], console: "Console | None") -> ProxyTrainings:
-    from nasbench1shot1.proxy_training.loop import begin
+    def recorded_options(self, run: ProxyTrainings) -> ProxyConfig:
+        """Return the recorded options."""
+        return recorded_options(ProxyConfig, run.config, run.folder / CONFIG).resolved()
 
-    ProxyTrainings.open(folder)
-    with existing_run(folder, RunWriter[ProxyTrainings], ProxyTrainings) as writer:
-        recorded = ProxyTrainings.open(folder).config
-        check_unchanged(folder, recorded, typed_options(ProxyConfig, given), ())
-        config = recorded_options(ProxyConfig, recorded, folder / CONFIG).resolved()
-        with cpu_threads(config.threads):
-            state = begin(config)
-            check_facts(folder, recorded, _facts(state))
-            writer.restore(state)
-            return _finish(state, writer, console)
+    def begin(self, options: ProxyConfig, resumed: ProxyTrainings | None) -> "Begun[ProxyState]":
+        """Draw the architectures and read the images."""
+        from nasbench1shot1.proxy_training.loop import begin
 
+        state = begin(options)
+        halves = (len(state.split.weights), len(state.split.architecture))
+        return Begun(state, dict(zip(FACTS, (state.space.id, state.images.sha256, *halves), strict=True)))
 
-def _facts(state: "ProxyState") -> dict[str, Any]:
-    """Return the facts about the data, which are the fields of config.json besides the options."""
-    halves = (len(state.split.weights), len(state.split.architecture))
-    return dict(zip(FACTS, (state.space.id, state.images.sha256, *halves), strict=True))
+    def loop(self, begun: "Begun[ProxyState]", writer: RunWriter[ProxyTrainings], console: "Console") -> None:
+        """Train the remaining architectures."""
+        from nasbench1shot1.proxy_training.loop import train_all
+
+        config = begun.state.config
+        size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
+        what = f"{counted(config.architectures, 'architecture')} of {config.space}, each trained alone"
+        line_printer(console)(
+            f"{what}: {size}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {writer.folder}"
+        )
+        train_all(begun.state, writer, _Lines(config.architectures, console))
+
+    def summarise(self, run: ProxyTrainings, begun: "Begun[ProxyState]") -> dict[str, Any]:
+        """Return the errors of all trainings."""
+        return summarise(run.config, ProxyTrainings.read_lines(run.folder))
 
 
 class _Lines:
@@ -97,20 +99,3 @@ class _Lines:
         """Print the number, the architecture, the final error and the seconds."""
         error = f"validation error {percent(line['validation_errors'][-1], 1)}, {line['seconds']:.0f} s"
         self._print_line(f"{line['number'] + 1:>4}/{self._architectures}  {line['architecture']}: {error}")
-
-
-def _finish(state: "ProxyState", writer: RunWriter[ProxyTrainings], console: "Console | None") -> ProxyTrainings:
-    """Train the remaining architectures, then write the summary."""
-    from nasbench1shot1.ground.notebooks import console_or_new
-    from nasbench1shot1.proxy_training.loop import train_all
-
-    console, config = console_or_new(console), state.config
-    size = f"{counted(config.channels, 'channel')} × {counted(config.cells, 'cell')}"
-    what = f"{counted(config.architectures, 'architecture')} of {config.space}, each trained alone"
-    line_printer(console)(
-        f"{what}: {size}, {counted(config.epochs, 'epoch')}, seed {config.seed}, into {writer.folder}"
-    )
-    train_all(state, writer, _Lines(config.architectures, console))
-    trainings = ProxyTrainings.open(writer.folder)
-    writer.finish(summarise(trainings.config, ProxyTrainings.read_lines(writer.folder)))
-    return ProxyTrainings.open(writer.folder)

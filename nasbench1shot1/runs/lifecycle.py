@@ -1,4 +1,4 @@
-"""Contexts in which a run is executed, in a new folder or in an existing one that is resumed."""
+"""Contexts in which a run's folder is written: a new folder, or one that is resumed."""
 
 import shutil
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 import os
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -52,7 +52,10 @@ def default_threads() -> int:
 
 @contextmanager
 def cpu_threads(count: int | None) -> Iterator[None]:
-    """Use a number of CPU threads inside the context, and restore the previous number afterwards."""
+    """Use a number of CPU threads inside the context, and restore the previous number afterwards; None changes nothing.
+
+    The context restores the previous number in any case: code inside it may change the number.
+    """
     import torch
 
     before = torch.get_num_threads()
@@ -106,11 +109,12 @@ def _gigabytes(count: int) -> str:
     return f"{count / 2**30:,.0f} GiB" if count >= 10 * 2**30 else f"{count / 2**30:.1f} GiB"
 
 
-def environment(device: str) -> dict[str, Any]:
+def environment(device: str, packages: Sequence[str] = ()) -> dict[str, Any]:
     """Return package versions, the machine, and the commit if this is a checkout.
 
     Args:
         device: device of the run, "cpu", "cuda:1", …; `gpu` in the result is its name, None for a CPU.
+        packages: further packages whose versions the result has.
     """
     from importlib.metadata import version  # slow to import, and help imports this module
 
@@ -126,7 +130,7 @@ def environment(device: str) -> dict[str, Any]:
         "cpu_count": os.cpu_count(),
         "cuda": torch.version.cuda,
         "gpu": torch.cuda.get_device_name(device) if device.startswith("cuda") else None,
-        **{package: version(package) for package in PACKAGES},
+        **{package: version(package) for package in (*PACKAGES, *packages)},
     }
 
 

@@ -46,6 +46,8 @@ class RunRecord:
         OPTIONS: the dataclass of the options that all runs of the kind share.
         FACTS: names and types of the other fields of config.json.
         PICTURE: name, as a PNG, of the picture that a notebook shows with a finished run; None if there is none.
+        FILES: names of other files and folders that the run writes, as patterns of `fnmatch`.
+        HAS_CHECKPOINTS: whether checkpoints store the state of the run; otherwise, its lines are its only state.
     """
 
     KIND: ClassVar[str]
@@ -54,6 +56,8 @@ class RunRecord:
     OPTIONS: ClassVar[type]
     FACTS: ClassVar[Mapping[str, type]]
     PICTURE: ClassVar[str | None] = None
+    FILES: ClassVar[Sequence[str]] = ()
+    HAS_CHECKPOINTS: ClassVar[bool] = True
 
     folder: Path
     config: dict[str, Any]

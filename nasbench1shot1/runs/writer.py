@@ -1,7 +1,7 @@
 """Writing a run's folder, line by line. A line counts once the checkpoint that follows it is in place."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -50,7 +50,10 @@ class RunWriter(Generic[Record]):
     Attributes:
         folder: the folder of the run.
         kind: the record class of the run, which defines valid lines.
+        after_record: functions that are called once, after the first line that counts.
     """
+
+    after_record: Sequence[Callable[[], None]] = ()
 
     def __init__(self, folder: Path, lock: FolderLock, kind: type[Record]) -> None:
         self.folder, self.kind, self._lock = folder, kind, lock
@@ -68,6 +71,8 @@ class RunWriter(Generic[Record]):
 
     def update(self, changes: Mapping[str, Any]) -> None:
         """Change options or facts in config.json; the summary of the shorter run is removed if something changes."""
+        if not changes:
+            return
         now = updated_description(self.folder, changes)
         if now != read_object(self.folder / CONFIG):
             (self.folder / SUMMARY).unlink(missing_ok=True)
@@ -91,11 +96,19 @@ class RunWriter(Generic[Record]):
         except OSError as error:
             raise write_error(path, error) from error
         self._lines += [deepcopy(dict(line)) for line in lines]  # the caller may change its own
+        if not self.kind.HAS_CHECKPOINTS:
+            self._report_record()
 
     def save(self, state: Resumable) -> None:
         """Replace the checkpoint; raises the errors of `append_line`."""
         self._lock.check()
         save_checkpoint(self.folder / CHECKPOINT, {**state.state_dict(), DIGESTS: self.digests()})
+        self._report_record()
+
+    def _report_record(self) -> None:
+        calls, self.after_record = self.after_record, ()
+        for call in calls:
+            call()
 
     def digests(self) -> dict[str, str]:
         """Return the SHA-256s of the recorded lines, by name, for checkpoint and summary."""
@@ -104,10 +117,15 @@ class RunWriter(Generic[Record]):
     def restore(self, state: Resumable) -> None:
         """Restore a fresh state from the last checkpoint, if it exists, and remove everything written after it.
 
+        A run without checkpoints keeps its complete lines.
+
         Raises:
             InvalidInputError: the checkpoint belongs to another run.
             DamagedFileError: the checkpoint or a file recorded before it is damaged or missing; nothing is changed.
         """
+        if not self.kind.HAS_CHECKPOINTS:
+            self.keep_complete_lines()
+            return
         path, recorded = self.folder / CHECKPOINT, self.digests()
         if path.exists():
             content = load_checkpoint(path)

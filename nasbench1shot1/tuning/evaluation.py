@@ -21,11 +21,12 @@ from nasbench1shot1.jobs.job import Job, is_finished, is_started, wait_until_fre
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import PARAMETERS, Run, open_search
-from nasbench1shot1.one_shot_search.searching import search, start_search
+from nasbench1shot1.one_shot_search.searching import SearchKind, search
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_object
 from nasbench1shot1.runs.lifecycle import locked_folder
 from nasbench1shot1.runs.machine import resolve_device
+from nasbench1shot1.runs.running import start_run
 from nasbench1shot1.tables.keys import Item
 from nasbench1shot1.tables.table import Table, table_for
 from nasbench1shot1.tuning.engine.interfaces import Outcome, Trial, TrialInterruptedError, TrialStoppedError
@@ -154,7 +155,7 @@ def search_trial(
         out, resume, options = None, folder, {name: options[name] for name in ("optimizer", "epochs")}
     try:
         if resume is None:
-            start_search(search_options(options), folder, console=None)
+            start_run(SearchKind(), search_options(options), folder)
         else:
             search(resume=resume, **options)
     except DivergedError as error:

@@ -13,7 +13,7 @@ from nasbench1shot1.cell_training import load_training, train_and_evaluate
 from nasbench1shot1.cell_training import loop as state_module
 from nasbench1shot1.cell_training.loop import begin, train_step
 from nasbench1shot1.cell_training.record import FIELDS
-from nasbench1shot1.cell_training.training import _facts
+from nasbench1shot1.cell_training.training import TrainingKind
 from nasbench1shot1.nasbench101.recipe import learning_rate
 from nasbench1shot1.nasbench101.training_options import TrainingConfig
 from nasbench1shot1.runs.options import option_names
@@ -36,7 +36,7 @@ def test_the_full_scale_follows_the_published_protocol(monkeypatch):
     monkeypatch.setattr(state_module, "load_images", lambda name: whole_cifar10())
     cell, table = nb.Architecture.parse(CELL).cell, nb.load_table()
     config = TrainingConfig(device="cpu").resolved()
-    facts = _facts(begin(cell, config))
+    facts = TrainingKind(cell).begin(config, None).facts
     assert facts["is_protocol"]
     assert facts["steps"] == 16_875
     assert facts["trainable_parameters"] == table.query(cell).trainable_parameters
@@ -46,7 +46,7 @@ def test_the_full_scale_follows_the_published_protocol(monkeypatch):
     assert published.items() <= asdict(config).items()
     for other in ({"learning_rate": 0.1}, {"stem_channels": 16}, {"cells_per_stack": 1}, {"batch_norm_momentum": 0.1}):
         config = TrainingConfig(**{"device": "cpu", "stem_channels": 16, **other}).resolved()
-        assert not _facts(begin(cell, config))["is_protocol"]
+        assert not TrainingKind(cell).begin(config, None).facts["is_protocol"]
 
 
 def test_the_folder_contains_the_complete_record(trained):

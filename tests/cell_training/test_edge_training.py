@@ -15,7 +15,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.cell_training import loop as state_module
 from nasbench1shot1.cell_training.loop import accuracy, begin, train_step
 from nasbench1shot1.cell_training.recipe import EpochStream
-from nasbench1shot1.cell_training.training import _facts
+from nasbench1shot1.cell_training.training import TrainingKind
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.nasbench201 import recipe as parts_module
@@ -216,7 +216,7 @@ def test_the_full_scale_follows_the_published_protocol(
     monkeypatch.setattr(state_module, "load_images", lambda name: whole_cifar10())
     monkeypatch.setattr(parts_module, "split_images", official_split)
     config = EdgeTrainingConfig(device="cpu", dataset=dataset).resolved()
-    facts = _facts(begin(ARCH, config))
+    facts = TrainingKind(ARCH).begin(config, None).facts
     assert facts["is_protocol"]
     assert facts["steps"] == steps
     assert facts["index"] == nb.load_table("nb201").row_of(ARCH)
@@ -225,7 +225,7 @@ def test_the_full_scale_follows_the_published_protocol(
     published |= {"channels": 16, "cells_per_stage": 5, "images": "cifar10", "precision": "float32"}
     assert published.items() <= asdict(config).items()
     for other in ({"learning_rate": 0.2}, {"channels": 8}, {"cells_per_stage": 1}, {"weight_decay": 0.0}):
-        assert not _facts(begin(ARCH, replace(config, **other)))["is_protocol"]
+        assert not TrainingKind(ARCH).begin(replace(config, **other), None).facts["is_protocol"]
 
 
 def test_the_network_belongs_to_the_architecture(monkeypatch: pytest.MonkeyPatch) -> None:

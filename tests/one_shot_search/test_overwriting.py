@@ -10,7 +10,8 @@ from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.one_shot_search import loop, overwriting
+from nasbench1shot1.one_shot_search import loop
+from nasbench1shot1.runs import overwriting
 from nasbench1shot1.runs.lock import locked
 
 QUIET = Console(quiet=True)
@@ -111,7 +112,7 @@ def test_only_searches_are_replaced(tmp_path, kind):
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["ranking/config.json", "notes.txt", "seed-0/ranking/config.json", "report-1.txt"])
+@pytest.mark.parametrize("name", ["ranking/config.json", "notes.txt", "seed-0/config.json", "report-1.txt"])
 def test_a_folder_with_other_files_is_not_replaced(old, name):
     (old / name).parent.mkdir(parents=True, exist_ok=True)
     (old / name).write_text("{}")
@@ -148,7 +149,7 @@ def test_a_search_is_locked_while_it_is_moved_aside(old, monkeypatch):
 
 def test_a_failure_does_not_touch_the_folder_of_another_process(old):
     """The other process has replaced the old search and not yet recorded an epoch."""
-    with pytest.raises(RuntimeError, match="mine"), overwriting.moved_aside(old, overwrite=True):
+    with pytest.raises(RuntimeError, match="mine"), overwriting.moved_aside(old, True, (nb.Run,)):
         overwriting.restore_moved_aside(old)
         assert not old.exists(), "the old folder of a running process"
         old.mkdir()
@@ -166,7 +167,7 @@ DRIVER = """
 import os, signal, sys
 from rich.console import Console
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search import overwriting
+from nasbench1shot1.runs import overwriting
 from nasbench1shot1.runs.writer import RunWriter
 
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)

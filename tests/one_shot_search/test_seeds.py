@@ -57,11 +57,11 @@ def group(tmp_path_factory) -> Path:
     return folder
 
 
-def test_resuming_a_finished_search_shows_its_result_without_an_empty_table(group):
+def test_resuming_a_finished_search_shows_its_result_without_a_table(group):
     nb.search_seeds([], resume=group, console=(screen := Console(file=StringIO(), width=200)))
     first, second, *_ = screen.file.getvalue().splitlines()
-    assert first == f"{group / 'seed-0'} is already finished; its summary and pictures are written again."
-    assert second.startswith("Final architecture: ")
+    assert first == f"{group / 'seed-0'} is already finished."
+    assert second.startswith("Picture of all: ")
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())

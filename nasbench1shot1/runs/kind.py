@@ -1,0 +1,163 @@
+"""What a kind of run gives to the one life cycle that all kinds share (`runs.running.run`).
+
+A kind is a folder with five things: its options, `begin`, a visible loop, `summarise`, and its pictures. All kinds
+share the rest: names of objects, the new folder or the one to resume, its lock, the comparison of recorded options and
+data with the present ones, CPU threads, removal of lines after the last checkpoint, Ctrl-C, `overwrite`, and the
+summary that marks a run as finished.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.options import check_unchanged
+from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.runs.writer import RunWriter
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Options(Protocol):
+    """The resolved options of a run."""
+
+    def sections(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the options by section of config.json (`runs.folder.SECTIONS`)."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all options in one flat dictionary, by name."""
+
+    @property
+    def threads(self) -> int | None:
+        """Number of CPU threads; None if the kind does not compute with PyTorch."""
+
+    @property
+    def device(self) -> str:
+        """Resolved device: "cpu", "cuda:1", …"""
+
+
+O = TypeVar("O", bound=Options)  # noqa: E741
+S = TypeVar("S")
+R = TypeVar("R", bound=RunRecord)
+W = TypeVar("W", bound=RunWriter)  # type: ignore[type-arg]
+
+
+@dataclass(frozen=True)
+class Begun(Generic[S]):
+    """What `Kind.begin` returns.
+
+    Attributes:
+        state: the state of the run before its first line. If the kind has checkpoints, it has `recorded`, `state_dict`
+            and `load_state_dict` (`runs.writer.Resumable`).
+        facts: the data of the run, such as its images and its table; recorded, and compared when the run is resumed.
+        labels: other fields of config.json, which are recorded once.
+        table: the performance table that the run uses; None if it uses none.
+    """
+
+    state: S
+    facts: Mapping[str, Any]
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    table: Any = None
+
+
+class Kind(ABC, Generic[O, S, R, W]):
+    """A kind of run. An object of a subclass carries one call: its attributes are arguments that are not options.
+
+    Attributes:
+        RECORD: the class of the record, which reads a folder of this kind.
+        WRITER: the class of the writer.
+        MAY_GROW: names of the options that may increase when a run is resumed.
+        WORD: what messages call a run.
+        REPLACES: the classes of records that a new run may replace with `overwrite`; empty if it cannot.
+        PACKAGES: packages whose versions environment.json records besides those of every run.
+    """
+
+    RECORD: type[R]
+    WRITER: type[W]
+    MAY_GROW: ClassVar[tuple[str, ...]] = ()
+    WORD: ClassVar[str] = "run"
+    REPLACES: tuple[type, ...] = ()
+    PACKAGES: Sequence[str] = ()
+
+    @abstractmethod
+    def options(self, given: Mapping[str, Any]) -> O:
+        """Return the resolved options of a new run; raises InvalidInputError for an invalid option."""
+
+    @abstractmethod
+    def recorded_options(self, run: R) -> O:
+        """Return the options of a run that is resumed; raises DamagedFileError if its config.json is damaged."""
+
+    @abstractmethod
+    def begin(self, options: O, resumed: R | None) -> Begun[S]:
+        """Read and check everything that the run needs, and write nothing.
+
+        Args:
+            options: the resolved options.
+            resumed: the record of the run that is resumed; None for a new one.
+
+        Raises:
+            UserError: something is missing or does not fit.
+        """
+
+    @abstractmethod
+    def loop(self, begun: Begun[S], writer: W, console: "Console") -> None:
+        """Announce the run, compute what is not recorded yet, and record it line by line."""
+
+    @abstractmethod
+    def summarise(self, run: R, begun: Begun[S]) -> Mapping[str, Any]:
+        """Return the content of summary.json, from a record with all lines."""
+
+    def present(self, run: R, begun: Begun[S], console: "Console") -> None:
+        """Draw the pictures of the finished run, and print its result."""
+
+    # What only some kinds change
+
+    def default_folder(self, options: O) -> Path:
+        """Return the folder of a run that names no other; raises InvalidInputError if the kind has no default."""
+        raise InvalidInputError(f"no folder is given: give the folder of the new {self.WORD} with --out")
+
+    def prepare(self, begun: Begun[S], folder: Path) -> None:
+        """Write files on which config.json relies, just before it is written."""
+
+    def open(self, folder: Path) -> R:
+        """Open the record in a folder; raises InvalidInputError for another kind of run."""
+        return self.RECORD.open(folder)
+
+    def record_class(self, options: O) -> type[R]:
+        """Return the class of the record of a new run."""
+        return self.RECORD
+
+    def check_trusted(self, run: R, given: Mapping[str, Any], allow_module: str | None) -> None:
+        """Raise InvalidInputError if the record names a module that may not be imported."""
+
+    def resumed_options(self, run: R, given: Mapping[str, Any], allow_module: str | None) -> O:
+        """Return the recorded options, with what may grow; other given options must equal the recorded ones.
+
+        Raises InvalidInputError if one differs, and the errors of `check_trusted` and `options`.
+        """
+        self.check_trusted(run, given, allow_module)
+        if "optimizer" in given:  # the other options depend on it
+            check_unchanged(run.folder, run.config, {"optimizer": given["optimizer"]}, ())
+        kept = self.recorded_options(run)
+        if not given:
+            return kept
+        wanted = self.options({**kept.as_dict(), **given})
+        now = wanted.as_dict()
+        check_unchanged(run.folder, run.config, {name: now[name] for name in given}, self.MAY_GROW)
+        return wanted
+
+    def changes(self, run: R, options: O, begun: Begun[S]) -> dict[str, Any]:
+        """Return the options and labels that change in config.json when a run is resumed."""
+        now = options.as_dict()
+        return {name: now[name] for name in self.MAY_GROW if now[name] != run.config[name]}
+
+    def recorded_in(self, folder: Path) -> R | None:
+        """Return the run of this kind in a folder; None if there is none."""
+        try:
+            return self.open(folder) if (folder / CONFIG).is_file() else None
+        except InvalidInputError:  # another kind
+            return None

@@ -1,0 +1,153 @@
+"""One function that carries every kind of run from options to the finished record, new or resumed (`runs.kind`)."""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.ground.notebooks import console_or_new
+from nasbench1shot1.runs.folder import check_facts, description
+from nasbench1shot1.runs.kind import Begun, Kind
+from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
+from nasbench1shot1.runs.machine import cpu_threads, environment
+from nasbench1shot1.runs.options import flag
+from nasbench1shot1.runs.overwriting import moved_aside
+from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.runs.writer import RunWriter
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Record = TypeVar("Record", bound=RunRecord)
+REPLACE = "replace it with --overwrite, or "
+"""The part of an error's advice for kinds of runs that can be overwritten."""
+
+
+def run(
+    kind: "Kind[Any, Any, Record, Any]",
+    given: Mapping[str, Any],
+    *,
+    out: str | Path | None = None,
+    resume: str | Path | None = None,
+    overwrite: bool = False,
+    allow_module: str | None = None,
+    console: "Console | None" = None,
+) -> Record:
+    """Run from named options to the finished record, or resume a run that was stopped.
+
+    Args:
+        kind: the kind of run.
+        given: options by name; on resuming, they must equal the recorded ones, except those that may grow.
+        out: folder of a new run; it must not exist. Default: `kind.default_folder`.
+        resume: folder of the run to resume. Cannot be combined with `out` and `overwrite`.
+        overwrite: replace the run in `out`, if the kind supports it (`runs.overwriting`).
+        allow_module: on resuming, a module that may be imported because the run's config.json names it.
+        console: a rich console. Default: a new one.
+
+    Raises:
+        UserError: an option is invalid, the folder holds something else, data is missing or differs from the recorded
+            data, the disk is full, or the loop fails. What was recorded stays, and can be resumed.
+        RunStoppedError: Ctrl-C after the options are written.
+    """
+    if resume is not None:
+        check_resumed(kind.WORD, out, overwrite)
+        known = {name: value for name, value in given.items() if value is not None}
+        return resume_run(kind, as_path(resume, flag("resume")), known, allow_module, console)
+    options = kind.options(given)
+    folder = as_path(out, flag("out")) if out is not None else kind.default_folder(options)
+    return start_run(kind, options, folder, overwrite, console)
+
+
+def check_resumed(word: str, out: str | Path | None, overwrite: bool) -> None:
+    """Raise InvalidInputError for arguments of a new run that are given together with `resume`."""
+    if out is not None:
+        raise InvalidInputError(f"--resume continues in the {word}'s own folder: remove --out")
+    if overwrite:
+        raise InvalidInputError(f"--resume continues the {word}: remove --overwrite")
+
+
+def start_run(
+    kind: "Kind[Any, Any, Record, Any]",
+    options: Any,
+    folder: Path,
+    overwrite: bool = False,
+    console: "Console | None" = None,
+) -> Record:
+    """Run with resolved options in a new folder; arguments and errors as for `run`."""
+    with _threads(options.threads):
+        begun = kind.begin(options, None)  # first, because errors in options come before errors about the folder
+        with moved_aside(folder, overwrite, kind.REPLACES) as recorded:
+            _check_is_no_other(kind, folder, options)
+            check_is_new(folder, _advice(kind))
+            record = kind.record_class(options)
+            with new_run(folder, kind.WRITER, record) as writer:
+                writer.after_record = recorded
+                kind.prepare(begun, folder)
+                config = description(record.KIND, options.sections(), {**begun.facts, **begun.labels})
+                writer.describe(config, environment(options.device, kind.PACKAGES))
+                return _finish(kind, begun, writer, console)
+
+
+def resume_run(
+    kind: "Kind[Any, Any, Record, Any]",
+    folder: Path,
+    given: Mapping[str, Any],
+    allow_module: str | None = None,
+    console: "Console | None" = None,
+) -> Record:
+    """Continue the run in a folder; arguments and errors as for `run`."""
+    with moved_aside(folder, overwrite=False) as recorded:
+        record = type(kind.open(folder))
+        with existing_run(folder, kind.WRITER, record) as writer:
+            writer.after_record = recorded
+            found = kind.open(folder)
+            options = kind.resumed_options(found, given, allow_module)
+            with _threads(options.threads):
+                begun = kind.begin(options, found)
+                check_facts(folder, found.config, begun.facts)
+                if not found.HAS_CHECKPOINTS and found.is_finished:
+                    _ = found.lines  # raises if they were changed after the run had finished
+                writer.restore(begun.state)
+                writer.update(kind.changes(found, options, begun))
+                return _finish(kind, begun, writer, console)
+
+
+def _threads(count: int | None) -> AbstractContextManager[None]:
+    """Return a context that uses a number of CPU threads; without a number, PyTorch is not needed."""
+    return nullcontext() if count is None else cpu_threads(count)
+
+
+def _finish(
+    kind: "Kind[Any, Any, Record, Any]", begun: Begun[Any], writer: RunWriter[Any], console: "Console | None"
+) -> Record:
+    """Run the loop to its end, then write the summary and show the result."""
+    console = console_or_new(console)
+    kind.loop(begun, writer, console)
+    writer.finish(kind.summarise(kind.open(writer.folder), begun))
+    found: Record = kind.open(writer.folder)
+    kind.present(found, begun, console)
+    return found
+
+
+def _advice(kind: "Kind[Any, Any, Any, Any]") -> str:
+    return REPLACE if kind.REPLACES else ""
+
+
+def _check_is_no_other(kind: "Kind[Any, Any, Any, Any]", folder: Path, options: Any) -> None:
+    """Raise InvalidInputError if a folder holds a run with other options, and name one of these options."""
+    if (found := kind.recorded_in(folder)) is not None:
+        check_equal_options(folder, found.config, options.as_dict(), kind.WORD, _advice(kind))
+
+
+def check_equal_options(
+    folder: Path, recorded: Mapping[str, Any], options: Mapping[str, Any], word: str, replace: str = ""
+) -> None:
+    """Raise InvalidInputError if the run, or the group of runs, in a folder has another value of an option."""
+    for name, ours in options.items():
+        if name in recorded and recorded[name] != ours:
+            raise InvalidInputError(
+                f"'{folder}' holds another {word} ({flag(name)} {recorded[name]}, not {ours}): {replace}choose another "
+                "--out"
+            )
