@@ -118,7 +118,7 @@ def test_evaluate_trains_and_answers_like_query(nasbench, tmp_path) -> None:
 
 def test_evaluate_refuses_settings_unknown_to_the_trainer(nasbench, tmp_path) -> None:
     nasbench.config["lr_decay_method"] = "STEPWISE"
-    with pytest.raises(nb.InvalidInputError, match=r"config\['lr_decay_method'\] cannot be 'STEPWISE'"):
+    with pytest.raises(nb.InvalidInputError, match=r"config\['lr_decay_method'\].*'STEPWISE'"):
         nasbench.evaluate(api.ModelSpec(*INCEPTION), tmp_path / "model")
     assert not (tmp_path / "model").exists()
 

@@ -57,7 +57,7 @@ def test_pruning_comes_before_the_limits(nasbench) -> None:
 
 @pytest.mark.parametrize("epochs", [0, 5, 107, -4, "108", None, 108.5])
 def test_an_unknown_budget_is_out_of_domain(nasbench, epochs) -> None:
-    with pytest.raises(nb.OutOfDomainError, match=r"no budget of .* epochs: use one of \[4, 12, 36, 108\]"):
+    with pytest.raises(nb.OutOfDomainError, match=r"\[4, 12, 36, 108\]"):
         nasbench.query(api.ModelSpec(*INCEPTION), epochs=epochs)
 
 
@@ -67,7 +67,7 @@ def test_a_cell_missing_from_the_table_raises_key_error(nasbench) -> None:
     assert not nasbench.is_valid(spec)
     hash_ = spec.hash_spec(OPERATIONS)
     for ask, given in ((nasbench.query, spec), (nasbench.get_metrics_from_spec, spec)):
-        with pytest.raises(api.OutOfDomainError, match=f"has no cell {hash_}") as caught:
+        with pytest.raises(api.OutOfDomainError, match=hash_) as caught:
             ask(given)
         assert isinstance(caught.value, KeyError)
     for given in (hash_, "no hash", "", None, 3, hash_.upper()):
@@ -78,16 +78,16 @@ def test_a_cell_missing_from_the_table_raises_key_error(nasbench) -> None:
 
 
 def test_invalid_specs_and_seeds_are_refused_in_one_sentence(nasbench, official_table) -> None:
-    with pytest.raises(nb.InvalidInputError, match="is not a model: give a ModelSpec"):
+    with pytest.raises(nb.InvalidInputError, match="ModelSpec"):
         nasbench.query("28cfc7874f6d200472e1a9dcd8650aa0")
-    with pytest.raises(nb.InvalidInputError, match="seed cannot be \\[\\]: give a whole number"):
+    with pytest.raises(nb.InvalidInputError, match=r"^seed\b.*\[\]"):
         api.NASBench(official_table, seed=[])
 
 
 def test_the_limits_in_config_are_enforced(nasbench) -> None:
     inception = api.ModelSpec(*INCEPTION)
     nasbench.config["max_edges"] = 8
-    with pytest.raises(api.OutOfDomainError, match="9 edges after pruning: at most 8"):
+    with pytest.raises(api.OutOfDomainError, match=r"9 edges.*most 8"):
         nasbench.query(inception)
     nasbench.config.update(max_edges=9, module_vertices=6)
     assert not nasbench.is_valid(inception)
@@ -119,7 +119,7 @@ def test_a_changed_spec_is_checked_in_its_current_state(nasbench) -> None:
     with pytest.raises(KeyError):
         found(spec)
     spec.valid_spec = False
-    with pytest.raises(api.OutOfDomainError, match="no path leads"):
+    with pytest.raises(api.OutOfDomainError, match="path"):
         found(spec)
 
 
@@ -134,5 +134,5 @@ def test_a_spec_with_invalid_matrix_entries_is_refused_on_lookup(nasbench) -> No
     spec = api.ModelSpec(CHAIN, [INPUT, CONV3, OUTPUT])
     spec.matrix[0, 1] = 2
     assert not nasbench.is_valid(spec)
-    with pytest.raises(api.OutOfDomainError, match="only contain 0 and 1"):
+    with pytest.raises(api.OutOfDomainError, match="0 and 1"):
         nasbench.query(spec)

@@ -99,7 +99,7 @@ def test_labels_may_be_anything() -> None:
         spec = ModelSpec(dead, labels)
         assert spec.ops == [labels[0], labels[2], labels[3]]
         assert spec.encoding == 0
-    with pytest.raises(nb.InvalidInputError, match=r"operation \[2\] is not one of \['a'\]"):
+    with pytest.raises(nb.InvalidInputError, match=r"\[2\].*\['a'\]"):
         spec.hash_spec(["a"])
 
 
@@ -164,10 +164,10 @@ def test_a_malformed_matrix_raises_value_error(case) -> None:
 def test_a_spec_without_a_path_has_no_hash_and_no_picture(monkeypatch) -> None:
     spec = ModelSpec([[0, 0], [0, 0]], [INPUT, OUTPUT])
     assert not spec.valid_spec
-    with pytest.raises(nb.InvalidInputError, match="no hash: connect the two"):
+    with pytest.raises(nb.InvalidInputError, match="hash"):
         spec.hash_spec(OPERATIONS)
     monkeypatch.setitem(sys.modules, "graphviz", drawing())
-    with pytest.raises(nb.InvalidInputError, match="nothing to draw"):
+    with pytest.raises(nb.InvalidInputError, match="draw"):
         spec.visualize()
 
 
@@ -200,7 +200,7 @@ def test_a_drawing_has_the_pruned_graph(monkeypatch) -> None:
 
 def test_without_graphviz_drawing_is_refused_in_one_sentence(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "graphviz", None)
-    with pytest.raises(nb.UserError, match="pip install graphviz"):
+    with pytest.raises(nb.UserError, match="graphviz"):
         ModelSpec(*INCEPTION).visualize()
 
 

@@ -103,17 +103,17 @@ class Damaged(Mapping[str, Any]):
 
 @pytest.mark.parametrize("nothing", [None, 5, "nasbench.tfrecord", {"fixed_statistics": {}}, SimpleNamespace()])
 def test_other_objects_are_refused_in_one_sentence(nothing: Any) -> None:
-    with pytest.raises(nb.InvalidInputError, match="is not a NASBench object"):
+    with pytest.raises(nb.InvalidInputError, match="NASBench"):
         nb.table_from_nasbench(nothing)
 
 
 def test_incomplete_objects_are_refused_in_one_sentence(trainings) -> None:
     whole, hash_ = published(trainings), trainings[0].graph.hash
     without = SimpleNamespace(**{**vars(whole), "computed_statistics": Damaged(whole.computed_statistics, hash_)})
-    with pytest.raises(nb.InvalidInputError, match=f"has no trainings of {hash_}"):
+    with pytest.raises(nb.InvalidInputError, match=hash_):
         nb.table_from_nasbench(without)
     del whole.fixed_statistics[hash_]["trainable_parameters"]
-    with pytest.raises(nb.InvalidInputError, match=f"lacks values of {hash_} .*trainable_parameters"):
+    with pytest.raises(nb.InvalidInputError, match=f"{hash_}.*trainable_parameters"):
         nb.table_from_nasbench(whole)
     whole = published(trainings)
     whole.computed_statistics[hash_][36].pop()
@@ -123,7 +123,7 @@ def test_incomplete_objects_are_refused_in_one_sentence(trainings) -> None:
 
 @pytest.mark.filterwarnings("ignore:the table .* holds estimates")
 def test_estimates_are_not_accepted_as_measurements() -> None:
-    with pytest.raises(nb.InvalidInputError, match="use its attribute table"):
+    with pytest.raises(nb.InvalidInputError, match="attribute"):
         nb.table_from_nasbench(api.NASBench(nb.load_table()))
 
 

@@ -145,7 +145,7 @@ def test_unknown_seeds_are_refused(mine: ours.NATStopology, theirs: Any) -> None
     for api in (mine, theirs):
         with pytest.raises(ValueError, match="888"):
             api.get_more_info(11, "cifar10", hp="200", is_random=888)
-    with pytest.raises(ValueError, match="is_random cannot be 'yes'"):
+    with pytest.raises(ValueError, match=r"^is_random .*'yes'"):
         mine.get_more_info(11, "cifar10", is_random="yes")  # type: ignore[arg-type]
 
 
@@ -154,7 +154,7 @@ def test_a_dictionary_can_be_given_instead_of_a_file(content: dict[str, Any], mi
     for api in (ours.create(whole, "tss", verbose=False), NASBench201API(content, verbose=False)):
         info = api.get_more_info(11, "cifar100", hp="200", is_random=False)
         assert info == mine.get_more_info(11, "cifar100", hp="200", is_random=False)
-        with pytest.raises(ours.OutOfDomainError, match="has no row for"):
+        with pytest.raises(ours.OutOfDomainError, match="row"):
             api.get_more_info(12, "cifar100")
 
 

@@ -166,24 +166,24 @@ def test_training_restores_the_number_of_threads(images, tmp_path):
 @pytest.mark.parametrize(
     ("x", "options", "sentence"),
     [
-        (None, {}, "no architecture was given"),
-        ("f" * 32, {}, "has no cell ffffffff"),
-        ("nonsense", {}, "cannot be looked up"),
+        (None, {}, "architecture"),
+        ("f" * 32, {}, "ffffffff"),
+        ("nonsense", {}, "looked"),
         ("s1:0|0,1|0,2|1,3|2:conv3x3,conv1x1,maxpool3x3,conv3x3", {}, "s1"),
-        (nb.Cell([[0, 0], [0, 0]], ["input", "output"]), {}, "no path from input to output"),
-        (CELL, {"epoch": 4}, "did you mean 'epochs'"),
-        (CELL, {"epochs": 0}, "epochs must be between 1 and 1,000,000, not 0"),
-        (CELL, {"epochs": 2.5}, "epochs must be a whole number"),
-        (CELL, {"scale": "ful"}, "did you mean 'full'"),
-        (CELL, {"numbering": "mine"}, "unknown numbering 'mine'"),
-        (CELL, {"precision": "float16"}, "did you mean 'bfloat16'"),
-        (CELL, {"device": "tpu"}, "unknown device 'tpu'"),
-        (CELL, {"momentum": 1.5}, "momentum must be between 0 and 1"),
-        (CELL, {"stacks": 7}, "stacks must be between 1 and 6"),
-        (CELL, {"learning_rate": float("nan")}, "learning_rate must be at least 0"),
-        (CELL, {"batch_size": 21}, "batch_size=21 is more than the 20 images of the smallest part"),
-        (CELL, {"images": "cifar11"}, "did you mean 'cifar10'"),
-        (CELL, {"stem_channels": 1}, "2 vertices share the output's 1 channel: "),
+        (nb.Cell([[0, 0], [0, 0]], ["input", "output"]), {}, "output"),
+        (CELL, {"epoch": 4}, "mean 'epochs'"),
+        (CELL, {"epochs": 0}, "^epochs .*1 and 1,000,000.*0"),
+        (CELL, {"epochs": 2.5}, r"^epochs\b"),
+        (CELL, {"scale": "ful"}, "mean 'full'"),
+        (CELL, {"numbering": "mine"}, "'mine'"),
+        (CELL, {"precision": "float16"}, "mean 'bfloat16'"),
+        (CELL, {"device": "tpu"}, "'tpu'"),
+        (CELL, {"momentum": 1.5}, "^momentum .*0 and 1"),
+        (CELL, {"stacks": 7}, "^stacks .*1 and 6"),
+        (CELL, {"learning_rate": float("nan")}, "learning_rate.*least 0"),
+        (CELL, {"batch_size": 21}, "batch_size=21.*20 images"),
+        (CELL, {"images": "cifar11"}, "mean 'cifar10'"),
+        (CELL, {"stem_channels": 1}, "2 vertices.*1 channel"),
     ],
 )
 def test_bad_options_are_reported_in_one_sentence_and_write_nothing(images, tmp_path, x, options, sentence):
@@ -195,15 +195,13 @@ def test_bad_options_are_reported_in_one_sentence_and_write_nothing(images, tmp_
 
 def test_the_full_scale_without_cifar10_suggests_both_remedies(tmp_path, monkeypatch):
     monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "empty"))
-    with pytest.raises(nb.UserError, match=r'data download.*scale="quick"'):
+    with pytest.raises(nb.UserError, match='scale="quick"'):
         nb.train_cell(CELL, out=tmp_path / "run", console=Console(quiet=True))
 
 
 @pytest.mark.parametrize("batch_size", [20, 10])
 def test_a_nan_loss_ends_the_training_and_keeps_the_record(images, tmp_path, batch_size):
-    with pytest.raises(
-        nb.UserError, match=r"diverged \(infinite or NaN\) by step \d+: train again with a lower"
-    ) as caught:
+    with pytest.raises(nb.UserError, match=r"step \d+") as caught:
         train(tmp_path / "run", images, learning_rate=1e38, batch_size=batch_size)
     assert "\n" not in str(caught.value)
     assert [line["evaluation"] for line in load_training(tmp_path / "run").lines] == ["initial"]
@@ -217,12 +215,12 @@ def test_a_training_that_fails_before_its_first_record_leaves_no_folder(images, 
 
 
 def test_folders_of_another_kind_are_refused(trained, tmp_path):
-    with pytest.raises(nb.InvalidInputError, match=r"is not a run folder: config\.json is missing"):
+    with pytest.raises(nb.InvalidInputError, match=r"config\.json"):
         load_training(tmp_path)
-    with pytest.raises(nb.InvalidInputError, match="is a cell training, not a search"):
+    with pytest.raises(nb.InvalidInputError, match="search"):
         nb.load_run(trained.folder)
     (tmp_path / "config.json").write_text('{"kind": "search", "optimizer": "darts"}')
-    with pytest.raises(nb.InvalidInputError, match=r"is a search, not a cell training: open it with nb\.open_run"):
+    with pytest.raises(nb.InvalidInputError, match=r"nb\.open_run"):
         load_training(tmp_path)
 
 
@@ -239,9 +237,9 @@ def test_ctrl_c_names_the_folder_to_resume(images, tmp_path, monkeypatch):
         train(tmp_path / "run", images)
     stopped = load_training(tmp_path / "run")
     assert stopped.initial.step == 1
-    with pytest.raises(nb.UserError, match=f"is not finished: continue with nb1shot1 train --resume {stopped.folder}"):
+    with pytest.raises(nb.UserError, match=f"nb1shot1 train --resume {stopped.folder}"):
         _ = stopped.final
-    with pytest.raises(nb.UserError, match="is not finished"):
+    with pytest.raises(nb.UserError, match="finished"):
         _ = stopped.summary
 
 

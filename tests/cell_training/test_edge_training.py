@@ -241,17 +241,17 @@ def test_the_network_belongs_to_the_architecture(monkeypatch: pytest.MonkeyPatch
         (
             EDGES,
             {"rms_decay": 0.9},
-            r"rms_decay= does not apply to .* NAS-Bench-201 \(only to NAS-Bench-101's\): remove",
+            "rms_decay=.*NAS-Bench-201.*NAS-Bench-101's",
         ),
-        (EDGES, {"stem_channels": 8}, "stem_channels= does not apply"),
-        (CELL, {"channels": 8}, r"channels= does not apply to .* NAS-Bench-101 \(only to NAS-Bench-201's\)"),
-        (EDGES, {"chanels": 8}, "did you mean 'channels'"),
-        (EDGES, {"dataset": "cifar10-test"}, "unknown dataset 'cifar10-test'"),
-        (EDGES, {"epochs": 0}, "epochs must be between 1 and"),
-        (EDGES, {"channels": 0}, "channels must be at least 1, not 0"),
-        (EDGES, {"batch_size": 600}, "batch_size=600 is more than the 500 images of the smallest part"),
-        ("|none~0|+|none~0|", {}, "does not list the edges"),
-        (EDGES.replace("none", "max_pool"), {}, "unknown operation 'max_pool'"),
+        (EDGES, {"stem_channels": 8}, "stem_channels="),
+        (CELL, {"channels": 8}, "channels=.*NAS-Bench-101.*NAS-Bench-201's"),
+        (EDGES, {"chanels": 8}, "mean 'channels'"),
+        (EDGES, {"dataset": "cifar10-test"}, "'cifar10-test'"),
+        (EDGES, {"epochs": 0}, r"^epochs\b.*1 and"),
+        (EDGES, {"channels": 0}, r"^channels\b.*least 1.*\b0\b"),
+        (EDGES, {"batch_size": 600}, "batch_size=600.*500 images"),
+        ("|none~0|+|none~0|", {}, "edges"),
+        (EDGES.replace("none", "max_pool"), {}, "'max_pool'"),
     ],
 )
 def test_bad_options_are_reported_in_one_sentence_and_write_nothing(
@@ -267,11 +267,9 @@ def test_a_configuration_of_another_benchmark_is_refused(tmp_path: Any) -> None:
     from nasbench1shot1.cell_training import train_and_evaluate
     from nasbench1shot1.nasbench101.training_options import TrainingConfig
 
-    with pytest.raises(
-        nb.InvalidInputError, match="is not an architecture of nb201, which EdgeTrainingConfig requires"
-    ):
+    with pytest.raises(nb.InvalidInputError, match=r"nb201.*EdgeTrainingConfig"):
         train_and_evaluate(nb.Architecture.parse(CELL), EdgeTrainingConfig(scale="quick"), tmp_path / "run")
-    with pytest.raises(nb.InvalidInputError, match="is not a cell"):
+    with pytest.raises(nb.InvalidInputError, match="cell"):
         train_and_evaluate(ARCH, TrainingConfig(scale="quick"), tmp_path / "run")
 
 
@@ -283,5 +281,5 @@ def test_the_memory_bound_is_the_minimum_of_every_network(monkeypatch: pytest.Mo
     monkeypatch.setattr(machine, "memory_of", lambda device: needed)
     EdgeRecipe(ARCH, config).check_fits(images)
     monkeypatch.setattr(machine, "memory_of", lambda device: needed - 1)
-    with pytest.raises(nb.InvalidInputError, match="lower channels=, cells_per_stage= or batch_size="):
+    with pytest.raises(nb.InvalidInputError, match=r"channels=.*cells_per_stage=.*batch_size="):
         EdgeRecipe(ARCH, config).check_fits(images)

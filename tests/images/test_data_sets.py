@@ -35,7 +35,7 @@ def test_the_three_data_sets_of_nasbench201() -> None:
     in_255 = [255 * np.array((known.mean, known.std)) for known in (CIFAR100, IMAGENET16_120)]
     assert in_255[0] == pytest.approx(np.array([[129.3, 124.1, 112.4], [68.2, 65.4, 70.4]]))
     assert in_255[1] == pytest.approx(np.array([[122.68, 116.66, 104.01], [63.22, 61.26, 65.09]]))
-    with pytest.raises(InvalidInputError, match="did you mean 'ImageNet16-120'"):
+    with pytest.raises(InvalidInputError, match="mean 'ImageNet16-120'"):
         data_set("imagenet16-120")
 
 
@@ -48,7 +48,7 @@ def test_an_image_set_takes_the_properties_of_its_data_set(known: DataSet) -> No
     of = Augmentation.of(images, cutout_length=5, cutout_probability=0.5)
     assert of == Augmentation(known.crop, 0.5, 5, 0.5, known.mean, known.std)
     assert of(black, torch.Generator().manual_seed(0)).shape == (4, 3, known.side, known.side)
-    with pytest.raises(InvalidInputError, match="unknown data set 'mnist'"):
+    with pytest.raises(InvalidInputError, match="'mnist'"):
         replace(images, dataset="mnist", classes=None)
 
 
@@ -92,15 +92,15 @@ def test_an_npz_belongs_to_the_data_set_that_it_names_or_resembles(
 @pytest.mark.parametrize(
     ("arrays", "side", "classes", "sentence"),
     [
-        ({"dataset": "mnist"}, 32, 10, "'dataset' must be cifar10, cifar100, ImageNet16-120 or other, not mnist"),
-        ({"dataset": np.array(["cifar10", "cifar100"])}, 32, 10, "'dataset' must be"),
-        ({"dataset": "ImageNet16-120"}, 32, 10, r"must be uint8 \(N, 16, 16, 3\)"),
-        ({"dataset": "cifar100", "labels": np.full(24, 100)}, 32, 10, "must be 0 to 99, not 100"),
+        ({"dataset": "mnist"}, 32, 10, "'dataset'.*mnist"),
+        ({"dataset": np.array(["cifar10", "cifar100"])}, 32, 10, "'dataset'"),
+        ({"dataset": "ImageNet16-120"}, 32, 10, r"uint8.*\(N, 16, 16, 3\)"),
+        ({"dataset": "cifar100", "labels": np.full(24, 100)}, 32, 10, "0 to 99.*100"),
         ({"dataset": "cifar100", "train_index": np.arange(24) + 49_999}, 32, 100, "0 to 49,999"),
         ({"dataset": "other", "train_index": np.arange(24)}, 32, 10, "'train_index' needs a 'dataset'"),
-        ({"labels": np.full(24, 2**62)}, 32, 10, "must be 0 to 99999"),
-        ({"images": np.zeros((24, 16, 8, 3), np.uint8)}, 16, 10, r"must be uint8 \(N, side, side, 3\), square"),
-        ({}, 2, 10, "at least 4 × 4 pixels"),
+        ({"labels": np.full(24, 2**62)}, 32, 10, "0 to 99999"),
+        ({"images": np.zeros((24, 16, 8, 3), np.uint8)}, 16, 10, r"uint8.*\(N, side, side, 3\)"),
+        ({}, 2, 10, "least 4.*4 pixels"),
     ],
 )
 def test_an_npz_that_contradicts_its_name_is_refused(
@@ -114,11 +114,11 @@ def test_an_npz_that_contradicts_its_name_is_refused(
 
 def test_names_of_data_sets_are_reserved_for_complete_sets(tmp_path: Path) -> None:
     path = write_npz(tmp_path / "mine.npz", classes=100, dataset="cifar100", train_index=np.arange(24))
-    with pytest.raises(InvalidInputError, match="not the complete CIFAR-100, but 'cifar100' is reserved for it"):
+    with pytest.raises(InvalidInputError, match=r"CIFAR-100.*'cifar100'"):
         import_images(path, "cifar100")
-    with pytest.raises(UserError, match="CIFAR-100 is not installed: run `nb1shot1 data download cifar100`"):
+    with pytest.raises(UserError, match=r"CIFAR-100.*`nb1shot1 data download cifar100`"):
         load_images("cifar100")
-    with pytest.raises(UserError, match="ImageNet16-120 is not installed: download ImageNet16"):
+    with pytest.raises(UserError, match=r"ImageNet16-120.*ImageNet16"):
         load_images("ImageNet16-120")
 
 
@@ -140,7 +140,7 @@ def test_names_of_data_sets_are_reserved_for_complete_sets(tmp_path: Path) -> No
 def test_damaged_descriptions_of_data_sets_are_refused(change: dict[str, object], tmp_path: Path) -> None:
     meta_path = import_images(write_npz(tmp_path / "mine.npz", side=16)) / "meta.json"
     meta_path.write_text(json.dumps({**json.loads(meta_path.read_text()), **change}))
-    with pytest.raises(DamagedFileError, match="are damaged"):
+    with pytest.raises(DamagedFileError, match="damaged"):
         load_images("mine")
 
 

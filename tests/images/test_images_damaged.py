@@ -68,7 +68,7 @@ def test_a_flipped_bit_of_the_checksum_itself_is_refused(tmp_path: Path) -> None
         flipped = bytearray(whole)
         flipped[place] ^= 1
         path.write_bytes(flipped)
-        with pytest.raises(DamagedFileError, match="truncated or damaged"):
+        with pytest.raises(DamagedFileError, match="truncated"):
             import_images(path)
     assert not images_folder().exists()
 
@@ -140,18 +140,18 @@ def test_reading_stops_at_archives_larger_than_cifar10(
 def test_an_oversized_batch_file_in_a_folder_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "data_batch_1").open("wb") as file:
         file.truncate(2**40)
-    with pytest.raises(DamagedFileError, match="too large"):
+    with pytest.raises(DamagedFileError, match="large"):
         read_official(tmp_path)
 
 
 def test_special_files_are_refused() -> None:
-    with pytest.raises(DamagedFileError, match="/dev/full is not a file or a folder"):
+    with pytest.raises(DamagedFileError, match="/dev/full"):
         import_images("/dev/full")
 
 
 @pytest.mark.parametrize("content", [b"0" * 350_000, b"(" * 350_000, b"\x8e" + b"\xff" * 8])
 def test_memory_filling_or_truncated_pickles_are_refused(content: bytes) -> None:
-    with pytest.raises(DamagedFileError, match="x is not a complete pickle"):
+    with pytest.raises(DamagedFileError, match="pickle"):
         read_python_batch(content, "x")
 
 
@@ -192,7 +192,7 @@ def test_flipped_flag_bits_of_an_npz_are_refused(flag: int, npz: Path) -> None:
     content[content.index(b"PK\x01\x02") + 8] |= flag
     npz.write_bytes(content)
     for read in (import_images, load_images):
-        with pytest.raises(DamagedFileError, match=r"mine\.npz cannot be read as an \.npz"):
+        with pytest.raises(DamagedFileError, match=r"mine\.npz"):
             read(npz)
     assert not images_folder().exists()
 
@@ -220,7 +220,7 @@ def test_columns_with_a_false_header_are_refused(column: str, shape: str, npz: P
     file = import_images(npz) / f"{column}.npy"
     file.write_bytes(npy_header(shape) + file.read_bytes()[128:])
     for read in (lambda: load_images("mine", verify=False), describe_images):
-        with pytest.raises(DamagedFileError, match="are damaged"):
+        with pytest.raises(DamagedFileError, match="damaged"):
             read()
 
 
@@ -234,7 +234,7 @@ def test_damaged_descriptions_are_refused(content: str, npz: Path) -> None:
 @pytest.mark.parametrize("value", ["~nosuchuser/x.npz", "a" * 300 + ".npz", "\udcff.npz", "a\0.npz", ""])
 def test_unusable_image_paths_are_refused(value: str) -> None:
     for read in (import_images, load_images):
-        with pytest.raises(InvalidInputError, match="is not a usable path"):
+        with pytest.raises(InvalidInputError, match="path"):
             read(value)
 
 

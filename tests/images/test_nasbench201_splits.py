@@ -70,7 +70,7 @@ def test_damaged_halves_are_refused(content: bytes | np.ndarray | None, tmp_path
         np.save(path, content)
     elif content is not None:
         path.write_bytes(content)
-    with pytest.raises(DamagedFileError, match=r"nasbench201-cifar10\.npy is damaged or missing: install the package"):
+    with pytest.raises(DamagedFileError, match=r"nasbench201-cifar10\.npy"):
         official_halves("cifar10", tmp_path)
 
 
@@ -105,7 +105,7 @@ def test_a_subset_of_cifar10_keeps_known_images_in_their_halves(data: st.DataObj
     first, second, free = (np.bincount(labels[kind == of], minlength=10) for of in range(3))
     most = 10 * int(np.minimum(np.minimum(first, second) + free, (first + second + free) // 2).min())
     if most == 0 or (wanted or 0) > most:
-        with pytest.raises(InvalidInputError, match=f"at most {most:,}|no image to choose from has the label"):
+        with pytest.raises(InvalidInputError, match=rf"\b{most:,}\b|label"):
             split_images(images, "nasbench201", rng(seed), wanted)
         return
     halves = split_images(images, "nasbench201", rng(seed), wanted)
@@ -146,7 +146,7 @@ def test_other_data_sets_take_the_architecture_half_from_the_test_images(of: Dat
     assert official[some.architecture - of.training_images].all()
     for half in (some.weights, some.architecture):
         assert np.ptp(counts(images, half)) == 1
-    with pytest.raises(InvalidInputError, match="at most"):
+    with pytest.raises(InvalidInputError, match="most"):
         split_images(images, "nasbench201", rng(), of.test_images // 2 + 1)
 
 
@@ -160,14 +160,14 @@ def test_a_subset_of_the_test_images_is_halved_by_class() -> None:
 
 
 def test_other_data_sets_without_test_images_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match=r"'made' has none: import the complete CIFAR-100"):
+    with pytest.raises(InvalidInputError, match=r"'made'.*CIFAR-100"):
         split_images(made_set(CIFAR100, np.arange(200)), "nasbench201", rng())
 
 
 @pytest.mark.parametrize("scheme", ["20k/20k", "25k/25k"])
 def test_split_schemes_of_cifar10_are_refused_for_other_data_sets(scheme: str) -> None:
     images = made_set(IMAGENET16_120, np.arange(240), tests=240)
-    with pytest.raises(InvalidInputError, match=f"'{scheme}' applies to CIFAR-10, not to ImageNet16-120: use 'nas"):
+    with pytest.raises(InvalidInputError, match=f"^'{scheme}'.*CIFAR-10.*ImageNet16-120"):
         split_images(images, scheme, rng())
     assert scheme_for(images, scheme) == "nasbench201"
     assert scheme_for(made_set(CIFAR10, np.arange(20)), scheme) == scheme

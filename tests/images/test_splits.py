@@ -106,7 +106,7 @@ def test_the_sample_is_halved_by_class_and_determined_by_the_seed() -> None:
 def test_original_may_use_every_image_of_a_part() -> None:
     images = image_set(np.tile(np.arange(10), 4), np.arange(49_960, 50_000))
     assert split_images(images, "25k/25k", rng()).nasbench101_validation_images == 40
-    with pytest.raises(InvalidInputError, match="no image to choose from has the label 0: import"):
+    with pytest.raises(InvalidInputError, match="label 0"):
         split_images(images, "20k/20k", rng())
 
 
@@ -125,7 +125,7 @@ def test_halves_are_balanced_over_the_classes_of_the_set(classes: int) -> None:
 
 
 def test_a_data_set_without_ranges_is_refused(whole: ImageSet) -> None:
-    with pytest.raises(InvalidInputError, match="unknown data set 'mnist'"):
+    with pytest.raises(InvalidInputError, match="'mnist'"):
         split_images(replace(whole, dataset="mnist"), "20k/20k", rng())
 
 
@@ -136,5 +136,5 @@ def test_impossible_sizes_are_refused(size: int) -> None:
 
 
 def test_unknown_scheme_suggests_a_known_one(whole: ImageSet) -> None:
-    with pytest.raises(InvalidInputError, match="did you mean '20k/20k'"):
+    with pytest.raises(InvalidInputError, match="mean '20k/20k'"):
         split_images(whole, "20k", rng())

@@ -178,7 +178,7 @@ def test_a_subnetwork_keeps_some_parents_of_the_output():
     other = Architecture.parse("s1:0|0,1|0,2|1,3|2,3:conv3x3,conv1x1,maxpool3x3,conv3x3")
     assert without_last_edge(other) is other
     for parents in [(), (3,), (4, 2), (2, 2)]:
-        with pytest.raises(InvalidInputError, match="give one or more of"):
+        with pytest.raises(InvalidInputError, match="more"):
             with_output_parents(arch, parents)
 
 

@@ -314,7 +314,7 @@ def test_a_missing_number_is_not_read_as_zero(
     if field == 1:  # the epoch of an evaluation is not needed
         import_table(file, tmp_path / "table")
         return
-    with pytest.raises(InvalidInputError, match="of nan"):
+    with pytest.raises(InvalidInputError, match="nan"):
         import_table(file, tmp_path / "table")
 
 
@@ -325,7 +325,7 @@ def test_missing_parameters_are_named(
     without = content.replace(official.varint(2 << 3) + official.varint(trainings[0].graph.parameters), b"")
     assert len(without) < len(content)
     monkeypatch.setattr(official, "metrics", lambda training: without)
-    with pytest.raises(InvalidInputError, match="has -1 trainable parameters, or lacks their number"):
+    with pytest.raises(InvalidInputError, match="-1 trainable"):
         import_table(official.write_file(tmp_path / "a.tfrecord", trainings[:1]), tmp_path / "table")
 
 
@@ -406,10 +406,10 @@ def test_only_the_given_budgets_are_allowed(trainings: list[Training], tmp_path:
     short = [replace(training, epochs=50) for training in trainings if training.epochs == 4]
     file = official.write_file(tmp_path / "a.tfrecord", short)
     assert import_table(file, tmp_path / "table", epochs=[50, 200])["epochs"] == [50]
-    with pytest.raises(InvalidInputError, match="has a budget other than 4, 12"):
+    with pytest.raises(InvalidInputError, match="4, 12"):
         import_table(file, tmp_path / "table", epochs=[4, 12])
     for impossible in ([0], [50, -1], [4.5]):
-        with pytest.raises(InvalidInputError, match="epochs cannot be"):
+        with pytest.raises(InvalidInputError, match=r"^epochs\b"):
             import_table(file, tmp_path / "table", epochs=impossible)  # type: ignore[arg-type]
 
 
@@ -418,13 +418,13 @@ def test_impossible_targets_and_sources_are_refused(trainings: list[Training], t
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").touch()
     read: list[str] = []
-    with pytest.raises(InvalidInputError, match="contains files other than a table"):
+    with pytest.raises(InvalidInputError, match="files"):
         import_table(file, tmp_path / "full", progress=lambda doing, fraction: read.append(doing))
     assert read == [], "the target is looked at before the file"
-    with pytest.raises(UserError, match="cannot write"):
+    with pytest.raises(UserError, match="write"):
         import_table(file, "/proc/nothing/table")
     for path in (tmp_path / "none.tfrecord", tmp_path):
-        with pytest.raises(InvalidInputError, match=r"there is no file .* table download only108"):
+        with pytest.raises(InvalidInputError, match="only108"):
             import_table(path, tmp_path / "table")
 
 

@@ -78,10 +78,10 @@ def test_every_truncation_is_detected(size: int, tmp_path: Path) -> None:
     path.write_bytes(WHOLE[:size])
     begin = max(offset for offset in OFFSETS if offset <= size)
     if size < 12:
-        with pytest.raises(InvalidInputError, match="is not a TFRecord file"):
+        with pytest.raises(InvalidInputError, match="TFRecord"):
             list(frames(path))
         return
-    with pytest.raises(DamagedFileError, match=f"ends within the record that begins at byte {begin}: it is truncated"):
+    with pytest.raises(DamagedFileError, match=rf"byte {begin}\b.*truncated"):
         list(frames(path))
 
 
@@ -97,16 +97,16 @@ def test_intact_records_before_the_damage_are_read(tmp_path: Path) -> None:
 def test_files_of_another_kind_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tfrecord"
     path.write_bytes(b"")
-    with pytest.raises(InvalidInputError, match="is empty"):
+    with pytest.raises(InvalidInputError, match="empty"):
         list(frames(path))
     path.write_text("hash,epochs,accuracy\n")
-    with pytest.raises(InvalidInputError, match="is not a TFRecord file"):
+    with pytest.raises(InvalidInputError, match="TFRecord"):
         list(frames(path))
     path.write_bytes(gzip.compress(WHOLE))
-    with pytest.raises(InvalidInputError, match="is compressed: unpack it"):
+    with pytest.raises(InvalidInputError, match="compressed"):
         list(frames(path))
     for unreadable in (tmp_path, tmp_path / "none"):
-        with pytest.raises(UserError, match=r"cannot read .*: check the path"):
+        with pytest.raises(UserError, match="path"):
             list(frames(unreadable))
 
 
@@ -114,5 +114,5 @@ def test_an_impossible_length_with_a_valid_checksum_is_refused(tmp_path: Path) -
     path = tmp_path / "a.tfrecord"
     length = struct.pack("<Q", 2**40)
     path.write_bytes(WHOLE + length + struct.pack("<I", mask_checksum(google_crc32c.value(length))) + bytes(100))
-    with pytest.raises(InvalidInputError, match=r"a record of 1,099,511,627,776 bytes at byte 353"):
+    with pytest.raises(InvalidInputError, match=r"1,099,511,627,776 bytes.*byte 353"):
         list(frames(path))

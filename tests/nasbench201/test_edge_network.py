@@ -133,11 +133,11 @@ def test_initial_weights_follow_pytorch_and_the_generator() -> None:
 @pytest.mark.parametrize(
     ("given", "size", "sentence"),
     [
-        ("|none~0|", {}, "is not an architecture of nb201"),
-        (nb.Architecture("s1", ((0,), (0,)), (0,)), {}, "is not an architecture of nb201"),
-        (with_convolutions(1, 1), {"channels": 0}, "channels must be a whole number of at least 1, not 0"),
-        (with_convolutions(1, 1), {"cells_per_stage": 2.5}, "cells_per_stage must be a whole number"),
-        (with_convolutions(1, 1), {"classes": True}, "classes must be a whole number"),
+        ("|none~0|", {}, "nb201"),
+        (nb.Architecture("s1", ((0,), (0,)), (0,)), {}, "nb201"),
+        (with_convolutions(1, 1), {"channels": 0}, r"^channels\b.*least 1.*\b0\b"),
+        (with_convolutions(1, 1), {"cells_per_stage": 2.5}, "cells_per_stage"),
+        (with_convolutions(1, 1), {"classes": True}, r"^classes\b"),
     ],
 )
 def test_bad_input_is_refused(given: Any, size: dict[str, Any], sentence: str) -> None:
@@ -154,5 +154,5 @@ def test_costs_of_anything_but_an_architecture_are_refused(count: Any, operation
 
 @pytest.mark.parametrize("side", [0, 2, 30, -4])
 def test_an_image_that_cannot_be_halved_twice_is_refused(side: int) -> None:
-    with pytest.raises(nb.InvalidInputError, match="side must be a multiple of 4"):
+    with pytest.raises(nb.InvalidInputError, match=r"^side\b.*\b4\b"):
         multiply_adds((3,) * 6, side=side)

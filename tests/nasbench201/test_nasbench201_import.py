@@ -219,7 +219,7 @@ def test_pth_files_execute_no_code_and_load_no_other_objects(harmful: Any, tmp_p
 def test_truncated_pth_files_are_refused(size: int, tmp_path: Path) -> None:
     file = pth(tmp_path, files.pth_content([3]))
     file.write_bytes(file.read_bytes()[:size])
-    with pytest.raises(DamagedFileError, match="cannot be read as a NAS-Bench-201 file") as raised:
+    with pytest.raises(DamagedFileError, match="NAS-Bench-201 file") as raised:
         import_table(file, tmp_path / "table")
     assert str(raised.value).endswith("it is truncated or another file; copy or download it again")
     assert not (tmp_path / "table").exists()
@@ -252,7 +252,7 @@ def test_damaged_archives_are_refused(damage: str, which: str, tmp_path: Path) -
 def test_an_archive_of_the_size_space_is_refused(tmp_path: Path) -> None:
     content = files.pth_content([3])
     content["meta_archs"][3] = "8:16:24:32:40"
-    with pytest.raises(InvalidInputError, match="has '8:16:24:32:40', which is not a NAS-Bench-201 architecture"):
+    with pytest.raises(InvalidInputError, match=r"'8:16:24:32:40'.*NAS-Bench-201 architecture"):
         import_table(archive(tmp_path, content), tmp_path / "table")
 
 
@@ -261,7 +261,7 @@ def test_without_nats_bench_the_error_explains_how_to_install_it(
 ) -> None:
     folder = archive(tmp_path, files.pth_content([3]))
     monkeypatch.setitem(sys.modules, "nats_bench", None)
-    with pytest.raises(UserError, match=r"needs the package nats_bench: in a checkout, run pip install '.\[nats\]'"):
+    with pytest.raises(UserError, match=r"nats_bench.*'.\[nats\]'"):
         import_table(folder, tmp_path / "table")
 
 
@@ -278,7 +278,7 @@ def test_this_package_does_not_unpickle(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_epochs_apply_only_to_other_files(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match="epochs do not apply to NAS-Bench-201-mine"):
+    with pytest.raises(InvalidInputError, match=r"^epochs.*NAS-Bench-201-mine"):
         import_table(pth(tmp_path, files.pth_content([3])), tmp_path / "table", epochs=[12])
 
 
@@ -305,7 +305,7 @@ def test_another_file_with_the_same_name_does_not_replace_the_table(content: dic
         out = tmp_path / f"table-{write.__name__}"
         import_table(write(first, content), out)
         check_own_name(next(first.iterdir()), out)
-        with pytest.raises(InvalidInputError, match="contains the table of another file with this name"):
+        with pytest.raises(InvalidInputError, match="another"):
             check_own_name(write(other, files.pth_content([3])), out)
 
 
@@ -323,12 +323,12 @@ def test_a_file_is_imported_when_first_opened(
 
 def test_an_archive_must_be_imported_before_opening(content: dict[str, Any], tmp_path: Path) -> None:
     folder = archive(tmp_path, content)
-    with pytest.raises(InvalidInputError, match="is an archive of NATS-Bench: run `nb1shot1 table import"):
+    with pytest.raises(InvalidInputError, match=r"NATS-Bench.*nb1shot1"):
         load_table(folder)
 
 
 def test_a_packed_archive_must_be_unpacked(tmp_path: Path) -> None:
     packed = tmp_path / "NATS-tss-v1_0-3ffb9-simple.tar"
     packed.write_bytes(b"packed")
-    with pytest.raises(InvalidInputError, match="is packed: unpack it, and give the folder"):
+    with pytest.raises(InvalidInputError, match="packed"):
         import_table(packed, tmp_path / "table")

@@ -49,9 +49,9 @@ def test_the_order_is_read_only_and_contains_every_architecture_once() -> None:
 
 
 def test_operations_that_are_not_a_cell_have_no_index() -> None:
-    with pytest.raises(nb.InvalidInputError, match="has 6 operations, not 5"):
+    with pytest.raises(nb.InvalidInputError, match=r"6 operations.*\b5\b"):
         index_of((0,) * 5)
-    with pytest.raises(nb.InvalidInputError, match="has an operation that does not exist"):
+    with pytest.raises(nb.InvalidInputError, match="operation"):
         index_of((0, 0, 0, 0, 0, 5))
 
 

@@ -67,5 +67,5 @@ def test_equal_strings_have_one_representative(operations: tuple[int, ...], zero
 
 
 def test_operations_that_are_not_a_cell_are_refused() -> None:
-    with pytest.raises(nb.InvalidInputError, match="has 6 operations, not 3"):
+    with pytest.raises(nb.InvalidInputError, match=r"6 operations.*\b3\b"):
         unique_string((0, 0, 0), zero_rule=True)

@@ -166,19 +166,19 @@ class FourOperations(type(TINY)):
 def test_an_operation_bias_needs_its_operations():
     space = FourOperations("four", "four-v1", n_parents=(1, 1, 2))
     assert controller_settings(space, ENASHyperparameters()).operation_bias == ()
-    with pytest.raises(nb.InvalidInputError, match="which four does not have: set it to 0"):
+    with pytest.raises(nb.InvalidInputError, match=r"four.*0"):
         controller_settings(space, ENASHyperparameters(controller_operation_bias=0.25))
 
 
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("controller_steps", -1, "controller_steps must be at least 0, not -1"),
-        ("controller_learning_rate", float("nan"), "controller_learning_rate must be at least 0"),
-        ("controller_baseline_decay", 1.5, "controller_baseline_decay must be between 0 and 1"),
-        ("controller_temperature", 0.0, "controller_temperature must be more than 0"),
-        ("controller_hidden", 0, "controller_hidden must be at least 1"),
-        ("finalists", 101, "finalists=101 cannot be more than candidates=100"),
+        ("controller_steps", -1, "controller_steps.*least 0.*-1"),
+        ("controller_learning_rate", float("nan"), "controller_learning_rate.*least 0"),
+        ("controller_baseline_decay", 1.5, "^controller_baseline_decay .*0 and 1"),
+        ("controller_temperature", 0.0, "controller_temperature.*than 0"),
+        ("controller_hidden", 0, "controller_hidden.*least 1"),
+        ("finalists", 101, "finalists=101 cannot.*candidates=100"),
     ],
 )
 def test_bad_values_are_refused_in_one_sentence(option, value, message):
@@ -190,5 +190,5 @@ def test_a_diverged_controller_is_reported_in_one_sentence():
     method = enas(controller_steps=0)
     with torch.no_grad():
         method.controller.embedding.weight[0, 0] = torch.nan
-    with pytest.raises(DivergedError, match="lower controller_learning_rate="):
+    with pytest.raises(DivergedError, match="controller_learning_rate="):
         method.end_epoch(Judge())

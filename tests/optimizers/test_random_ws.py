@@ -106,10 +106,10 @@ def test_the_recorded_lambda_encodes_the_architecture_of_every_epoch(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"candidates": 0}, "candidates must be at least 1"),
-        ({"candidate_batches": 0}, "candidate_batches must be at least 1"),
-        ({"finalists": 0}, "finalists must be at least 1"),
-        ({"finalists": 11, "candidates": 10}, "finalists=11 cannot be more than candidates=10"),
+        ({"candidates": 0}, r"^candidates\b.*least 1"),
+        ({"candidate_batches": 0}, "candidate_batches.*least 1"),
+        ({"finalists": 0}, r"^finalists\b.*least 1"),
+        ({"finalists": 11, "candidates": 10}, "finalists=11 cannot.*candidates=10"),
     ],
 )
 def test_bad_values_are_refused_in_one_sentence(options, message):

@@ -281,20 +281,20 @@ def test_the_temperature_divides_the_logits():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"relaxation": "gumble"}, "unknown relaxation 'gumble'; did you mean 'gumbel'"),
-        ({"update": "second"}, "did you mean 'second-order'"),
-        ({"temperature_min": 0.0}, "both must be finite and more than 0"),
-        ({"temperature_min": 2.0}, "to temperature_min=2.0: .* the maximum at least the minimum"),
-        ({"temperature_max": float("inf")}, "from temperature_max=inf"),
-        ({"temperature_max": float("nan")}, "from temperature_max=nan"),
-        ({"draws": 0}, "draws must be between 1 and 1,000"),
+        ({"relaxation": "gumble"}, "mean 'gumbel'"),
+        ({"update": "second"}, "mean 'second-order'"),
+        ({"temperature_min": 0.0}, r"^both\b.*than 0"),
+        ({"temperature_min": 2.0}, "temperature_min=2.0"),
+        ({"temperature_max": float("inf")}, "temperature_max=inf"),
+        ({"temperature_max": float("nan")}, "temperature_max=nan"),
+        ({"draws": 0}, "^draws .*1 and 1,000"),
         (
             {"draws": 2, "relaxation": "single-path"},
-            "the relaxation single-path is the same for all cells: give draws=1",
+            "single-path.*draws=1",
         ),
-        ({"draws": 2, "relaxation": "softmax"}, "the relaxation softmax is not random: give draws=1"),
-        ({"architecture_learning_rate": -1.0}, "architecture_learning_rate must be at least 0"),
-        ({"architecture_grad_clip": float("nan")}, "architecture_grad_clip must be at least 0"),
+        ({"draws": 2, "relaxation": "softmax"}, "draws=1"),
+        ({"architecture_learning_rate": -1.0}, "architecture_learning_rate.*least 0"),
+        ({"architecture_grad_clip": float("nan")}, "architecture_grad_clip.*least 0"),
     ],
 )
 def test_bad_values_are_refused_in_one_sentence(options, message):

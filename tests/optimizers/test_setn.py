@@ -136,7 +136,7 @@ def test_a_diverged_lambda_is_reported_in_one_sentence():
     made = method()
     with torch.no_grad():
         made.parameters["output_edges"][0] = float("inf")
-    with pytest.raises(DivergedError, match="again with a lower architecture_learning_rate="):
+    with pytest.raises(DivergedError, match="architecture_learning_rate="):
         made.choose(Judge(S1))
 
 
@@ -154,9 +154,9 @@ def test_a_search_records_lambda_and_the_architecture_chosen_by_shared_weights(t
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"candidates": 0}, "candidates must be at least 1"),
-        ({"finalists": 101}, "finalists=101 cannot be more than candidates=100"),
-        ({"architecture_learning_rate": -1.0}, "architecture_learning_rate must be at least 0"),
+        ({"candidates": 0}, r"^candidates\b.*least 1"),
+        ({"finalists": 101}, "finalists=101 cannot.*candidates=100"),
+        ({"architecture_learning_rate": -1.0}, "architecture_learning_rate.*least 0"),
     ],
 )
 def test_bad_values_are_refused_in_one_sentence(options, message):

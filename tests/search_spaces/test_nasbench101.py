@@ -352,7 +352,7 @@ def test_configurations_contain_every_edge_and_operation(space: NASBench101Space
     ]
     assert len(configuration) == 26
     without_path = configuration | {"edge_0_6": 0, "edge_4_6": 0}
-    with pytest.raises(nb.InvalidInputError, match="no path leads from its input to its output"):
+    with pytest.raises(nb.InvalidInputError, match="output"):
         space.from_configuration(without_path)
 
 

@@ -190,5 +190,5 @@ def test_mismatched_arguments_are_reported_in_one_sentence(call: Any, message: s
 
 @pytest.mark.parametrize("outside", [-1, 15_625])
 def test_an_index_out_of_range_raises_index_error(outside: int) -> None:
-    with pytest.raises(IndexError, match="nb201 has architectures 0 to 15624, not"):
+    with pytest.raises(IndexError, match=r"nb201.*architectures 0.*\b15624\b"):
         SPACE[outside]

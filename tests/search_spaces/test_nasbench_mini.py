@@ -134,7 +134,7 @@ def test_smaller_spaces_have_the_smaller_cells(n_vertices: int) -> None:
 
 @pytest.mark.parametrize("n_vertices", [2, 8, "6"])
 def test_other_numbers_of_vertices_are_refused(n_vertices: Any) -> None:
-    with pytest.raises(nb.InvalidInputError, match=f"cannot have {n_vertices} vertices: give 3 to 7"):
+    with pytest.raises(nb.InvalidInputError, match=f"{n_vertices} vertices.*3 to 7"):
         NASBench101Space(n_vertices=n_vertices)
 
 
@@ -169,7 +169,7 @@ def test_a_table_of_only_larger_cells_has_no_best_of_mini() -> None:
     table = synthetic_table(larger, {"test_accuracy": np.linspace(0.9, 0.94, 5)})
     assert table.members("nb101-mini").tolist() == []
     assert len(table.members("nb101")) == 5
-    with pytest.raises(nb.OutOfDomainError, match="has no network of nb101-mini: choose another reference"):
+    with pytest.raises(nb.OutOfDomainError, match="nb101-mini"):
         table.best("nb101-mini", "test")
 
 
@@ -182,5 +182,5 @@ def test_a_table_of_all_small_cells_has_the_best_of_mini() -> None:
 
 
 def test_tables_of_nasbench201_do_not_contain_mini() -> None:
-    with pytest.raises(nb.InvalidInputError, match="unknown reference 'nb101-mini'"):
+    with pytest.raises(nb.InvalidInputError, match="'nb101-mini'"):
         nb.load_table("nb201").members("nb101-mini")

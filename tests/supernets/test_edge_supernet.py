@@ -231,16 +231,16 @@ def test_running_statistics_have_momentum_one_tenth() -> None:
 )
 def test_sampled_operations_of_the_wrong_form_are_refused(operations: Any, sentence: str) -> None:
     net = edges()
-    with pytest.raises(nb.InvalidInputError, match=f"is not valid.*{sentence}"):
+    with pytest.raises(nb.InvalidInputError, match=sentence):
         net(images().double(), {"operations": weights_of(net)}, operations=operations)
 
 
 def test_channels_that_cannot_be_divided_are_refused() -> None:
-    with pytest.raises(nb.InvalidInputError, match="6 channels cannot be divided by partial_channels=4"):
+    with pytest.raises(nb.InvalidInputError, match=r"6 channels.*partial_channels=4"):
         nb.Supernet(EdgeSpace(), channels=6, cells=3, partial_channels=4)
 
     class InStacks(EdgeSpace):
         skeleton = "nasbench1shot1.nasbench101.supernet:CellStacks"
 
-    with pytest.raises(nb.InvalidInputError, match="use the skeleton of NAS-Bench-201"):
+    with pytest.raises(nb.InvalidInputError, match="NAS-Bench-201"):
         nb.Supernet(InStacks(), channels=4, cells=3)

@@ -25,7 +25,7 @@ def test_discrete_mixing_computes_the_architecture(net, images):
         mixing = net.discrete_mixing(arch)
         assert {key: tuple(value.shape) for key, value in mixing.items()} == SPACE.mixing_shapes()
         torch.testing.assert_close(net(images, mixing), net(images, arch), rtol=1e-4, atol=1e-5)
-    with pytest.raises(nb.InvalidInputError, match="is not in nb201"):
+    with pytest.raises(nb.InvalidInputError, match="nb201"):
         net.discrete_mixing(nb.search_space("s1")[0])
 
 
@@ -43,7 +43,7 @@ def test_cells_take_turns_in_a_list_of_mixing_weights(net, images):
 
 
 def test_mixing_weights_of_another_space_are_refused(net, images):
-    with pytest.raises(nb.InvalidInputError, match="have the keys operations, not "):
+    with pytest.raises(nb.InvalidInputError, match="operations"):
         net(images, {"input": np.ones(6)})
     with pytest.raises(nb.InvalidInputError, match="operations"):
         net(images, {"operations": np.ones((6, 3))})

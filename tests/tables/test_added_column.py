@@ -97,7 +97,7 @@ def test_a_column_has_its_own_repeats(known: nb.Table) -> None:
     assert [energy(run) for run in ("mean", 0, 1)] == [4, 3, 5]
     assert energy("random", rng=np.random.default_rng(0)) == 3, "the only training with an accuracy"
     assert known.query([5, 6111], run="mean", dataset="cifar10").energy.tolist() == [7, 4]
-    with pytest.raises(nb.OutOfDomainError, match="no repeat 2: it has 2"):
+    with pytest.raises(nb.OutOfDomainError, match=r"repeat 2.*\b2\b"):
         energy(2)
 
 
@@ -121,12 +121,12 @@ def test_a_metric_that_is_equal_on_all_data_sets_needs_no_data_set(known: nb.Tab
         MILLISECONDS.mean() - MILLISECONDS.min()
     )
     for metric in ("trainable_parameters", "energy", None):
-        with pytest.raises(nb.InvalidInputError, match="trainings on several data sets"):
+        with pytest.raises(nb.InvalidInputError, match="trainings"):
             known.best("nb201", metric=metric)
 
 
 def test_the_best_of_the_networks_with_a_value_is_the_reference_present(known: nb.Table) -> None:
-    with pytest.raises(nb.OutOfDomainError, match=r"2 of the 15,625 networks.*give reference='present'"):
+    with pytest.raises(nb.OutOfDomainError, match=r"\b2\b.*15,625 networks.*reference='present'"):
         known.best("nb201", metric="energy", dataset="cifar10")
     network, answer = known.best("present", metric="energy", dataset="cifar10")
     assert (known.row_of(network), answer.energy) == (6111, 4)
@@ -154,13 +154,13 @@ def test_a_metric_of_another_data_set_is_refused_in_one_sentence(known: nb.Table
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"direction": "smaller"}, "direction='smaller', which must be 'higher', 'lower' or omitted"),
-        ({"dataset": "cifar11"}, "unknown data set 'cifar11'; did you mean 'cifar10'"),
-        ({"dataset": "cifar10", "epochs": (13,)}, r"epochs=\[13\], which must be .* budgets \[12, 200\]"),
-        ({"metric": "latency/gpu"}, "metric='latency/gpu', which must be a name of letters, digits and _"),
-        ({"metric": "hash"}, "metric='hash', which must be a name of .* other than dataset, epochs"),
-        ({"epochs": (12,)}, "belongs to one training: describe it with dataset='cifar10-valid', 'cifar10'"),
-        ({"metric": "flops"}, "already has flops on cifar10-valid"),
+        ({"direction": "smaller"}, "direction='smaller'.*'higher'.*'lower'"),
+        ({"dataset": "cifar11"}, "mean 'cifar10'"),
+        ({"dataset": "cifar10", "epochs": (13,)}, r"epochs=\[13\].*\[12, 200\]"),
+        ({"metric": "latency/gpu"}, "metric='latency/gpu'.*_"),
+        ({"metric": "hash"}, "metric='hash'"),
+        ({"epochs": (12,)}, "dataset='cifar10-valid'.*'cifar10'"),
+        ({"metric": "flops"}, "flops.*cifar10-valid"),
     ],
 )
 def test_a_wrong_description_is_refused(nb201: nb.Table, change: dict[str, Any], sentence: str) -> None:
@@ -177,12 +177,12 @@ def test_metrics_cannot_have_the_name_of_another_attribute(nb201: nb.Table) -> N
 @pytest.mark.parametrize(
     ("column", "values", "sentence"),
     [
-        (LATENCY, MILLISECONDS[:5], r"has shape \(5,\), not \(15625,\): one value for each row, because .* no epochs"),
-        (ENERGY, np.ones((15_625, 2)), r"not \(15625, 2, repeats\): values for each row, each of its budgets of 12 or"),
-        (ENERGY, {0: GIVEN, 1: [[1], [2]]}, r"have shapes \(2, 1\) or \(2, 2\): fill missing repeats with NaN"),
-        (LATENCY, {}, "has no values"),
-        (LATENCY, {0: "fast"}, "are not numbers"),
-        (LATENCY, {5: 1.0, FIFTH: 2.0}, "name a network twice"),
+        (LATENCY, MILLISECONDS[:5], r"\(5,\).*\(15625,\)"),
+        (ENERGY, np.ones((15_625, 2)), r"\(15625, 2, repeats\).*\b12\b"),
+        (ENERGY, {0: GIVEN, 1: [[1], [2]]}, r"\(2, 1\).*\(2, 2\).*NaN"),
+        (LATENCY, {}, "values"),
+        (LATENCY, {0: "fast"}, "numbers"),
+        (LATENCY, {5: 1.0, FIFTH: 2.0}, "twice"),
     ],
 )
 def test_wrong_values_are_refused(nb201: nb.Table, column: Column, values: Any, sentence: str) -> None:
@@ -196,14 +196,14 @@ def test_a_table_is_created_again_from_its_columns_and_its_description(known: nb
     embedded = nb.load_table("embedded")
     assert nb.Table.from_columns(embedded.columns(), embedded.description).id == embedded.id
     about = nb201.info()
-    with pytest.raises(nb.InvalidInputError, match=r"has a mapping as spaces: give their names, \['nb201'\]"):
+    with pytest.raises(nb.InvalidInputError, match=r"\['nb201'\]"):
         nb.Table.from_columns(nb201.columns(), about)
     again = nb.Table.from_columns(nb201.columns(), {**about, "spaces": list(about["spaces"]), "name": "mine"}).info()
     assert again["id"].startswith("mine-v1-") and again["folder"] == "memory"
 
 
 def test_a_column_without_a_description_is_refused(nb201: nb.Table) -> None:
-    with pytest.raises(nb.InvalidInputError, match=r"the column latency has no description: add meta\['columns'\]"):
+    with pytest.raises(nb.InvalidInputError, match=r"meta\['columns'\]"):
         nb.Table.from_columns({**nb201.columns(), "latency": MILLISECONDS}, nb201.description)
 
 

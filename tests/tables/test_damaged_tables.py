@@ -91,9 +91,9 @@ def test_an_edited_description_is_refused(folder: Path, edit: Callable[[dict[str
     table, meta = load_table(folder), described(folder)
     edit(meta)
     describe(folder, meta)
-    with pytest.raises(DamagedFileError, match=r"meta\.json was changed .*again"):
+    with pytest.raises(DamagedFileError, match=r"meta\.json"):
         load_table(folder)
-    with pytest.raises(DamagedFileError, match=r"meta\.json was changed .*again"):
+    with pytest.raises(DamagedFileError, match=r"meta\.json"):
         table.verify()
 
 
@@ -107,7 +107,7 @@ def test_a_description_without_its_checksum_is_refused(folder: Path) -> None:
     meta = described(folder)
     assert meta.pop(CHECKSUM) == content_sha256(meta)
     describe(folder, meta)
-    with pytest.raises(DamagedFileError, match=r"meta\.json was changed .*again"):
+    with pytest.raises(DamagedFileError, match=r"meta\.json"):
         load_table(folder)
 
 
@@ -131,7 +131,7 @@ def test_impossible_descriptions_with_a_matching_checksum_are_refused(folder: Pa
     meta = described(folder)
     meta["columns"]["validation_accuracy"] |= about
     describe(folder, sealed(meta))
-    with pytest.raises(DamagedFileError, match=r"column validation_accuracy.*again"):
+    with pytest.raises(DamagedFileError, match="validation_accuracy"):
         load_table(folder)
 
 
@@ -148,14 +148,14 @@ def test_a_column_must_be_a_file_in_the_folder(folder: Path, name: str) -> None:
     meta = described(folder)
     meta["columns"][name] = meta["columns"]["order"]
     describe(folder, sealed(meta))
-    with pytest.raises(DamagedFileError, match="has an invalid column name"):
+    with pytest.raises(DamagedFileError, match="invalid"):
         load_table(folder)
 
 
 def test_verify_distinguishes_a_replaced_table_from_a_damaged_one(folder: Path) -> None:
     table = load_table(folder)
     write_table(folder, *official_shape())
-    with pytest.raises(InvalidInputError, match=r"now contains the table tiny-v2-.*open it again"):
+    with pytest.raises(InvalidInputError, match="tiny-v2-"):
         table.verify()
 
 
@@ -184,7 +184,7 @@ def test_a_damaged_header_names_the_column(
     changed = content[:6] + content[6:].replace(*old_new, 1)
     assert changed != content
     file.write_bytes(changed[: len(content)])
-    with pytest.raises(DamagedFileError, match=r"column training_time of the table in .*again") as refusal:
+    with pytest.raises(DamagedFileError, match="training_time") as refusal:
         load_table(large)
     assert "\n" not in str(refusal.value)
     with pytest.raises(SystemExit) as left:
@@ -202,7 +202,7 @@ def no_file(file: Path) -> None:
 def test_verify_handles_files_changed_after_opening(folder: Path, name: str, damage: Callable[[Path], None]) -> None:
     table = load_table(folder)
     damage(folder / f"{name}.npy")
-    with pytest.raises(DamagedFileError, match=f"column {name} of the table"):
+    with pytest.raises(DamagedFileError, match=rf"column {name}\b"):
         table.verify()
 
 
@@ -226,7 +226,7 @@ def test_an_impossible_cell_is_refused(large: Path, code: int) -> None:
         table.verify,
     ]
     for use in uses:
-        with pytest.raises(DamagedFileError, match=r"column cell of the table in .*again"):
+        with pytest.raises(DamagedFileError, match=r"column cell\b"):
             use()
     assert table.cell(1).is_valid
 
@@ -235,7 +235,7 @@ def test_a_table_without_its_index_is_refused(large: Path) -> None:
     meta = described(large)
     meta["columns"] = {name: about for name, about in meta["columns"].items() if not name.startswith("encoding")}
     describe(large, sealed(meta))
-    with pytest.raises(DamagedFileError, match=r"lacks encoding.*again"):
+    with pytest.raises(DamagedFileError, match="encoding"):
         load_table(large)
 
 
@@ -246,9 +246,9 @@ def test_impossible_rows_of_index_and_order_are_refused(large: Path) -> None:
     table = load_table(large)
     codes = np.array([cell.encoding for cell in cells], np.uint64)
     for use in (lambda: table.row_of(cells[0]), lambda: table.rows(cells), lambda: table.rows_of_encodings(codes)):
-        with pytest.raises(DamagedFileError, match="column encoding_row"):
+        with pytest.raises(DamagedFileError, match="encoding_row"):
             use()
-    with pytest.raises(DamagedFileError, match="column order"):
+    with pytest.raises(DamagedFileError, match=r"\border\b"):
         table.column("order")
 
 
@@ -264,7 +264,7 @@ def test_more_correct_answers_than_images_are_refused(large: Path) -> None:
         lambda: table.best("s1", "validation") and table.best("nb101", "validation"),
     ]
     for use in uses:
-        with pytest.raises(DamagedFileError, match=r"validation_accuracy .*counts more than 9,984 images"):
+        with pytest.raises(DamagedFileError, match=r"validation_accuracy.*than 9,984 images"):
             use()
 
 
@@ -283,7 +283,7 @@ def test_every_real_cell_is_accepted(real_cells: Path) -> None:
 
 
 def test_an_impossible_encoding_does_not_loop_forever(folder: Path) -> None:
-    with pytest.raises(InvalidInputError, match="is not the encoding of a cell"):
+    with pytest.raises(InvalidInputError, match="encoding"):
         load_table(folder).row_of_encoding(2**63)
 
 

@@ -55,7 +55,7 @@ def test_unmeasured_values_are_missing(table):
     )
     assert metrics.is_measured("validation_accuracy")
     assert metrics.fidelity == ""
-    with pytest.raises(nb.OutOfDomainError, match="no repeat 1"):
+    with pytest.raises(nb.OutOfDomainError, match="repeat 1"):
         table.query("00005c142e6f48ac74fdcf73e3439874", run=1)
 
 
@@ -76,5 +76,5 @@ def test_a_damaged_source_is_named(tmp_path):
     shutil.copy(SAMPLE, tmp_path / SAMPLE.name)
     whole = SAMPLE.read_bytes()
     (tmp_path / SAMPLE.name).write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(nb.DamagedFileError, match="restore it or reinstall"):
+    with pytest.raises(nb.DamagedFileError, match="reinstall"):
         sample_columns(tmp_path)

@@ -46,7 +46,7 @@ def test_a_seed_selects_its_repeat(table: Table) -> None:
     assert table.query(range(4), run=999).test_accuracy.tolist()[:2] == [0.4, 0.8]
     assert np.isnan(table.query(2, run=999).test_accuracy)
     assert table.query(3, run=111).test_accuracy == table.query(3, run=0).test_accuracy == 0.5
-    with pytest.raises(OutOfDomainError, match="no repeat 5"):
+    with pytest.raises(OutOfDomainError, match="repeat 5"):
         table.query(0, run=5)
 
 
@@ -76,7 +76,7 @@ def test_draws_are_among_existing_repeats_without_seeds() -> None:
 
 
 def test_a_draw_needs_a_generator(table: Table) -> None:
-    with pytest.raises(InvalidInputError, match="give rng"):
+    with pytest.raises(InvalidInputError, match="rng"):
         table.query(0, run="random")
 
 
@@ -89,10 +89,10 @@ def test_all_values_of_a_draw_come_from_one_training() -> None:
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ({"seeds": [111, 777]}, "has 2 seeds for 4 repeats"),
+        ({"seeds": [111, 777]}, "2 seeds.*4 repeats"),
         (
             {"objectives": [{"dataset": "cifar10", "validation": "cifar10-valid", "test": "cifar10"}]},
-            "has an objective with an unknown data set",
+            "objective",
         ),
     ],
 )

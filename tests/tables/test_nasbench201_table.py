@@ -92,16 +92,16 @@ def test_architectures_are_found_by_index_string_text_and_value(table: Table) ->
 
 
 def test_the_training_must_be_named(table: Table) -> None:
-    with pytest.raises(InvalidInputError, match="several data sets: give dataset='cifar10-valid'"):
+    with pytest.raises(InvalidInputError, match="dataset='cifar10-valid'"):
         table.query(0)
-    with pytest.raises(InvalidInputError, match="unknown data set 'cifar-10'"):
+    with pytest.raises(InvalidInputError, match="'cifar-10'"):
         table.query(0, dataset="cifar-10")
     assert math.isnan(table.query(0, dataset="cifar10").validation_accuracy)  # no images were left for validation
     assert not table.query(0, dataset="cifar10").is_measured("validation_accuracy")
 
 
 def test_an_incomplete_column_has_no_best(table: Table) -> None:
-    with pytest.raises(OutOfDomainError, match="at 200 epochs of 1,374 of the 15,625 networks of nb201"):
+    with pytest.raises(OutOfDomainError, match=r"200 epochs.*\b1,374\b.*15,625 networks.*nb201"):
         table.best("nb201", "validation", dataset="cifar100")
     assert table.best("nb201", "validation", epochs=12, dataset="cifar100")[1].validation_accuracy == 0.6132
 
@@ -141,16 +141,16 @@ def test_anything_but_an_architecture_of_the_space_is_refused_in_one_sentence(ta
 
 
 def test_tables_of_nasbench101_refuse_its_architectures() -> None:
-    with pytest.raises(InvalidInputError, match=r"'nb201:\|.*is not an architecture of NAS-Bench-101"):
+    with pytest.raises(InvalidInputError, match=r"'nb201:\|.*NAS-Bench-101"):
         nb.load_table("embedded").query(nb.search_space("nb201")[0])
-    with pytest.raises(InvalidInputError, match="of NAS-Bench-201 has no encodings of cells"):
+    with pytest.raises(InvalidInputError, match=r"NAS-Bench-201 .*encodings"):
         nb.load_table("nb201").row_of_encoding(0)
-    with pytest.raises(InvalidInputError, match="of NAS-Bench-201 has no cells"):
+    with pytest.raises(InvalidInputError, match=r"NAS-Bench-201 .*cells"):
         nb.load_table("nb201").cell(0)
 
 
 def test_architectures_of_nasbench101_are_refused_by_their_text(table: Table) -> None:
-    with pytest.raises(InvalidInputError, match=r"^'s1:0.* is not an architecture of NAS-Bench-201"):
+    with pytest.raises(InvalidInputError, match=r"^'s1:0.*NAS-Bench-201"):
         table.query(nb.search_space("s1")[0], dataset="cifar10")
 
 

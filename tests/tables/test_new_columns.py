@@ -64,12 +64,12 @@ def test_any_metric_is_an_item_and_an_attribute_of_a_query(table: nb.Table) -> N
 
 
 def test_an_unknown_metric_is_refused(table: nb.Table) -> None:
-    with pytest.raises(nb.InvalidInputError, match="did you mean 'latency_edgegpu'"):
+    with pytest.raises(nb.InvalidInputError, match="mean 'latency_edgegpu'"):
         table.query(0)["latency_edgegup"]
-    with pytest.raises(AttributeError, match="no metric of this name"):
+    with pytest.raises(AttributeError, match="metric"):
         _ = table.query(0).latency
     for ask in (table.values, table.measured, table.reader, table.about, table.epochs_of):
-        with pytest.raises(nb.InvalidInputError, match="unknown metric 'latency'"):
+        with pytest.raises(nb.InvalidInputError, match="'latency'"):
             ask("latency")
 
 
@@ -99,9 +99,9 @@ def test_regrets_and_ranks_follow_the_direction(table: nb.Table) -> None:
     assert (table.row_of(network), metrics.latency_edgegpu) == (1, 2.5)
     assert table.best("nb201", "validation")[1].validation_accuracy == 0.9
     assert table.mean_regret("nb201", metric="latency_edgegpu") == pytest.approx(np.mean(LATENCY) - 2.5)
-    with pytest.raises(nb.InvalidInputError, match="neither high nor low values of shape_score are better"):
+    with pytest.raises(nb.InvalidInputError, match="shape_score"):
         table.best("nb201", metric="shape_score")
-    with pytest.raises(nb.OutOfDomainError, match="has no test loss at 200 epochs"):
+    with pytest.raises(nb.OutOfDomainError, match=r"loss.*200"):
         table.regret(0, "nb201", metric="test_loss")
 
 
@@ -111,7 +111,7 @@ def test_any_metric_is_an_objective(table: nb.Table) -> None:
     about = table.about("latency_edgegpu")
     assert (about.unit, about.device, about.cost(2.5)) == ("ms", "Jetson TX2", 2.5)
     assert table.about("validation_accuracy").cost(0.9) == 1 - 0.9
-    with pytest.raises(nb.InvalidInputError, match="unknown metric 'latency'"):
+    with pytest.raises(nb.InvalidInputError, match="'latency'"):
         table.objective("cifar10", "latency")
 
 
@@ -137,5 +137,5 @@ def test_two_columns_of_one_metric_are_refused(table: nb.Table) -> None:
     columns = {**{name: np.array(table.column(name)) for name in ("index", "energy")}, "power": np.array(ENERGY)}
     meta = {"name": "twice", "version": "1", "keyed_by": "nasbench201", "datasets": ["cifar10"], "epochs": [12, 200]}
     meta |= {"repeats": 2, "spaces": [], "columns": {"energy": POWER.entry(), "power": POWER.entry()}}
-    with pytest.raises(nb.DamagedFileError, match="describes the columns energy and power alike"):
+    with pytest.raises(nb.DamagedFileError, match=r"energy.*power"):
         nb.Table.from_columns(columns, meta)

@@ -94,7 +94,7 @@ def test_verify_reports_a_hash_that_does_not_match_its_graph(file: Path, tmp_pat
     cells[[7, 8]] = cells[[8, 7]]
     wrong = load_table(changed(tmp_path / "t", tmp_path / "wrong", cell=cells))
     wrong.verify()
-    with pytest.raises(DamagedFileError, match=f"its hash {table.hashes(7)[0]} does not match its graph"):
+    with pytest.raises(DamagedFileError, match=table.hashes(7)[0]):
         wrong.keys.verify()
 
 
@@ -143,9 +143,7 @@ def test_an_imported_table_is_not_downloaded_again(served: str, home: Path, tmp_
 def test_a_file_with_wrong_content_is_refused(served: str, tmp_path: Path, home: Path) -> None:
     file = tmp_path / "served" / "nasbench_only108.tfrecord"
     file.write_bytes(file.read_bytes()[:-1])
-    with pytest.raises(
-        UserError, match=r"is not the official nasbench_only108.tfrecord \(its SHA-256 differs.* table import"
-    ):
+    with pytest.raises(UserError, match=r"nasbench_only108.tfrecord.*SHA-256 differs"):
         download_table("only108", served)
     assert not (home / "tables" / "nasbench_only108").exists()
     assert list((home / "downloads").iterdir()) == []
@@ -153,20 +151,20 @@ def test_a_file_with_wrong_content_is_refused(served: str, tmp_path: Path, home:
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "nonsense", "SERVER/missing"])
 def test_an_unavailable_download_explains_what_to_do(address: str, server: str) -> None:
-    with pytest.raises(UserError, match=r"cannot download .* by hand and run `nb1shot1 table import FILE`, or give a"):
+    with pytest.raises(UserError, match="`nb1shot1 table import FILE`"):
         download_table("full", address.replace("SERVER", server))
 
 
 def test_the_target_is_checked_before_two_gigabytes_are_downloaded(served: str, home: Path) -> None:
     (home / "tables" / "nasbench_only108").mkdir(parents=True)
     (home / "tables" / "nasbench_only108" / "notes.txt").touch()
-    with pytest.raises(InvalidInputError, match="contains files other than a table"):
+    with pytest.raises(InvalidInputError, match="files"):
         download_table("only108", served)
     assert not (home / "downloads").exists()
 
 
 def test_other_names_and_addresses_are_supported() -> None:
-    with pytest.raises(InvalidInputError, match="unknown official file '108'; did you mean 'only108'"):
+    with pytest.raises(InvalidInputError, match="mean 'only108'"):
         download_table("108")
     assert official_nasbench101.ONLY108.home == "https://storage.googleapis.com/nasbench"
 

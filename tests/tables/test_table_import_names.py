@@ -89,13 +89,13 @@ def test_invalid_descriptions_belong_to_no_file(content: str, file: Path, table:
 
 def test_an_unreadable_description_is_reported(file: Path, table: Path) -> None:
     (table / "meta.json").write_text("{")
-    with pytest.raises(DamagedFileError, match=r"meta.json cannot be read as JSON .*: restore it"):
+    with pytest.raises(DamagedFileError, match=r"meta.json.*JSON"):
         check_own_name(file, table)
 
 
 @pytest.mark.parametrize("name", ["embedded", "nb101-sample", ".locks"])
 def test_names_of_other_tables_are_refused(name: str, file: Path, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=f"the name {name} is taken: give another folder with out="):
+    with pytest.raises(InvalidInputError, match=f"{name}.*out="):
         check_own_name(file, tmp_path / name)
 
 

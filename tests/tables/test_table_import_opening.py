@@ -97,9 +97,9 @@ def test_folders_and_names_are_opened_without_import(file: Path, tmp_path: Path)
     import_table(file, tmp_path / "t")
     import_table(file, tables_folder() / "mine")
     assert open_official(tmp_path / "t").id == open_official("mine").id == open_official(file).id
-    with pytest.raises(InvalidInputError, match="there is no table in"):
+    with pytest.raises(InvalidInputError, match="table"):
         open_official(tmp_path / "none")
-    with pytest.raises(InvalidInputError, match=r"there is no file .*none.tfrecord: .* table download only108"):
+    with pytest.raises(InvalidInputError, match=r"none\.tfrecord.*only108"):
         open_official(tmp_path / "none.tfrecord")
 
 

@@ -30,12 +30,12 @@ def test_tables_import_no_benchmark() -> None:
 
 def test_a_space_that_is_not_complete_in_the_table_is_not_a_reference() -> None:
     sample = nb.load_table("nb101-sample")
-    with pytest.raises(nb.InvalidInputError, match=r"unknown reference 's1' .*known: nb101.*'nb101' for all"):
+    with pytest.raises(nb.InvalidInputError, match=r"'s1'.*nb101.*'nb101'"):
         sample.best("s1")
 
 
 def test_a_sample_with_a_missing_array_is_refused(tmp_path: Path, real_cells: Path) -> None:
     arrays = read_npz(real_cells)
     np.savez(tmp_path / real_cells.name, **{name: array for name, array in arrays.items() if name != "params"})
-    with pytest.raises(nb.DamagedFileError, match=r"it lacks params.*reinstall the package"):
+    with pytest.raises(nb.DamagedFileError, match="reinstall"):
         read_sample(tmp_path)

@@ -110,7 +110,7 @@ def test_hpbandsters_densities_are_optional_and_refuse_other_spaces(monkeypatch)
     assert len({query.architecture for query in queries}) > 30
     assert not isinstance(make("bohb", "nb201")._proposer.config_generator, HpbandsterGenerator)
     monkeypatch.setattr("nasbench1shot1.optimizers.black_box.bohb.is_categorical", lambda space: False)
-    with pytest.raises(UserError, match='densities="hpbandster" requires independent categorical choices, which nb201'):
+    with pytest.raises(UserError, match=r'densities="hpbandster".*nb201'):
         make("bohb", "nb201", densities="hpbandster")
 
 
