@@ -40,7 +40,8 @@ $(VENV)/.core: $(SOURCES)
 	$(INSTALL) --config-settings editable_mode=strict --editable .
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.core
+$(VENV)/.dev: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(INSTALL) --config-settings editable_mode=strict --editable ".[dev]"
 	touch $@
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,8 +15,10 @@ from nasbench1shot1.cell_training import loop as state_module
 from nasbench1shot1.cell_training.loop import begin, train_step
 from nasbench1shot1.cell_training.record import FIELDS
 from nasbench1shot1.cell_training.training import TrainingKind
-from nasbench1shot1.nasbench101.recipe import learning_rate
+from nasbench1shot1.nasbench101.network import build_network
+from nasbench1shot1.nasbench101.recipe import CellRecipe, learning_rate
 from nasbench1shot1.nasbench101.training_options import TrainingConfig
+from nasbench1shot1.runs import machine
 from nasbench1shot1.runs.options import option_names
 
 
@@ -275,3 +278,29 @@ def test_the_page_lists_the_numbers_of_the_protocol():
     assert f"| {full.stem_channels} channels, 3 × 3 cells | {quick.stem_channels} channels, 3 × 1 cells |" in page
     assert f"| {full.epochs} (also 4, 12, 36: each a training of its own) | {quick.epochs} |" in page
     assert steps(quick.epochs, 2500, quick.batch_size) == 600
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+CELL = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
+
+
+@pytest.mark.parametrize("option", ["stem_channels", "cells_per_stack"])
+def test_a_size_of_a_million_is_refused_with_the_memory_estimate(tmp_path, option):
+    with pytest.raises(nb.InvalidInputError, match=r"[\d,]+ GiB"):
+        nb.train_cell(CELL, out=tmp_path / "run", scale="quick", device="cpu", threads=1, **{option: 10**6})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_memory_bound_is_what_every_network_needs(monkeypatch):
+    config = TrainingConfig.from_options({"scale": "quick", "device": "cpu", "threads": 1, "batch_size": 8})
+    cell = nb.Architecture.parse(CELL).cell
+    net = build_network(cell, stem_channels=config.stem_channels, cells_per_stack=config.cells_per_stack)
+    parameters = sum(parameter.numel() for parameter in net.parameters())
+    needed = 16 * parameters + 4 * 8 * config.stem_channels * 32 * 32 * (1 + 1 / 2 + 1 / 4)
+    images = SimpleNamespace(classes=10, side=32)
+    monkeypatch.setattr(machine, "memory_of", lambda device: needed)
+    CellRecipe(cell, config).check_fits(images)
+    monkeypatch.setattr(machine, "memory_of", lambda device: needed - 1)
+    with pytest.raises(nb.InvalidInputError, match="stem_channels="):
+        CellRecipe(cell, config).check_fits(images)

@@ -167,7 +167,7 @@ def test_other_data_sets_without_test_images_are_refused() -> None:
 @pytest.mark.parametrize("scheme", ["20k/20k", "25k/25k"])
 def test_split_schemes_of_cifar10_are_refused_for_other_data_sets(scheme: str) -> None:
     images = made_set(IMAGENET16_120, np.arange(240), tests=240)
-    with pytest.raises(InvalidInputError, match=f"^'{scheme}'.*CIFAR-10.*ImageNet16-120"):
+    with pytest.raises(InvalidInputError, match=f"'{scheme}'.*CIFAR-10.*ImageNet16-120"):
         split_images(images, scheme, rng())
     assert scheme_for(images, scheme) == "nasbench201"
     assert scheme_for(made_set(CIFAR10, np.arange(20)), scheme) == scheme

@@ -44,9 +44,7 @@ def test_images_of_the_target_side_are_unchanged(imported: ImageSet) -> None:
 
 @pytest.mark.parametrize("side", [2, 5, 33, 64])
 def test_other_sides_are_refused(imported: ImageSet, side: int) -> None:
-    with pytest.raises(
-        InvalidInputError, match=f"{side} × {side}.*4, 8, 16 or 32.*image_side="
-    ):
+    with pytest.raises(InvalidInputError, match=f"{side} × {side}.*4, 8, 16 or 32.*image_side="):
         imported.downsample(side)
 
 
