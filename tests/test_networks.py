@@ -49,17 +49,17 @@ def own_network(x: Own, *, bias: bool = True) -> torch.nn.Module:
 
 def test_a_third_party_form_supplies_its_network() -> None:
     assert nb.build_network(Own(5), bias=False).weight.shape == (1, 5)
-    with pytest.raises(nb.InvalidInputError, match=r"unknown option of this network 'bais'; did you mean 'bias'"):
+    with pytest.raises(nb.InvalidInputError, match="mean 'bias'"):
         nb.build_network(Own(5), bais=False)
 
 
 @pytest.mark.parametrize(
     ("x", "options", "sentence"),
     [
-        (CELL, {"stem_chanels": 4}, r"unknown option of this network 'stem_chanels'; did you mean 'stem_channels'"),
-        (CELL, {"channels": 4}, r"'channels'.*\(known: batch_norm_momentum, cells_per_stack"),
-        (EDGE, {"stem_channels": 4}, r"\(known: cells_per_stage, channels, classes"),
-        (EDGE, {"channels": 0}, "channels must be a whole number of at least 1, not 0"),
+        (CELL, {"stem_chanels": 4}, "mean 'stem_channels'"),
+        (CELL, {"channels": 4}, "'channels'.*batch_norm_momentum.*cells_per_stack"),
+        (EDGE, {"stem_channels": 4}, "cells_per_stage"),
+        (EDGE, {"channels": 0}, r"^channels\b.*least 1.*\b0\b"),
         (str(EDGE), {}, r"is text: give nb\.Architecture\.parse"),
         (nb.EdgeArchitecture, {}, "is not an architecture"),
     ],

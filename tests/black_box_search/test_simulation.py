@@ -103,9 +103,9 @@ def test_simultaneously_finished_trainings_are_not_free() -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (Query(S1[0], 5), "ScriptedProposals asked for 5 epochs: query one of 4, 12, 36, 108"),
-        (S1[0], r"ScriptedProposals.ask\(\) returned .*: return a Query or None"),
-        (Query(str(S1[0]), 108), "ScriptedProposals asked to train 's1:.*': query an nb.Architecture"),  # type: ignore[arg-type]
+        (Query(S1[0], 5), r"ScriptedProposals.*5 epochs.*\b4\b.*\b12\b.*\b36\b.*\b108\b"),
+        (S1[0], r"ScriptedProposals.ask\(\)"),
+        (Query(str(S1[0]), 108), "ScriptedProposals.*'s1:.*'.*nb.Architecture"),  # type: ignore[arg-type]
         (Query(None, 108), "ScriptedProposals asked to train None: query an nb.Architecture"),  # type: ignore[arg-type]
     ],
 )

@@ -35,9 +35,7 @@ def test_missing_repeats_are_never_drawn() -> None:
     assert {round(train(Query(S1[7], 36)).validation_error, 9) for _ in range(50)} == {0.5, 0.3}
     stored[:] = np.nan
     train = TableTrainings(S1, s1_table(stored, np.ones((CELLS, 4, 3))), None, np.random.default_rng(0))
-    with pytest.raises(
-        nb.OutOfDomainError, match=r"lacks a validation accuracy with a training time for 's1:.*' at 36"
-    ):
+    with pytest.raises(nb.OutOfDomainError, match=r"'s1:.*'.*\b36\b"):
         train(Query(S1[7], 36))
 
 
@@ -76,5 +74,5 @@ def test_the_cost_on_nb201_is_one_training_and_one_evaluation() -> None:
 
 def test_architectures_of_another_space_are_refused() -> None:
     train = TableTrainings(S1, smooth_table(), None, np.random.default_rng(0))
-    with pytest.raises(nb.InvalidInputError, match="is not in s1"):
+    with pytest.raises(nb.InvalidInputError, match="s1"):
         train(Query(nb.search_space("s2")[0], BUDGETS[0]))

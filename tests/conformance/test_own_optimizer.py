@@ -174,9 +174,7 @@ def test_an_option_with_the_name_of_a_common_option_is_refused():
     class Method(nb.OneShotOptimizer):
         Hyperparameters = Clashing
 
-    with pytest.raises(
-        nb.InvalidInputError, match="Method has an option 'epochs', but this name is a common option: rename the option"
-    ):
+    with pytest.raises(nb.InvalidInputError, match="'epochs'"):
         check_method(Method)
 
 

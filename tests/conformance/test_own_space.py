@@ -138,7 +138,7 @@ def test_an_imported_table_gives_regret_relative_to_the_cells_of_the_space(
 def test_a_class_that_a_run_could_not_reimport_is_refused_before_writing(tmp_path):
     with pytest.raises(nb.InvalidInputError, match="is not an attribute of any module"):
         search(tmp_path / "run", space=ChoiceBlockSpace("lost", "lost-v1", n_parents=(1, 1, 2)))
-    with pytest.raises(nb.InvalidInputError, match="space=ChoiceBlockSpace is a class: give an instance of it"):
+    with pytest.raises(nb.InvalidInputError, match="space=ChoiceBlockSpace"):
         search(tmp_path / "run", space=ChoiceBlockSpace)
     memory = Table.from_columns(nb.load_table()._columns, nb.load_table()._folder.meta)
     with pytest.raises(nb.InvalidInputError, match=r"is only in memory, .*save it"):
@@ -155,7 +155,7 @@ def partial(short_cells, official_table: Table, tmp_path) -> nb.Run:
 def test_a_table_with_missing_cells_is_refused_unless_its_best_is_requested_as_reference(
     short_cells, official_table, partial, tmp_path, capsys
 ):
-    with pytest.raises(nb.OutOfDomainError, match=r'lacks [\d,]+ of the 2,700 cells of short, .*reference="present"'):
+    with pytest.raises(nb.OutOfDomainError, match=r'[\d,]+.*2,700 cells.*reference="present"'):
         search(tmp_path / "other", space=short_cells.SPACE, table=official_table)
     assert not (tmp_path / "other").exists()
     assert partial.config["reference"] == "present"

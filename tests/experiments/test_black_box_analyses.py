@@ -91,7 +91,7 @@ def test_a_study_gives_repetitions_of_a_curve_over_time(tmp_path):
     assert mean["test_regret_mean"].iloc[0] == pytest.approx(
         np.mean([frame.loc[frame["seconds"] <= mean["seconds"][0], "test_regret"].iloc[-1] for frame in frames])
     )
-    with pytest.raises(nb.InvalidInputError, match=r"searched the table nb101-embedded.*table="):
+    with pytest.raises(nb.InvalidInputError, match=r"nb101-embedded.*table="):
         repetitions(study, nb.load_table("nb201"))
 
 

@@ -334,7 +334,7 @@ def test_a_constant_prediction_is_reported_with_its_cause(run, tmp_path):
     for name in ("classifier.weight", "classifier.bias"):
         kept["supernet"][name].zero_()
     torch.save(kept, path)
-    with pytest.raises(nb.UserError, match=r"all 12 one-shot errors are equal .* summary.json lists"):
+    with pytest.raises(nb.UserError, match=r"12 one-shot.*summary.json"):
         correlate(copy, epochs=3)
     ranking = nb.open_run(copy.folder / "ranking")
     assert len(ranking.scores(3).errors) == 12
@@ -373,7 +373,7 @@ def test_bad_input_is_refused_and_nothing_is_written(run, tmp_path, options, mes
 
 def test_a_run_without_weights_explains_how_to_save_them(tmp_path):
     searched = search(tmp_path / "run", epochs=1)
-    with pytest.raises(nb.InvalidInputError, match="search again with keep_weights_every=1"):
+    with pytest.raises(nb.InvalidInputError, match="keep_weights_every=1"):
         correlate(searched)
 
 
@@ -403,7 +403,7 @@ def test_changed_weights_are_not_mixed_with_earlier_scores(run, tmp_path):
     copy = nb.load_run(shutil.copytree(run.folder, tmp_path / "run"))
     ranking = correlate(copy, epochs=3)
     shutil.copy(copy.folder / "weights" / "epoch-002.pt", copy.folder / "weights" / "epoch-003.pt")
-    with pytest.raises(nb.UserError, match="was made with weights_sha256"):
+    with pytest.raises(nb.UserError, match="weights_sha256"):
         nb.correlate(resume=ranking.folder, console=Console(quiet=True))
 
 
@@ -469,7 +469,7 @@ def test_changed_scores_are_refused(ranking, tmp_path):
     np.savez(path, **{**arrays, "errors": arrays["errors"][::-1]})
     with pytest.raises(nb.DamagedFileError, match="it is not what was recorded"):
         copy.scores(3)
-    with pytest.raises(nb.InvalidInputError, match="no scores of epoch 2; it has 1, 3"):
+    with pytest.raises(nb.InvalidInputError, match=r"epoch 2.*\b1\b.*\b3\b"):
         copy.scores(2)
 
 
@@ -485,5 +485,5 @@ def test_changed_means_on_blocks_of_images_are_refused(ranking, tmp_path, other)
     done = command("report", copy.folder, "--out", tmp_path / "report", cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "it is not what was recorded" in done.stderr
-    with pytest.raises(nb.DamagedFileError, match=r"blocks-003.npz is damaged \(it is not what was recorded\)"):
+    with pytest.raises(nb.DamagedFileError, match=r"blocks-003.npz.*it is not what was recorded"):
         nb.correlate(resume=copy.folder, console=Console(quiet=True))

@@ -95,7 +95,7 @@ def test_a_rarely_undefined_correlation_does_not_shift_the_interval():
 
 
 def test_an_undefined_criterion_is_an_error():
-    with pytest.raises(InvalidInputError, match="all 40 one-shot losses are equal"):
+    with pytest.raises(InvalidInputError, match="40 one-shot"):
         bootstrap(
             np.ones(40), np.arange(40), ["kendall"], np.random.default_rng(0), labels=("one-shot losses", "true errors")
         )
@@ -104,11 +104,11 @@ def test_an_undefined_criterion_is_an_error():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"level": 1.0}, "level cannot be 1.0"),
-        ({"resamples": 0}, "resamples cannot be 0"),
-        ({"groups": [0, 1]}, "groups must be 3 integers"),
-        ({"groups": [0, 1, -1]}, "groups must be 3 integers"),
-        ({"groups": [0.0, 1.0, 2.0]}, "groups must be 3 integers"),
+        ({"level": 1.0}, r"^level\b.*1.0"),
+        ({"resamples": 0}, r"^resamples\b.*\b0\b"),
+        ({"groups": [0, 1]}, r"^groups\b.*3 integers"),
+        ({"groups": [0, 1, -1]}, r"^groups\b.*3 integers"),
+        ({"groups": [0.0, 1.0, 2.0]}, r"^groups\b.*3 integers"),
     ],
 )
 def test_invalid_options_are_refused(options, message):

@@ -95,7 +95,7 @@ def test_constant_subsets_are_omitted():
     values[:, :3] = np.arange(20)[:, None]  # all architectures agree on most images
     frame = reliability_curve(values, np.random.default_rng(4), splits=1)
     assert frame["images"].tolist() == [16]
-    with pytest.raises(InvalidInputError, match="all 20 means over 16 columns are equal"):
+    with pytest.raises(InvalidInputError, match=r"20 means.*16 columns"):
         reliability_curve(np.zeros((20, 32)), np.random.default_rng(0))
 
 
@@ -150,15 +150,15 @@ def test_equal_generators_give_equal_results():
 @pytest.mark.parametrize(
     ("values", "size", "splits", "message"),
     [
-        (np.zeros((3, 10)), 6, 5, "size cannot be 6: give 1 to 5"),
-        (np.zeros((3, 10)), 0, 5, "size cannot be 0"),
-        (np.zeros((3, 10)), 2, 0, "splits cannot be 0"),
+        (np.zeros((3, 10)), 6, 5, r"^size\b.*\b6\b.*give 1.*\b5\b"),
+        (np.zeros((3, 10)), 0, 5, r"^size\b.*\b0\b"),
+        (np.zeros((3, 10)), 2, 0, r"^splits\b.*\b0\b"),
         (np.zeros((3, 1)), 1, 5, "cannot be split"),
         (np.zeros(10), 1, 5, "cannot be split"),
         (np.full((3, 10), np.nan), 2, 5, "NaN or infinite"),
         (np.full((3, 10), np.inf), 2, 5, "NaN or infinite"),
-        (np.zeros((3, 10)), 2, 5, "all 3 means over 2 columns are equal"),
-        (np.arange(20).reshape(2, 10), 2, 5, "a correlation of 2 architectures"),
+        (np.zeros((3, 10)), 2, 5, "3 means.*2 columns"),
+        (np.arange(20).reshape(2, 10), 2, 5, "2 architectures"),
     ],
 )
 def test_invalid_values_are_refused(values, size, splits, message):
@@ -168,5 +168,5 @@ def test_invalid_values_are_refused(values, size, splits, message):
 
 @pytest.mark.parametrize("precision", [0.0, 1.0, 95])
 def test_an_impossible_precision_is_refused(precision):
-    with pytest.raises(InvalidInputError, match="precision cannot be"):
+    with pytest.raises(InvalidInputError, match=r"^precision\b"):
         images_needed(measurements(10, 10, 1), precision, np.random.default_rng(0))

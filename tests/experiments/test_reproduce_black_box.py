@@ -237,7 +237,7 @@ def test_figure_8_has_a_row_for_each_comparison(tmp_path, here):
 def test_a_figure_with_other_options_is_refused(tmp_path, here):
     drawn("nas201-figure6", tmp_path, only=["random"], repeats=2, seconds=3000.0)
     jobs = planned("nas201-figure6", tmp_path, only=["random"], repeats=3, seconds=3000.0)
-    with pytest.raises(nb.InvalidInputError, match="searched with repeats=2, but the figure needs 3"):
+    with pytest.raises(nb.InvalidInputError, match=r"repeats=2.*needs 3"):
         check_recorded(jobs, {})
     (config,) = tmp_path.rglob("config.json")
     config.write_text(json.dumps({**json.loads(config.read_text()), "table_id": "another"}))

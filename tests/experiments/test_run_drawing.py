@@ -135,9 +135,9 @@ def test_a_picture_of_chains_is_not_too_tall():
 def test_wrong_axes_are_reported_in_one_sentence(group):
     run = group.runs[0]
     for draw in (nb.draw_regret, nb.draw_cell, lambda x, ax: nb.compare([x], ax=ax)):
-        with pytest.raises(nb.InvalidInputError, match=r"^ax must be matplotlib axes, as .* returns them, not 'x'$"):
+        with pytest.raises(nb.InvalidInputError, match=r"^ax\b.*'x'"):
             draw(run.architectures[0] if draw is nb.draw_cell else run, ax="x")
-    with pytest.raises(nb.InvalidInputError, match="ax must have 2 matplotlib axes"):
+    with pytest.raises(nb.InvalidInputError, match=r"^ax\b.*2 matplotlib"):
         nb.draw_regret(run, Figure().subplots(3))
 
 
@@ -164,7 +164,7 @@ def test_studies_are_drawn_over_simulated_time(tmp_path):
     axes = nb.draw_regret(study)
     assert "simulated seconds" in axes.get_xlabel()
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["random", "25 % to 75 % quantiles"]
-    with pytest.raises(nb.InvalidInputError, match=r"ax must be single axes, because .* has no one-shot errors"):
+    with pytest.raises(nb.InvalidInputError, match=r"^ax\b.*one-shot"):
         nb.draw_regret(study, Figure().subplots(2))
     assert "simulated time" in nb.draw_regret(write_study(tmp_path / "tuning", iterations=1)).get_xlabel()
 

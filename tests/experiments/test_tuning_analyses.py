@@ -180,10 +180,10 @@ def test_the_best_configuration_of_a_budget_is_transferred(studies, tmp_path):
     at_50 = [line for line in study.lines if line["budget"] == 50 and line["loss"] is not None]
     expected = min(at_50, key=lambda line: line["loss"])
     assert best_of(study, 50) == study.configurations[expected["configuration_id"]]
-    with pytest.raises(nb.InvalidInputError, match="no search of 33 epochs: give 25 or 50 or 100"):
+    with pytest.raises(nb.InvalidInputError, match=r"33 epochs.*give 25.*\b50\b.*\b100\b"):
         best_of(study, 33)
     unfinished = write_study(tmp_path / "unfinished", finished=False)
-    with pytest.raises(nb.UserError, match="is not finished: continue with nb1shot1 tune --resume"):
+    with pytest.raises(nb.UserError, match=r"nb1shot1.*--resume"):
         best_of(unfinished, 50)
     failed = write_study(tmp_path / "failed", diverges=lambda _: True)
     with pytest.raises(nb.UserError, match="all searches diverged"):

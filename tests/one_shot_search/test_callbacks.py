@@ -57,6 +57,6 @@ def test_a_run_with_a_failing_callback_can_be_resumed(tmp_path: Path) -> None:
 
 def test_callbacks_must_be_a_list_of_functions(tmp_path: Path) -> None:
     for wrong in (print, [3]):
-        with pytest.raises(nb.InvalidInputError, match=r"give callbacks=\[function\]"):
+        with pytest.raises(nb.InvalidInputError, match=r"callbacks=\[function\]"):
             nb.search(callbacks=wrong, out=tmp_path / "run", scale="quick")
     assert not (tmp_path / "run").exists()

@@ -102,14 +102,14 @@ def test_recording_the_eigenvalue_does_not_change_the_search(tmp_path):
 
 
 def test_early_stopping_needs_the_eigenvalue(tmp_path):
-    with pytest.raises(nb.InvalidInputError, match="add hessian_eigenvalue=True"):
+    with pytest.raises(nb.InvalidInputError, match="hessian_eigenvalue=True"):
         search(tmp_path / "run", early_stopping=True)
 
 
 @pytest.mark.parametrize("optimizer", ["gdas", "snas"])
 def test_temperature_annealing_is_refused_with_early_stopping(tmp_path, optimizer):
     options = {"optimizer": optimizer, "hessian_eigenvalue": True, "early_stopping": True}
-    with pytest.raises(nb.InvalidInputError, match="early_stopping= would act on the falling temperature"):
+    with pytest.raises(nb.InvalidInputError, match="early_stopping="):
         search(tmp_path / "run", **options)
     tiny_state(**options, temperature_max=1.0, temperature_min=1.0)
 

@@ -167,7 +167,7 @@ class Bare(DARTS):
 
 
 def test_a_user_option_without_a_default_is_refused_in_one_sentence():
-    with pytest.raises(nb.InvalidInputError, match="the option 'width' of Bare has no default: give it one"):
+    with pytest.raises(nb.InvalidInputError, match="'width'"):
         search_options({"optimizer": f"{__name__}:Bare", "width": 3})
 
 
@@ -184,9 +184,7 @@ class Collides(DARTS):
 
 
 def test_a_user_option_with_a_common_name_is_refused_in_one_sentence():
-    with pytest.raises(
-        nb.InvalidInputError, match="Collides has an option 'epochs', but this name is a common option: rename"
-    ):
+    with pytest.raises(nb.InvalidInputError, match="'epochs'"):
         check_method(Collides)
     with pytest.raises(nb.InvalidInputError, match="rename the option"):
         nb.search(Collides, scale="quick")
@@ -211,9 +209,7 @@ class MisspeltOriginal(DARTS):
 
 @pytest.mark.parametrize("kind", [Misspelt, MisspeltOriginal])
 def test_a_misspelt_default_of_a_user_method_is_named(kind):
-    with pytest.raises(
-        nb.InvalidInputError, match=r"among the defaults of Misspelt.*: 'epohcs'; did you mean 'epochs'"
-    ):
+    with pytest.raises(nb.InvalidInputError, match="mean 'epochs'"):
         search_options({"optimizer": f"{__name__}:{kind.__name__}", "preset": "original"})
 
 

@@ -95,6 +95,6 @@ def test_every_seed_has_its_own_events(tmp_path):
 def test_without_the_extra_the_error_names_it(tmp_path, monkeypatch, seeds):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     call = nb.search if seeds is None else lambda **options: nb.search_seeds(seeds, **options)
-    with pytest.raises(nb.UserError, match=r"in a checkout, run pip install '\.\[tensorboard\]'"):
+    with pytest.raises(nb.UserError, match=r"'\.\[tensorboard\]'"):
         call(out=tmp_path / "run", tensorboard=True, **TINY)
     assert list(tmp_path.iterdir()) == []

@@ -217,7 +217,7 @@ def test_an_interruption_explains_how_to_continue(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (('"number": 1', '"number": 7'), "the numbers of its lines are not 0, 1, … in order"),
+        (('"number": 1', '"number": 7'), r"\b0\b.*\b1\b.*…"),
         (('"validation_errors": [', '"validation_errors": [0.5, '), "has a different number of epochs"),
         (('"validation_errors": [', '"validation_errors": [7, '), "has a different number of epochs"),
         (('"train_losses": [', '"train_losses": ["x", '), "has a different number of epochs"),
@@ -247,20 +247,20 @@ def test_an_impossible_error_is_refused(unbroken, tmp_path, value):
 
 def test_resuming_with_other_options_is_refused(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
-    with pytest.raises(nb.InvalidInputError, match="was started with epochs=2, not 3"):
+    with pytest.raises(nb.InvalidInputError, match=r"epochs=2.*\b3\b"):
         train_proxies(resume=folder, epochs=3, console=QUIET)
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"architectures": 2}, "architectures must be between 3 and 1,000,000, not 2"),
-        ({"space": "s1", "architectures": 10**6}, r"s1 has 14,580 architectures: lower architectures="),
-        ({"batch_size": 41}, "batch_size=41 is more than the 40 training images"),
-        ({"learning_rate": 1e-4}, "learning_rate=0.0001 is less than learning_rate_min="),
-        ({"epoch": 3}, "unknown option 'epoch'; did you mean 'epochs'"),
-        ({"space": "s4"}, "unknown search space 's4'"),
-        ({"learning_rate": 1e30, "grad_clip": 1e30}, "diverged .* of architecture 0: train with a lower"),
+        ({"architectures": 2}, r"^architectures\b.*3 and.*\b1,000,000\b.*\b2\b"),
+        ({"space": "s1", "architectures": 10**6}, "s1.*14,580 architectures.*architectures="),
+        ({"batch_size": 41}, "batch_size=41.*40 training"),
+        ({"learning_rate": 1e-4}, "learning_rate=0.0001.*learning_rate_min="),
+        ({"epoch": 3}, "mean 'epochs'"),
+        ({"space": "s4"}, "'s4'"),
+        ({"learning_rate": 1e30, "grad_clip": 1e30}, "architecture 0"),
     ],
 )
 def test_bad_input_is_refused_and_writes_nothing(tmp_path, options, sentence):
