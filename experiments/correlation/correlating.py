@@ -1,5 +1,6 @@
 """Ranking a run's architectures and comparing the ranking with true errors, from options to a finished record."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,18 +21,18 @@ from nasbench1shot1.experiments.correlation.state import RankingState, list_fact
 from nasbench1shot1.experiments.correlation.truth import ALL, table_mask, table_of_ranking, true_errors
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.ground.files import as_path, sha256, write_json
+from nasbench1shot1.ground.files import as_path, sha256
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.one_shot_search.kept_weights import require_kept_epochs
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.registry import check_trusted, import_trusted, one_shot, search_space, table_of, with_names
-from nasbench1shot1.runs.folder import COMMON, CONFIG, SUMMARY, WEIGHTS, check_facts, description, updated_description
-from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.machine import cpu_threads, environment
+from nasbench1shot1.runs import running
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, WEIGHTS, check_facts
+from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.next_command import resume_options
-from nasbench1shot1.runs.options import flag, recorded_options
+from nasbench1shot1.runs.options import flag, recorded_options, required
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import Table, load_table
 
@@ -93,42 +94,85 @@ def rank(
     if resume is not None:
         if run is not None or out is not None or options:
             raise InvalidInputError("--resume continues a ranking with its recorded options: remove all other options")
-        return _resume(as_path(resume, "--resume"), console)
+        return running.run(RankingKind(), {}, resume=resume, console=console)
     if run is None:
         raise InvalidInputError("no run is given: give the folder of a search")
     searched = run if isinstance(run, Run) else open_search(getattr(run, "folder", run))  # also refuses other records
+    kind = RankingKind(searched)
     folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
-    given = {name: value for name, value in with_names(options).items() if value is not None}
-    usual = {
-        "table": table_of(searched.config["space"]),
-        "images": default_images(searched.config["architecture_images"]),
-    }
-    wanted = ranking_options({**usual, **given})
-    chosen_epochs(wanted.epochs, require_kept_epochs(searched), searched.folder)
-    chosen_budgets(wanted.budgets, load_table(wanted.table).epochs)
+    wanted = kind.options(options)
     if (folder / CONFIG).is_file():
         _check_same(Ranking.open(folder), searched, wanted)
-        return _resume(folder, console, searched)
-    return _start(searched, folder, wanted, console)
+        return running.resume_run(kind, folder, {}, None, console)
+    return running.start_run(kind, wanted, folder, console=console)
 
 
-def _start(run: Run, folder: Path, options: RankingOptions, console: "Console | None") -> Ranking:
-    check_is_new(folder)
-    table = _table(run, options)
-    with cpu_threads(options.threads):
-        state = _state(run, options, table, None)
-        _check_table(state, table)
-        with new_run(folder, RunWriter[Ranking], Ranking) as writer:
-            auto_images = {AUTO_IMAGES: state.auto_images} if state.auto_images else {}
-            facts = {"run": str(run.folder.absolute()), **state.identity, **auto_images}
-            content = description(Ranking.KIND, {COMMON: options.as_dict()}, facts)
-            writer.describe(content, environment(options.device))
-            return _finish(state, table, writer, console)
+class RankingKind(Kind[RankingOptions, RankingState, Ranking, RunWriter[Ranking]]):
+    """A ranking of a search's architectures by its shared weights.
 
+    Args:
+        run: the search. Default: the recorded one; needed on resuming only if its folder has moved.
+    """
 
-def _table(run: Run, options: RankingOptions) -> Table:
-    check_trusted("search_spaces", "space", run.config["space"], run.folder / CONFIG)
-    return table_of_ranking(run, search_space(run.config["space"]), options.table)
+    RECORD, WRITER, WORD = Ranking, RunWriter[Ranking], "ranking"
+
+    def __init__(self, run: Run | None = None) -> None:
+        self.run = run
+
+    def options(self, given: Mapping[str, Any]) -> RankingOptions:
+        """Return resolved options; the search decides the defaults of the table and the images."""
+        assert self.run is not None  # only a ranking that is resumed names none, and it keeps its options
+        known = {name: value for name, value in with_names(given).items() if value is not None}
+        usual = {
+            "table": table_of(self.run.config["space"]),
+            "images": default_images(self.run.config["architecture_images"]),
+        }
+        wanted = ranking_options({**usual, **known})
+        chosen_epochs(wanted.epochs, require_kept_epochs(self.run), self.run.folder)
+        chosen_budgets(wanted.budgets, load_table(wanted.table).epochs)
+        return wanted
+
+    def recorded_options(self, run: Ranking) -> RankingOptions:
+        """Return the recorded options."""
+        return run.options.resolved()
+
+    def begin(self, options: RankingOptions, resumed: Ranking | None) -> Begun[RankingState]:
+        """Read the search, the images and the table, and select the architectures."""
+        searched = self.run or required(resumed).run
+        check_trusted("search_spaces", "space", searched.config["space"], searched.folder / CONFIG)
+        table = table_of_ranking(searched, search_space(searched.config["space"]), options.table)
+        state = _state(searched, options, table, resumed.config if resumed else None)
+        if resumed is None:
+            _check_table(state, table)
+        auto_images = {AUTO_IMAGES: state.auto_images} if state.auto_images else {}
+        return Begun(state, state.identity, {"run": str(searched.folder.absolute()), **auto_images}, table)
+
+    def changes(self, run: Ranking, options: RankingOptions, begun: Begun[RankingState]) -> dict[str, Any]:
+        """Record the folder of the search, which may have moved."""
+        return {"run": begun.labels["run"]}
+
+    def loop(self, begun: Begun[RankingState], writer: RunWriter[Ranking], console: "Console") -> None:
+        """Evaluate the remaining architectures, then compute and write the results."""
+        from nasbench1shot1.experiments.correlation.screen import RankingProgress, announce
+
+        state, table = begun.state, begun.table
+        total, done = _sizes(state)
+        announce(state, table, writer.folder, expected_seconds(state, table, total - done), console)
+        with RankingProgress(total, done, console) as progress:
+            run_ranking(state, writer, progress)
+            (writer.folder / SUMMARY).unlink(missing_ok=True)  # the summary of an earlier call is replaced
+            progress.statistics(len(state.epochs))
+            state.summary = write_outcome(Ranking.open(writer.folder), table, writer.folder, progress.step)
+
+    def summarise(self, run: Ranking, begun: Begun[RankingState]) -> dict[str, Any]:
+        """Return the correlations at the end, and what they rest on."""
+        return required(begun.state.summary)
+
+    def present(self, run: Ranking, begun: Begun[RankingState], console: "Console") -> None:
+        """Print the correlations."""
+        from nasbench1shot1.experiments.correlation.screen import show
+
+        show(run.summary, run.folder, console, run.options.format)
 
 
 def _check_table(state: RankingState, table: Table) -> None:
@@ -137,22 +181,6 @@ def _check_table(state: RankingState, table: Table) -> None:
     architectures = state.architectures(numbers[table_mask(table, state.space, numbers)])
     budgets = chosen_budgets(state.options.budgets, table.epochs)
     true_errors(table, architectures, budgets, state.run.config["dataset"])
-
-
-def _resume(folder: Path, console: "Console | None", run: Run | None = None) -> Ranking:
-    """Continue a ranking; `run` is needed only if the folder of the recorded run has moved."""
-    Ranking.open(folder)
-    with existing_run(folder, RunWriter[Ranking], Ranking) as writer:
-        ranking = Ranking.open(folder)
-        options, run = ranking.options.resolved(), run or ranking.run
-        table = _table(run, options)
-        with cpu_threads(options.threads):
-            state = _state(run, options, table, ranking.config)
-            check_facts(folder, ranking.config, state.identity)
-            if ranking.config["run"] != str(run.folder.absolute()):  # it was moved
-                write_json(folder / CONFIG, updated_description(folder, {"run": str(run.folder.absolute())}))
-            writer.restore(state)
-            return _finish(state, table, writer, console)
 
 
 def _check_same(ranking: Ranking, run: Run, options: RankingOptions) -> None:
@@ -183,7 +211,6 @@ def _weights_sha256(run: Run, epoch: int) -> str | None:
 
 def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> RankingState:
     """Set up a ranking; a resumed ranking takes its number of images from the recorded configuration."""
-    check_trusted("search_spaces", "space", run.config["space"], run.folder / CONFIG)
     space = one_shot(search_space(run.config["space"]))
     check_preset(space, options.preset)
     kept = recorded["evaluated_epochs"] if recorded else require_kept_epochs(run)
@@ -220,25 +247,6 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
         state.auto_images = found.as_dict() if found else None
     state.rows, state.identity["image_count"] = state.rows[:count], count
     return state
-
-
-def _finish(state: RankingState, table: Table, writer: RunWriter[Ranking], console: "Console | None") -> Ranking:
-    """Evaluate the remaining architectures, then compute and write the results."""
-    from nasbench1shot1.experiments.correlation.screen import RankingProgress, announce, show
-    from nasbench1shot1.ground.notebooks import console_or_new
-
-    console = console_or_new(console)
-    total, done = _sizes(state)
-    announce(state, table, writer.folder, expected_seconds(state, table, total - done), console)
-    with RankingProgress(total, done, console) as progress:
-        run_ranking(state, writer, progress)
-        (writer.folder / SUMMARY).unlink(missing_ok=True)  # the summary of an earlier call is replaced
-        progress.statistics(len(state.epochs))
-        summary = write_outcome(Ranking.open(writer.folder), table, writer.folder, progress.step)
-    writer.finish(summary)
-    ranking = Ranking.open(writer.folder)
-    show(ranking.summary, ranking.folder, console, ranking.options.format)
-    return ranking
 
 
 def _check_defined(ranking: Ranking) -> None:

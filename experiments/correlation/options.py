@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quoted_option
 from nasbench1shot1.ground.files import PictureFormat, as_path
+from nasbench1shot1.runs.folder import COMMON
 from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, make_options
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
@@ -72,6 +73,10 @@ class RankingOptions:
     def as_dict(self) -> dict[str, Any]:
         """Return all options by name, for JSON."""
         return asdict(self)
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """Return the options by section of config.json."""
+        return {COMMON: self.as_dict()}
 
 
 def ranking_options(given: Mapping[str, Any]) -> RankingOptions:

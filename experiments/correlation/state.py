@@ -79,6 +79,7 @@ class RankingState:
         auto_images: what `images="auto"` found; None for another number of images.
         recorded: number of finished epochs.
         current: the epoch in progress; None between two epochs.
+        summary: the results, once all epochs are evaluated.
     """
 
     options: RankingOptions
@@ -92,6 +93,7 @@ class RankingState:
     auto_images: Mapping[str, Any] | None = None
     recorded: int = 0
     current: EpochInProgress | None = field(default=None)
+    summary: dict[str, Any] | None = field(default=None)
     _selected: dict[int | None, Indices] = field(default_factory=dict, init=False, repr=False)
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.ground.plugins import Group
 from nasbench1shot1.runs.folder import PARTS, SEEDS, read_description
 from nasbench1shot1.runs.next_command import resume_command
 
@@ -19,7 +20,8 @@ KINDS = {
     "ranking": "nasbench1shot1.experiments.correlation.record:Ranking",
     "tuning": "nasbench1shot1.tuning.record:Study",
 }
-"""The record class of every kind of run, as module:class; imported when a run of the kind is opened."""
+"""The record class of every kind of run, as module:class; imported when a run of the kind is opened. Other packages add
+kinds through the entry-point group `nasbench1shot1.kinds`."""
 TRAININGS = "nasbench1shot1.cell_training.record:record_class"
 """A function that returns the record class of a kind of training, or None: each benchmark has its own kind."""
 GROUP = "nasbench1shot1.one_shot_search.group:SearchGroup"
@@ -81,7 +83,10 @@ def _kind_and_command(folder: Path) -> tuple[str, str]:
 
 def _record_class(kind: str) -> Any:
     """Return the record class of a kind of run; None if the kind is unknown."""
-    return _imported(KINDS[kind]) if kind in KINDS else _imported(TRAININGS)(kind)
+    if kind in KINDS:
+        return _imported(KINDS[kind])
+    kinds = Group("kind of run", "nasbench1shot1.kinds", {})
+    return _imported(TRAININGS)(kind) or (kinds.load(kind) if kind in kinds.names() else None)
 
 
 def _imported(reference: str) -> Any:

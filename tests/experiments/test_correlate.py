@@ -379,7 +379,7 @@ def test_a_run_without_weights_explains_how_to_save_them(tmp_path):
 
 def test_the_default_number_of_images_is_at_most_the_architecture_half(ranking, run, monkeypatch):
     wanted = []
-    monkeypatch.setattr(correlating, "_start", lambda run, folder, options, console: wanted.append(options))
+    monkeypatch.setattr(correlating.running, "start_run", lambda kind, options, *_, **__: wanted.append(options))
     few = {name: value for name, value in RANKING.items() if name != "images"}
     correlating.rank(run, out=ranking.folder / "new", **few)
     assert [options.images for options in wanted] == ["40"]
