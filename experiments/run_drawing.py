@@ -62,8 +62,6 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" =
         raise InvalidInputError(
             f"{found!r} has no regret to draw: give a search, a group of seeds, a black-box study or a tuning study"
         )
-    if isinstance(found, BlackBoxStudy):
-        found.check_merged()
     runs = found.runs if isinstance(found, SearchGroup) else [found]
     started = [each for each in runs if each.lines]
     if not started:

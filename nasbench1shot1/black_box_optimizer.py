@@ -56,6 +56,11 @@ class BlackBoxOptimizer(ABC):
         self.space, self.hyperparameters, self.rng = space, hyperparameters, rng
         self.epochs, self.budgets = epochs, tuple(budgets)
 
+    @property
+    def used_budgets(self) -> tuple[int, ...]:
+        """The budgets at which this optimizer trains, in epochs, ascending, for screens. Default: only `epochs`."""
+        return (self.epochs,)
+
     @abstractmethod
     def ask(self) -> Query | None:
         """Return the next training, or None if the search has ended or must wait for a running training."""

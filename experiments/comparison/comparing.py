@@ -156,7 +156,7 @@ def _entry(run: Any) -> Entry:
         return SearchEntry.from_group(record)
     if isinstance(record, SearchRecord):
         return SearchEntry.from_run(record)
-    if type(record) is BlackBoxStudy:
+    if isinstance(record, BlackBoxStudy):
         return BlackBoxEntry.from_study(record)
     if isinstance(record, Study):
         return TuningEntry.from_study(record)

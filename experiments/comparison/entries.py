@@ -265,6 +265,11 @@ class BlackBoxEntry(Entry):
         return [self.study.config]
 
     @property
+    def folders(self) -> list[Path]:
+        """See `Entry`."""
+        return [self.folder, *(part.folder for part in self.study.ranges if part.folder != self.folder)]
+
+    @property
     def progress(self) -> str | None:
         """See `Entry`."""
         done, all_ = len(self.study.lines), self.study.config["repeats"]
@@ -277,7 +282,6 @@ class BlackBoxEntry(Entry):
 
     def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
         """See `Entry`."""
-        self.study.check_merged()
         known: dict[str, Score] = {}
         return [self._repetition(line, table, known) for line in self.study.lines]
 

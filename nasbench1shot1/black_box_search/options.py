@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.registry import black_box_optimizer, names, search_space
@@ -35,6 +35,9 @@ class BlackBoxConfig:
     """Search space (docs/spaces.md, docs/own_space.md)."""
     repeats: Annotated[int, Range(1, 10**6)] = 500
     """Number of independent searches."""
+    first_repeat: Annotated[int, Range(0, 10**9)] = 0
+    """Number of the first search. Several machines can run parts of a study, for example searches 0 to 249 and 250 to
+    499 (docs/black_box.md)."""
     seed: Annotated[int, Range(0)] = 0
     """Random seed of the study. Search r is seeded with (seed, r)."""
     seconds: Annotated[float | None, Range(above=0)] = None
@@ -116,7 +119,9 @@ def _common_defaults(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str
 def _resolve(config: BlackBoxConfig) -> BlackBoxConfig:
     check_ranges(config)
     if config.seconds is None and config.evaluations is None:
-        raise InvalidInputError(f"a search on {config.space} has no limit: give --seconds or --evaluations")
+        raise InvalidInputError(
+            f"a search on {config.space} has no limit: give {option('seconds')} or {option('evaluations')}"
+        )
     objective = None if config.objective == DEFAULT_OBJECTIVE else config.objective
     table = resolve_table_name(config.table or search_space(config.space).table)
     return replace(config, objective=objective, table=table)

@@ -1,12 +1,18 @@
-"""The record of a black-box study: one line per search, with its incumbents over simulated time; its summary."""
+"""The record of a black-box study: one line per search, with its incumbents over simulated time; its summary.
 
-import re
+The searches of a study are numbered. Searches that the study's own process ran are in its metrics.jsonl. Other
+processes run ranges of searches as studies of their own, in sub-folders whose names begin with `repeats-`. Readers see
+the searches of all of them in the order of their numbers.
+"""
+
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, pairwise
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +23,8 @@ from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
 from nasbench1shot1.evaluator import ELSEWHERE
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.jobs.job import is_started
-from nasbench1shot1.runs.folder import CONFIG, METRICS, PARTS, count_lines, damaged_file_error
-from nasbench1shot1.runs.next_command import resume_command
-from nasbench1shot1.runs.record import RunRecord, has_type
+from nasbench1shot1.runs.folder import CONFIG, METRICS, count_lines, damaged_file_error
+from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, has_type
 
 if TYPE_CHECKING:
     import pandas
@@ -52,19 +56,11 @@ INCUMBENT: dict[str, Any] = {
     "test_regret": float | None,
 }
 """Fields of each entry of `incumbents`, in order, with their types."""
-FINAL = (
-    "repeat",
-    "architecture",
-    "validation_error",
-    "test_error",
-    "test_regret",
-    "validation_regret",
-    "test_measured",
-)
-FINAL_COUNTS = ("evaluations", "simulated_seconds")
 FIGURE = "regret.png"
-PART_FACTS: dict[str, type] = {**FACTS, "first": int, "count": int}
-"""Fields of config.json that identify a part: the fields of its study, its first search and its number of searches."""
+RANGE = "repeats-"
+"""Beginning of the names of the sub-folders with ranges of a study's searches."""
+NOT_SHARED = ("first_repeat", "repeats", "table", "format")
+"""Fields of config.json that may differ between ranges of one study; `table_id` identifies the table."""
 FROM_CONFIG = ("optimizer", "space", "seed", "repeats", "seconds", "evaluations", "epochs", "dataset", "table_id")
 
 
@@ -79,7 +75,8 @@ class BlackBoxStudy(RunRecord):
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "black-box study", "blackbox", FIELDS, BlackBoxConfig, FACTS
 
-    PICTURE = FIGURE
+    PICTURE: ClassVar[str | None] = FIGURE
+    HAS_CHECKPOINTS = False
 
     @cached_property
     def goal(self) -> Goal:
@@ -100,24 +97,30 @@ class BlackBoxStudy(RunRecord):
     def _progress(self, recorded: int) -> str:
         return f"{recorded:,} of {counted(self.config['repeats'], 'search')}"
 
-    def _recorded(self) -> int:
-        """Return the number of finished searches, merged or still in parts."""
-        if self.is_finished:
-            return super()._recorded()
-        merged = count_lines(self.folder / METRICS)
-        ends = [
-            (first, first + count_lines(part_folder(self.folder, first, count) / METRICS))
-            for first, count in started_parts(self.folder)
-        ]
-        return merged + sum(max(end - max(first, merged), 0) for first, end in ends)
+    @property
+    def recorded(self) -> int:
+        """The number of recorded searches, which grows while the study runs."""
+        return count_lines(self.folder / METRICS) + sum(part.recorded for part in self.ranges)
 
-    def check_merged(self) -> None:
-        """Raise InvalidInputError if no search is recorded in the study, but some are in its parts."""
-        if not self.lines and (found := self._recorded()):
-            raise InvalidInputError(
-                f"'{self.folder}' has {self._progress(found)} so far, which are still in its parts: "
-                f"resume it with {resume_command(self.COMMAND, self.folder)}, or wait if it is running"
-            )
+    def _recorded(self) -> int:
+        if self.is_finished and not self.recorded:
+            raise FileNotFoundError(self.folder / METRICS)
+        return self.recorded
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the searches."""
+        first = self.config["first_repeat"]
+        return range(first, first + self.config["repeats"])
+
+    @property
+    def ranges(self) -> "list[BlackBoxStudy]":
+        """The studies in sub-folders that ran ranges of these searches, in the order of their numbers.
+
+        Raises InvalidInputError if one of them has other options or data than this study.
+        """
+        found = [type(self).open(path.parent) for path in self.folder.glob(f"{RANGE}*/{CONFIG}")]
+        return _in_order(found, self)
 
     def _result(self, summary: Mapping[str, Any]) -> str:
         if summary["test_regret"] is None:
@@ -137,9 +140,33 @@ class BlackBoxStudy(RunRecord):
                 return f"search {line['repeat']} has impossible values of other data sets"
         return None
 
+    @classmethod
+    def join(cls, studies: "Sequence[str | Path | BlackBoxStudy]") -> "BlackBoxStudy":
+        """Return several studies of different ranges of searches as one study.
+
+        Args:
+            studies: folders or records of studies that differ only in `first_repeat` and `repeats`.
+
+        Raises:
+            InvalidInputError: no study is given, or studies differ in other options, space or table.
+        """
+        opened = [study if isinstance(study, BlackBoxStudy) else cls.open(study) for study in studies]
+        if not opened:
+            raise InvalidInputError("no study is given: give the folders of at least one study")
+        ordered = _in_order(opened, opened[0])
+        searches = sum(study.config["repeats"] for study in ordered)
+        return JoinedStudy(ordered[0].folder, {**ordered[0].config, "repeats": searches}, tuple(ordered))
+
+    @classmethod
+    def read_lines(cls, folder: Path) -> list[dict[str, Any]]:
+        """See `RunRecord`; the lines of all ranges are included, in the order of the searches."""
+        own, study = super().read_lines(folder), cls.open(folder)
+        lines = merged([own, *(part.lines for part in study.ranges)], folder)
+        return [line for line in lines if line["repeat"] in study.numbers]
+
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether every search has a line."""
-        return bool(len(lines) == self.config["repeats"])
+        return [line["repeat"] for line in lines] == list(self.numbers)
 
     @cached_property
     def final(self) -> "pandas.DataFrame":
@@ -149,7 +176,7 @@ class BlackBoxStudy(RunRecord):
         test_regret and validation_regret (after full training, mean over repeats), test_measured, evaluations,
         simulated_seconds. Each other data set NAME of the table adds `test_error/NAME` and `test_regret/NAME`.
         """
-        frame = self.metrics[[*FINAL, *FINAL_COUNTS]].copy()
+        frame = self.metrics.drop(columns=["other_datasets", "incumbents"])
         others = self.lines[0]["other_datasets"] if self.lines else {}
         for name in others:
             for column in ("test_error", "test_regret"):
@@ -178,26 +205,66 @@ class BlackBoxStudy(RunRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StudyPart(BlackBoxStudy):
-    """Consecutive searches of a study that a separate process runs; they are then merged into the study."""
+class JoinedStudy(BlackBoxStudy):
+    """Several studies of one optimizer, read together as one study of all their searches.
 
-    KIND = "part of a black-box study"
-    FACTS = PART_FACTS
+    Attributes:
+        folder: the folder of the first study.
+        config: the fields of the first study, with the number of all searches.
+        studies: the studies, in the order of the numbers of their searches.
+    """
 
-    def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
-        """Return whether every search of the part has a line."""
-        return bool(len(lines) == self.config["count"])
+    PICTURE = None
+
+    studies: tuple[BlackBoxStudy, ...] = ()
+
+    @property
+    def ranges(self) -> list[BlackBoxStudy]:
+        """The studies."""
+        return list(self.studies)
+
+    @cached_property
+    def lines(self) -> list[dict[str, Any]]:
+        """Return the lines of all studies; raises DamagedFileError if two studies have a search in common."""
+        return merged([study.lines for study in self.studies], self.folder)
+
+    @property
+    def recorded(self) -> int:
+        """The number of recorded searches of all studies."""
+        return sum(study.recorded for study in self.studies)
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether all studies are finished."""
+        return all(study.is_finished for study in self.studies)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Return the summary of all searches; raises UserError if a study is not finished."""
+        for study in self.studies:
+            _ = study.summary
+        return {**summarise(self.config, self.lines), DIGEST: digest(self.lines)}
 
 
-def part_folder(study: Path, first: int, count: int) -> Path:
-    """Return the folder of the part that holds `count` searches from number `first`."""
-    return study / PARTS / f"{first:05d}-{count}"
+def _in_order(studies: Sequence[BlackBoxStudy], of: BlackBoxStudy) -> list[BlackBoxStudy]:
+    """Return studies in the order of their searches; raises InvalidInputError if they do not belong together."""
+    for study in studies:
+        for name in sorted((study.config.keys() | of.config.keys()) - set(NOT_SHARED)):
+            if (own := study.config.get(name)) != (other := of.config.get(name)):
+                raise InvalidInputError(
+                    f"'{study.folder}' has {name} {own}, but '{of.folder}' has {name} {other}: only studies that "
+                    "differ in nothing but their repeats can be read together"
+                )
+    return sorted(studies, key=lambda study: study.numbers.start)
 
 
-def started_parts(study: Path) -> list[tuple[int, int]]:
-    """Return the first search and the number of searches of each part in a study's folder, in ascending order."""
-    names = [re.fullmatch(r"(\d+)-(\d+)", path.name) for path in (study / PARTS).glob("*-*") if is_started(path)]
-    return sorted((int(name[1]), int(name[2])) for name in names if name)
+def merged(records: Sequence[Sequence[dict[str, Any]]], folder: Path) -> list[dict[str, Any]]:
+    """Return the lines of several records in the order of the searches; raises DamagedFileError for a repeated one."""
+    lines = sorted(chain.from_iterable(records), key=itemgetter("repeat"))
+    for before, line in pairwise(lines):
+        if line["repeat"] == before["repeat"]:
+            raise damaged_file_error(folder, f"search {line['repeat']} is recorded twice")
+    return lines
 
 
 def _is_incumbent(entry: Any) -> bool:

@@ -1,6 +1,7 @@
-"""Running black-box studies, new or resumed, from options to a finished record, with their terminal output."""
+"""Black-box studies as a kind of run: `nb.black_box`, and what a study gives to the life cycle of all runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,20 +9,24 @@ import numpy as np
 from rich.console import Console
 
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
-from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, statistics_of, summarise
-from nasbench1shot1.black_box_search.repeats import Places, Repeats, run_parts, table_of_study, with_dataset
+from nasbench1shot1.black_box_search.ranges import open_places, run_ranges
+from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, summarise
+from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import as_path, picture_name
-from nasbench1shot1.ground.notebooks import console_or_new
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives
+from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
-from nasbench1shot1.registry import check_importable, check_trusted, search_space, with_names
-from nasbench1shot1.runs.folder import CONFIG, PARTS, check_facts, description
-from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.options import check_range, check_unchanged
+from nasbench1shot1.jobs.job import Job
+from nasbench1shot1.jobs.pool import Watcher
+from nasbench1shot1.registry import check_importable, check_recorded_names, search_space, with_names
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.kind import Begun, Kind
+from nasbench1shot1.runs.options import check_range
+from nasbench1shot1.runs.running import run
 from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.tables.table import load_table
 
 if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
@@ -62,159 +67,138 @@ def black_box(
             the disk is full. Recorded searches are kept.
         RunStoppedError: Ctrl-C stopped the study; the message names the folder to resume.
     """
-    if isinstance(optimizer, type):  # found again by module and name, also in a notebook
-        optimizer = f"{optimizer.__module__}:{optimizer.__qualname__}"
-    options = with_names(options)
-    given = options if optimizer is None else {"optimizer": optimizer, **options}
     check_range("workers", workers, 1)
-    places = Places(workers, scheduler)
-    if resume is None:
-        wanted = black_box_options(given)
-        return _start(wanted, as_path(out, "--out") if out is not None else _default_folder(wanted), places, console)
-    if out is not None:
-        raise InvalidInputError("--resume continues in the study's own folder: remove --out")
-    return _resume(as_path(resume, "--resume"), given, places, console, allow_module)
+    given = with_names(options if optimizer is None else {"optimizer": optimizer, **options})
+    kind = BlackBoxKind(workers, scheduler)
+    return run(kind, given, out=out, resume=resume, allow_module=allow_module, console=console)
 
 
-def _check_places(options: BlackBoxOptions, places: Places) -> None:
-    """Raise InvalidInputError for an object of a script or notebook, which other processes cannot import."""
-    if options.common.optimizer.startswith("__main__:") and not places.is_local:
-        raise InvalidInputError(
-            f"{options.method.__name__} is a class of this script or notebook, which other processes cannot import: "
-            "remove workers and scheduler, or move the class into a module"
-        )
-    if not places.is_local:
+@dataclass(frozen=True)
+class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[BlackBoxStudy]]):
+    """A black-box study.
+
+    Attributes:
+        workers: number of processes on this machine. Default: only this process.
+        scheduler: address of a dask scheduler whose workers run the searches instead.
+    """
+
+    RECORD, WRITER, MAY_GROW, WORD = BlackBoxStudy, RunWriter[BlackBoxStudy], ("repeats",), "study"
+
+    workers: int | None = None
+    scheduler: str | None = None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether all searches run in this process."""
+        return self.scheduler is None and self.workers in (None, 1)
+
+    def options(self, given: Mapping[str, Any]) -> BlackBoxOptions:
+        """Return resolved options, with the table's first data set as the default."""
+        found = black_box_options(given)
+        return with_dataset(found, load_table(found.common.table))
+
+    def recorded_options(self, run: BlackBoxStudy) -> BlackBoxOptions:
+        """Return the recorded options."""
+        return recorded_study(run.config, run.folder / CONFIG)
+
+    def check_trusted(self, run: BlackBoxStudy, given: Mapping[str, Any], allow_module: str | None) -> None:
+        """Check the recorded optimizer and space."""
+        check_recorded_names("black_box_optimizers", run.config, given, run.folder / CONFIG, allow_module)
+
+    def default_folder(self, options: BlackBoxOptions) -> Path:
+        """Return `runs/blackbox-<optimizer>-<space>-<seed>`, with the number of the first search unless it is 0."""
+        common = options.common
+        names = [common.optimizer.rpartition(":")[2], search_space(common.space).name, str(common.seed)]
+        names += [f"from-{common.first_repeat}"] if common.first_repeat else []
+        return Path("runs") / "-".join(["blackbox", *names])
+
+    def begin(self, options: BlackBoxOptions, resumed: BlackBoxStudy | None) -> Begun[Repeats]:
+        """Open the table, and check that the optimizer can search."""
+        self._check_places(options)
+        repeats = Repeats(options, table_of_study(options))
+        repeats.check_objective()
+        repeats.method(np.random.default_rng(0))  # raises if the optimizer refuses the space or the budgets
+        facts = {"space_id": repeats.space.id, "table_id": repeats.table.id}
+        return Begun(repeats, facts, repeats.goal.fields(), repeats.table)
+
+    def _check_places(self, options: BlackBoxOptions) -> None:
+        """Raise InvalidInputError for an object of a script or notebook, which other processes cannot import."""
+        if self.is_here:
+            return
+        if options.common.optimizer.startswith("__main__:"):
+            raise InvalidInputError(
+                f"{options.method.__name__} is a class of this script or notebook, which other processes cannot "
+                "import: remove workers and scheduler, or move the class into a module"
+            )
         check_importable(options.common.space, "space")
 
+    def loop(self, begun: Begun[Repeats], writer: RunWriter[BlackBoxStudy], console: Console) -> None:
+        """Run the searches that are not recorded yet, in this process or as jobs."""
+        repeats, study = begun.state, self.open(writer.folder)
+        announce(repeats, study, console)
+        with StudyProgress(study, console) as progress:
+            if self.is_here and not study.ranges:
+                for repeat in study.numbers[writer.recorded :]:
+                    writer.append_line(repeats.line(repeat))
+                    progress.recorded(writer.recorded)
+                return
+            with open_places(self.workers, self.scheduler) as workers:
+                run_ranges(repeats.options, study, writer.recorded, workers, progress)
+        writer.read(len(study.numbers))  # the searches of all ranges, for the checksum in the summary
 
-def _default_folder(options: BlackBoxOptions) -> Path:
-    common = options.common
-    space = search_space(common.space).name
-    return Path("runs") / f"blackbox-{common.optimizer.rpartition(':')[2]}-{space}-{common.seed}"
+    def summarise(self, run: BlackBoxStudy, begun: Begun[Repeats]) -> dict[str, Any]:
+        """Return statistics over all searches."""
+        return summarise(run.config, run.read_lines(run.folder))
 
+    def present(self, run: BlackBoxStudy, begun: Begun[Repeats], console: Console) -> None:
+        """Draw the regret over simulated time, and print the regret over all searches."""
+        from nasbench1shot1.black_box_search.drawing import regret_figure
 
-def _start(options: BlackBoxOptions, folder: Path, places: Places, console: Console | None) -> BlackBoxStudy:
-    from nasbench1shot1.runs.machine import environment
-
-    _check_places(options, places)
-    repeats = _repeats(options)
-    check_is_new(folder)
-    with new_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy) as writer:
-        facts = {**_facts(repeats), **repeats.goal.fields()}
-        described = description(BlackBoxStudy.KIND, repeats.options.sections(), facts)
-        writer.describe(described, environment("cpu"))
-        return _finish(repeats, writer, places, console)
-
-
-def _resume(
-    folder: Path, given: Mapping[str, Any], places: Places, console: Console | None, allow_module: str | None
-) -> BlackBoxStudy:
-    BlackBoxStudy.open(folder)
-    given = {name: value for name, value in given.items() if value is not None}
-    with existing_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy) as writer:
-        study = BlackBoxStudy.open(folder)
-        recorded, _ = study.config, study.lines  # raises if a finished study was changed afterwards
-        options = _resumed_options(folder, recorded, given, allow_module)
-        _check_places(options, places)
-        repeats = _repeats(options)
-        check_facts(folder, recorded, _facts(repeats))
-        writer.keep_complete_lines()
-        writer.update({"repeats": options.common.repeats})
-        return _finish(repeats, writer, places, console)
+        print_line, goal, regrets = line_printer(console), run.goal, run.summary["test_regret"]
+        if regrets is None:
+            name = goal.regret.replace("regret", "regrets", 1)
+            print_line(f"The table lacks {name} of final incumbents, so no picture was drawn.")
+            return
+        picture = run.folder / picture_name(FIGURE, run.config["format"])
+        save_figure(regret_figure([run]), picture)
+        predicted = "" if all(line["test_measured"] for line in run.lines) else " (predicted)"
+        mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
+        print_line(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median}{predicted}")
+        print_line(f"Picture: {picture}")
 
 
-def _resumed_options(
-    folder: Path, recorded: Mapping[str, Any], given: Mapping[str, Any], allow_module: str | None
-) -> BlackBoxOptions:
-    """Return the recorded options, with `repeats` increased if given; other options must equal the recorded ones."""
-    if given.get("optimizer") != recorded["optimizer"]:  # giving the optimizer also permits its import
-        check_trusted("black_box_optimizers", "optimizer", recorded["optimizer"], folder / CONFIG, allow_module)
-    if given.get("space") != recorded["space"]:
-        check_trusted("search_spaces", "space", recorded["space"], folder / CONFIG, allow_module)
-    if "optimizer" in given:  # the other options depend on it
-        check_unchanged(folder, recorded, {"optimizer": given["optimizer"]}, ())
-    kept = recorded_study(recorded, folder / CONFIG)
-    wanted = black_box_options({**kept.as_dict(), **given})
-    check_unchanged(folder, recorded, {name: wanted.as_dict()[name] for name in given}, ("repeats",))
-    return wanted
-
-
-def _repeats(options: BlackBoxOptions) -> Repeats:
-    table = table_of_study(options)
-    repeats = Repeats(with_dataset(options, table), table)
-    repeats.check_objective()
-    repeats.method(np.random.default_rng(0))  # raises before the study begins if the optimizer refuses it
-    return repeats
-
-
-def _facts(repeats: Repeats) -> dict[str, Any]:
-    return {"space_id": repeats.space.id, "table_id": repeats.table.id}
-
-
-def _finish(
-    repeats: Repeats, writer: RunWriter[BlackBoxStudy], places: Places, console: Console | None
-) -> BlackBoxStudy:
-    """Run the remaining searches, then write the summary and the picture."""
-    from nasbench1shot1.black_box_search.drawing import regret_figure
-
-    console = announce(repeats, writer, console)
-    first, last = writer.recorded, repeats.options.common.repeats
-    with StudyProgress(first, last, console) as progress:
-        if places.is_local and not (writer.folder / PARTS).exists():
-            for repeat in range(first, last):
-                writer.append_line(repeats.line(repeat))
-                progress.recorded(repeat + 1)
-        else:  # also finishes parts that other processes left
-            run_parts(repeats.options, writer, last, places, progress)
-    study = BlackBoxStudy.open(writer.folder)
-    summary = summarise(study.config, BlackBoxStudy.read_lines(writer.folder))
-    writer.finish(summary)
-    if summary["test_regret"] is not None:
-        save_figure(regret_figure([study]), writer.folder / picture_name(FIGURE, study.config["format"]))
-    show_result(study, console)
-    return study
-
-
-class StudyProgress(ProgressDisplay):
+class StudyProgress(ProgressDisplay, Watcher[Job]):
     """A progress bar of finished searches, as a context manager. Without a terminal, it prints nothing."""
 
-    def __init__(self, done: int, searches: int, console: Console) -> None:
+    def __init__(self, study: BlackBoxStudy, console: Console) -> None:
         super().__init__(console)
-        self._searches, self._task = searches, self._bar.add_task("", total=searches)
-        self.recorded(done)
+        self._study, self._task = study, self._bar.add_task("", total=len(study.numbers))
+        self.tick([])
+
+    def tick(self, waiting: Sequence[Job]) -> None:
+        """Show the number of searches that this process and others have finished."""
+        self.recorded(self._study.recorded)
 
     def recorded(self, searches: int) -> None:
-        """Set the number of finished searches."""
-        self._bar.update(self._task, completed=searches, description=f"searches {searches}/{self._searches}")
+        """Show a number of finished searches."""
+        text = f"searches {searches}/{len(self._study.numbers)}"
+        self._bar.update(self._task, completed=searches, description=text)
 
 
-def announce(repeats: Repeats, writer: RunWriter[BlackBoxStudy], console: Console | None) -> Console:
-    """Print the settings of the study and return the console."""
-    console = console_or_new(console)
+def announce(repeats: Repeats, study: BlackBoxStudy, console: Console) -> None:
+    """Print the settings of the study."""
     print_line, config = line_printer(console), repeats.options.common
-    print_line(f"{config.optimizer} on {config.space}, seed {config.seed}; folder: {writer.folder}")
+    print_line(f"{config.optimizer} on {config.space}, seed {config.seed}; folder: {study.folder}")
     ends = [f"{config.seconds:,.0f} simulated seconds"] if config.seconds is not None else []
     ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
-    print_line(f"{counted(config.repeats, 'search')} of {' or '.join(ends)} each")
+    first = f", from number {config.first_repeat}," if config.first_repeat else ""
+    print_line(f"{counted(config.repeats, 'search')}{first} of {' or '.join(ends)} each")
     if sentence := repeats.goal.sentence():
         print_line(sentence)
-    print_line(f"Table {repeats.table.id}, data set {config.dataset}, {counted(repeats.epochs, 'epoch')} per training")
+    *fewer, most = repeats.method(np.random.default_rng(0)).used_budgets
+    epochs = alternatives([*map(str, fewer), counted(most, "epoch")])
+    print_line(f"Table {repeats.table.id}, data set {config.dataset}, {epochs} per training")
     for note in repeats.table.notes():
         print_line(note)
-    if writer.recorded:
-        print_line(f"{counted(writer.recorded, 'search')} already recorded")
-    return console
-
-
-def show_result(study: BlackBoxStudy, console: Console) -> None:
-    """Print the regret over all searches and the path of the picture."""
-    print_line, regrets = line_printer(console), statistics_of([line["test_regret"] for line in study.lines])
-    goal = study.goal
-    if regrets is None:
-        name = goal.regret.replace("regret", "regrets", 1)
-        print_line(f"The table lacks {name} of final incumbents, so no picture was drawn.")
-        return
-    predicted = "" if all(line["test_measured"] for line in study.lines) else " (predicted)"
-    mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
-    print_line(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median}{predicted}")
-    print_line(f"Picture: {study.folder / picture_name(FIGURE, study.config['format'])}")
+    if study.recorded:
+        print_line(f"{counted(study.recorded, 'search')} already recorded")

@@ -24,7 +24,7 @@ class BlackBox(Generic[Own]):
 
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
         "What to search": ("optimizer", "space", "dataset", "objective", "seed"),
-        "Scale": ("repeats", "seconds", "evaluations", "epochs"),
+        "Scale": ("repeats", "first_repeat", "seconds", "evaluations", "epochs"),
         "Simulation": ("deduplicate", "simulated_workers", "decision_seconds"),
         "This optimizer": (OWN,),
         "Measuring": ("table", "reference"),

@@ -14,7 +14,6 @@ from nasbench1shot1.runs.folder import (
     CONFIG_SPACE,
     ENVIRONMENT,
     METRICS,
-    PARTS,
     SUMMARY,
     read_lines,
 )
@@ -144,8 +143,8 @@ def _remove_if_nothing_recorded(folder: Path) -> Iterator[None]:
 
 
 def _records(folder: Path) -> list[Path]:
-    """Return the lines of a run and of its parts, which separate processes compute."""
-    return [folder / METRICS, *folder.glob(f"{PARTS}/*/{METRICS}")]
+    """Return the lines of a run and of runs in its sub-folders."""
+    return [folder / METRICS, *folder.glob(f"*/{METRICS}")]
 
 
 def _empty(folder: Path) -> None:

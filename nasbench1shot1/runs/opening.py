@@ -8,12 +8,11 @@ from typing import Any
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.plugins import Group
-from nasbench1shot1.runs.folder import PARTS, SEEDS, read_description
+from nasbench1shot1.runs.folder import SEEDS, read_description
 from nasbench1shot1.runs.next_command import resume_command
 
 KINDS = {
     "black-box study": "nasbench1shot1.black_box_search.record:BlackBoxStudy",
-    "part of a black-box study": "nasbench1shot1.black_box_search.record:StudyPart",
     "search": "nasbench1shot1.one_shot_search.record:Run",
     "recorded search": "nasbench1shot1.recording.record:RecordedSearch",
     "proxy training": "nasbench1shot1.proxy_training.record:ProxyTrainings",
@@ -58,16 +57,13 @@ def open_run(folder: str | Path) -> Any:
 def check_resumable(folder: str | Path, command: str) -> None:
     """Raise InvalidInputError if a folder holds a run that another command resumes; the message names that command.
 
-    A part of a run is resumed by resuming the run. Only the kind is checked: a folder that cannot be read, or whose
-    kind is unknown, is valid.
+    Only the kind is checked: a folder that cannot be read, or whose kind is unknown, is valid.
     """
     path = as_path(folder, "--resume")
     kind, owner = _kind_and_command(path)
-    is_part = path.parent.name == PARTS
-    if owner and (owner != command or is_part) and " " not in owner:  # `reproduce` does not have --resume
-        whole = path.parent.parent if is_part else path
+    if owner and owner != command and " " not in owner:  # `reproduce` does not have --resume
         article = "an" if kind.startswith("NAS") else "a"
-        raise InvalidInputError(f"'{path}' is {article} {kind}: resume it with {resume_command(owner, whole)}")
+        raise InvalidInputError(f"'{path}' is {article} {kind}: resume it with {resume_command(owner, path)}")
 
 
 def _kind_and_command(folder: Path) -> tuple[str, str]:

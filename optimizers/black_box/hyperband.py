@@ -55,6 +55,11 @@ class Hyperband(TrialOptimizer):
         """Return the brackets."""
         return EndlessBrackets(self.budgets, self.hyperparameters.eta)
 
+    @property
+    def used_budgets(self) -> tuple[int, ...]:
+        """See `BlackBoxOptimizer`."""
+        return tuple(sorted(set(map(self.trained_epochs, self.budgets))))
+
     def generator(self) -> "ConfigurationGenerator":
         """Return the generator of configurations. For Hyperband, configurations are architectures."""
         return _Sampler(self)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gc
+import io
 import json
 import shutil
 from pathlib import Path
@@ -20,8 +21,6 @@ import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.drawing import caption
-from nasbench1shot1.black_box_search.record import started_parts
-from nasbench1shot1.black_box_search.repeats import SEARCHES, Repeats, divide, run_part
 from nasbench1shot1.display.axes import ZERO_NOTE, save_figure
 
 QUIET = Console(quiet=True)
@@ -30,7 +29,7 @@ SHORT = {"space": "s1", "evaluations": 30, "console": QUIET}
 
 @pytest.fixture(autouse=True)
 def forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts run in forked processes, which start quickly."""
+    """Ranges of searches run in forked processes, which start quickly."""
     fork_jobs(monkeypatch)
 
 
@@ -123,19 +122,27 @@ def test_multi_fidelity_methods_use_only_budgets_available_for_the_data_set(tmp_
     assert made.final["test_regret"].between(0, 0.9).all()
 
 
+@pytest.mark.parametrize(
+    ("options", "epochs"),
+    [
+        ({"optimizer": "random", "epochs": 36}, "36 epochs"),
+        ({"optimizer": "hyperband"}, "4, 12, 36 or 108 epochs"),
+        ({"optimizer": "bohb", "space": "nb201"}, "12 or 200 epochs"),
+        ({"optimizer": "bohb", "space": "nb201", "budgets": "ignored"}, "12 epochs"),
+    ],
+)
+def test_the_screen_names_the_budgets_of_the_optimizer(tmp_path: Path, options: dict[str, Any], epochs: str) -> None:
+    console = Console(file=io.StringIO(), width=200)
+    study(tmp_path / "made", repeats=1, **{**options, "evaluations": 3, "console": console})
+    assert f"data set cifar10, {epochs} per training\n" in console.file.getvalue()
+
+
 def test_a_search_is_determined_by_its_seed_and_number(tmp_path: Path) -> None:
     first, again = study(tmp_path / "a"), study(tmp_path / "b")
     assert first.lines == again.lines
     assert len({line["architecture"] for line in first.lines}) > 1
     assert study(tmp_path / "c", repeats=2).lines == first.lines[:2]
     assert study(tmp_path / "d", seed=1).lines != first.lines
-
-
-def test_several_processes_write_the_same_record_as_one(tmp_path: Path) -> None:
-    here = study(tmp_path / "here", repeats=30)
-    there = study(tmp_path / "there", repeats=30, workers=2)
-    assert (there.folder / "metrics.jsonl").read_bytes() == (here.folder / "metrics.jsonl").read_bytes()
-    assert not (there.folder / "parts").exists()
 
 
 def test_the_number_of_repeats_of_a_study_can_only_grow(tmp_path: Path) -> None:
@@ -231,46 +238,6 @@ def test_a_killed_study_resumes_to_the_same_record(tmp_path: Path) -> None:
     assert resumed.summary == whole.summary
 
 
-@pytest.mark.parametrize("workers", [None, 2])
-def test_finished_parts_of_a_killed_study_are_not_recomputed(
-    tmp_path: Path, workers: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, killed = study(tmp_path / "whole", repeats=30), study(tmp_path / "killed", repeats=30)
-    lines = (killed.folder / "metrics.jsonl").read_text().splitlines(keepends=True)
-    (killed.folder / "metrics.jsonl").write_text("".join(lines[:3]))
-    (killed.folder / "summary.json").unlink()
-    run_part(out=killed.folder / "parts" / "00025-5", study=str(killed.folder), first=25, count=5)
-    stopped = killed.folder / "parts" / "00000-25"
-    run_part(out=stopped, study=str(killed.folder), first=0, count=25)
-    (stopped / "summary.json").unlink()
-    part = (stopped / "metrics.jsonl").read_text().splitlines(keepends=True)
-    (stopped / "metrics.jsonl").write_text("".join(part[:10]))
-    assert divide(started_parts(killed.folder), 3, 30, 2) == [(0, 25), (25, 5)]
-    assert repr(killed).endswith("15 of 30 searches, unfinished)")
-    monkeypatch.setattr(Repeats, "line", None)  # this process evaluates nothing
-    resumed = nb.black_box(resume=killed.folder, workers=workers, console=QUIET)
-    assert not (killed.folder / "parts").exists()
-    assert (resumed.folder / "metrics.jsonl").read_bytes() == (whole.folder / "metrics.jsonl").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("begun", "recorded", "last", "workers", "parts"),
-    [
-        ([], 0, 500, 2, [(0, 125), (125, 125), (250, 125), (375, 125)]),
-        ([], 0, 10, 3, [(0, 4), (4, 4), (8, 2)]),
-        ([], 7, 9, 4, [(7, 1), (8, 1)]),
-        ([(25, 25), (75, 25)], 10, 100, 2, [(10, 15), (25, 25), (50, 25), (75, 25)]),
-        ([(0, 25), (25, 5), (25, 25)], 30, 60, 1, [(25, 25), (50, 10)]),
-        ([(0, 25), (25, 25)], 25, 50, 2, [(25, 25)]),
-        ([(0, 5)], 0, 2 * SEARCHES + 5, 1, [(0, 5), (5, 85), (90, 85), (175, 80)]),
-    ],
-)
-def test_parts_divide_the_remaining_searches(
-    begun: list[tuple[int, int]], recorded: int, last: int, workers: int, parts: list[tuple[int, int]]
-) -> None:
-    assert divide(begun, recorded, last, workers) == parts
-
-
 SCRIPT = """
 import nasbench1shot1 as nb
 from nasbench1shot1.optimizers.black_box.random_search import RandomSearch
@@ -285,37 +252,6 @@ def test_a_class_defined_in_a_script_searches_only_in_its_own_process(tmp_path: 
     ended = new_process(code=SCRIPT, cwd=tmp_path)
     assert "Own is a class of this script or notebook, which other processes cannot import" in ended.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
-
-
-class FailsFirst(nb.BlackBoxOptimizer):
-    """Random search that refuses search 0 of a study with seed 0."""
-
-    def ask(self) -> Query:
-        first = np.random.default_rng(np.random.SeedSequence((0, 0)).spawn(2)[0]).bit_generator.state
-        if self.rng.bit_generator.state == first:
-            raise nb.InvalidInputError("search 0 is refused: try another seed")
-        return self.query(self.space.sample(self.rng))
-
-    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
-        pass
-
-
-def test_finished_parts_are_kept_if_another_part_fails(tmp_path: Path) -> None:
-    with pytest.raises(nb.UserError, match=r"searches 0 to 13 failed \(search 0 is refused.* continue with resume="):
-        study(tmp_path / "made", FailsFirst, repeats=27, evaluations=3, workers=2)
-    parts = {path.parent.name for path in (tmp_path / "made").glob("parts/*/summary.json")}
-    assert parts == {"00014-13"}
-    stopped = nb.open_run(tmp_path / "made")
-    assert repr(stopped).endswith("13 of 27 searches, unfinished)")
-    for draw in (nb.draw_regret, nb.compare):
-        with pytest.raises(nb.InvalidInputError, match=r"13 of 27 searches so far, .* parts: resume it with nb1shot1"):
-            draw(stopped)
-
-
-def test_a_study_that_fails_before_its_first_record_leaves_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(nb.UserError, match=r"search 0 is refused.* start the study again"):
-        study(tmp_path / "made", FailsFirst, repeats=1, evaluations=3, workers=2)
-    assert not (tmp_path / "made").exists()
 
 
 def test_an_optimizer_cannot_reach_test_values(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from distributed import LocalCluster
 
 @contextmanager
 def dask_workers(count: int, **options: object) -> Iterator[LocalCluster]:
-    with LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, **options) as cluster:
+    with LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0", **options) as cluster:
         yield cluster
 
 

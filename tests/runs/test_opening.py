@@ -130,17 +130,6 @@ def test_a_run_of_another_command_is_not_resumed(name, tmp_path, monkeypatch, ca
             assert told == f"nb1shot1: 'run' is {words}: resume it with nb1shot1 {owner} --resume run\n"
 
 
-@pytest.mark.parametrize("name", ["search", "blackbox"])
-def test_a_part_of_a_study_is_resumed_with_the_study(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    part = Path("study", "parts", "00000-3")
-    part.mkdir(parents=True)
-    (part / "config.json").write_text(json.dumps({"kind": "part of a black-box study", "options": {}}))
-    with pytest.raises(SystemExit):
-        cli.main([name, "--resume", str(part)])
-    assert capsys.readouterr().err.endswith(": resume it with nb1shot1 blackbox --resume study\n")
-
-
 def test_a_finished_run_is_not_advised_to_continue(run):
     with pytest.raises(nb.InvalidInputError, match=r"holds a finished run: replace it with overwrite=True, or choose"):
         search(run.folder, epochs=1)

@@ -1,0 +1,84 @@
+"""Searches of a study in several processes: each range of searches is an ordinary study in a sub-folder, and a job."""
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from itertools import pairwise
+from pathlib import Path
+
+from nasbench1shot1.black_box_search.options import BlackBoxOptions
+from nasbench1shot1.black_box_search.record import RANGE, BlackBoxStudy
+from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.jobs.job import Job, Workers
+from nasbench1shot1.jobs.pool import Watcher, open_workers, run_jobs, this_machine, this_process
+from nasbench1shot1.runs.next_command import resume_options
+
+SEARCHES = 125
+"""Maximum number of searches in a range: a fast worker then takes over ranges from a slow or lost one."""
+SEARCH = "nasbench1shot1.black_box_search.studying:black_box"
+"""What a worker process runs, as module:function."""
+
+
+def open_places(workers: int | None, scheduler: str | None) -> AbstractContextManager[Workers]:
+    """Return the workers that run ranges: this process, processes on this machine, or those of a dask scheduler."""
+    if scheduler is not None:
+        return open_workers(scheduler, workers, "cpu", 1)
+    return this_process() if workers in (None, 1) else this_machine([{}] * (workers or 1))
+
+
+def run_ranges(
+    options: BlackBoxOptions, study: BlackBoxStudy, own: int, workers: Workers, watcher: Watcher[Job]
+) -> None:
+    """Run all searches of a study that are not recorded yet, as jobs.
+
+    Args:
+        options: the options of the study.
+        study: the study.
+        own: number of searches in the study's own metrics.jsonl.
+        workers: where to run the jobs.
+        watcher: receives the progress.
+
+    Raises:
+        UserError: a job failed; the others were run to their ends.
+    """
+    first, last = study.numbers.start, study.numbers.stop
+    spans = {part.folder: (part.numbers.start, part.numbers.stop) for part in study.ranges}
+    begun = {folder: span for folder, span in spans.items() if span[0] < last and span[1] > first}
+    new = divide([(first, first + own), *begun.values()], first, last, workers.count)
+    wanted = begun | {study.folder / f"{RANGE}{start:05d}": (start, end) for start, end in new}
+    jobs = [_job(options, folder.absolute(), *span) for folder, span in wanted.items()]
+    if failures := run_jobs(jobs, workers, watcher):
+        name, sentence = next(iter(failures.items()))
+        advice = f"continue with {resume_options(study.folder)}" if study.recorded else "start the study again"
+        raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
+
+
+def divide(taken: Sequence[tuple[int, int]], first: int, last: int, workers: int) -> list[tuple[int, int]]:
+    """Divide the searches `first` to `last` - 1 that are not taken into ranges of at most `SEARCHES` searches.
+
+    Args:
+        taken: the ranges that have begun; each is the number of its first search, and the number after its last one.
+        first: number of the first search of the study.
+        last: number after the last search of the study.
+        workers: number of workers, over which the ranges are distributed evenly.
+
+    Returns:
+        The new ranges in ascending order, in the form of `taken`.
+    """
+    within = [(max(start, first), min(end, last)) for start, end in taken]
+    bounds = sorted([(first, first), *within, (last, last)])
+    gaps = [(before, after) for (_, before), (after, _) in pairwise(bounds) if before < after]
+    free = sum(end - start for start, end in gaps)
+    rounds = max(math.ceil(free / (workers * SEARCHES)), 1)
+    size = max(math.ceil(free / (workers * rounds)), 1)
+    return [(start, min(start + size, end)) for begin, end in gaps for start in range(begin, end, size)]
+
+
+def _job(options: BlackBoxOptions, folder: Path, first: int, last: int) -> Job:
+    return Job(
+        name=f"searches {first} to {last - 1}",
+        command=SEARCH,
+        folder=folder,
+        options={**options.as_dict(), "first_repeat": first, "repeats": last - first},
+        threads=1,
+    )

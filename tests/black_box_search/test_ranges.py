@@ -1,0 +1,236 @@
+"""Black-box studies whose searches several processes, machines or people run in ranges."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from command_line import command
+from forked_jobs import fork_jobs
+from local_cluster import dask_workers
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.black_box_search.ranges import SEARCHES, divide
+from nasbench1shot1.black_box_search.repeats import Repeats
+from nasbench1shot1.experiments.comparison.comparing import compare_runs
+from nasbench1shot1.experiments.comparison.statistics import Contender
+from nasbench1shot1.runs.lock import locked
+
+QUIET = Console(quiet=True)
+
+
+@pytest.fixture(autouse=True)
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges of searches run in forked processes, which start quickly."""
+    fork_jobs(monkeypatch)
+
+
+def study(folder: Path, optimizer: Any = "random", **options: Any) -> nb.BlackBoxStudy:
+    short = {"space": "s1", "evaluations": 12, "repeats": 20, "console": QUIET}
+    return nb.black_box(optimizer, out=folder, **{**short, **options})
+
+
+def resumed(folder: Path, **options: Any) -> nb.BlackBoxStudy:
+    return nb.black_box(resume=folder, console=QUIET, **options)
+
+
+def stop(made: nb.BlackBoxStudy, recorded: int) -> None:
+    """Leave a study as if its process had been killed while it wrote the line after `recorded` lines."""
+    metrics = made.folder / "metrics.jsonl"
+    lines = metrics.read_text().splitlines(keepends=True)
+    metrics.write_text("".join(lines[:recorded]) + '{"repeat": 2, "archi')
+    (made.folder / "summary.json").unlink()
+
+
+def compared(run: nb.BlackBoxStudy | Path) -> Contender:
+    """Return what `nb.compare` reads from a study."""
+    return compare_runs([run]).contenders[0]
+
+
+def assert_same(made: nb.BlackBoxStudy, whole: nb.BlackBoxStudy) -> None:
+    """Check that two studies read the same, bit for bit, whoever ran their searches."""
+    assert json.dumps(made.lines) == json.dumps(whole.lines)
+    assert made.summary == whole.summary
+    assert made.is_finished
+    for name in ("final", "trajectory", "regret_statistics", "metrics"):
+        pandas.testing.assert_frame_equal(getattr(made, name), getattr(whole, name), check_exact=True)
+    for drawn in (made,) if made.PICTURE is None else (made, made.folder):
+        ours, theirs = (nb.draw_regret(run).get_lines()[0].get_xydata() for run in (drawn, whole))
+        np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(compared(drawn).final, compared(whole).final)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> nb.BlackBoxStudy:
+    """A study of 20 searches in this process."""
+    return study(tmp_path_factory.mktemp("whole") / "study")
+
+
+@pytest.mark.parametrize(("workers", "ranges"), [(2, [10, 10]), (3, [7, 7, 6])])
+def test_the_searches_of_several_processes_read_as_one_study(
+    tmp_path: Path, whole: nb.BlackBoxStudy, workers: int, ranges: list[int]
+) -> None:
+    made = study(tmp_path / "study", workers=workers)
+    assert_same(nb.open_run(made.folder), whole)
+    assert [len(part.lines) for part in made.ranges] == ranges
+    for part in made.ranges:
+        assert repr(nb.open_run(part.folder)).startswith(f"BlackBoxStudy('{part.folder}': random on s1, seed 0, ")
+        assert part.lines == [whole.lines[repeat] for repeat in part.numbers]
+    assert repr(made).endswith(repr(whole)[len(f"BlackBoxStudy('{whole.folder}") :])
+    assert made._repr_html_().count("<img") == whole._repr_html_().count("<img") == 1
+
+
+@pytest.mark.parametrize("workers", [None, 3])
+def test_only_missing_searches_of_a_stopped_study_run_again(
+    tmp_path: Path, whole: nb.BlackBoxStudy, workers: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = study(tmp_path / "study", workers=4)
+    first, second, third, last = made.ranges
+    (made.folder / "summary.json").unlink()
+    stop(second, 2)
+    shutil.rmtree(third.folder)
+    stopped = nb.open_run(made.folder)
+    assert repr(stopped).endswith("12 of 20 searches, unfinished)")
+    assert [line["repeat"] for line in stopped.lines] == [0, 1, 2, 3, 4, 5, 6, *range(15, 20)]
+    assert compared(stopped).entry.progress == "12 of 20 searches"
+    assert nb.draw_regret(stopped).get_lines()
+    if workers is None:  # in this process
+        searched, line = list[int](), Repeats.line
+        monkeypatch.setattr(Repeats, "line", lambda self, repeat: searched.append(repeat) or line(self, repeat))
+    assert_same(resumed(made.folder, workers=workers), whole)
+    assert workers or searched == [7, 8, 9, 10, 11, 12, 13, 14]
+    assert {first.folder.name, second.folder.name, last.folder.name} < {part.folder.name for part in made.ranges}
+
+
+def test_a_study_of_one_process_is_continued_by_several_and_grows(tmp_path: Path, whole: nb.BlackBoxStudy) -> None:
+    made = study(tmp_path / "study", repeats=7)
+    stop(made, 3)
+    assert [len(part.lines) for part in resumed(made.folder, workers=2).ranges] == [2, 2]
+    grown = resumed(made.folder, repeats=16, workers=2)
+    assert [len(part.lines) for part in grown.ranges] == [2, 2, 5, 4]
+    assert_same(resumed(made.folder, repeats=20), whole)
+    with pytest.raises(nb.InvalidInputError, match="repeats may only increase"):
+        resumed(made.folder, repeats=19)
+
+
+def test_ranges_that_two_people_run_are_joined(tmp_path: Path, whole: nb.BlackBoxStudy) -> None:
+    second = study(tmp_path / "second", first_repeat=8, repeats=12)
+    assert second.lines == whole.lines[8:]
+    first = study(tmp_path / "first", repeats=8)
+    joined = nb.BlackBoxStudy.join([second.folder, first])
+    assert_same(joined, whole)
+    assert joined.folder == first.folder and repr(joined) == repr(whole).replace(
+        f"BlackBoxStudy('{whole.folder}", f"JoinedStudy('{first.folder}"
+    )
+    stop(second, 5)
+    partial = nb.BlackBoxStudy.join([first.folder, second.folder])
+    assert not partial.is_finished and len(partial.lines) == 13
+    assert compared(partial).entry.progress == "13 of 20 searches"
+    with pytest.raises(nb.UserError, match="second' is not finished"):
+        partial.summary  # noqa: B018
+    shutil.move(second.folder, first.folder / "repeats-of-a-colleague")
+    assert_same(resumed(first.folder, repeats=20), whole)
+
+
+def test_only_ranges_of_the_same_study_are_joined(tmp_path: Path, whole: nb.BlackBoxStudy) -> None:
+    other = study(tmp_path / "other", seed=1, repeats=2)
+    with pytest.raises(nb.InvalidInputError, match=r"has seed 1, but .* has seed 0: only studies that differ in noth"):
+        nb.BlackBoxStudy.join([whole, other])
+    with pytest.raises(nb.InvalidInputError, match="no study is given"):
+        nb.BlackBoxStudy.join([])
+    again = study(tmp_path / "again", first_repeat=19, repeats=1)
+    with pytest.raises(nb.DamagedFileError, match="search 19 is recorded twice"):
+        nb.BlackBoxStudy.join([whole, again]).lines  # noqa: B018
+    with pytest.raises(nb.InvalidInputError, match="is given twice"):
+        nb.compare([nb.BlackBoxStudy.join([whole]), whole])
+
+
+def test_a_changed_range_is_not_counted(tmp_path: Path) -> None:
+    made = study(tmp_path / "study", repeats=4, workers=2)
+    metrics = made.ranges[1].folder / "metrics.jsonl"
+    metrics.write_text(metrics.read_text().replace('"evaluations": 12', '"evaluations": 11'))
+    with pytest.raises(nb.DamagedFileError, match=r"repeats-00002.*its lines are not those that summary"):
+        nb.open_run(made.folder).final  # noqa: B018
+    shutil.rmtree(made.ranges[1].folder)
+    with pytest.raises(nb.DamagedFileError, match="its lines are not those that summary"):
+        nb.open_run(made.folder).final  # noqa: B018
+
+
+def test_two_processes_do_not_write_one_study_at_once(tmp_path: Path, whole: nb.BlackBoxStudy) -> None:
+    made = study(tmp_path / "study", workers=2)
+    stop(made.ranges[0], 4)
+    (made.folder / "summary.json").unlink()
+    before = {path: path.read_bytes() for path in made.folder.rglob("*.json*")}
+    with locked(made.folder):
+        for workers in ("1", "2"):
+            second = command("blackbox", "--resume", str(made.folder), "--repeats", "21", "--workers", workers)
+            assert second.returncode == 2
+            assert f"another process is writing to {made.folder}: wait until it ends" in second.stderr
+        assert {path: path.read_bytes() for path in made.folder.rglob("*.json*")} == before
+    with locked(made.ranges[0].folder), pytest.raises(nb.UserError, match=r"searches 0 to 9 failed .*another process"):
+        resumed(made.folder, workers=2)
+    assert_same(resumed(made.folder), whole)
+
+
+class FailsFirst(nb.BlackBoxOptimizer):
+    """Random search that refuses search 0 of a study with seed 0."""
+
+    def ask(self) -> Query:
+        first = np.random.default_rng(np.random.SeedSequence((0, 0)).spawn(2)[0]).bit_generator.state
+        if self.rng.bit_generator.state == first:
+            raise nb.InvalidInputError("search 0 is refused: try another seed")
+        return self.query(self.space.sample(self.rng))
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        pass
+
+
+def test_finished_ranges_are_kept_if_another_range_fails(tmp_path: Path) -> None:
+    with pytest.raises(nb.UserError, match=r"searches 0 to 13 failed \(search 0 is refused.* continue with resume="):
+        study(tmp_path / "made", FailsFirst, repeats=27, workers=2)
+    stopped = nb.open_run(tmp_path / "made")
+    assert [(part.folder.name, part.is_finished) for part in stopped.ranges] == [("repeats-00014", True)]
+    assert repr(stopped).endswith("13 of 27 searches, unfinished)")
+    assert compared(stopped).entry.progress == "13 of 27 searches"
+
+
+def test_a_study_that_fails_before_its_first_record_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(nb.UserError, match=r"search 0 is refused.* start the study again"):
+        study(tmp_path / "made", FailsFirst, repeats=1, workers=2)
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("taken", "first", "last", "workers", "ranges"),
+    [
+        ([], 0, 500, 2, [(0, 125), (125, 250), (250, 375), (375, 500)]),
+        ([], 0, 10, 3, [(0, 4), (4, 8), (8, 10)]),
+        ([(0, 7)], 0, 9, 4, [(7, 8), (8, 9)]),
+        ([(0, 10), (25, 50), (75, 100)], 0, 100, 2, [(10, 25), (50, 70), (70, 75)]),
+        ([(90, 110)], 100, 120, 1, [(110, 120)]),
+        ([(25, 50), (0, 25)], 0, 50, 2, []),
+        ([(0, 5)], 0, 2 * SEARCHES + 5, 1, [(5, 130), (130, 255)]),
+    ],
+)
+def test_ranges_divide_the_remaining_searches(
+    taken: list[tuple[int, int]], first: int, last: int, workers: int, ranges: list[tuple[int, int]]
+) -> None:
+    assert divide(taken, first, last, workers) == ranges
+
+
+def test_a_cluster_whose_workers_have_another_working_directory_searches_in_a_relative_folder(
+    tmp_path: Path, whole: nb.BlackBoxStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with dask_workers(1) as cluster:
+        (tmp_path / "elsewhere").mkdir()
+        cluster.get_client().run(os.chdir, str(tmp_path / "elsewhere"))
+        monkeypatch.chdir(tmp_path)
+        made = study(Path("study"), scheduler=cluster.scheduler_address)
+    assert_same(made, whole)
+    assert [part.folder for part in made.ranges] == [Path("study") / "repeats-00000"]
