@@ -4,6 +4,8 @@ from setuptools import setup
 
 CORE = [
     "ConfigSpace>=1.2",
+    "cyclopts>=5",
+    "docstring-parser>=0.16",
     "filelock>=3.30",
     "google-crc32c>=1.5",
     "matplotlib>=3.8",
@@ -17,7 +19,6 @@ CORE = [
     "rich>=13",
     "scipy>=1.12",
     "torch>=2.1",
-    "tyro>=0.9",
 ]
 # Fits the embedded table. Only `nb1shot1 table build` needs it.
 TABLE = ["lightgbm>=4.5"]

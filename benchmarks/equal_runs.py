@@ -1014,7 +1014,7 @@ def prepare(folder):
         paths = os.environ["PYTHONPATH"].split(os.pathsep)
         os.environ["PYTHONPATH"] = os.pathsep.join(str(Path(each).absolute()) for each in paths if each)
     sys.dont_write_bytecode = True
-    for name in ("matplotlib.backends.backend_agg", "pandas", "scipy.stats", "rich.progress", "tyro"):
+    for name in ("matplotlib.backends.backend_agg", "pandas", "scipy.stats", "rich.progress"):
         import_module(name)
     for name in nb.__all__:
         getattr(nb, name)

@@ -11,6 +11,9 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternati
 from nasbench1shot1.ground.terminal import guarded_output, print_error
 
 INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
+HELP = ("-h", "--help")
+SELECTING = ("optimizer", "resume", "allow_module")
+"""The options that select which other options a command has."""
 SPIN_COUNT = "GOMP_SPINCOUNT"
 SPINS = 100  # microseconds; libgomp itself uses 100 if it has more threads than cores
 SPIN_VARIABLES = (SPIN_COUNT, "OMP_WAIT_POLICY")
@@ -62,9 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _main(arguments: list[str]) -> None:
     try:
-        if not arguments or arguments[0] in ("-h", "--help"):
+        if not arguments or arguments[0] in HELP:
             print(_overview())
-        elif arguments[1:] and arguments[1] in ("-h", "--help") and (group := _group(arguments[0])):
+        elif arguments[1:] and arguments[1] in HELP and (group := _group(arguments[0])):
             print(_overview_of_group(arguments[0], group))
         elif arguments[0] == "--version":
             from nasbench1shot1 import __version__
@@ -93,29 +96,34 @@ def _program() -> str:
 
 def _run(arguments: list[str]) -> None:
     name, rest = _split(arguments)
-    _check_not_empty(rest)
     module, _, attribute = COMMANDS[name].target.partition(":")
-    options = getattr(import_module(f"nasbench1shot1.commands.{module}"), attribute)
-    flags, default = _flags(rest), None
-    wants_help = "help" in flags or "-h" in rest
-    flags.pop("help", None)
-    if flags.get("resume") and not wants_help:
-        from nasbench1shot1.runs.opening import check_resumable
-
-        check_resumable(flags["resume"], name)
-    if hasattr(options, "for_flags"):  # the available options depend on one of them
-        options, default = options.for_flags(flags)
-    elif hasattr(options, "for_words"):  # they depend on a word that is not an option
-        options, default = options.for_words(rest, flags)
+    command = getattr(import_module(f"nasbench1shot1.commands.{module}"), attribute)
+    words = [word for word in rest if word not in HELP]
+    wants_help, default = len(words) < len(rest), None
+    if hasattr(command, "choose"):  # the available options depend on some of them
+        default = command.choose(_asked(name, command, words, wants_help))
     if wants_help:
-        _show_help(name, options, default)
+        _show_help(name, command, default)
         return
-    from nasbench1shot1.commands.parsing import parse  # here, because help needs neither
-    from nasbench1shot1.ground.files import convert_paths
+    from nasbench1shot1.commands.options import command_options, with_given
+    from nasbench1shot1.commands.parsing import parse  # here, because not all help needs it
 
-    named = _known(options, default, flags)
-    command = convert_paths(parse(options, name, rest, default))
-    (replace(command, named=named) if hasattr(command, "named") else command).run()
+    given = parse(name, list(command_options(command, default)), words, getattr(default, "explain", lambda _: None))
+    resolved = command(**given) if default is None else with_given(default, given)
+    (replace(resolved, named=frozenset(given)) if hasattr(resolved, "named") else resolved).run()
+
+
+def _asked(name: str, command: Any, words: Sequence[str], wants_help: bool) -> Any:
+    """Return the `Asked` of a command line; raises for a run that this command cannot resume."""
+    from nasbench1shot1.commands.options import command_options
+    from nasbench1shot1.commands.parsing import parse_some
+    from nasbench1shot1.runs.opening import check_resumable
+
+    selecting = [option for option in command_options(command, None) if option.name in SELECTING]
+    asked = parse_some(name, selecting, words)
+    if "resume" in asked.options and not wants_help:
+        check_resumable(asked.options["resume"], name)
+    return asked
 
 
 def _show_help(name: str, options: Any, default: Any) -> None:
@@ -142,43 +150,6 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
 def _group(word: str) -> list[str]:
     """Return the two-word commands that begin with a word."""
     return [name for name in COMMANDS if name.startswith(word + " ")]
-
-
-def _check_not_empty(arguments: list[str]) -> None:
-    """Raise InvalidInputError for an empty argument, such as "$FOLDER" with FOLDER unset.
-
-    As a path, it would mean the current folder.
-    """
-    for before, argument in zip(["", *arguments], arguments, strict=False):
-        if argument == "" or (argument.startswith("--") and argument.endswith("=")):
-            option = before if before.startswith("--") and not argument else argument.removesuffix("=")
-            raise InvalidInputError(f"{option or 'an argument'} is '', an empty string: give a value, or remove it")
-
-
-def _flags(arguments: list[str]) -> dict[str, str]:
-    """Return every `--option value`, `--option=value` and `--option` by field name, with its last value."""
-    found = {}
-    for word, after in zip(arguments, [*arguments[1:], ""], strict=False):  # one item longer if there are no arguments
-        flag, equals, value = word.partition("=")
-        if flag.startswith("--") and flag != "--":
-            found[flag.removeprefix("--").replace("-", "_")] = value if equals else after * (not after.startswith("--"))
-    return found
-
-
-def _known(options: Any, default: Any, flags: Iterable[str]) -> frozenset[str]:
-    """Return the names of the given options; raises for an unknown option, and names the closest known one."""
-    from nasbench1shot1.commands.help_screen import option_names
-
-    names = {"help", *option_names(options, default)}
-    known = {**{f"no_{name}": name for name in names}, **{name: name for name in names}}
-    for flag in flags:
-        if flag not in known:
-            raise unknown_name("option", _as_flag(flag), map(_as_flag, names))
-    return frozenset(known[flag] for flag in flags)
-
-
-def _as_flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def _overview() -> str:

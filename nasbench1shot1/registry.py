@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.benchmark import BENCHMARKS
 from nasbench1shot1.benchmark import benchmark as benchmark
 from nasbench1shot1.benchmark import benchmarks as benchmarks
-from nasbench1shot1.ground.errors import InvalidInputError, alternatives, option
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, either, option
 from nasbench1shot1.ground.plugins import Group
 
 if TYPE_CHECKING:
@@ -177,6 +177,11 @@ def optimizer(name: str) -> "type[OneShotOptimizer]":
     """
     from nasbench1shot1.optimizer import OneShotOptimizer
 
+    _check_kind(
+        name,
+        *("optimizers", "black_box_optimizers"),
+        f"a black-box optimizer: run it with {either('nb1shot1 blackbox', 'nb.black_box')}",
+    )
     found: type[OneShotOptimizer] = _checked_class(
         name, GROUPS["optimizers"].load(name), OneShotOptimizer, "a one-shot optimizer"
     )
@@ -190,10 +195,21 @@ def black_box_optimizer(name: str) -> "type[BlackBoxOptimizer]":
     """
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 
+    _check_kind(
+        name,
+        *("black_box_optimizers", "optimizers"),
+        f"a one-shot optimizer: run it with {either('nb1shot1 search', 'nb.search')}",
+    )
     found: type[BlackBoxOptimizer] = _checked_class(
         name, GROUPS["black_box_optimizers"].load(name), BlackBoxOptimizer, "a black-box optimizer"
     )
     return found
+
+
+def _check_kind(name: str, group: str, other: str, what: str) -> None:
+    """Raise InvalidInputError for the name of an optimizer of another group; `what` describes that group."""
+    if not GROUPS[group].is_built_in(name) and name not in names(group) and name in names(other):
+        raise InvalidInputError(f"'{name}' is {what}")
 
 
 def _checked_class(name: str, found: Any, base: type, what: str) -> Any:

@@ -31,7 +31,7 @@ def imported(path: Path, top_level_only: bool = False) -> set[str]:
 def test_importing_the_package_imports_nothing_heavy():
     code = (
         "import sys, nasbench1shot1 as nb; nb.search_space('s1').count('loose_ends'); nb.Architecture; nb.load_table();"
-        "heavy = {'torch', 'pandas', 'matplotlib', 'ConfigSpace', 'networkx', 'scipy', 'lightgbm', 'rich', 'tyro'};"
+        "heavy = {'torch', 'pandas', 'matplotlib', 'ConfigSpace', 'networkx', 'scipy', 'lightgbm', 'rich', 'cyclopts'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

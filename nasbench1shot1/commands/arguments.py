@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 from nasbench1shot1.architecture import Architecture, likely_forms
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
@@ -27,11 +29,11 @@ def is_architecture(text: str) -> bool:
     return bool({":", "|"} & set(text))
 
 
-def optimizer_name(flags: Mapping[str, str], group: str, default: str) -> str:
+def optimizer_name(given: Mapping[str, Any], group: str, default: str) -> str:
     """Return the given optimizer, else the optimizer of the run to resume, else the default.
 
     Args:
-        flags: the given options, by field name, with their last values.
+        given: the options that are given, by name.
         group: the optimizer's group in the registry.
         default: the name if neither is there, or if the run cannot be read.
 
@@ -40,15 +42,15 @@ def optimizer_name(flags: Mapping[str, str], group: str, default: str) -> str:
     """
     from nasbench1shot1.registry import check_trusted
 
-    if named := flags.get("optimizer"):
-        return named
-    if recorded := _recorded_optimizer(flags.get("resume")):
-        check_trusted(group, "optimizer", recorded, flags["resume"], flags.get("allow_module"))
+    if named := given.get("optimizer"):
+        return str(named)
+    if recorded := _recorded_optimizer(given.get("resume")):
+        check_trusted(group, "optimizer", recorded, given["resume"], given.get("allow_module"))
         return recorded
     return default
 
 
-def _recorded_optimizer(resume: str | None) -> str | None:
+def _recorded_optimizer(resume: Path | None) -> str | None:
     """Return the optimizer of the run or group of runs that --resume names; None if it cannot be read."""
     if not resume:
         return None

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-import tyro
-
 from nasbench1shot1.black_box_search.options import BlackBoxConfig
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN, default_variants
+from nasbench1shot1.commands.options import Asked, Hidden
 
 Own = TypeVar("Own")
 
@@ -31,9 +30,9 @@ class BlackBox(Generic[Own]):
         "Running": ("out", "resume"),
     }
 
-    common: tyro.conf.OmitArgPrefixes[BlackBoxConfig]
+    common: BlackBoxConfig
     """Options of every study."""
-    own: tyro.conf.OmitArgPrefixes[Own]
+    own: Own
     """Options of this optimizer."""
     out: Path | None = None
     """Folder of the new study; it must not exist. Default: runs/blackbox-OPTIMIZER-SPACE-SEED."""
@@ -46,23 +45,28 @@ class BlackBox(Generic[Own]):
     allow_module: str | None = None
     """Module that --resume may import because the study's config.json names it. Importing a module runs its code."""
 
-    named: tyro.conf.Suppress[frozenset[str]] = frozenset()
+    named: Hidden[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`. On resuming, their values are compared with the recorded values."""
 
     @classmethod
-    def for_flags(cls, flags: Mapping[str, str]) -> tuple[Any, Self]:
-        """Return the command's type and defaults for the optimizer that the command line names.
+    def choose(cls, asked: Asked) -> Self:
+        """Return the command's defaults for the optimizer that the command line names.
 
-        Raises InvalidInputError if the optimizer is unknown, or an option belongs only to other optimizers.
+        Raises InvalidInputError if the optimizer is unknown.
         """
-        from nasbench1shot1.black_box_search.options import METHODS, help_defaults
+        from nasbench1shot1.black_box_search.options import help_defaults
         from nasbench1shot1.registry import black_box_optimizer
 
-        name = optimizer_name(flags, "black_box_optimizers", BlackBoxConfig.optimizer)
-        method = black_box_optimizer(name)
-        METHODS.check_options(method, flags)
-        common, own = help_defaults(method, name, {})
-        return cls[method.Hyperparameters], cls(common=common, own=own)  # type: ignore[index, arg-type]
+        name = optimizer_name(asked.options, "black_box_optimizers", BlackBoxConfig.optimizer)
+        common, own = help_defaults(black_box_optimizer(name), name, {})
+        return cls(common=common, own=own)  # type: ignore[arg-type]
+
+    def explain(self, unknown: str) -> None:
+        """Raise InvalidInputError for an option that belongs only to other optimizers."""
+        from nasbench1shot1.black_box_search.options import METHODS
+        from nasbench1shot1.registry import black_box_optimizer
+
+        METHODS.check_options(black_box_optimizer(self.common.optimizer), [unknown])
 
     def variants(self) -> dict[str, dict[str, Any]]:
         """Return the defaults that depend on the space, for help."""

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-import tyro
-
+from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.ground.files import PictureFormat
-from nasbench1shot1.runs.options import TableName
+from nasbench1shot1.runs.options import Form, TableName
 
 
 @dataclass(frozen=True)
@@ -18,12 +17,10 @@ class Compare:
     search space, data set and table, and need not be finished. See docs/compare.md.
     """
 
-    runs: Annotated[
-        tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN …", help_behavior_hint="(required)")
-    ] = ()
+    runs: Annotated[Positional[tuple[Path, ...]], Form("RUN …", "(required)")] = ()
     """Folders of the runs; at most ten."""
-    labels: str | None = None
-    """Labels of the runs, separated by commas. Default: the names of the optimizers."""
+    labels: tuple[str, ...] | None = None
+    """Labels of the runs, separated by spaces or commas. Default: the names of the optimizers."""
     out: Path = Path("comparison")
     """Folder for the figure and the CSV files. It must not exist or must hold only an earlier comparison."""
     over: Literal["epochs", "search-time", "simulated-time"] | None = None
@@ -43,6 +40,6 @@ class Compare:
         from nasbench1shot1.ground.text import literal_console
 
         check_out(self.out)
-        labels = None if self.labels is None else self.labels.split(",")
+        labels = self.labels[0].split(",") if self.labels and len(self.labels) == 1 else self.labels
         found = compare_runs(self.runs, labels, self.over, table=self.table, allow_module=self.allow_module)
         show(found, write_comparison(found, self.out, self.format), literal_console())

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-import tyro
-
 from nasbench1shot1.commands.help_screen import default_variants
+from nasbench1shot1.commands.options import Asked, Hidden, Positional
+from nasbench1shot1.runs.options import Form
 
 Options = TypeVar("Options")
 
@@ -25,11 +25,9 @@ class Correlate(Generic[Options]):
         "Running": ("out", "resume"),
     }
 
-    folder: Annotated[
-        tyro.conf.Positional[Path | None], tyro.conf.arg(metavar="RUN", help_behavior_hint="(required)")
-    ] = None
+    folder: Annotated[Positional[Path | None], Form("RUN", "(required)")] = None
     """Folder of a search that saved the supernet's weights (--keep-weights-every)."""
-    ranking: tyro.conf.OmitArgPrefixes[Options]
+    ranking: Options
     """Options of the ranking."""
     out: Path | None = None
     """Folder of the ranking. Default: RUN/ranking."""
@@ -39,15 +37,15 @@ class Correlate(Generic[Options]):
     allow_module: str | None = None
     """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
 
-    named: tyro.conf.Suppress[frozenset[str]] = frozenset()
+    named: Hidden[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`."""
 
     @classmethod
-    def for_flags(cls, flags: Mapping[str, str]) -> tuple[Any, Self]:
-        """Return the command's type and defaults; the ranking's options are imported only when it is called."""
+    def choose(cls, asked: Asked) -> Self:
+        """Return the command's defaults; the ranking's options are imported only when it is called."""
         from nasbench1shot1.experiments.correlation.options import RankingOptions
 
-        return cls[RankingOptions], cls(ranking=RankingOptions(**_preset_options("corrected")))  # type: ignore[index, arg-type]
+        return cls(ranking=RankingOptions(**_preset_options("corrected")))  # type: ignore[arg-type]
 
     def variants(self) -> dict[str, dict[str, Any]]:
         """Return the defaults that depend on the preset, for help."""

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import tyro
-
+from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form
 
@@ -46,7 +45,7 @@ class Download:
     """Download the official CIFAR-10 (170 MB) or CIFAR-100 (169 MB), verify its SHA-256, and import it."""
 
     dataset: Annotated[
-        tyro.conf.Positional[Literal["cifar10", "cifar100", "ImageNet16-120"]],
+        Positional[Literal["cifar10", "cifar100", "ImageNet16-120"]],
         Form("[{cifar10,cifar100,ImageNet16-120}]"),
     ] = "cifar10"
     """The data set, and the name of its image set. ImageNet16-120 cannot be downloaded without an account; the message
@@ -74,7 +73,7 @@ class Download:
 class Import:
     """Import CIFAR-10, CIFAR-100 or ImageNet16-120 from a .tar.gz or folder, or any images and labels from an .npz."""
 
-    path: Annotated[tyro.conf.Positional[Path], Form("FILE|FOLDER")]
+    path: Annotated[Positional[Path], Form("FILE|FOLDER")]
     """The path of the archive, the folder or the .npz file."""
     name: str | None = None
     """Name of the image set, for --images. Default: the data set's name, cifar10, cifar100 or ImageNet16-120; for an

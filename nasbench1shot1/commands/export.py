@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import tyro
-
+from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form
 
@@ -14,7 +13,7 @@ from nasbench1shot1.runs.options import Form
 class Export:
     """Write a study in the format of another tool. The study is not changed, and may still be running."""
 
-    study: Annotated[tyro.conf.Positional[Path], Form("STUDY")]
+    study: Annotated[Positional[Path], Form("STUDY")]
     """The folder of a study of nb1shot1 tune."""
     optuna: Path
     """New Optuna journal file, with a trial per search; optuna-dashboard FILE shows it."""

@@ -1,56 +1,32 @@
 """The help of a command, from its dataclass: options in groups, with their forms, texts and defaults."""
 
 import argparse
-import ast
 import inspect
 import shutil
-import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
-from itertools import chain, combinations, pairwise
+from dataclasses import MISSING
+from itertools import chain, combinations
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_origin
 
-import tyro
-
+from nasbench1shot1.commands.options import Option, command_options
 from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.registry import listed_names
-from nasbench1shot1.runs.options import Names
+from nasbench1shot1.runs.options import Form
 
 OWN = "own"
 """Placeholder in a command's `GROUPS` for the optimizer's options: the fields of the record with this name."""
 TEXT_COLUMN = 26
 """The column in which texts begin; a longer option is on a separate line."""
-POSITIONAL, SUPPRESSED = (get_args(marked[int])[1] for marked in (tyro.conf.Positional, tyro.conf.Suppress))
-FORMS = {int: "INT", float: "FLOAT", str: "TEXT", Path: "PATH", bool: "{yes,no}"}
+FORMS = {int: "INT", float: "FLOAT", str: "TEXT", Path: "PATH"}
 DEFAULT = " Default: "
 """In a field's docstring, begins a default in words, for fields whose default value is None."""
+Variants = Mapping[str, Mapping[str, Any]]
+"""Defaults that differ in other settings: for the words for a setting, values by name of the option."""
 
 
-@dataclass(frozen=True)
-class OptionHelp:
-    """The help of one option.
-
-    Attributes:
-        name: name of the field.
-        record: the dataclass of the field.
-        flags: how the option is given, as ("--compile", "--no-compile"); empty for an argument without a flag.
-        form: how values are written, as "INT"; None if the option does not take a value.
-        text: what the option sets; ends with the default in parentheses.
-        is_required: whether the option has no default.
-    """
-
-    name: str
-    record: type
-    flags: tuple[str, ...]
-    form: str | None
-    text: str
-    is_required: bool
-
-
-def help_screen(name: str, command: Any, default: Any, variants: Mapping[str, Mapping[str, Any]]) -> str:
+def help_screen(name: str, command: Any, default: Any, variants: Variants) -> str:
     """Return the help of a command.
 
     Args:
@@ -58,11 +34,11 @@ def help_screen(name: str, command: Any, default: Any, variants: Mapping[str, Ma
         command: the command's dataclass. Its attribute `GROUPS`, if it has one, maps headings to names of options; all
             other options are in the last group.
         default: an instance with the defaults; None: the defaults of the fields.
-        variants: defaults that differ in other settings: for the words for a setting, values by name of the option.
+        variants: defaults that differ in other settings.
     """
-    options = list(option_helps(command, default, variants))
-    needed = [option for option in options if option.is_required or not option.flags]
-    words = [word for option in needed for word in (*option.flags, option.form) if word]
+    options = list(command_options(command, default))
+    needed = [option for option in options if option.default is MISSING or not option.flag]
+    words = [word for option in needed for word in (option.flag, _form(option)) if word]
     parser = argparse.ArgumentParser(
         usage=" ".join(["nb1shot1", name, *words, *(["[OPTIONS]"] if len(options) > len(needed) else [])]),
         description=_wrap(inspect.getdoc(get_origin(command) or command) or ""),
@@ -72,7 +48,7 @@ def help_screen(name: str, command: Any, default: Any, variants: Mapping[str, Ma
     for heading, members in _group_options(options, command, getattr(default, OWN, None)):
         group = parser.add_argument_group(heading)
         for option in members:
-            _add(group, option)
+            _add(group, option, variants)
     return parser.format_help()
 
 
@@ -86,13 +62,13 @@ def _wrap(text: str) -> str:
     )
 
 
-def _group_options(options: Sequence[OptionHelp], command: Any, own: Any) -> Iterator[tuple[str, Iterable[OptionHelp]]]:
+def _group_options(options: Sequence[Option], command: Any, own: Any) -> Iterator[tuple[str, Iterable[Option]]]:
     """Yield headings and options: arguments without a flag, then the groups that the command declares."""
     groups: Mapping[str, Sequence[str]] = getattr(get_origin(command) or command, "GROUPS", {"Options": ()})
-    named: dict[str, list[OptionHelp]] = {}
+    named: dict[str, list[Option]] = {}
     for option in options:
         name = OWN if option.record is type(own) else option.name
-        named.setdefault(name if option.flags else "", []).append(option)
+        named.setdefault(name if option.flag else "", []).append(option)
     yield "Arguments", named.pop("", [])
     *_, last = groups
     for heading, names in groups.items():
@@ -100,12 +76,16 @@ def _group_options(options: Sequence[OptionHelp], command: Any, own: Any) -> Ite
         yield heading, [*members, *chain(*named.values())] if heading == last else members
 
 
-def _add(group: Any, option: OptionHelp) -> None:
-    text = option.text.replace("%", "%%")
-    if option.flags and option.form is None:
-        group.add_argument(*option.flags, action="store_true", help=text)
+def _add(group: Any, option: Option, variants: Variants) -> None:
+    """Add an option to a group of an `argparse.ArgumentParser`."""
+    others = {words: values[option.name] for words, values in variants.items() if option.name in values}
+    others = {words: value for words, value in others.items() if value != option.default}
+    text = help_text(option, others).replace("%", "%%")
+    if option.kind is bool:  # with --no-x if the flag itself may be the default
+        negative = [flag(f"no_{option.name}")] if option.default is True or others else []
+        group.add_argument(*filter(None, (option.flag, *negative)), action="store_true", help=text)
     else:
-        group.add_argument(*(option.flags or (option.name,)), metavar=option.form, help=text)
+        group.add_argument(option.flag or option.name, metavar=_form(option), help=text)
 
 
 class _Layout(argparse.RawDescriptionHelpFormatter):
@@ -118,155 +98,27 @@ class _Layout(argparse.RawDescriptionHelpFormatter):
         return textwrap.wrap(text, width, break_on_hyphens=False)
 
 
-def option_helps(command: Any, default: Any, variants: Mapping[str, Mapping[str, Any]]) -> Iterator[OptionHelp]:
-    """Yield the help of every option of a command, including the options of nested records, in order of declaration.
-
-    Args:
-        command: the command's dataclass.
-        default: an instance with the defaults; None: the defaults of the fields.
-        variants: defaults that differ in other settings: for the words for a setting, values by name of the option.
-    """
-    texts: dict[type, dict[str, str]] = {}
-    for holder, name, hint, value in _options(command, default):
-        if holder not in texts:
-            texts[holder] = _docstrings(holder)
-        others = {words: values.get(name, value) for words, values in variants.items()}
-        differing = {words: other for words, other in others.items() if other != value}
-        yield _option_help(name, holder, hint, texts[holder].get(name, ""), value, differing)
-
-
-def flags_for(value: str, command: Any, default: Any) -> Iterator[str]:
-    """Yield the options of a command that list a value among their names or choices; arguments as in `option_helps`."""
-    for _, name, hint, _ in _options(command, default):
-        known, kind = _names(_extras(hint)), _without_extras(hint)
-        choices = get_args(kind) if get_origin(kind) is Literal else ()
-        if value in (listed_names(known.group) if known else choices):
-            yield flag(name)
-
-
-def option_names(command: Any, default: Any) -> Iterator[str]:
-    """Yield the fields of a command's options that are given by a flag; arguments as in `option_helps`."""
-    for _, name, hint, _ in _options(command, default):
-        if POSITIONAL not in _extras(hint):
-            yield name
-
-
-def _options(command: Any, default: Any) -> Iterator[tuple[type, str, Any, Any]]:
-    """Yield record, name, type and default of every option of a command; arguments as in `option_helps`."""
-    holder = command if default is None else type(default)
-    hints = get_type_hints(holder, include_extras=True)
-    for field in fields(holder):
-        hint = hints[field.name]
-        is_selected = bool(_names(_extras(hint)))  # in `default`, by the command line
-        value = _default(field) if default is None or is_selected else getattr(default, field.name)
-        if is_dataclass(value) and not isinstance(value, type):
-            yield from _options(type(value), value)
-        elif SUPPRESSED not in _extras(hint):
-            yield holder, field.name, hint, value
-
-
-def _option_help(
-    name: str, record: type, hint: Any, docstring: str, value: Any, others: Mapping[str, Any]
-) -> OptionHelp:
-    extras, kind = _extras(hint), _without_extras(hint)
-    flags = () if POSITIONAL in extras else (flag(name),)
-    if kind is bool and (value is True or others):
-        flags = (*flags, flag(f"no_{name}"))  # the flag itself may be the default
-    form = None if kind is bool else _form(kind, extras)
-    return OptionHelp(name, record, flags, form, _text(docstring, extras, value, others), value is MISSING)
-
-
-def _default(field: "Field[Any]") -> Any:
-    return field.default_factory() if field.default_factory is not MISSING else field.default
-
-
-def _docstrings(record: type) -> dict[str, str]:
-    """Return the docstrings of a record's fields, also of its base classes; empty without source code."""
-    found: dict[str, str] = {}
-    for base in filter(is_dataclass, reversed(record.__mro__)):
-        try:
-            module = ast.parse(inspect.getsource(sys.modules[base.__module__]))
-        except (OSError, TypeError, KeyError):
-            continue
-        for name, body in _classes(module):
-            if name == base.__qualname__:  # several optimizers of a module may each have a class `Hyperparameters`
-                found |= dict(_documented(body))
-    return found
-
-
-def _classes(node: ast.AST, path: str = "") -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield the qualified name and the body of every class, in the order of the source code."""
-    for child in ast.iter_child_nodes(node):
-        match child:
-            case ast.ClassDef(name=name, body=body):
-                yield path + name, body
-                yield from _classes(child, f"{path}{name}.")
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield from _classes(child, f"{path}{name}.<locals>.")
-            case _:
-                yield from _classes(child, path)
-
-
-def _documented(body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
-    for statement, after in pairwise(body):
-        match statement, after:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                yield name, " ".join(text.split())
-
-
-def _extras(hint: Any) -> tuple[Any, ...]:
-    """Return the annotations of a type, also in `Annotated[X, ...] | None`."""
-    if get_origin(hint) in (Union, UnionType):
-        return tuple(extra for kind in get_args(hint) for extra in _extras(kind))
-    return hint.__metadata__ if get_origin(hint) is Annotated else ()
-
-
-def _without_extras(hint: Any) -> Any:
-    """Return a type without annotations, and without None."""
-    if get_origin(hint) is Annotated:
-        return _without_extras(get_args(hint)[0])
-    if get_origin(hint) in (Union, UnionType):
-        kinds = [_without_extras(kind) for kind in get_args(hint) if kind is not NoneType]
-        if kinds == [bool]:
-            return Literal["yes", "no"]
-        return kinds[0] if len(kinds) == 1 else hint
-    return hint
-
-
-def _form(kind: Any, extras: tuple[Any, ...]) -> str:
-    for extra in extras:
-        if form := getattr(extra, "metavar", None):
-            return str(form)
-    if _names(extras):
+def _form(option: Option) -> str:
+    """Return how values are written, such as "INT"; empty for a flag without a value."""
+    if form := next((extra.metavar for extra in option.extras if isinstance(extra, Form)), ""):
+        return form
+    if option.kind is bool:
+        return ""
+    if option.names:
         return "NAME"
-    if get_origin(kind) is Literal:
-        return f"{{{','.join(map(str, get_args(kind)))}}}"
-    if get_origin(kind) is tuple:
-        return f"{_form(get_args(kind)[0], ())} …"
-    return FORMS.get(kind, "TEXT")
+    form = f"{{{','.join(option.choices)}}}" if option.choices else FORMS.get(option.kind, "TEXT")
+    return f"{form} …" if option.takes_several else form
 
 
-def _text(docstring: str, extras: tuple[Any, ...], value: Any, others: Mapping[str, Any]) -> str:
-    """Return what an option sets, and its default, also in other settings."""
-    text, _, words = f" {docstring}".partition(DEFAULT)
-    return f"{_with_names(text, extras)} {_hint(extras) or _default_in_words(value, words, others)}".strip()
-
-
-def _with_names(text: str, extras: tuple[Any, ...]) -> str:
-    """Insert the known names after the first sentence of a text."""
-    if not (known := _names(extras)):
-        return text.strip()
-    first, _, rest = text.strip().partition(". ")
-    own = f", or {known.own}" if known.own else ""
-    return f"{first.removesuffix('.')}: {', '.join(listed_names(known.group))}{own}. {rest}".strip()
-
-
-def _names(extras: tuple[Any, ...]) -> Names | None:
-    return next((extra for extra in extras if isinstance(extra, Names)), None)
-
-
-def _hint(extras: tuple[Any, ...]) -> str:
-    return next((hint for extra in extras if (hint := getattr(extra, "help_behavior_hint", None))), "")
+def help_text(option: Option, others: Mapping[str, Any]) -> str:
+    """Return what an option sets, and its default; `others` are the defaults in other settings."""
+    text, _, words = f" {option.help}".partition(DEFAULT)
+    if option.names:  # after the first sentence
+        first, _, rest = text.strip().partition(". ")
+        own = f", or {option.names.own}" if option.names.own else ""
+        text = f"{first.removesuffix('.')}: {', '.join(listed_names(option.names.group))}{own}. {rest}"
+    hint = next((extra.default for extra in option.extras if isinstance(extra, Form) and extra.default), "")
+    return f"{text.strip()} {hint or _default_in_words(option.default, words, others)}".strip()
 
 
 def _default_in_words(value: Any, words: str, others: Mapping[str, Any]) -> str:

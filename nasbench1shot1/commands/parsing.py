@@ -1,125 +1,147 @@
-"""Parsing of a command's options by tyro. An error is one sentence; optional values have the form that users write.
+"""Parsing of a command line by cyclopts; an error is one sentence."""
 
-`X | None` has the metavar and the choices of X in messages.
-"""
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import MISSING
+from functools import partial
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
 
-import contextlib
-import io
-import re
-from dataclasses import replace
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+import cyclopts
+from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnknownOptionError
 
-import tyro
-from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
-
-from nasbench1shot1.commands.help_screen import flags_for
-from nasbench1shot1.ground.errors import InvalidInputError, shorten, unknown_name
+from nasbench1shot1.commands.options import YES_NO, Asked, Option
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, flag, shorten, unknown_name
+from nasbench1shot1.ground.files import as_path
 
 NONE = "None"
 """The text for None on the command line."""
-YES, NO = ("yes", "true"), ("no", "false")
+_TRUTH = {"yes": True, "true": True, "no": False, "false": False}
+_WORDS = {int: "a whole number", float: "a number", YES_NO: "yes or no"}
 
 
-def parse(options: Any, name: str, arguments: list[str], default: Any = None) -> Any:
-    """Return the options as a dataclass; raises InvalidInputError with tyro's message as one sentence."""
-    told = io.StringIO()
-    with contextlib.redirect_stderr(told):
-        try:
-            defaults = {} if default is None else {"default": default}
-            return tyro.cli(
-                options, args=arguments, prog=f"nb1shot1 {name}", registry=with_optional_values(), **defaults
-            )
-        except SystemExit as stop:
-            if not stop.code:
-                raise
-    said = _sentence(told.getvalue())
-    if extra := re.fullmatch(r"Unrecognized options: (.*?)(?:, .*)?", said):
-        said = _without_option(shorten(extra[1]), options, default)
+def parse(
+    name: str, options: Sequence[Option], words: Iterable[str], explain: Callable[[str], object] = lambda _: None
+) -> dict[str, Any]:
+    """Return the given options of a command by name, typed.
+
+    Args:
+        name: name of the command, for messages.
+        options: the options of the command.
+        words: the command line after the command.
+        explain: called with the name of an option that the command lacks; may raise an error that tells more about it.
+
+    Raises:
+        InvalidInputError: an option or argument is unknown, is missing, lacks a value, or has a wrong value.
+    """
+    given, others = _bound(name, options, words, explain)
+    if others:
+        _refuse_unknown(name, options, others[0], explain)
+    for option in options:
+        if option.default is MISSING and option.name not in given:
+            what = option.help.partition(". ")[0].removesuffix(".")
+            said = f"{option.flag} is missing" if option.flag else f"an argument is missing: give {_lower(what)}"
+            raise _refusal(name, said)
+    return {key: as_path(value, flag(key)) if isinstance(value, Path) else value for key, value in given.items()}
+
+
+def parse_some(name: str, options: Sequence[Option], words: Iterable[str]) -> Asked:
+    """Return the given ones of some options of a command, all of which have a flag, and all other words."""
+    return Asked(*_bound(name, options, words, lambda _: None))
+
+
+def _bound(
+    name: str, options: Sequence[Option], words: Iterable[str], explain: Callable[[str], object]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the given options by name, and the words that do not belong to an option."""
+    try:
+        _, bound, others, _ = _app(name, options).parse_known_args(list(words))
+        return bound.arguments, others
+    except UnknownOptionError as error:
+        _refuse_unknown(name, options, error.token.keyword or error.token.value, explain)
+    except MissingArgumentError as error:
+        raise _refusal(name, f"{error.argument.name if error.argument else 'an option'} needs a value") from None
+    except CycloptsError as error:
+        if isinstance(error.__cause__, UserError):  # of `_value`
+            raise error.__cause__ from None
+        error.verbose = False
+        raise _refusal(name, str(error)) from error
+
+
+def _app(name: str, options: Sequence[Option]) -> cyclopts.App:
+    """Return a parser of one command, whose function has a parameter for each option."""
+
+    def command(**_: Any) -> None:
+        pass
+
+    parameters = sorted((_parameter(name, option) for option in options), key=lambda parameter: parameter.kind)
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app = cyclopts.App(name=name, help_flags=(), version_flags=())
+    app.default(command)
+    return app
+
+
+def _parameter(name: str, option: Option) -> Parameter:
+    if option.flag and option.kind is bool:
+        return Parameter(option.name, Parameter.KEYWORD_ONLY, default=None, annotation=bool)
+    how = cyclopts.Parameter(
+        converter=partial(_values, name, option),
+        allow_repeating=True,
+        consume_multiple=option.takes_several,
+        negative="",
+    )
+    if option.flag:
+        hint = tuple[str, ...] if option.takes_several else str
+        return Parameter(option.name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[hint, how])
+    if option.takes_several:
+        return Parameter(option.name, Parameter.VAR_POSITIONAL, annotation=Annotated[str, how])
+    return Parameter(option.name, Parameter.POSITIONAL_ONLY, default=None, annotation=Annotated[str, how])
+
+
+def _values(name: str, option: Option, _: Any, tokens: Sequence[cyclopts.Token]) -> Any:
+    """Convert what was given for an option; each of several arguments without a flag is converted alone."""
+    values = tuple(_value(name, option, token.value) for token in tokens)
+    return values if option.takes_several and option.flag else values[-1]
+
+
+def _value(name: str, option: Option, text: str) -> Any:
+    if text == "":  # such as "$FOLDER" with FOLDER unset; as a path, it would mean the current folder
+        raise InvalidInputError(f"{option.flag or 'an argument'} is '', an empty string: give a value, or remove it")
+    if option.is_optional and text == NONE:
+        return None
+    if option.kind is YES_NO and text.lower() in _TRUTH:
+        return _TRUTH[text.lower()]
+    if option.kind is not YES_NO and option.choices:
+        if text in option.choices:
+            return text
+        kind = "axis (--over)" if option.name == "over" else option.name.replace("_", " ")
+        raise _refusal(name, unknown_name(kind, text, option.choices).for_command_line)
+    with suppress(ValueError, TypeError):
+        return option.kind(text)
+    raise _refusal(name, f"{option.flag} must be {_WORDS[option.kind]}, not '{shorten(text)}'")
+
+
+def _refuse_unknown(name: str, options: Sequence[Option], word: str, explain: Callable[[str], object]) -> NoReturn:
+    """Raise the error for an unknown option, or for a value that does not follow an option but may be meant for one."""
+    flags = [option.flag for option in options if option.flag]
+    if word.startswith("--"):
+        word = word.partition("=")[0]
+        explain(word.removeprefix("--").removeprefix("no-").replace("-", "_"))
+        raise unknown_name("option", word, ["--help", *flags])
+    meant = next((option.flag for option in options if option.lists(word)), None)
+    shown = shorten(word)
+    raise _refusal(name, f"unexpected argument '{shown}'" + (f"; did you mean {meant} {shown}?" if meant else ""))
+
+
+def _refusal(name: str, said: str) -> InvalidInputError:
+    """Return the error with a sentence, which refers to the command's help."""
     see = f"see nb1shot1 {name} --help)"
     lists_names = "(known: " in said and said.endswith(")")
-    raise InvalidInputError(f"{said.removesuffix(')')}; {see}" if lists_names else f"{said} ({see}")
-
-
-def _without_option(value: str, options: Any, default: Any) -> str:
-    """Return the sentence about a value that does not follow an option, with the option that it may be meant for."""
-    meant = next(flags_for(value, options, default), None)
-    return f"unexpected argument '{value}'" + (f"; did you mean {meant} {value}?" if meant else "")
-
-
-def _sentence(box: str) -> str:
-    """Return tyro's boxed message about a bad value, coloured if standard output is a terminal, as one sentence."""
-    from rich.text import Text
-
-    text = " ".join(re.sub(r"[^\x20-\x7e]", " ", Text.from_ansi(box).plain).split())
-    for value in (r"\['(.*?)'\]", "'(.*?)' "):
-        if bad := re.search(rf"Error parsing (--[\w-]+): .*?{value}", text):
-            return _wrong_type(bad[1], bad[2], text)
-    if bad := re.search(r"invalid choice '(.*?)' for argument '(?:--)?([\w-]+)'. Expected one of \((.*?)\)", text):
-        choices = set(re.findall(r"'(.*?)'", bad[3])) - {"None"}
-        kind = {"over": "axis (--over)"}.get(bad[2], bad[2].replace("-", " "))
-        return unknown_name(kind, bad[1], choices).for_command_line
-    if bad := re.search(r"Missing value for argument '(--[\w-]+)'", text):
-        return f"{bad[1]} needs a value"
-    if missing := re.search(r"Missing from nb1shot1 [\w -]+: (.*?) \(required\)", text):
-        name, _, text = missing[1].partition(" ")
-        what = text.partition(". ")[0].removesuffix(".")
-        return f"{name} is missing" if name.startswith("--") else f"an argument is missing: give {_lower(what)}"
-    text = re.sub(r"-{5,}.*$|For full helptext.*$", "", text).strip()
-    return text.removeprefix("Unrecognized options ")
-
-
-def _wrong_type(option: str, value: str, text: str) -> str:
-    """Return the sentence about a value of a wrong type; Python's error in `text` tells which type is expected."""
-    kinds = {"literal for int()": "a whole number", "string to float": "a number", "neither yes nor no": "yes or no"}
-    wanted = next((kind for words, kind in kinds.items() if words in text), None)
-    return f"{option} must be {wanted}, not '{shorten(value)}'" if wanted else f"{option} cannot be '{shorten(value)}'"
+    return InvalidInputError(f"{said.removesuffix(')')}; {see}" if lists_names else f"{said} ({see}")
 
 
 def _lower(text: str) -> str:
     """Return a text with a small first letter."""
     return text[:1].lower() + text[1:]
-
-
-def with_optional_values() -> ConstructorRegistry:
-    """Return a registry for `tyro.cli` in which `X | None` has the metavar and the choices of X."""
-    registry = ConstructorRegistry()
-    registry.primitive_rule(_optional)
-    return registry
-
-
-def _optional(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
-    if get_origin(info.type) not in (Union, UnionType) or NoneType not in get_args(info.type):
-        return None
-    kinds = [kind for kind in get_args(info.type) if kind is not NoneType]
-    if len(kinds) > 1:
-        return None
-    if kinds[0] is bool:
-        return _yes_or_no()
-    spec = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(kinds[0], info.markers))
-    if not isinstance(spec, PrimitiveConstructorSpec) or spec.nargs != 1:
-        return None
-    return replace(
-        spec,
-        instance_from_str=lambda given: None if given == [NONE] else spec.instance_from_str(given),
-        is_instance=lambda value: value is None or spec.is_instance(value),
-        str_from_instance=lambda value: [NONE] if value is None else spec.str_from_instance(value),
-        choices=spec.choices and (*spec.choices, NONE),
-    )
-
-
-def _yes_or_no() -> PrimitiveConstructorSpec[Any]:
-    """Return how `bool | None` is parsed: as yes or no, which help shows, or as another word of `YES` or `NO`."""
-    return PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="{yes,no}",
-        instance_from_str=lambda given: None if given == [NONE] else _as_bool(given[0]),
-        is_instance=lambda value: value is None or isinstance(value, bool),
-        str_from_instance=lambda value: [NONE] if value is None else ["yes" if value else "no"],
-    )
-
-
-def _as_bool(word: str) -> bool:
-    if word.lower() not in {*YES, *NO}:
-        raise ValueError(f"'{word}' is neither yes nor no")
-    return word.lower() in YES

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import tyro
-
+from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
@@ -26,7 +25,7 @@ class Query:
     nb1shot1 query "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
     """
 
-    what: Annotated[tyro.conf.Positional[str], Form("ARCHITECTURE")]
+    what: Annotated[Positional[str], Form("ARCHITECTURE")]
     """An architecture, or the hash of a cell. With --table nb201, also an official index of NAS-Bench-201."""
     epochs: int | None = None
     """Training budget in epochs. Default: the full budget, 108 for NAS-Bench-101 and 200 for NAS-Bench-201."""

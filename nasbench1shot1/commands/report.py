@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import tyro
-
+from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.ground.text import print_to_stdout
@@ -25,7 +24,7 @@ class Report:
     The recorded results are not changed. Of an unfinished run, the report shows what is recorded so far.
     """
 
-    folder: Annotated[tyro.conf.Positional[Path], Form("RUN")]
+    folder: Annotated[Positional[Path], Form("RUN")]
     """The folder of a search, of the searches of several seeds, of a ranking, or of a tuning study."""
     table: TableName | None = None
     """Folder or name of the table to score the run on. Default: the table in use."""

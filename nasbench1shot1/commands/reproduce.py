@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-import tyro
-
+from nasbench1shot1.commands.options import Hidden, Positional
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.machine import Device
-from nasbench1shot1.runs.options import Images, Names, Seeds, TableName
+from nasbench1shot1.runs.options import Form, Images, Names, Seeds, TableName
 
 GIVEN = (
     *("epochs", "images", "preset", "table", "device", "threads", "precision", "compile"),
@@ -35,8 +34,8 @@ class Reproduce:
     }
 
     figure: Annotated[
-        tyro.conf.Positional[str | None],
-        tyro.conf.arg(metavar="[FIGURE]"),
+        Positional[str | None],
+        Form("[FIGURE]"),
         Names("nasbench1shot1.experiments.reproduction.figures:NAMES"),
     ] = None
     """Figure or table. Names without a prefix refer to NAS-Bench-1Shot1. Default: list the figures."""
@@ -83,7 +82,7 @@ class Reproduce:
     compile: bool = False
     """Compile the supernet with torch.compile. Does not apply to figure17."""
 
-    named: tyro.conf.Suppress[frozenset[str]] = frozenset()
+    named: Hidden[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`."""
 
     def run(self) -> None:

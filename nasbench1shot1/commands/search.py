@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-import tyro
-
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN, default_variants
+from nasbench1shot1.commands.options import Asked, Hidden
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.options import Seeds
@@ -43,9 +42,9 @@ class Search(Generic[Own]):
         "Running": RUNNING,
     }
 
-    common: tyro.conf.OmitArgPrefixes[SearchConfig]
+    common: SearchConfig
     """Options of every search."""
-    own: tyro.conf.OmitArgPrefixes[Own]
+    own: Own
     """Options of this optimizer."""
     out: Path | None = None
     """Folder of the new run; it must not exist. Default: runs/OPTIMIZER-SPACE-SEED."""
@@ -65,27 +64,28 @@ class Search(Generic[Own]):
     allow_module: str | None = None
     """Module that --resume may import because the run's config.json names it. Importing a module runs its code."""
 
-    named: tyro.conf.Suppress[frozenset[str]] = frozenset()
+    named: Hidden[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`; on resuming, their values are compared with the recorded ones."""
 
     @classmethod
-    def for_flags(cls, flags: Mapping[str, str]) -> tuple[Any, Self]:
-        """Return the command's type and defaults for the optimizer that the command line names.
+    def choose(cls, asked: Asked) -> Self:
+        """Return the command's defaults for the optimizer that the command line names.
 
-        Args:
-            flags: the given options, by field name, with their last values.
-
-        Raises:
-            InvalidInputError: the optimizer is unknown, or an option belongs only to other optimizers.
+        Raises InvalidInputError if the optimizer is unknown.
         """
-        from nasbench1shot1.one_shot_search.options import check_options, help_defaults
+        from nasbench1shot1.one_shot_search.options import help_defaults
         from nasbench1shot1.registry import optimizer
 
-        name = optimizer_name(flags, "optimizers", SearchConfig.optimizer)
-        method = optimizer(name)
-        check_options(method, flags)
-        common, own = help_defaults(method, name, {})
-        return cls[method.Hyperparameters], cls(common=common, own=own)  # type: ignore[index, arg-type]
+        name = optimizer_name(asked.options, "optimizers", SearchConfig.optimizer)
+        common, own = help_defaults(optimizer(name), name, {})
+        return cls(common=common, own=own)  # type: ignore[arg-type]
+
+    def explain(self, unknown: str) -> None:
+        """Raise InvalidInputError for an option that belongs only to other optimizers."""
+        from nasbench1shot1.one_shot_search.options import check_options
+        from nasbench1shot1.registry import optimizer
+
+        check_options(optimizer(self.common.optimizer), [unknown])
 
     def variants(self) -> dict[str, dict[str, Any]]:
         """Return the defaults that depend on scale, preset and space, for help."""

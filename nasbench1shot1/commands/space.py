@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-import tyro
+from nasbench1shot1.commands.options import Positional
+from nasbench1shot1.runs.options import Form
 
 
 @dataclass(frozen=True)
@@ -11,8 +12,8 @@ class Space:
     """Print the sizes of search spaces under consistent counting rules, and compare them with the papers."""
 
     names: Annotated[
-        tyro.conf.Positional[tuple[str, ...]],
-        tyro.conf.arg(metavar="[SPACE …]", help_behavior_hint="(default: all of this package)"),
+        Positional[tuple[str, ...]],
+        Form("[SPACE …]", "(default: all of this package)"),
     ] = ()
     """Names of the spaces, such as s1 or nb201."""
 

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import tyro
-
+from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
-from nasbench1shot1.runs.options import TableName
+from nasbench1shot1.runs.options import Form, TableName
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.space_statistics.analysis import Analysis
@@ -30,8 +29,8 @@ class Statistics:
     """
 
     names: Annotated[
-        tyro.conf.Positional[tuple[str, ...]],
-        tyro.conf.arg(metavar="[ANALYSIS …]", help_behavior_hint="(default: all)"),
+        Positional[tuple[str, ...]],
+        Form("[ANALYSIS …]", "(default: all)"),
     ] = ()
     """Names of the analyses."""
     table: TableName | None = None

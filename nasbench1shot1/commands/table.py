@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import tyro
-
+from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.ground.terminal import terminal_width
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
@@ -91,11 +90,11 @@ class Import:
     archives need the extra [nats]: the package nats_bench unpickles them, so only import archives that you trust.
     """
 
-    file: Annotated[tyro.conf.Positional[Path], Form("FILE")]
+    file: Annotated[Positional[Path], Form("FILE")]
     """A .tfrecord file of NAS-Bench-101's format, a .pth file of NAS-Bench-201, or a topology archive of NATS-Bench."""
     out: Path | None = None
     """Folder of the table. Default: a folder in the data folder, which --table finds by the file's name."""
-    epochs: Annotated[tuple[int, ...], tyro.conf.arg(metavar="INT …", help_behavior_hint="(default: 4 12 36 108)")] = ()
+    epochs: Annotated[tuple[int, ...], Form("INT …", "(default: 4 12 36 108)")] = ()
     """Budgets, in epochs, that a .tfrecord file may have."""
 
     def run(self) -> None:
@@ -121,7 +120,7 @@ class Download:
     only108 (499 MB) has the trainings of 108 epochs, full (1.95 GB) the trainings of 4, 12, 36 and 108 epochs.
     """
 
-    which: Annotated[tyro.conf.Positional[str], Form("{only108,full}")]
+    which: Annotated[Positional[str], Form("{only108,full}")]
     """The file to download."""
     mirror: Annotated[str | None, Form("URL")] = None
     """Address of the file, or of a folder that has the file. Default: the official address."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-import tyro
-
 from nasbench1shot1.cell_training.options import TrainingOptions, check_options, options_of
 from nasbench1shot1.commands.arguments import check_not_truncated, is_architecture
 from nasbench1shot1.commands.help_screen import default_variants
+from nasbench1shot1.commands.options import Asked, Hidden, Positional
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.runs.options import Form, TableName, option_names
 
@@ -47,9 +46,9 @@ class Train(Generic[Options]):
         "Running": ("out", "resume"),
     }
 
-    what: Annotated[tyro.conf.Positional[str | None], Form("ARCHITECTURE")] = None
+    what: Annotated[Positional[str | None], Form("ARCHITECTURE")] = None
     """An architecture, a string of NAS-Bench-201, or a cell's hash."""
-    options: tyro.conf.OmitArgPrefixes[Options]
+    options: Options
     """Options of the protocol."""
     out: Path | None = None
     """Folder of the new training; it must not exist. Default: runs/cell-HASH-EPOCHS-SEED, with 8 digits of the hash, or
@@ -60,23 +59,17 @@ class Train(Generic[Options]):
     """Folder or name of the table to compare with, and to look up a hash. Default: the table in use; for
     architectures of nb201, the table nb201."""
 
-    named: tyro.conf.Suppress[frozenset[str]] = frozenset()
+    named: Hidden[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`; on resuming, their values are compared with the recorded ones."""
 
     @classmethod
-    def for_words(cls, words: Sequence[str], flags: Mapping[str, str]) -> tuple[Any, Self]:
-        """Return the command's type and defaults for the architecture that the command line names.
+    def choose(cls, asked: Asked) -> Self:
+        """Return the command's defaults for the architecture that the command line names."""
+        return cls(options=_options(asked.other_words, asked.options.get("resume"))())  # type: ignore[arg-type, call-arg]
 
-        Args:
-            words: the command line after the command.
-            flags: the given options, by field name, with their last values.
-
-        Raises:
-            InvalidInputError: an option belongs only to the protocol of another benchmark.
-        """
-        options = _options(words, flags.get("resume"))
-        check_options(options, flags)
-        return cls[options], cls(options=options())  # type: ignore[index, arg-type, call-arg]
+    def explain(self, unknown: str) -> None:
+        """Raise InvalidInputError for an option that belongs only to the protocol of another benchmark."""
+        check_options(type(self.options), [unknown])
 
     def variants(self) -> dict[str, dict[str, Any]]:
         """Return the defaults that depend on the scale, for help."""
@@ -98,7 +91,7 @@ class Train(Generic[Options]):
         compare(training, table, console)
 
 
-def _options(words: Sequence[str], resume: str | None) -> type[TrainingOptions]:
+def _options(words: Sequence[str], resume: Path | None) -> type[TrainingOptions]:
     """Return the options of the training to resume, or else of the first word that is an architecture."""
     from nasbench1shot1.architecture import Architecture
     from nasbench1shot1.cell_training.record import load_training

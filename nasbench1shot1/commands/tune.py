@@ -1,14 +1,13 @@
 """`nb1shot1 tune` and `nb1shot1 tune-worker`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-import tyro
-
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN
+from nasbench1shot1.commands.options import Asked, Hidden, Positional
 from nasbench1shot1.commands.search import MEASURING, RUNNING, SCALE, WEIGHTS, search_variants
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.machine import MOST_THREADS
@@ -22,11 +21,11 @@ Own = TypeVar("Own")
 class SharedConfig(SearchConfig):
     """The options of every search of a study: all but those that the study sets."""
 
-    optimizer: tyro.conf.Suppress[tyro.conf.Fixed[str]] = SearchConfig.optimizer
-    space: tyro.conf.Suppress[tyro.conf.Fixed[str]] = SearchConfig.space
-    seed: tyro.conf.Suppress[tyro.conf.Fixed[int]] = SearchConfig.seed
-    epochs: tyro.conf.Suppress[tyro.conf.Fixed[int]] = SearchConfig.epochs
-    keep_weights_every: tyro.conf.Suppress[tyro.conf.Fixed[int]] = SearchConfig.keep_weights_every
+    optimizer: Hidden[str] = SearchConfig.optimizer
+    space: Hidden[str] = SearchConfig.space
+    seed: Hidden[int] = SearchConfig.seed
+    epochs: Hidden[int] = SearchConfig.epochs
+    keep_weights_every: Hidden[int] = SearchConfig.keep_weights_every
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None
     """Number of CPU threads of each search; results are reproducible only with an equal number. Default: the CPU cores
     divided by --workers, or PyTorch's choice on a GPU."""
@@ -50,11 +49,11 @@ class Tune(Generic[Own]):
         "Running": RUNNING,
     }
 
-    tuning: tyro.conf.OmitArgPrefixes[TuningOptions]
+    tuning: TuningOptions
     """Options of the study."""
-    common: tyro.conf.OmitArgPrefixes[SharedConfig]
+    common: SharedConfig
     """Options of every search, except hyperparameters of the configuration space."""
-    own: tyro.conf.OmitArgPrefixes[Own]
+    own: Own
     """Options of this optimizer in every search."""
     out: Path | None = None
     """Folder of the new study; it must not exist. Default: runs/tune-OPTIMIZER-SPACE-TUNER-SEED."""
@@ -64,28 +63,30 @@ class Tune(Generic[Own]):
     allow_module: str | None = None
     """Module that --resume may import because the study's config.json names it. Importing a module runs its code."""
 
-    named: tyro.conf.Suppress[frozenset[str]] = frozenset()
+    named: Hidden[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`; on resuming, their values are compared with the recorded ones."""
 
     @classmethod
-    def for_flags(cls, flags: Mapping[str, str]) -> tuple[Any, Self]:
-        """Return the command's type and defaults for the optimizer that the command line names.
+    def choose(cls, asked: Asked) -> Self:
+        """Return the command's defaults for the optimizer that the command line names.
 
-        Raises InvalidInputError if the optimizer is unknown, or an option belongs only to other optimizers or is set
-        by the study.
+        Raises InvalidInputError if the optimizer is unknown.
         """
-        from nasbench1shot1.one_shot_search.options import check_options, help_defaults
+        from nasbench1shot1.one_shot_search.options import help_defaults
         from nasbench1shot1.registry import optimizer
 
-        name = optimizer_name(flags, "optimizers", TuningOptions.optimizer)
-        method = optimizer(name)
-        tuning_names = {field.name for field in fields(TuningOptions)}
-        check_not_set(flag for flag in flags if flag not in tuning_names)
-        check_options(method, flags)
-        common, own = help_defaults(method, name, {})
+        name = optimizer_name(asked.options, "optimizers", TuningOptions.optimizer)
+        common, own = help_defaults(optimizer(name), name, {})
         shared = SharedConfig(**{n: v for n, v in vars(common).items() if n not in SET_BY_THE_STUDY})
-        defaults = cls(tuning=TuningOptions(optimizer=name), common=shared, own=own)  # type: ignore[arg-type]
-        return cls[method.Hyperparameters], defaults  # type: ignore[index]
+        return cls(tuning=TuningOptions(optimizer=name), common=shared, own=own)  # type: ignore[arg-type]
+
+    def explain(self, unknown: str) -> None:
+        """Raise InvalidInputError for an option that belongs only to other optimizers, or that the study sets."""
+        from nasbench1shot1.one_shot_search.options import check_options
+        from nasbench1shot1.registry import optimizer
+
+        check_not_set([unknown])
+        check_options(optimizer(self.tuning.optimizer), [unknown])
 
     def variants(self) -> dict[str, dict[str, Any]]:
         """Return the defaults of searches that depend on scale, preset and space, for help."""
@@ -107,7 +108,7 @@ class TuneWorker:
     Start it before or after nb1shot1 tune. If nb1shot1 tune stops, the worker waits for it to be resumed.
     """
 
-    folder: Annotated[tyro.conf.Positional[Path], Form("STUDY")]
+    folder: Annotated[Positional[Path], Form("STUDY")]
     """The folder of the study."""
     name: str | None = None
     """Name of this worker, unique on its machine. Default: its process id and a random suffix."""

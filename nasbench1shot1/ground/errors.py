@@ -55,7 +55,7 @@ class UserError(Exception):
             quoted = quoted.__context__
         plain, *others = _EITHER.split(text)
         parts = zip(others[::3], others[1::3], others[2::3], strict=True)
-        super().__init__(_escape(plain) + "".join(_either(*both) + _escape(after) for *both, after in parts))
+        super().__init__(_escape(plain) + "".join(either(*both) + _escape(after) for *both, after in parts))
 
     @property
     def for_command_line(self) -> str:
@@ -72,23 +72,23 @@ class UserError(Exception):
 def option(name: str, value: object = _NOT_GIVEN) -> str:
     """Return how a message names an option, `--epochs` or `epochs=`; with a value, `--epochs 3` or `epochs=3`."""
     if value is _NOT_GIVEN:
-        return _either(flag(name), f"{_argument(name)}=")
-    return _either(f"{flag(name)} {shlex.quote(str(value))}", f"{_argument(name)}={_literal(str(value))}")
+        return either(flag(name), f"{_argument(name)}=")
+    return either(f"{flag(name)} {shlex.quote(str(value))}", f"{_argument(name)}={_literal(str(value))}")
 
 
 def quoted_option(name: str, value: object) -> str:
     """Return how a message repeats an option with a user's text, `--images 'many'` or `images="many"`."""
-    return _either(f"{flag(name)} '{value}'", f"{_argument(name)}={_quote(str(value))}")
+    return either(f"{flag(name)} '{value}'", f"{_argument(name)}={_quote(str(value))}")
 
 
 def value_of(name: str) -> str:
     """Return how a message names an option's value, `--epochs` or `epochs`, as in "epochs must be at least 1"."""
-    return _either(flag(name), _argument(name))
+    return either(flag(name), _argument(name))
 
 
 def switch(name: str) -> str:
     """Return how a message names an option that is given without a value, `--overwrite` or `overwrite=True`."""
-    return _either(flag(name), f"{_argument(name)}=True")
+    return either(flag(name), f"{_argument(name)}=True")
 
 
 def flag(name: str) -> str:
@@ -100,7 +100,8 @@ def _argument(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _either(for_command_line: str, for_python: str) -> str:
+def either(for_command_line: str, for_python: str) -> str:
+    """Return a text of a message that differs between the command line and Python, such as a command and a call."""
     return f"{_BEGIN}{_escape(for_command_line)}{_OR}{_escape(for_python)}{_END}"
 
 
@@ -194,7 +195,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputE
 
 def _suggestions(shown: str, known: Sequence[str]) -> list[str]:
     """Return the known names that were probably meant, by a synonym, initials, beginning or similar spelling."""
-    asked, bare = _hyphenated(shown), {_hyphenated(name): name for name in known}
+    asked, bare = _hyphenated(shown).lower(), {_hyphenated(name).lower(): name for name in known}
     for is_meant in (
         lambda name: name == OTHER_WORDS.get(asked),
         lambda name: _initials(name) == asked,

@@ -9,16 +9,14 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from nasbench1shot1.ground.errors import (
     DamagedFileError,
     InvalidInputError,
     UserError,
     alternatives,
-    flag,
     quoted_option,
     shorten,
 )
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     import zipfile
 
     import numpy as np
-    from _typeshed import DataclassInstance
     from numpy.typing import NDArray
 
 
@@ -41,7 +38,6 @@ FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
 PICTURES = tuple(f".{name}" for name in FORMATS)
 _DEFLATE_AT_MOST = 1_100
 """Maximum compression ratio of deflate, rounded up from 1,032."""
-Command = TypeVar("Command", bound="DataclassInstance")
 
 
 def as_path(value: str | os.PathLike[str], name: str) -> Path:
@@ -75,21 +71,6 @@ def as_path(value: str | os.PathLike[str], name: str) -> Path:
             named = f"{name} {_shown(value)}"
         raise InvalidInputError(f"{named} is not a usable path ({_path_fault(error)}): give another") from error
     return path
-
-
-def convert_paths(command: Command) -> Command:
-    """Return a command's options after converting every path, also in nested records, with `as_path`.
-
-    Raises InvalidInputError like `as_path`, with the option that names the path.
-    """
-    changed: dict[str, Any] = {}
-    for field in fields(command):
-        value = getattr(command, field.name)
-        if isinstance(value, Path):
-            changed[field.name] = as_path(value, flag(field.name))
-        elif is_dataclass(value) and not isinstance(value, type):
-            changed[field.name] = convert_paths(value)
-    return replace(command, **changed) if changed else command
 
 
 def _shown(value: object) -> str:

@@ -62,9 +62,11 @@ class Form:
 
     Attributes:
         metavar: the form, such as "{auto,cpu,cuda,cuda:N}".
+        default: how help writes the default, with parentheses, if the field's default does not show it.
     """
 
     metavar: str
+    default: str = ""
 
 
 TableName = Annotated[str, Form("NAME|FOLDER")]

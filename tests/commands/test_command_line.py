@@ -3,9 +3,7 @@
 import json
 import signal
 import time
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import pytest
 from command_line import command, new_process
@@ -127,6 +125,10 @@ def test_ctrl_c_exits_cleanly_and_the_run_can_be_resumed(tmp_path):
         (["search", "--epochs", "abc"], "--epochs must be a whole number, not 'abc'"),
         (["search", "--epochs", "0", "--scale", "quick"], "--epochs must be between 1 and 1,000,000"),
         (["search", "--space", "s4", "--scale", "quick"], "unknown search space 's4'"),
+        (["search", "--optimizer", "DARTS"], "unknown optimizer 'DARTS'; did you mean 'darts'?"),
+        (["search", "--optimizer", "regularized-evolution"], "is a black-box optimizer: run it with nb1shot1 blackbox"),
+        (["tune", "--optimizer", "reinforce"], "is a black-box optimizer: run it with nb1shot1 blackbox"),
+        (["blackbox", "--optimizer", "darts"], "is a one-shot optimizer: run it with nb1shot1 search"),
         (["search", "--seeds", "5-"], "write them as 0-5 or 1,3,8"),
         (["search", "--seeds", "0-99999999999999"], "more than 10,000 seeds"),
         (["search", "--seeds", "0-1", "--seed", "5", "--scale", "quick"], "remove --seed"),
@@ -223,24 +225,3 @@ def test_help_shows_optional_values_as_a_user_writes_them(name, tmp_path):
     assert "{None" not in done.stdout
     assert "--out PATH" in done.stdout
     assert "--threads INT" in done.stdout
-
-
-def test_an_optional_value_is_checked_and_may_be_none():
-    import tyro
-
-    from nasbench1shot1.commands.parsing import with_optional_values
-
-    @dataclass
-    class Options:
-        mode: Literal["batch", "running"] | None = "batch"
-        count: int | None = None
-
-    def parsed(*arguments):
-        return tyro.cli(Options, args=arguments, registry=with_optional_values(), console_outputs=False)
-
-    assert parsed() == Options("batch", None)
-    assert parsed("--mode", "None", "--count", "3") == Options(None, 3)
-    assert parsed("--mode", "running", "--count", "None") == Options("running", None)
-    for wrong in (("--mode", "other"), ("--count", "three")):
-        with pytest.raises(SystemExit):
-            parsed(*wrong)

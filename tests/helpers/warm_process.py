@@ -25,7 +25,7 @@ PRELOADED = [
     "matplotlib.backends.backend_agg",
     "PIL.WebPImagePlugin",
     "rich.progress",
-    "tyro",
+    "cyclopts",
     "pytest",
     "nasbench1shot1.cli",
     "nasbench1shot1.cell_training",
