@@ -21,6 +21,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from nasbench1shot1.ground.processes import is_running
+
 NEW, OLD = ".part", ".old"
 _ATTEMPTS = 100
 """Maximum number of attempts; another one is needed if another process replaced the folder during the previous one."""
@@ -95,7 +97,7 @@ def recover_folder(folder: Path) -> bool:
 def is_abandoned(folder: Path) -> bool:
     """Return whether an old folder with this name was moved aside, by processes that do not run on this machine."""
     owners = [_owner(old) for old in _temporary_folders(folder.resolve(), OLD)]
-    return bool(owners) and not any(is_here and _is_running(process) for is_here, process in owners)
+    return bool(owners) and not any(is_here and is_running(process) for is_here, process in owners)
 
 
 def read_consistently(folder: Path, read: Callable[[Path], Result]) -> Result:
@@ -123,7 +125,7 @@ def remove_leftovers(folder: Path) -> None:
     for suffix in (NEW, OLD) if recover_folder(folder) else (NEW,):
         for left in _temporary_folders(folder, suffix):
             is_here, process = _owner(left)
-            if is_here and not _is_running(process):
+            if is_here and not is_running(process):
                 shutil.rmtree(left, ignore_errors=True)
 
 
@@ -153,13 +155,3 @@ def _change_time(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_ctime_ns
     return 0
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True

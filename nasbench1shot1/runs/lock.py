@@ -1,11 +1,13 @@
 """The lock of a run's folder: one process writes at a time, on all machines that share the file system.
 
 The lock is a file that its holder refreshes, because `flock` does not work on every shared file system. A process that
-is killed leaves the file behind. On the same machine the next process sees at once that the holder is gone; on another
-machine it waits until the file has not been refreshed for `LEASE` seconds.
+is killed leaves the file behind. On the same machine the next process sees at once that the holder is gone, or has
+ended and only waits for its parent (a zombie). On another machine, or in another container, it waits until the file has
+not been refreshed for `LEASE` seconds.
 """
 
 import os
+import secrets
 import socket
 import time
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ from pathlib import Path
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import LEASE, write_error
+from nasbench1shot1.ground.processes import ENDED, thread_states
 
 LOCK = ".lock"
 
@@ -36,7 +39,7 @@ class FolderLock:
             )
 
     def acquire(self) -> None:
-        """Take the lock; wait only for a holder on another machine, which may be dead. A missing folder is made.
+        """Take the lock; wait only for a holder that this machine does not see. A missing folder is made.
 
         Raises:
             InvalidInputError: another process, or another lock of this process, holds the lock.
@@ -45,6 +48,7 @@ class FolderLock:
         from filelock import Timeout
 
         self._remove_if_empty()
+        self._remove_if_zombie()
         try:
             try:
                 self._lease.acquire(timeout=0)
@@ -68,22 +72,34 @@ class FolderLock:
         return f"another process is writing to {self.folder}: wait until it ends, or stop it"
 
     def _is_held_here(self) -> bool:
-        """Return whether the lock's file names this machine; False if it is missing or unreadable."""
-        own = f"host={socket.gethostname()}"
-        return any(line == own or line.startswith(f"{own}?") for line in self._lines())  # "?" begins a container's name
+        """Return whether the holder is a process that runs on this machine; False if the file is unreadable."""
+        return bool(_states_of_holder(self._lines()))
+
+    def _remove_if_zombie(self) -> None:
+        """Remove the lock's file if its holder has ended, but its parent has not yet asked how.
+
+        filelock counts such a process as running. A lock that another process takes at the same moment is put back.
+        """
+        lines, path = self._lines(), self.folder / LOCK
+        states = _states_of_holder(lines)
+        if not states or states - ENDED:
+            return
+        aside = path.with_name(f"{LOCK}.break.{os.getpid()}.{secrets.token_hex(16)}")
+        with suppress(OSError):
+            path.rename(aside)
+            if _lines_of(aside) != lines:
+                os.link(aside, path)
+            aside.unlink()
 
     def _lines(self) -> list[str]:
         """Return the lines of the lock's file, none if it is missing or unreadable."""
-        try:
-            return (self.folder / LOCK).read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            return []
+        return _lines_of(self.folder / LOCK)
 
     def _remove_if_empty(self) -> None:
         """Remove an empty lock file: its process died, or the disk was full, before it could be written."""
         path = self.folder / LOCK
         with suppress(OSError):
-            if path.stat().st_size == 0 and time.time() - path.stat().st_mtime > LEASE:
+            if path.stat().st_size == 0 and abs(time.time() - path.stat().st_mtime) > LEASE:  # clocks also jump back
                 path.unlink()
 
 
@@ -96,3 +112,20 @@ def locked(folder: Path) -> Iterator[FolderLock]:
         yield lock
     finally:
         lock.release()
+
+
+def _lines_of(path: Path) -> list[str]:
+    """Return the lines of a lock's file, none if it is missing or unreadable."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _states_of_holder(lines: list[str]) -> set[str]:
+    """Return `thread_states` of the process that a lock's file names, if it runs, or is a zombie, on this machine."""
+    about = dict(line.partition("=")[::2] for line in lines)
+    host, own, pid, start = about.get("host", ""), socket.gethostname(), about.get("pid", ""), about.get("start", "")
+    if not (host == own or host.startswith(f"{own}?")) or not pid.isdecimal():  # "?" begins a container's name
+        return set()
+    return thread_states(int(pid), int(start) % 2**64 if start.isdecimal() else None)  # above: the id of the boot

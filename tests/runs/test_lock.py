@@ -131,3 +131,54 @@ def test_leftovers_of_a_killed_take_over_are_not_a_run(tmp_path, step):
     (tmp_path / "new" / "locked.txt").touch()  # a name that has nothing to do with the lock
     with pytest.raises(nb.InvalidInputError, match="already exists"):
         light_run.run(out=tmp_path / "new", seed=0)
+
+
+def test_a_lock_of_a_zombie_is_taken_over(tmp_path):
+    process = holder(tmp_path)
+    process.send_signal(signal.SIGKILL)
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and stays a zombie
+    try:
+        with locked(tmp_path) as taken:
+            taken.check()
+            assert f"pid={os.getpid()}" in (tmp_path / LOCK).read_text().splitlines()
+    finally:
+        process.communicate()
+    assert not list(tmp_path.glob(f"{LOCK}*"))
+
+
+def test_a_lock_that_was_just_taken_from_a_zombie_is_put_back(tmp_path, monkeypatch):
+    held = FolderLock(tmp_path)
+    held.acquire()
+    text = (tmp_path / LOCK).read_text()
+    zombie = [line.replace(f"pid={os.getpid()}", "pid=1") for line in text.splitlines()]
+    monkeypatch.setattr(lock, "thread_states", lambda pid, start: {"Z"} if pid == 1 else {"S"})
+    found = iter([zombie])  # the file changes after it was read for the first time
+    monkeypatch.setattr(lock, "_lines_of", lambda path: next(found, None) or path.read_text().splitlines())
+    with pytest.raises(nb.InvalidInputError, match="this process is already writing"), locked(tmp_path):
+        pass
+    assert (tmp_path / LOCK).read_text() == text
+    held.check()
+    held.release()
+
+
+@pytest.mark.parametrize("change", ["host", "start"])
+def test_a_stale_lock_whose_process_cannot_be_seen_here_is_taken_over_after_the_lease(tmp_path, monkeypatch, change):
+    monkeypatch.setattr(lock, "LEASE", 0.5)
+    process = holder_with_lease(tmp_path)
+    process.kill()
+    process.communicate()
+    text = (tmp_path / LOCK).read_text().replace(f"pid={process.pid}\n", f"pid={os.getpid()}\n")
+    [host] = [line for line in text.splitlines() if line.startswith("host=")]
+    # a container of the same name in which another process had this number; an earlier process with this number
+    text = text.replace(host, f"{host.partition('?')[0]}?pidns-1") if change == "host" else text
+    (tmp_path / LOCK).write_text(text)
+    with locked(tmp_path):
+        assert f"pid={os.getpid()}" in (tmp_path / LOCK).read_text()
+
+
+@pytest.mark.parametrize("years", [-30, 30])
+def test_an_empty_lock_file_is_removed_after_the_clock_jumped(tmp_path, years):
+    (tmp_path / LOCK).touch()
+    os.utime(tmp_path / LOCK, (time.time() + years * 3.15e7,) * 2)
+    with locked(tmp_path):
+        assert (tmp_path / LOCK).stat().st_size > 0
