@@ -1,6 +1,8 @@
 """`nb.Recorder`: writes the run folder of your own search loop."""
 
 import math
+import os
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -41,8 +43,8 @@ class Recorder:
 
     `nb.load_run`, `nb.open_run`, `nb1shot1 report` and `nb1shot1 compare` open the folder; docs/own_loop.md has a
     complete loop. A recorder is a context manager: leaving it without an error ends the run, as `finish` does. After an
-    error,
-    the recorded epochs remain, and `Recorder.resume` continues the record.
+    error, the recorded epochs remain, and `Recorder.resume` continues the record. Only the thread and process that made
+    a recorder may use it.
 
     Args:
         folder: must not exist, or be empty.
@@ -152,7 +154,7 @@ class Recorder:
         Raises:
             InvalidInputError: the architecture is of another space, Λ has other keys or shapes, or a number is infinite
                 or NaN; nothing is recorded.
-            UserError: the disk is full, or the recorder is closed.
+            UserError: the disk is full, the recorder is closed, or another thread or process made it.
         """
         now = time.perf_counter()
         self._check_open()
@@ -177,7 +179,7 @@ class Recorder:
     def finish(self) -> RecordedSearch:
         """End the run: write summary.json, regret.png and cells.png, close the recorder, and return the record.
 
-        Raises UserError if no epoch is recorded, or a file cannot be written.
+        Raises UserError if no epoch is recorded, a file cannot be written, or another thread or process made it.
         """
         self._check_open()
         if self.epoch < 0:
@@ -198,7 +200,8 @@ class Recorder:
         return run
 
     def close(self) -> None:
-        """Release the folder without ending the run."""
+        """Release the folder without ending the run; raises InvalidInputError in another thread or process."""
+        self._check_owner()
         self._is_open = False
         self._stack.close()
 
@@ -210,6 +213,9 @@ class Recorder:
     ) -> None:
         if not self._is_open:
             return
+        if kind is not None and not self._is_owner():  # a forked child that ends with an error, for example
+            return
+        self._check_owner()
         if kind is None and self.epoch >= 0:
             self.finish()
             return
@@ -227,11 +233,24 @@ class Recorder:
     def _begin(self, epoch: int, seconds: float) -> None:
         """Get ready for the next epoch; `epoch` is the last one, and `seconds` the search time so far."""
         self.epoch, self._seconds, self._since, self._is_open = epoch, seconds, time.perf_counter(), True
+        self._owner = os.getpid(), threading.current_thread()
 
     def _without_epoch(self) -> InvalidInputError:
         return InvalidInputError(f"'{self.folder}' has no epoch: call record() before the end")
 
+    def _is_owner(self) -> bool:
+        return self._owner == (os.getpid(), threading.current_thread())
+
+    def _check_owner(self) -> None:
+        """Raise InvalidInputError in another thread, or in a forked process; its lines would be mixed with others."""
+        if not self._is_owner():
+            raise InvalidInputError(
+                f"only the thread and process that made the recorder of '{self.folder}' may use it: call it there, or "
+                "give each of them a recorder with its own folder"
+            )
+
     def _check_open(self) -> None:
+        self._check_owner()
         if not self._is_open:
             raise InvalidInputError(
                 f"the record of '{self.folder}' is closed: continue with nb.Recorder.resume('{self.folder}')"

@@ -1,8 +1,11 @@
 """Records of a user's own loop: writing, reading, comparing, resuming and refusals."""
 
 import json
+import os
 import signal
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import compared_runs as make
@@ -14,6 +17,7 @@ from command_line import command
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.runs.lock import LOCK
 
 S1 = nb.search_space("s1")
 
@@ -258,3 +262,45 @@ def test_resuming_does_not_import_modules_named_in_the_record(tmp_path):
     with pytest.raises(nb.InvalidInputError, match="unimported_module"):
         nb.Recorder.resume(own)
     assert "unimported_module" not in sys.modules
+
+
+def refused(act: Callable[[], object]) -> str:
+    """Return the type of the error of an action; an empty string without an error."""
+    try:
+        act()
+    except Exception as error:
+        return type(error).__name__
+    return ""
+
+
+def test_another_thread_may_not_use_a_recorder(tmp_path):
+    arch = S1[0]
+    with nb.Recorder(tmp_path / "own", "s1") as recorder:
+        recorder.record(arch, seconds=1.0)
+        with ThreadPoolExecutor(1) as pool:
+            for act in (lambda: recorder.record(arch, seconds=1.0), recorder.finish, recorder.close):
+                assert pool.submit(refused, act).result() == "InvalidInputError"
+            assert pool.submit(refused, lambda: recorder.__exit__(None, None, None)).result() == "InvalidInputError"
+            recorder_of_thread = pool.submit(nb.Recorder, tmp_path / "other", "s1").result()
+            pool.submit(recorder_of_thread.record, arch, seconds=1.0).result()
+            pool.submit(recorder_of_thread.finish).result()
+        recorder.record(arch, seconds=1.0)
+    assert [line["epoch"] for line in nb.load_run(tmp_path / "own").lines] == [0, 1]
+    assert nb.load_run(tmp_path / "other").is_finished
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("recorded_epochs", [0, 1])
+def test_a_forked_process_may_not_use_a_recorder(tmp_path, recorded_epochs):
+    arch = S1[0]
+    with nb.Recorder(tmp_path / "own", "s1") as recorder:
+        for _ in range(recorded_epochs):
+            recorder.record(arch, seconds=1.0)
+        if (child := os.fork()) == 0:
+            found = [refused(act) for act in (lambda: recorder.record(arch, seconds=1.0), recorder.finish)]
+            recorder.__exit__(ValueError, ValueError(), None)  # must not remove the folder, nor release the lock
+            os._exit(0 if found == ["InvalidInputError"] * 2 else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert (tmp_path / "own" / "config.json").exists() and (tmp_path / "own" / LOCK).exists()
+        recorder.record(arch, seconds=1.0)
+    assert [line["epoch"] for line in nb.load_run(tmp_path / "own").lines] == list(range(recorded_epochs + 1))
