@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.correlation.options import RankingOptions
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.ground.files import read_npz, sha256
+from nasbench1shot1.ground.files import blocked_error, open_regular, read_npz, sha256
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.registry import check_trusted, one_shot, search_space
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, damaged_file_error
@@ -180,9 +180,12 @@ class Ranking(RunRecord):
         if not (self.folder / SUMMARY).exists():
             raise self.unfinished_error()
         try:
-            return pandas.read_csv(self.folder / name)
+            with open_regular(self.folder / name) as file:
+                return pandas.read_csv(file)
         except (OSError, ValueError) as error:
-            raise DamagedFileError(f"{self.folder / name} cannot be read: restore it, or rank again") from error
+            raise blocked_error(self.folder / name, error) or DamagedFileError(
+                f"{self.folder / name} cannot be read: restore it, or rank again"
+            ) from error
 
 
 def scores_path(folder: Path, epoch: int) -> Path:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.experiments.correlation.options import ALL, CONTROLLER, RankingOptions, is_list
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
-from nasbench1shot1.ground.files import as_path, sha256
+from nasbench1shot1.ground.files import as_path, read_text, sha256
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet
@@ -233,7 +233,7 @@ def _sample(numbers: Indices, count: int, seed: int) -> Indices:
 
 def _read_list(path: Path) -> list[Architecture]:
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = read_text(path).split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInputError(
             f"{quoted_option('architectures', path)} is not all, controller, a number or a readable text file "

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.files import read_bytes
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.job import Job, is_started
 from nasbench1shot1.runs.folder import METRICS
@@ -95,7 +96,7 @@ class FigureJob(Job, ABC):
 
     def _lines(self) -> int:
         try:
-            return (self.folder / METRICS).read_bytes().count(b"\n")
+            return read_bytes(self.folder / METRICS).count(b"\n")
         except FileNotFoundError:
             return 0
 

@@ -210,7 +210,7 @@ def _show(table: "Table") -> None:
     print_to_stdout(f"Table {info['id']}: {rows}, budgets of {epochs} epochs, {repeats} of each")
     if info["spaces"]:
         print_to_stdout("; ".join(f"{space}: {counted(n, network)}" for space, n in info["spaces"].items()))
-    print_to_stdout(f"Folder: {info['folder']}")
+    print_to_stdout(f"Folder: {table.folder or 'none, because the table is only in memory'}")
     screen = Screen("column", "epochs", "what it is")
     screen.columns[0].no_wrap = console.width >= 80  # names are copied; narrower, other columns would disappear
     for name, about in info["columns"].items():
@@ -218,11 +218,19 @@ def _show(table: "Table") -> None:
             screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), _in_words(table, name, about))
     console.print(screen, soft_wrap=terminal_width(console.file) is None)  # a script reads whole rows
     for column, about in info.get("fidelity", {}).items():
-        figures = about.get("108", about) if isinstance(about, dict) else {}
-        if isinstance(figures, dict) and isinstance(figures.get("spearman"), float):
-            top = figures.get("spearman_above_0.9")
-            among = f", {top:.3f} among cells measured above 90 %" if top else ""
-            print_to_stdout(f"Cross-validated, {column} at 108 epochs: Spearman {figures['spearman']:.3f}{among}")
+        for epochs, figures in _by_budget(about, info["epochs"][-1]).items():
+            if isinstance(figures, dict) and isinstance(figures.get("spearman"), float):
+                top = figures.get("spearman_above_0.9")
+                among = f", {top:.3f} among cells measured above 90 %" if top else ""
+                what = f"{column} at {epochs} epochs: Spearman {figures['spearman']:.3f}{among}"
+                print_to_stdout(f"Cross-validated, {what}")
+
+
+def _by_budget(about: Any, full: int) -> dict[Any, Any]:
+    """Return the fidelity of a column at each budget; a column without budgets was checked at the full one."""
+    if not isinstance(about, dict):
+        return {}
+    return about if all(isinstance(figures, dict) for figures in about.values()) else {full: about}
 
 
 def _in_words(table: "Table", name: str, about: Mapping[str, Any]) -> str:

@@ -2,10 +2,12 @@
 
 import errno
 import hashlib
+import io
 import json
 import math
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -38,6 +40,8 @@ FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
 PICTURES = tuple(f".{name}" for name in FORMATS)
 _DEFLATE_AT_MOST = 1_100
 """Maximum compression ratio of deflate, rounded up from 1,032."""
+_BLOCKED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE)
+"""Errors of the system which do not mean that a file is missing or damaged."""
 
 
 def as_path(value: str | os.PathLike[str], name: str) -> Path:
@@ -196,11 +200,55 @@ def check_picture(path: Path | None) -> None:
 def read_json(path: Path) -> Any:
     """Read a JSON file; raises DamagedFileError if it is missing or not valid JSON."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_text(path))
     except (ValueError, OSError, RecursionError) as error:
-        raise DamagedFileError(
+        raise blocked_error(path, error) or DamagedFileError(
             f"{path} cannot be read as JSON ({reason(error)}): restore it or create it again"
         ) from error
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a file for reading; files that this process has not just written are opened only with this function.
+
+    Raises OSError also for anything but a regular file: reading a FIFO or a device could wait for ever.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            code, what = (errno.EISDIR, "a folder") if stat.S_ISDIR(mode) else (errno.EINVAL, "not a regular file")
+            raise OSError(code, f"it is {what}", str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file; raises the errors of `open_regular`."""
+    with open_regular(path) as file:
+        return file.read()
+
+
+def read_text(path: Path) -> str:
+    """Return the content of a UTF-8 file; raises the errors of `open_regular`, and UnicodeDecodeError."""
+    with io.TextIOWrapper(open_regular(path), encoding="utf-8") as file:
+        return file.read()
+
+
+def blocked_error(path: Path, error: BaseException) -> UserError | None:
+    """Return the error for a file that the system does not let this process read although it may be intact.
+
+    None for errors with other causes, such as a missing or damaged file.
+    """
+    if not isinstance(error, OSError) or error.errno not in _BLOCKED:
+        return None
+    why = error.strerror or str(error)
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return UserError(f"cannot read {path} ({why}): raise the limit of open files, for example with ulimit -n 4096")
+    if error.errno == errno.ENOMEM:
+        return UserError(f"cannot read {path} ({why}): end other programs, or use a machine with more memory")
+    return UserError(f"cannot read {path} ({why}): change its permissions, or check the disk")
 
 
 def write_error(path: Path, error: OSError) -> UserError:
@@ -214,7 +262,7 @@ def write_error(path: Path, error: OSError) -> UserError:
 
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -235,13 +283,13 @@ def read_npz(
     import zipfile
 
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             arrays = {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in archive.infolist()}
         if lacking := [name for name in needed if name not in arrays]:
             raise ValueError(f"it lacks {lacking[0]}")
         return arrays
     except Exception as error:  # zipfile, zlib and numpy's header parser raise many kinds of errors for damaged bytes
-        raise DamagedFileError(
+        raise blocked_error(path, error) or DamagedFileError(
             f"{path} cannot be read as an .npz of plain arrays ({reason(error)}): {remedy}"
         ) from error
 

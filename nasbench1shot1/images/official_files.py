@@ -20,6 +20,7 @@ from typing import IO, NamedTuple, TypeVar, cast
 import numpy as np
 
 from nasbench1shot1.ground.errors import DamagedFileError, UserError, alternatives
+from nasbench1shot1.ground.files import blocked_error, open_regular, read_bytes
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, DATA_SETS, IMAGENET16_120, DataSet
 from nasbench1shot1.images.pickles import CIFAR10_BATCH, BatchFormat, read_python_batch
 
@@ -224,7 +225,7 @@ def _folder(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[Offic
             for file in files:
                 if file.stat().st_size > _LARGEST:
                     raise _too_large(path, file.name)
-                yield form, file.name, _read_guarded(path, file.read_bytes)
+                yield form, file.name, _read_guarded(path, partial(read_bytes, file))
             return
 
 
@@ -278,13 +279,13 @@ def _open_decompressed(path: Path) -> IO[bytes]:
     import gzip
     import lzma
 
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.read(6)
     if start.startswith(b"\x1f\x8b"):
         return cast(IO[bytes], gzip.open(path))
     if start.startswith(b"BZh"):
         return bz2.open(path)
-    return lzma.open(path) if start == b"\xfd7zXZ\x00" else path.open("rb")
+    return lzma.open(path) if start == b"\xfd7zXZ\x00" else open_regular(path)
 
 
 class _Member(tarfile.TarInfo):
@@ -321,4 +322,6 @@ def _read_guarded(path: Path, read: Callable[[], _T]) -> _T:
     except Exception as error:  # on damaged headers tarfile raises ValueError, IndexError, RecursionError and others
         why = getattr(error, "strerror", None) or "it is not a .tar.gz, or is truncated or damaged"
         what = f"{_ADVICE}, or download it again"
-        raise DamagedFileError(f"{path} cannot be read as an archive ({why}): {what}") from error
+        raise blocked_error(path, error) or DamagedFileError(
+            f"{path} cannot be read as an archive ({why}): {what}"
+        ) from error

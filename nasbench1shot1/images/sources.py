@@ -21,6 +21,7 @@ from nasbench1shot1.ground.files import (
     PACKAGE_DATA,
     as_path,
     atomic_write,
+    open_regular,
     read_json,
     read_npy_header,
     read_npz,
@@ -225,7 +226,7 @@ def read_npz_side(path: Path) -> int:
     """Return the side of the images in an .npz, from the array's header; a damaged file can raise any error."""
     import zipfile
 
-    with zipfile.ZipFile(path) as archive, archive.open("images.npy") as member:
+    with open_regular(path) as file, zipfile.ZipFile(file) as archive, archive.open("images.npy") as member:
         shape, _, _ = read_npy_header(member)
     return shape[1]
 

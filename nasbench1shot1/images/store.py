@@ -13,7 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nasbench1shot1.ground.errors import DamagedFileError
-from nasbench1shot1.ground.files import atomic_folder, atomic_write, data_folder, read_json, read_npy_header, write_json
+from nasbench1shot1.ground.files import (
+    atomic_folder,
+    atomic_write,
+    blocked_error,
+    data_folder,
+    open_regular,
+    read_json,
+    read_npy_header,
+    write_json,
+)
 from nasbench1shot1.ground.folder_swap import read_consistently
 from nasbench1shot1.images.data_sets import OTHER, DataSet, data_set, other_data_set
 
@@ -123,7 +132,7 @@ def _read(folder: Path) -> tuple[Columns, DataSet, dict[str, Any]]:
             raise ValueError("the layout differs from meta.json")
         columns = Columns(*(np.load(folder / f"{name}.npy", mmap_mode="c") for name in Columns._fields))
     except Exception as error:  # on damaged headers numpy raises SyntaxError, TokenError, MemoryError and others
-        raise damaged_images_error(folder) from error
+        raise blocked_error(folder, error) or damaged_images_error(folder) from error
     labels = np.concatenate([columns.labels, columns.test_labels])
     if ((labels < 0) | (labels >= of.classes)).any():
         raise damaged_images_error(folder)
@@ -161,7 +170,7 @@ def _layout(train: int, test: int, side: int) -> list[tuple[int, tuple[int, ...]
 
 def _layout_of(path: Path) -> tuple[int, tuple[int, ...], str]:
     """Return rows, row shape and dtype from an .npy file's header; raises ValueError if the file's size differs."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         (rows, *row), is_fortran, dtype = read_npy_header(file)
         if is_fortran or path.stat().st_size - file.tell() != rows * math.prod(row) * dtype.itemsize:
             raise ValueError(f"the size of {path} differs from its header")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import google_crc32c
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.files import open_regular
 from nasbench1shot1.nasbench101.encoding import (
     EDGE_BITS,
     INPUT,
@@ -66,7 +67,7 @@ def is_tfrecord(path: Path) -> bool:
     """Return whether an existing file begins with the length of a frame and its checksum, or is compressed."""
     if not path.is_file():
         return False
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         start = file.read(HEADER.size)
     if len(start) < HEADER.size:
         return False
@@ -80,7 +81,7 @@ def mask_checksum(checksum: int) -> int:
 
 def _blocks(path: Path) -> Iterator[bytes]:
     try:
-        with path.open("rb", buffering=0) as file:
+        with open_regular(path) as file:
             while block := file.read(_BLOCK):
                 yield block
     except OSError as error:

@@ -9,7 +9,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import DamagedFileError
-from nasbench1shot1.ground.files import PACKAGE_DATA, reason
+from nasbench1shot1.ground.files import PACKAGE_DATA, blocked_error, open_regular, reason
 from nasbench1shot1.nasbench201.architecture import EDGES, OPERATIONS, checked_operations
 
 N_OPERATIONS = len(OPERATIONS)
@@ -54,12 +54,12 @@ def read_order(path: Path) -> NDArray[np.uint16]:
     Raises DamagedFileError if the file is missing, or does not have every code once.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             order: NDArray[np.uint16] = npy.read_array(file, allow_pickle=False)
         if order.dtype != np.uint16 or not np.array_equal(np.sort(order), np.arange(N_ARCHITECTURES)):
             raise ValueError("it does not contain every architecture exactly once")
     except Exception as error:  # numpy's readers raise many kinds of errors for damaged bytes
-        raise DamagedFileError(
+        raise blocked_error(path, error) or DamagedFileError(
             f"{path} cannot be read as NAS-Bench-201's order of architectures ({reason(error)}): reinstall the package"
         ) from error
     return order

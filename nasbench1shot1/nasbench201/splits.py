@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from nasbench1shot1.ground.errors import DamagedFileError
-from nasbench1shot1.ground.files import PACKAGE_DATA
+from nasbench1shot1.ground.files import PACKAGE_DATA, blocked_error, open_regular
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
 from nasbench1shot1.images.splits import OfficialSplit
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK
@@ -27,10 +27,13 @@ def official_halves(name: str, folder: Path = _FOLDER) -> OfficialSplit:
     are_tests = known.name != CIFAR10.name
     images = known.test_images if are_tests else known.training_images
     try:
-        packed = np.load(path, allow_pickle=False)
+        with open_regular(path) as file:
+            packed = np.load(file, allow_pickle=False)
         bits = np.unpackbits(packed, count=images).astype(np.bool_)
         if packed.shape != (images // 8,) or 2 * bits.sum() != images:
             raise ValueError(f"{bits.sum():,} of {images:,} images")
     except Exception as error:  # on damaged headers numpy raises SyntaxError, TokenError, MemoryError and others
-        raise DamagedFileError(f"{path} is damaged or missing: install the package again") from error
+        raise blocked_error(path, error) or DamagedFileError(
+            f"{path} is damaged or missing: install the package again"
+        ) from error
     return OfficialSplit(BENCHMARK.title, bits, are_tests)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.ground.files import atomic_write
+from nasbench1shot1.ground.files import atomic_write, blocked_error, open_regular
 
 FORMAT = 1
 
@@ -31,14 +31,16 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     import torch
 
     try:
-        with zipfile.ZipFile(path) as archive:  # PyTorch does not verify the checksums
-            if archive.testzip() is not None:
-                raise _damaged(path)
-        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        with open_regular(path) as file:
+            with zipfile.ZipFile(file) as archive:  # PyTorch does not verify the checksums
+                if archive.testzip() is not None:
+                    raise _damaged(path)
+            file.seek(0)
+            content: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
         if content["format"] == FORMAT:
             return content
     except Exception as error:  # a damaged archive can fail in any way
-        raise _damaged(path) from error
+        raise blocked_error(path, error) or _damaged(path) from error
     raise _damaged(path)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
-from nasbench1shot1.ground.files import read_json
+from nasbench1shot1.ground.files import blocked_error, read_bytes, read_json, read_text
 from nasbench1shot1.ground.folder_swap import is_abandoned
 
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
@@ -110,12 +110,12 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     Raises DamagedFileError if a complete line is not a JSON object of finite numbers.
     """
     try:
-        complete = path.read_text(encoding="utf-8").split("\n")[:-1]
+        complete = read_text(path).split("\n")[:-1]
         lines = [json.loads(line, parse_constant=_refuse) for line in complete]
     except FileNotFoundError:
         return []
     except (ValueError, OSError, RecursionError) as error:
-        raise damaged_file_error(path) from error
+        raise blocked_error(path, error) or damaged_file_error(path) from error
     if not all(isinstance(line, dict) for line in lines):
         raise damaged_file_error(path)
     return lines
@@ -124,7 +124,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 def count_lines(path: Path) -> int:
     """Return the number of complete lines of a metrics.jsonl; 0 if the file does not exist."""
     try:
-        return path.read_bytes().count(b"\n")
+        return read_bytes(path).count(b"\n")
     except FileNotFoundError:
         return 0
 

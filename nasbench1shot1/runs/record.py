@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.ground.files import as_path, picture_name
+from nasbench1shot1.ground.files import as_path, picture_name, read_bytes
 from nasbench1shot1.ground.notebooks import record_as_html
 from nasbench1shot1.runs.folder import (
     CONFIG,
@@ -101,7 +101,7 @@ class RunRecord:
 
     def _recorded(self) -> int:
         """Return the number of recorded lines; raises OSError if the file is missing."""
-        return (self.folder / METRICS).read_bytes().count(b"\n")
+        return read_bytes(self.folder / METRICS).count(b"\n")
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:

@@ -37,7 +37,9 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Ou
 from nasbench1shot1.ground.files import (
     atomic_folder,
     atomic_write,
+    blocked_error,
     check_writable,
+    open_regular,
     read_json,
     read_npy_header,
     reason,
@@ -427,7 +429,9 @@ def verify_checksums(path: Path, meta: Mapping[str, Any]) -> None:
         try:
             found = sha256(path / f"{name}.npy")
         except OSError as error:
-            raise damaged_column_error(path, name, f"cannot be read ({reason(error)})") from error
+            raise blocked_error(path / f"{name}.npy", error) or damaged_column_error(
+                path, name, f"cannot be read ({reason(error)})"
+            ) from error
         if found != about["sha256"]:
             raise damaged_column_error(path, name, "is damaged (its SHA-256 differs)")
 
@@ -438,20 +442,22 @@ def size_of(path: Path, column: str) -> int:
         return (path / f"{column}.npy").stat().st_size
     except OSError as error:
         what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({reason(error)})"
-        raise damaged_column_error(path, column, what) from error
+        raise blocked_error(path / f"{column}.npy", error) or damaged_column_error(path, column, what) from error
 
 
 def open_column(path: Path, name: str) -> NDArray[Any]:
     """Return a memory-mapped column after reading only its header; raises DamagedFileError if the file is damaged."""
     try:
-        with (path / f"{name}.npy").open("rb") as file:
+        with open_regular(path / f"{name}.npy") as file:
             shape, is_fortran, dtype = read_npy_header(file)
             start, size = file.tell(), os.fstat(file.fileno()).st_size
             if is_fortran or start + math.prod(shape) * dtype.itemsize != size:
                 raise ValueError(f"its header claims shape {shape} of {dtype}, but it has {size - start} bytes")
             mapped = np.memmap(file, dtype, "r", start, shape)
     except Exception as error:  # numpy's header parser raises many kinds of errors for damaged bytes
-        raise damaged_column_error(path, name, f"is damaged ({reason(error)})") from error
+        raise blocked_error(path / f"{name}.npy", error) or damaged_column_error(
+            path, name, f"is damaged ({reason(error)})"
+        ) from error
     return np.asarray(mapped)  # still mapped, but without the overhead of numpy's memmap class at every access
 
 

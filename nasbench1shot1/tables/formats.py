@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.benchmark import benchmarks, load
-from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import sha256
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.files import open_regular, sha256
 from nasbench1shot1.tables.description import Meta
 from nasbench1shot1.tables.folder import Columns
 
@@ -111,8 +111,9 @@ class Source:
     def from_path(cls, path: Path) -> "Source":
         """Return the source for a path; raises InvalidInputError if there is no file, or none in a known format."""
         form = format_of(path)
-        if form is None or not path.exists():
-            what = f"there is no file {path}" if not path.is_file() else f"{path} is not in any known format"
+        if form is None or not (path.is_file() or (path.is_dir() and form.files(path) != [path])):
+            what = f"{path} is not in any known format" if path.exists() else f"there is no file {path}"
+            what = f"the folder {what}" if path.is_dir() else what
             *others, last = [known.example for known in file_formats()]
             examples = f"{', '.join(others)}, or {last}" if others else last
             raise InvalidInputError(f"{what}: give the path of {examples}{_download_advice()}")
@@ -137,11 +138,16 @@ class Source:
         self.read += len(block)
 
     def hash_all(self, progress: Progress) -> None:
-        """Read the whole file to compute its SHA-256."""
-        with self.path.open("rb") as file:
-            while block := file.read(_BLOCK):
-                self.update(block)
-                progress("computing its SHA-256", self.read / self.size)
+        """Read the whole file to compute its SHA-256; raises UserError if it cannot be read."""
+        try:
+            with open_regular(self.path) as file:
+                while block := file.read(_BLOCK):
+                    self.update(block)
+                    progress("computing its SHA-256", self.read / self.size)
+        except OSError as error:
+            raise UserError(
+                f"cannot read {self.path} ({error.strerror or error}): check the path and its permissions"
+            ) from error
 
     def describe(self, records: int, known: bool = False) -> dict[str, Any]:
         """Return the field `source` of a table's description; call this after reading the source.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, alternatives
-from nasbench1shot1.ground.files import PACKAGE_DATA, as_path, atomic_write, read_json, reason
+from nasbench1shot1.ground.files import PACKAGE_DATA, as_path, atomic_write, blocked_error, read_json, read_text, reason
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.proposers.configurations import as_python
 
@@ -132,9 +132,11 @@ def _read_yaml(path: Path) -> Any:
     except ImportError as error:
         raise UserError(f"reading {path} needs PyYAML: run pip install pyyaml, or use a JSON file") from error
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.safe_load(read_text(path))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise DamagedFileError(f"{path} cannot be read as YAML ({reason(error)}): correct it") from error
+        raise blocked_error(path, error) or DamagedFileError(
+            f"{path} cannot be read as YAML ({reason(error)}): correct it"
+        ) from error
 
 
 def _from_json(content: Any) -> "ConfigurationSpace":

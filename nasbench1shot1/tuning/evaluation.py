@@ -15,7 +15,7 @@ import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, UserError
-from nasbench1shot1.ground.files import atomic_write, write_json
+from nasbench1shot1.ground.files import atomic_write, open_regular, write_json
 from nasbench1shot1.jobs.cluster import PATIENCE
 from nasbench1shot1.jobs.job import Job, is_finished, is_started, wait_until_free
 from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
@@ -175,7 +175,7 @@ def copy_run(source: Path, folder: Path) -> None:
     with locked_folder(folder):
         if not is_started(folder):
             for name in COPIED:
-                with (source / name).open("rb") as original, atomic_write(folder / name) as copy:
+                with open_regular(source / name) as original, atomic_write(folder / name) as copy:
                     shutil.copyfileobj(original, copy)
 
 
