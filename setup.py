@@ -28,7 +28,7 @@ CLUSTER = ["distributed>=2025.7"]
 TUNE = ["hpbandster==0.7.4", "optuna>=5", "PyYAML>=6", "scikit-learn>=1.4", "smac>=2.4"]
 # Computes pairwise interactions of hyperparameters (experiments/tuning/importance.py).
 INTERACTIONS = ["hypershap>=0.0.6"]
-# Reads (and unpickles) archives of NATS-Bench for `nb1shot1 table import`.
+# Only for tests: writes archives of NATS-Bench, and answers as the published package does.
 NATS = ["nats-bench>=1.8"]
 # Writes event files of searches for TensorBoard (docs/callbacks.md).
 TENSORBOARD = ["tensorboard>=2.15"]
@@ -101,12 +101,11 @@ setup(
         "cluster": CLUSTER,
         "tune": TUNE,
         "interactions": INTERACTIONS,
-        "nats": NATS,
         "tensorboard": TENSORBOARD,
         "tensorflow": TENSORFLOW,
         "docs": DOCS,
         "dev": [*DEV, *DOCS, *TABLE, *CLUSTER, *TUNE, *NATS, *TENSORBOARD],
-        "all": [*TABLE, *CLUSTER, *TUNE, *INTERACTIONS, *NATS, *TENSORBOARD, *TENSORFLOW],
+        "all": [*TABLE, *CLUSTER, *TUNE, *INTERACTIONS, *TENSORBOARD, *TENSORFLOW],
     },
     entry_points={"console_scripts": ["nb1shot1 = nasbench1shot1.cli:main"]},
 )

@@ -86,8 +86,8 @@ class Verify:
 class Import:
     """Import an official file of NAS-Bench-101, NAS-Bench-201 or NATS-Bench. The imported table opens in milliseconds.
 
-    NAS-Bench-101's files need a minute, and every checksum in them is verified; TensorFlow is not needed. NATS-Bench's
-    archives need the extra [nats]: the package nats_bench unpickles them, so only import archives that you trust.
+    NAS-Bench-101's files need a minute, and every checksum in them is verified; TensorFlow is not needed. No code
+    in a file is run, also not in NATS-Bench's pickles.
     """
 
     file: Annotated[Positional[Path], Form("FILE")]

@@ -1,17 +1,19 @@
 """The official files of NAS-Bench-201, and NATS-Bench's archives of the topology space."""
 
+import bz2
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
-from nasbench1shot1.ground.files import reason
+from nasbench1shot1.ground.files import blocked_error, open_regular, reason
+from nasbench1shot1.ground.plain_pickle import load_plain_pickle
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, EPOCHS, IMAGES, OBJECTIVES, OFFICIAL_SETS, SEEDS
 from nasbench1shot1.nasbench201.cost import edge_parameter_count
@@ -63,8 +65,8 @@ class PthFiles(TrialFiles):
     example = "a .pth file of NAS-Bench-201"
 
     def recognises(self, path: Path) -> bool:
-        """Return whether the suffix is .pth."""
-        return path.suffix == ".pth"
+        """Return whether the suffix is .pth, and the path is not a folder."""
+        return path.suffix == ".pth" and not path.is_dir()
 
     def read_trials(self, source: Source, progress: Progress) -> "TrialAssembly":
         """Read a file with PyTorch's restricted loader, which runs no code from the file.
@@ -80,7 +82,7 @@ class PthFiles(TrialFiles):
 
 
 class NATSArchives(TrialFiles):
-    """NATS-Bench's archives of the topology space, which only the package nats_bench unpickles.
+    """NATS-Bench's archives of the topology space: compressed pickles of plain data, from which no code is run.
 
     An archive is an unpacked folder with one file per architecture, or a single file of all architectures.
     """
@@ -89,7 +91,7 @@ class NATSArchives(TrialFiles):
 
     def recognises(self, path: Path) -> bool:
         """Return whether a file's suffix is .pbz2 or .tar, or a folder has an archive's list of architectures."""
-        return path.suffix in (PBZ2, ".tar") or (path / NATS_META).is_file()
+        return (path / NATS_META).is_file() if path.is_dir() else path.suffix in (PBZ2, ".tar")
 
     def files(self, path: Path) -> list[Path]:
         """Return the archive's files."""
@@ -100,28 +102,25 @@ class NATSArchives(TrialFiles):
         return path.name.removesuffix(".pickle.pbz2") if path.suffix == PBZ2 else path.stem
 
     def read_trials(self, source: Source, progress: Progress) -> "TrialAssembly":
-        """Read an archive with nats_bench, which runs any code that its pickles contain.
+        """Read an archive.
 
         Raises:
-            UserError: nats_bench is not installed.
-            DamagedFileError: nats_bench cannot read a file.
-            InvalidInputError: the file is not an archive of the topology space, or is packed.
+            DamagedFileError: a file is truncated, damaged or missing.
+            InvalidInputError: the file is not an archive of the topology space, has other objects than plain data, or
+                is packed.
         """
         if source.path.suffix == ".tar":
             raise InvalidInputError(f"{source.path} is packed: unpack it, and give the folder that it contains")
-        create = _package().create
         if not source.is_folder:
             source.hash_all(progress)
             progress("loading", None)
-        try:
-            api = create(str(source.path), "tss", fast_mode=source.is_folder, verbose=False)
-        except Exception as error:  # unpickling can raise any error
-            raise _unreadable(source.path / NATS_META if source.is_folder else source.path, error) from error
+            return assemble(_load_pbz2(source.path), source.path.name, progress)
+        meta, indices = _load_pbz2(source.path / NATS_META), _indices(source.path)
+        content = {"meta_archs": meta.get("meta_archs")} if isinstance(meta, Mapping) else {}
         assembly = TrialAssembly(source.path.name)
-        indices = _indices(source.path) if source.is_folder else sorted(api.arch2infos_dict)
         for done, index in enumerate(indices):
-            for trainings in _trainings(api, source, index):
-                assembly.add(api.meta_archs[index], trainings)
+            one = {**content, "arch2infos": {index: _load_pbz2(source.path / f"{index:06d}.pickle{PBZ2}")}}
+            assemble(one, source.path.name, assembly=assembly)
             progress("reading", (done + 1) / len(indices))
         return assembly
 
@@ -350,13 +349,19 @@ def _compact(values: NDArray[np.float64], images: int | None) -> tuple[NDArray[A
 _NEEDED = ("meta_archs", "arch2infos")
 
 
-def assemble(content: Any, source: str, progress: Progress = lambda doing, fraction: None) -> TrialAssembly:
+def assemble(
+    content: Any,
+    source: str,
+    progress: Progress = lambda doing, fraction: None,
+    assembly: TrialAssembly | None = None,
+) -> TrialAssembly:
     """Collect the trainings of a loaded file, or of a dictionary in the same format.
 
     Args:
         content: the dictionary. NATS-Bench's dictionary has budgets instead of "less" and "full".
         source: name of the file or dictionary, for messages.
         progress: receives the fraction done.
+        assembly: the trainings collected so far, to which these are added. Default: none.
 
     Raises InvalidInputError if the dictionary has another format.
     """
@@ -365,7 +370,7 @@ def assemble(content: Any, source: str, progress: Progress = lambda doing, fract
             f"{source} is not a NAS-Bench-201 file (it lacks meta_archs or arch2infos): give a file such as "
             "NAS-Bench-201-v1_1-096897.pth"
         )
-    assembly, names = TrialAssembly(source), content["meta_archs"]
+    assembly, names = TrialAssembly(source) if assembly is None else assembly, content["meta_archs"]
     try:
         for done, (index, results_by_budget) in enumerate(content["arch2infos"].items()):
             if index < 0:
@@ -416,42 +421,21 @@ def _first_words(error: Exception) -> str:
     return " ".join(said.partition(". ")[0].split())[:120]
 
 
-# Reading of NATS-Bench's archives with nats_bench ---------------------------------------------------------------------
+# Reading of NATS-Bench's archives -------------------------------------------------------------------------------------
 
 
-def _trainings(api: Any, source: Source, index: int) -> list[dict[Any, dict[str, Any]]]:
-    """Return the trainings of an architecture for each budget, and free their memory in the API."""
-    if index >= len(api.meta_archs):
-        raise InvalidInputError(
-            f"{source.path.name} has results of an unknown index, {index}: give an official archive"
-        )
+def _load_pbz2(path: Path) -> Any:
+    """Return the content of a compressed pickle of plain data; raises the errors of `load_plain_pickle`."""
     try:
-        if source.is_folder:
-            api.reload(str(source.path), index)
-        results_by_budget = api.arch2infos_dict.pop(index)
-        return [{key: vars(one) for key, one in of.all_results.items()} for of in results_by_budget.values()]
-    except Exception as error:
-        file = source.path / f"{index:06d}.pickle{PBZ2}" if source.is_folder else source.path
-        raise _unreadable(file, error) from error
+        with open_regular(path) as file, bz2.open(file) as unpacked:
+            return load_plain_pickle(cast(IO[bytes], unpacked), str(path))
+    except (OSError, EOFError) as error:  # bz2's errors for damaged bytes are OSErrors, too
+        raise blocked_error(path, error) or DamagedFileError(
+            f"{path} cannot be read ({reason(error)}): it is truncated or another file; copy or download it again"
+        ) from error
 
 
 def _indices(folder: Path) -> list[int]:
     """Return the indices of the architectures that have a file, ascending."""
     names = (file.name.removesuffix(f".pickle{PBZ2}") for file in folder.glob(f"*.pickle{PBZ2}"))
-    return sorted(int(name) for name in names if name.isdecimal())
-
-
-def _package() -> Any:
-    try:
-        return import_module("nats_bench")
-    except ImportError as error:
-        raise UserError(
-            "importing an archive of NATS-Bench needs the package nats_bench: in a checkout, run pip install '.[nats]'"
-        ) from error
-
-
-def _unreadable(file: Path, error: Exception) -> DamagedFileError:
-    return DamagedFileError(
-        f"nats_bench cannot read {file} ({type(error).__name__}: {reason(error)}): it is truncated or another file; "
-        "copy or download it again"
-    )
+    return sorted(int(name) for name in names if re.fullmatch("[0-9]{6}", name))

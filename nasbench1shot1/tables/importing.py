@@ -35,8 +35,8 @@ def import_table(
     Args:
         file: `nasbench_only108.tfrecord`, `nasbench_full.tfrecord`, or another file in this format; a `.pth` file of
             NAS-Bench-201 without weights; or NATS-Bench's archive of the topology space: the folder in
-            `NATS-tss-v1_0-3ffb9-simple.tar`, or the file `NATS-tss-v1_0-3ffb9.pickle.pbz2`. The package nats_bench
-            unpickles NATS-Bench's archives: only import archives from a source that you trust.
+            `NATS-tss-v1_0-3ffb9-simple.tar`, or the file `NATS-tss-v1_0-3ffb9.pickle.pbz2`. No code
+            in a file is run.
         out: folder of the table; an existing table is replaced when the new one is complete.
         epochs: the budgets that a file in NAS-Bench-101's format may have. Default: NAS-Bench-101's budgets.
         report: receives one line if the file is not official, and one line about each unusual property.
@@ -48,7 +48,7 @@ def import_table(
     Raises:
         InvalidInputError: the file has another format or is incomplete, or `out` contains files other than a table.
         DamagedFileError: a checksum in the file is wrong, or it ends within a record.
-        UserError: the file cannot be read, `out` cannot be written, or nats_bench is needed but not installed.
+        UserError: the file cannot be read, or `out` cannot be written.
     """
     file, out = as_path(file, "file"), as_path(out, "out")
     source = Source.from_path(file)

@@ -292,7 +292,8 @@ def test_pickles_are_not_executed(tmp_path: Path) -> None:
             return os.mkdir, (str(trap),)
 
     content = {b"trap": Trap(), b"labels": LABELS.tolist(), b"data": planar(IMAGES)}
-    assert_read(pickle.dumps(content))
+    with pytest.raises(InvalidInputError, match=r"'(posix|nt)\.mkdir'"):
+        read_python_batch(pickle.dumps(content), "batch")
     assert not trap.exists()
 
 
@@ -332,7 +333,7 @@ SMALL = made_images(3)
     st.binary(max_size=200) | st.integers(0, len(python2_batch(*SMALL)) - 1).map(lambda n: python2_batch(*SMALL)[:n])
 )
 def test_broken_streams_are_reported_in_one_sentence(content: bytes) -> None:
-    with pytest.raises(DamagedFileError, match="batch"):
+    with pytest.raises((DamagedFileError, InvalidInputError), match="batch"):
         read_python_batch(content, "batch")
 
 
@@ -343,6 +344,6 @@ def test_a_flipped_byte_never_raises_another_error(at: int, byte: int, protocol:
     content[at] = byte
     try:
         pixels, labels = read_python_batch(bytes(content), "batch")
-    except DamagedFileError:
+    except (DamagedFileError, InvalidInputError):
         return
     assert len(pixels) == len(labels)

@@ -175,25 +175,15 @@ def test_pickles_with_other_globals_are_refused_and_not_executed(
 ) -> None:
     trap = Trap(tmp_path / "executed")
     content = {"trap": trap, form.labels.decode(): (1 + SMALL[1]).tolist(), "data": planar(SMALL[0])}
-    with pytest.raises(DamagedFileError, match=r"x has the name '(posix|nt)\.mkdir'"):
+    with pytest.raises(InvalidInputError, match=r"x asks for '(posix|nt)\.mkdir'"):
         read_python_batch(pickle.dumps(content, protocol), "x", form)
     assert not trap.folder.exists()
 
 
-@pytest.mark.parametrize("content", [{1, 2}, 1.5, slice(3)])
-def test_pickles_with_other_objects_are_refused(content: object) -> None:
-    batch = {"data": planar(SMALL[0]), "labels": (1 + SMALL[1]).tolist(), "other": content}
-    with pytest.raises(DamagedFileError, match=r"x has the (opcode|name 'builtins\.slice')"):
+def test_pickles_with_other_objects_are_refused() -> None:
+    batch = {"data": planar(SMALL[0]), "labels": (1 + SMALL[1]).tolist(), "other": slice(3)}
+    with pytest.raises(InvalidInputError, match=r"x asks for 'builtins\.slice'"):
         read_python_batch(pickle.dumps(batch), "x", IMAGENET16)
-
-
-def test_globals_named_through_the_memo_are_detected() -> None:
-    """`STACK_GLOBAL` can take its two strings from the memo after other strings were pushed."""
-    head = b"\x80\x04}(\x8c\x02os\x94\x8c\x06system\x94"
-    with pytest.raises(DamagedFileError, match=r"'os\.system'"):
-        read_python_batch(head + b"h\x00h\x01\x93\x8c\x04true\x85Ru.", "x", IMAGENET16)
-    with pytest.raises(DamagedFileError, match="POP"):
-        read_python_batch(head + b"\x8c\x05numpy\x8c\x07ndarray00\x93\x8c\x04true\x85Ru.", "x", IMAGENET16)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
