@@ -12,6 +12,7 @@ from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
+from nasbench1shot1.experiments.recorded_values import warn_of_other_values
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import (
     FORMATS,
@@ -90,6 +91,7 @@ def write_report(run: SearchRecord, table: Table, out: Path, format: PictureForm
         OutOfDomainError: the table lacks an architecture.
         UserError: the folder cannot be written, or the disk is full.
     """
+    warn_of_other_values([run], table)
     with _new_report(out) as folder:
         return _write(run, table, folder, format)
 
@@ -101,6 +103,7 @@ def write_group_report(
 
     The title of the picture contains the note.
     """
+    warn_of_other_values(runs, table)
     with _new_report(out) as folder:
         summaries = [_write(run, table, folder / run.folder.name, format) for run in runs]
         frames = [rescore(run, table) for run in runs]
@@ -128,6 +131,7 @@ def write_study_report(study: Study, table: Table, out: Path, format: PictureFor
     `write_report` raises.
     """
     unfinished = unfinished_text(study)
+    warn_of_other_values([study], table)
     lines, _flags = _study_lines(study, table)
     with _new_report(out) as folder:
         summary = _with_progress(summarise_study(study, lines, table.id), unfinished)

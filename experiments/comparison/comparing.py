@@ -19,6 +19,7 @@ from nasbench1shot1.experiments.comparison.entries import (
     TuningEntry,
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
+from nasbench1shot1.experiments.recorded_values import warn_of_other_values
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.group import SearchGroup
@@ -97,6 +98,8 @@ def compare_runs(
     names, axis = labels_of(entries, labels), axis_of(entries, over)
     facts = check_comparable(entries, table is not None)
     scored_on = None if table is None else _cover_space(table, entries)
+    for entry in entries:
+        warn_of_other_values(entry.records, scored_on)
     contenders = [
         Contender(name, entry, _repetitions(entry, axis, scored_on)) for name, entry in zip(names, entries, strict=True)
     ]

@@ -119,6 +119,11 @@ class Entry(ABC):
         return [self.folder]
 
     @property
+    def records(self) -> Sequence[SearchRecord | Study]:
+        """The records whose errors can be compared with a table's; none for black-box studies."""
+        return []
+
+    @property
     def optimizer(self) -> str:
         """Name of the optimizer; for "module:Class", only the class."""
         return str(self.configs[0]["optimizer"]).rpartition(":")[2]
@@ -162,6 +167,11 @@ class SearchEntry(Entry):
 
     runs: Sequence[SearchRecord]
     planned: int
+
+    @property
+    def records(self) -> Sequence[SearchRecord | Study]:
+        """The searches that have begun."""
+        return self.runs
 
     @classmethod
     def from_run(cls, run: SearchRecord) -> Self:
@@ -315,6 +325,11 @@ class TuningEntry(Entry):
     AXES = (SIMULATED_TIME,)
 
     study: Study
+
+    @property
+    def records(self) -> Sequence[SearchRecord | Study]:
+        """The study."""
+        return [self.study]
 
     @classmethod
     def from_study(cls, study: Study) -> Self:

@@ -11,6 +11,7 @@ from nasbench1shot1.experiments.rank_correlation import pearson, spearman
 from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.locality import cell_distances
 from nasbench1shot1.experiments.space_statistics.values import Floats, accuracy, cells_of, check_enough, known_values
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.tables.table import Table
 
@@ -39,7 +40,8 @@ def cost(
     Returns:
         A data frame with `hash`, `training_time` (s), `trainable_parameters`, `accuracy` (fraction), means over
         repeats, and `distance` from `cell` (differing edges and operations, see `locality`; <NA> without a cell).
-        `attrs["pearson"]` and `attrs["spearman"]` have the correlations of all pairs.
+        `attrs["pearson"]` and `attrs["spearman"]` have the correlations of all pairs. If the table lacks the cell,
+        `attrs["notes"]` says so, and captions repeat it.
 
     Raises OutOfDomainError if fewer than three cells have both.
     """
@@ -56,6 +58,7 @@ def cost(
     }
     frame = pandas.DataFrame(columns)
     distance = None if cell is None else cell_distances(cells_of(table)[rows], cell.encoding)
+    is_missing = distance is not None and not (distance == 0).any()
     frame["distance"] = pandas.array([pandas.NA] * len(rows) if distance is None else distance, dtype="Int64")
     frame.attrs = values.attributes(
         quantity=f"{split} accuracy and training time at {epochs} epochs",
@@ -65,8 +68,16 @@ def cost(
         split=split,
         pearson=_pairs(frame, pearson),
         spearman=_pairs(frame, spearman),
+        **({"notes": [_missing_note(table, cell, distance)]} if is_missing else {}),
     )
     return frame
+
+
+def _missing_note(table: Table, cell: Cell | None, distance: Floats | None) -> str:
+    """Return a sentence about a given cell without time or accuracy in the table."""
+    near = 0 if distance is None else int((distance == 1).sum())
+    marked = f"only its {counted(near, 'neighbour')} can be marked" if near else "neither it nor neighbours are marked"
+    return f"The given cell {cell.hash if cell else ''} is not among these rows; {marked}."
 
 
 def plot_cost(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":

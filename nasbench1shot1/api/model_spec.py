@@ -36,18 +36,18 @@ class ModelSpec:
 
     Raises:
         InvalidInputError: (a ValueError) the matrix is not square, is not strictly upper triangular or has entries
-            other than 0 and 1, or the numbers of labels and vertices differ.
+            other than 0 and 1, the numbers of labels and vertices differ, or the labels are not a sequence.
     """
 
     def __init__(self, matrix: ArrayLike, ops: Sequence[Any], data_format: str = "channels_last") -> None:
         self._given: Any
         self._rows: list[list[Any]]
-        if isinstance(matrix, list) and _is_plain_list(matrix, len(ops)):
+        self._labels = _checked_labels(ops, "ops")
+        if isinstance(matrix, list) and _is_plain_list(matrix, len(self._labels)):
             self._given = self._rows = [row[:] for row in matrix]
         else:
-            self._given = _checked_matrix(matrix, len(ops))
+            self._given = _checked_matrix(matrix, len(self._labels))
             self._rows = self._given.tolist()
-        self._labels = [*ops]
         self.data_format = data_format
 
     @cached_property
@@ -113,7 +113,7 @@ class ModelSpec:
         """
         if self.matrix is None or self.ops is None:
             raise InvalidInputError("the spec has no path from input to output, so it has no hash: connect the two")
-        known = list(canonical_ops)
+        known = _checked_labels(canonical_ops, "canonical_ops")
         if unknown := [op for op in self.ops[1:-1] if op not in known]:
             raise InvalidInputError(f"operation {unknown[0]!r} is not one of {known}")
         return hash_module(self.matrix, [-1, *(known.index(op) for op in self.ops[1:-1]), -2])
@@ -140,8 +140,14 @@ class ModelSpec:
 
 
 def is_upper_triangular(matrix: ArrayLike) -> bool:
-    """Return whether a matrix is 0 on and below its diagonal."""
-    return not np.tril(np.asarray(matrix)).any()
+    """Return whether a matrix is 0 on and below its diagonal; raises InvalidInputError for anything but a matrix."""
+    try:
+        given = np.asarray(matrix)
+    except ValueError:  # rows of different lengths
+        given = np.empty(0)
+    if given.ndim != 2:
+        raise InvalidInputError(f"{matrix!r} is not a matrix: give V × V entries")
+    return not np.tril(given).any()
 
 
 def encoding_of(spec: Any) -> int:
@@ -188,6 +194,17 @@ def _is_triangle_of_bits(entries: Any, n: int) -> bool:
 def _forbidden(n: int) -> int:
     """Return the bits of n × n bytes that are never set in a strictly upper triangular matrix of 0 and 1."""
     return int.from_bytes(bytes(0xFE if x < y else 0xFF for x in range(n) for y in range(n)), "little")
+
+
+def _checked_labels(labels: Any, name: str) -> list[Any]:
+    """Return labels as a new list; raises InvalidInputError unless they are a sequence of single values."""
+    try:
+        found = [*labels]
+    except TypeError as error:
+        raise InvalidInputError(f"{name} must be a list of labels, not {labels!r}") from error
+    if any(isinstance(label, np.ndarray) and label.ndim for label in found):  # equal to nothing, and not unequal
+        raise InvalidInputError(f"{name} must be a list of labels, not of arrays")
+    return found
 
 
 def _checked_matrix(matrix: ArrayLike, n_labels: int) -> NDArray[Any]:

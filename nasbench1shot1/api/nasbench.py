@@ -83,7 +83,7 @@ class NASBench:
         Raises:
             OutOfDomainError: the table lacks the budget, the model or the half-way values.
         """
-        if epochs not in self.valid_epochs:
+        if not any(epochs is known or (np.isscalar(epochs) and epochs == known) for known in self.valid_epochs):
             raise OutOfDomainError(f"there is no budget of {epochs} epochs: use one of {sorted(self.valid_epochs)}")
         row = self._row(model_spec)
         values = self._read.training(

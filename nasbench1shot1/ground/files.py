@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -22,7 +23,8 @@ from nasbench1shot1.ground.errors import (
     quoted_option,
     shorten,
 )
-from nasbench1shot1.ground.folder_swap import NEW, remove_leftovers, swap_folder, temporary_sibling
+from nasbench1shot1.ground.folder_swap import NEW, machine_name, remove_leftovers, swap_folder, temporary_sibling
+from nasbench1shot1.ground.processes import is_running
 
 if TYPE_CHECKING:
     import zipfile
@@ -105,11 +107,14 @@ def data_folder() -> Path:
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """Open a temporary file for writing, and move it to `path` when it is complete.
 
+    Temporary files that killed processes of this machine left in the folder are removed.
+
     Raises UserError if the disk is full or the folder cannot be written; `path` is unchanged then.
     """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = path.with_name(f".{path.name}.{machine_name()}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_left_parts(path.parent)
         with beside.open("wb") as file:
             yield file
             file.flush()
@@ -120,6 +125,15 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
+
+
+def _remove_left_parts(folder: Path) -> None:
+    """Remove temporary files of this machine's processes that no longer run."""
+    form = re.compile(rf"\..+\.{re.escape(machine_name())}\.(\d{{1,12}})\.part")
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if (left := form.fullmatch(entry.name)) and not is_running(int(left[1])) and entry.is_file():
+                Path(entry).unlink(missing_ok=True)
 
 
 def check_writable(folder: Path) -> None:
@@ -207,7 +221,7 @@ def read_json(path: Path) -> Any:
         ) from error
 
 
-def open_regular(path: Path) -> IO[bytes]:
+def open_regular(path: Path) -> io.BufferedReader:
     """Open a file for reading; files that this process has not just written are opened only with this function.
 
     Raises OSError also for anything but a regular file: reading a FIFO or a device could wait for ever.

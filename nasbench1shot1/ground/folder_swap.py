@@ -33,8 +33,12 @@ Result = TypeVar("Result")
 
 def temporary_sibling(folder: Path, suffix: str) -> Path:
     """Return a unique path next to `folder`, for a folder that will replace it or that was moved aside."""
-    machine = platform.node().replace(".", "_")
-    return folder.with_name(f".{folder.name}.{machine}.{os.getpid()}.{secrets.token_hex(4)}{suffix}")
+    return folder.with_name(f".{folder.name}.{machine_name()}.{os.getpid()}.{secrets.token_hex(4)}{suffix}")
+
+
+def machine_name() -> str:
+    """Return the name of this machine, without dots, for names of temporary files and folders."""
+    return platform.node().replace(".", "_")
 
 
 def swap_folder(new: Path, folder: Path) -> None:
@@ -139,7 +143,7 @@ def _temporary_folders(folder: Path, suffix: str) -> Iterator[Path]:
 def _owner(aside: Path) -> tuple[bool, int]:
     """Return whether a temporary folder was made on this machine, and by which process."""
     machine, process = aside.name.split(".")[-4:-2]
-    return machine == platform.node().replace(".", "_"), int(process)
+    return machine == machine_name(), int(process)
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:

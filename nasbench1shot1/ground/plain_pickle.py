@@ -14,7 +14,7 @@ import re
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,7 @@ def load_plain_pickle(file: IO[bytes], where: str, *, encoding: str = "ASCII", m
 def _check_length(content: bytes, most_opcodes: int) -> None:
     """Raise ValueError for a pickle with more opcodes, or with a larger place in its memo."""
     for number, (opcode, value, _) in enumerate(pickletools.genops(content)):
-        if number == most_opcodes or (opcode.name in ("PUT", "LONG_BINPUT") and value > most_opcodes):
+        if number == most_opcodes or (opcode.name in ("PUT", "LONG_BINPUT") and int(value or 0) > most_opcodes):
             raise ValueError(f"more than {most_opcodes:,} opcodes")
 
 
@@ -131,7 +131,7 @@ class _Array(np.ndarray[Any, Any]):
             raise pickle.UnpicklingError("an array of an impossible shape")
         if found.size != math.prod(shape):
             raise pickle.UnpicklingError("an array with the wrong number of values")
-        super().__setstate__((1, shape, found.dtype, bool(is_fortran), found.tobytes()))
+        super().__setstate__((1, shape, found.dtype, cast(Any, bool(is_fortran)), found.tobytes()))
 
 
 def _dtype(name: Any, *_: Any) -> _DType:

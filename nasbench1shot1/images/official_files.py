@@ -248,6 +248,10 @@ def _archive(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[Offi
         _read_guarded(path, unpacked.read_to_end)
 
 
+class _LimitError(Exception):
+    """An archive is larger than any data set; it may be intact."""
+
+
 class _Unpacked:
     """The decompressed bytes of a .tar, .tar.gz, .tar.bz2 or .tar.xz, up to the size limit of a data set."""
 
@@ -261,11 +265,11 @@ class _Unpacked:
         self._file.close()
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, at most one chunk; raises tarfile.ReadError beyond the size of the largest archive."""
+        """Return the next bytes, at most one chunk; raises _LimitError beyond the size of the largest archive."""
         content = self._file.read(min(size, _CHUNK))
         self._left -= len(content)
         if self._left < 0:
-            raise tarfile.ReadError(f"it has more than {_LARGEST_ARCHIVE // 2**20} MiB")
+            raise _LimitError(f"more than {_LARGEST_ARCHIVE // 2**20:,} MiB when unpacked")
         return content
 
     def read_to_end(self) -> None:
@@ -293,10 +297,11 @@ class _Member(tarfile.TarInfo):
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
-        """Parse a header; raises tarfile.ReadError if its size is impossible for a file of a data set."""
+        """Parse a header; raises _LimitError if its size is impossible for a file of a data set."""
         member = super().frombuf(buf, encoding, errors)
         if not 0 <= member.size <= (_LARGEST if member.type in _PLAIN else _LARGEST_DESCRIPTION):
-            raise tarfile.ReadError(f"a member of {member.size} bytes")
+            what = "file" if member.type in _PLAIN else "description"
+            raise _LimitError(f"a {what} of {member.size:,} bytes")
         return member
 
 
@@ -319,6 +324,8 @@ def _read_guarded(path: Path, read: Callable[[], _T]) -> _T:
         return read()
     except UserError:
         raise
+    except _LimitError as error:
+        raise _too_large(path, str(error)) from error
     except Exception as error:  # on damaged headers tarfile raises ValueError, IndexError, RecursionError and others
         why = getattr(error, "strerror", None) or "it is not a .tar.gz, or is truncated or damaged"
         what = f"{_ADVICE}, or download it again"

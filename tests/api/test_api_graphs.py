@@ -18,6 +18,7 @@ from small_official import INCEPTION
 import nasbench1shot1 as nb
 from nasbench1shot1.api import graph_util, model_spec
 from nasbench1shot1.api.model_spec import ModelSpec
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell
 
 CONV3, CONV1, POOL = OPERATIONS
@@ -310,3 +311,23 @@ def test_two_non_isomorphic_graphs_with_equal_hashes() -> None:
 def test_mismatched_arguments_are_refused_in_one_sentence(call: Any, message: str) -> None:
     with pytest.raises(nb.InvalidInputError, match=message):
         call()
+
+
+NO_LABELS = [None, 5, object(), float("nan"), type, [np.array([1, 2]), "x", "y"], np.zeros((3, 3))]
+
+
+@pytest.mark.parametrize("labels", NO_LABELS, ids=lambda labels: str(labels)[:12])
+def test_wrong_types_of_labels_are_refused(labels: Any) -> None:
+    matrix = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
+    with pytest.raises(InvalidInputError):
+        model_spec.ModelSpec(matrix, labels)
+    with pytest.raises(InvalidInputError):
+        model_spec.ModelSpec(matrix, ["input", "x", "output"]).hash_spec(labels)
+
+
+@pytest.mark.parametrize("matrix", [None, 5, "abc", {}, [[1, 2], [3]], object(), float("nan"), {1: 2}], ids=str)
+def test_wrong_types_of_matrices_are_refused(matrix: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        model_spec.ModelSpec(matrix, ["input", "x", "output"])
+    with pytest.raises(InvalidInputError):
+        model_spec.is_upper_triangular(matrix)

@@ -273,6 +273,7 @@ def test_neighbours_of_a_cell_are_marked(retrained):
     assert frame["distance"][cell.hash] == 0
     assert (frame["distance"] == 1).sum() > 3
     assert cost(retrained)["distance"].isna().all()
+    assert "notes" not in cost(retrained, cell).attrs
     shown = plot_cost(cost(retrained, cell)).get_legend().get_texts()
     assert [text.get_text().split(" (")[0] for text in shown] == [
         "most accurate",
@@ -433,3 +434,11 @@ def test_a_panel_draws_on_given_axes(retrained):
     frame = fitness_distance(retrained)
     [panel] = ANALYSES["fitness-distance"].panels
     assert panel(frame, axes) is axes
+
+
+def test_a_given_cell_that_the_table_lacks_is_mentioned(retrained):
+    frame = cost(retrained, nb.search_space("s3")[40_000].cell)  # seven vertices: more than the table's cells have
+    assert not (frame["distance"] == 0).any()
+    [note] = frame.attrs["notes"]
+    assert nb.search_space("s3")[40_000].cell.hash in note
+    assert note in "".join(text.get_text().replace("\n", " ") for text in plot_cost(frame).texts)

@@ -1,0 +1,93 @@
+"""Comparison of the errors that a run recorded with the values that its table has for the same architectures."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.evaluator import score
+from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.text import print_to_stderr
+from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.registry import table_of_run
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.record import Study
+
+ERRORS = ("table_validation_error", "table_test_error")
+"""The recorded fields that come from the table."""
+
+
+def warn_of_other_values(runs: Sequence[SearchRecord | Study], table: Table | None = None) -> None:
+    """Print one sentence for each run whose recorded errors differ from its table's; other runs are not mentioned.
+
+    A run is only compared if the table whose id it recorded can be opened: `table`, or the table that its options name.
+    """
+    for run in runs:
+        if said := difference(run, table):
+            print_to_stderr(f"warning: {said}")
+
+
+def difference(run: SearchRecord | Study, table: Table | None = None) -> str:
+    """Return a sentence about the first recorded error that differs from the table's; empty if there is none.
+
+    Arguments are as for `warn_of_other_values`.
+    """
+    found = table if table is not None and table.id == run.config.get("table_id") else _own_table(run)
+    if found is None:
+        return ""
+    for at, field, recorded, expected in _compared_values(run, found):
+        if not _are_equal(recorded, expected):
+            return (
+                f"'{run.folder}' recorded a {field.replace('_', ' ')} of {_shown(recorded)} {at}, but the table "
+                f"{found.id} has {_shown(expected)} for this architecture: the record or the table was changed"
+            )
+    return ""
+
+
+def _own_table(run: SearchRecord | Study) -> Table | None:
+    """Return the table whose id the run recorded; None if the table that its options name is missing or another."""
+    config: Mapping[str, Any] = run.config
+    options = {**run.shared_options, **config} if isinstance(run, Study) else config
+    try:
+        table = table_of_run(options, run.folder / CONFIG, _named(options))
+    except UserError:
+        return None
+    return table if table.id == config.get("table_id") else None
+
+
+def _named(options: Mapping[str, Any]) -> str | Path | None:
+    named = options.get("table")
+    return named if isinstance(named, str) else None
+
+
+def _compared_values(run: SearchRecord | Study, table: Table) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield where a value is recorded, the name of its field, the recorded value and the table's."""
+    dataset = run.config["dataset"]
+    is_study, known = isinstance(run, Study), dict[str, dict[str, Any]]()
+    for line in run.lines:
+        if (text := line["architecture"]) is None:  # a diverged search
+            continue
+        if text not in known:
+            try:
+                found = score(Architecture.parse(text), table, dataset)
+            except UserError:  # reported where the line is used
+                continue
+            known[text] = {field: getattr(found, field) for field in ERRORS}
+        at = f"in observation {line['number']}" if is_study else f"after epoch {line['epoch']}"
+        for field, expected in known[text].items():
+            yield at, field, line[field], expected
+        if is_study and run.config.get("repeat") == "mean" and known[text][ERRORS[0]] is not None:
+            yield at, "loss", line["loss"], known[text][ERRORS[0]]
+
+
+def _are_equal(recorded: float | None, expected: float | None) -> bool:
+    """Return whether two values are equal but for rounding on other machines."""
+    if recorded is None or expected is None:
+        return recorded is expected
+    return math.isclose(recorded, expected, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _shown(value: float | None) -> str:
+    return "no value" if value is None else f"{100 * value:.4g} %"
