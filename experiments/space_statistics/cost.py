@@ -68,16 +68,17 @@ def cost(
         split=split,
         pearson=_pairs(frame, pearson),
         spearman=_pairs(frame, spearman),
-        **({"notes": [_missing_note(table, cell, distance)]} if is_missing else {}),
+        **({"notes": [_missing_note(cell, int((frame["distance"] == 1).sum()))]} if cell and is_missing else {}),
     )
     return frame
 
 
-def _missing_note(table: Table, cell: Cell | None, distance: Floats | None) -> str:
-    """Return a sentence about a given cell without time or accuracy in the table."""
-    near = 0 if distance is None else int((distance == 1).sum())
-    marked = f"only its {counted(near, 'neighbour')} can be marked" if near else "neither it nor neighbours are marked"
-    return f"The given cell {cell.hash if cell else ''} is not among these rows; {marked}."
+def _missing_note(cell: Cell, near: int) -> str:
+    """Return a sentence about a given cell without time or accuracy in the table, of which `near` neighbours have."""
+    marked = (
+        f"only {counted(near, 'neighbour')} of it can be marked" if near else "neither it nor a neighbour is marked"
+    )
+    return f"The given cell {cell.hash} is not among these rows; {marked}."
 
 
 def plot_cost(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":

@@ -264,6 +264,16 @@ def test_an_archive_is_read_without_the_published_package(tmp_path: Path, monkey
     assert import_table(folder, tmp_path / "table")["rows"] == 1
 
 
+@pytest.mark.parametrize("write", [pth, archive, single_file])
+def test_exchanged_records_are_refused(
+    write: Callable[[Path, dict[str, Any]], Path], content: dict[str, Any], tmp_path: Path
+) -> None:
+    infos = content["arch2infos"]
+    exchanged = {**content, "arch2infos": {**infos, 0: infos[11], 11: infos[0]}}
+    with pytest.raises(InvalidInputError, match=r"index (0|11)"):
+        import_table(write(tmp_path, exchanged), tmp_path / "table")
+
+
 class Forged:
     """An object whose unpickling makes a folder."""
 
