@@ -75,9 +75,7 @@ def cost(
 
 def _missing_note(cell: Cell, near: int) -> str:
     """Return a sentence about a given cell without time or accuracy in the table, of which `near` neighbours have."""
-    marked = (
-        f"only {counted(near, 'neighbour')} of it can be marked" if near else "neither it nor a neighbour is marked"
-    )
+    marked = f"only {counted(near, 'neighbour')} of it can be marked" if near else "neither it nor neighbours are"
     return f"The given cell {cell.hash} is not among these rows; {marked}."
 
 

@@ -376,12 +376,12 @@ def assemble(
             if index < 0:
                 raise IndexError(f"index {index}")
             for results in results_by_budget.values():
+                assembly.add(names[index], results["all_results"])
                 if results.get("arch_str", names[index]) != names[index]:
                     raise InvalidInputError(
                         f"{source} has the trainings of {results['arch_str']} at index {index}, which belongs to "
                         f"{names[index]}: its files were exchanged; copy or download it again"
                     )
-                assembly.add(names[index], results["all_results"])
             progress("gathering", (done + 1) / len(content["arch2infos"]))
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise InvalidInputError(

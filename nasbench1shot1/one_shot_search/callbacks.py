@@ -102,7 +102,7 @@ GROUPS = ("loss", "error", "regret", "eigenvalue")
 
 
 @contextmanager
-def tensorboard_callbacks(is_wanted: bool) -> Iterator[list[Callback]]:
+def tensorboard_callbacks(is_wanted: bool) -> Iterator[list["_Events"]]:
     """Yield the callback that writes event files, or nothing; afterwards, the files are closed.
 
     Raises UserError if TensorBoard is not installed, or if the files cannot be written.
@@ -149,6 +149,18 @@ class _Events:
             self._writer.flush()
         except OSError as error:
             raise write_error(epoch.folder / EVENTS, error) from error
+
+    def complete(self, folder: Path) -> None:
+        """Write all epochs of a finished search, unless this process wrote its last ones; raises the same errors.
+
+        A process that is killed after it recorded the last epoch has not written it, and nothing is left to search.
+        """
+        if folder == self._folder:
+            return
+        try:
+            self._begin(folder)
+        except OSError as error:
+            raise write_error(folder / EVENTS, error) from error
 
     def close(self) -> None:
         """Close the event file; raises UserError if it cannot be written."""

@@ -78,7 +78,7 @@ def search(
     given = with_names(options if optimizer is None else {"optimizer": optimizer, **options})
     check_callbacks(callbacks)
     with tensorboard_callbacks(tensorboard) as events:
-        return run(
+        found = run(
             SearchKind([*callbacks, *events]),
             given,
             out=out,
@@ -87,6 +87,9 @@ def search(
             allow_module=allow_module,
             console=console,
         )
+        for written in events:
+            written.complete(found.folder)
+        return found
 
 
 class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):

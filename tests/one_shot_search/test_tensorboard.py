@@ -1,5 +1,6 @@
 """--tensorboard: readable event files, also for resumed searches, without changing the search."""
 
+import os
 import sys
 
 import pytest
@@ -9,7 +10,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.callbacks import tensorboard_callbacks
+from nasbench1shot1.one_shot_search.callbacks import _Events, tensorboard_callbacks
 
 QUIET = Console(quiet=True)
 FIELDS = ["train_loss", "train_error", "one_shot_validation_error", "test_regret"]
@@ -58,6 +59,19 @@ def test_a_resumed_search_shows_every_epoch_once(tmp_path, capsys):
     assert_shows(run)
     run = nb.search(resume=tmp_path / "run", epochs=3, tensorboard=True, console=QUIET)
     assert_shows(run)
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_the_last_epoch_is_shown_if_the_search_was_killed_after_recording_it(tmp_path, monkeypatch):
+    if (child := os.fork()) == 0:
+        write = _Events.__call__
+        monkeypatch.setattr(
+            _Events, "__call__", lambda self, epoch: os._exit(9) if epoch.line["epoch"] == 2 else write(self, epoch)
+        )
+        search(tmp_path / "run", epochs=2, tensorboard=True)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert_shows(nb.search(resume=tmp_path / "run", tensorboard=True, console=QUIET))
 
 
 class FullDisk:
