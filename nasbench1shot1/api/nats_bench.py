@@ -114,6 +114,8 @@ def create(
         OutOfDomainError: `search_space` is the size space, for which this package has no table.
         InvalidInputError, DamagedFileError: the space is unknown, or the file cannot be read.
     """
+    if not isinstance(search_space, str):
+        raise unknown_name("search space", search_space, NATS_BENCH_TSS_NAMEs)
     if search_space in NATS_BENCH_SSS_NAMEs:
         raise OutOfDomainError("this package has no table of NATS-Bench's size space: use the package nats_bench")
     if search_space not in NATS_BENCH_TSS_NAMEs:

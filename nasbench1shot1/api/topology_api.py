@@ -43,7 +43,7 @@ def str2lists(arch_str: str) -> list[tuple[tuple[str, int], ...]]:
     """
     try:
         return [tuple(_edge(edge) for edge in node.split("|") if edge) for node in arch_str.split("+")]
-    except (AttributeError, ValueError):
+    except (AttributeError, TypeError, ValueError):
         raise InvalidInputError(f"{arch_str!r} is not an architecture string: write, for example, {_EXAMPLE}") from None
 
 
@@ -323,6 +323,8 @@ class TopologyAPI(TopologyArchitectures):
     def _best(
         self, dataset: str, metric_on_set: str, most_flops: float | None, most_params: float | None, hp: str | int
     ) -> tuple[int, float | None]:
+        if not isinstance(dataset, str) or not isinstance(metric_on_set, str):
+            raise InvalidInputError(f"a data set and a set must be names, not {dataset!r} and {metric_on_set!r}")
         if dataset == "cifar10" and metric_on_set == "valid":
             dataset = "cifar10-valid"
         split = metric_on_set if metric_on_set == "train" else split_of(dataset, _official(dataset, metric_on_set))

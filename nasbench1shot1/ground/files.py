@@ -232,7 +232,7 @@ def open_regular(path: Path) -> io.BufferedReader:
         if not stat.S_ISREG(mode):
             code, what = (errno.EISDIR, "a folder") if stat.S_ISDIR(mode) else (errno.EINVAL, "not a regular file")
             raise OSError(code, f"it is {what}", str(path))
-        return os.fdopen(descriptor, "rb")
+        return io.BufferedReader(io.FileIO(descriptor))
     except BaseException:
         os.close(descriptor)
         raise

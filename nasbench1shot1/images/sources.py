@@ -102,7 +102,8 @@ def import_images(
     if not path.exists():
         raise InvalidInputError(f"there is no file or folder '{path}': give the path of a data set or an .npz file")
     is_npz = path.suffix == ".npz"
-    name = _checked_name(name or path.stem) if is_npz else name and _checked_name(name)
+    name = None if name is None or name == "" else _checked_name(name)
+    name = _checked_name(path.stem) if is_npz and name is None else name
     columns, of, is_verified = (*read_images(path), False) if is_npz else _read_official(path, name)
     name = name or of.name
     if name in DATA_SETS and not (of.name == name and columns.is_whole(of)):
@@ -190,7 +191,7 @@ def download_images(mirror: str | None = None, progress: Any = False, name: str 
 
 
 def _checked_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise InvalidInputError(f"'{name}' is not a valid name: use letters, digits, '.', '_' and '-'")
     if name == SAMPLE_NAME:
         raise InvalidInputError(f"'{name}' is the bundled sample: choose another name with {option('name')}")

@@ -67,8 +67,11 @@ def is_tfrecord(path: Path) -> bool:
     """Return whether an existing file begins with the length of a frame and its checksum, or is compressed."""
     if not path.is_file():
         return False
-    with open_regular(path) as file:
-        start = file.read(HEADER.size)
+    try:
+        with open_regular(path) as file:
+            start = file.read(HEADER.size)
+    except OSError:
+        return False
     if len(start) < HEADER.size:
         return False
     return start.startswith(_GZIP) or HEADER.unpack(start)[1] == mask_checksum(google_crc32c.value(start[:8]))

@@ -89,7 +89,7 @@ class TableRows:
         found = self._objective(dataset)
         if metric is None:
             return found
-        if metric not in self.metrics:
+        if not isinstance(metric, str) or metric not in self.metrics:
             raise unknown_name("metric", str(metric), self.metrics)
         guides = [name for name in (found.validation, found.test) if self._has(metric, name)]
         if not guides:

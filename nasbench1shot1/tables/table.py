@@ -195,7 +195,7 @@ class Table(TableRows):
                 f"the table {self.id} has trainings on several data sets: give dataset='{self.datasets[0]}' or another "
                 f"of {', '.join(self.datasets)}"
             )
-        if dataset not in self.datasets:
+        if not isinstance(dataset, str) or dataset not in self.datasets:
             raise unknown_name("data set", str(dataset), self.datasets)
         return dataset
 
