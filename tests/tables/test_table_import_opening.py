@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.sample import IMAGES
 from nasbench1shot1.tables import importing
@@ -295,3 +296,20 @@ def test_the_smallest_storage_is_chosen(values: list[float], kind: type) -> None
 def test_seconds_are_not_stored_as_counts_of_images() -> None:
     stored, about = compact(np.array([0.0, 0.5, 1.0]))
     assert (stored.dtype, about) == (np.float32, {})
+
+
+def test_a_folder_in_no_known_format_is_not_said_to_be_missing(tmp_path):
+    with pytest.raises(InvalidInputError, match=str(tmp_path)) as caught:
+        open_official(tmp_path / "missing.tfrecord")
+    missing = str(caught.value).partition(str(tmp_path))[0]
+    (tmp_path / "folder.pth").mkdir()
+    for folder in (tmp_path, tmp_path / "folder.pth"):
+        with pytest.raises(InvalidInputError, match=str(folder)) as caught:
+            import_table(folder, tmp_path / "table")
+        assert str(caught.value).partition(str(tmp_path))[0] != missing
+
+
+def test_table_info_shows_the_fidelity_at_every_budget(capsys):
+    main(["table", "info"])
+    lines = [line for line in capsys.readouterr().out.splitlines() if "validation_accuracy at" in line]
+    assert len(lines) == len(load_table().epochs) == 4
