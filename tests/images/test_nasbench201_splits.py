@@ -97,7 +97,7 @@ def test_a_selection_of_complete_cifar10_keeps_the_official_halves(size: int) ->
 @given(data=st.data(), seed=st.integers(0, 2**32), unknown=st.sampled_from([0.0, 0.3, 0.9, 1.0]))
 def test_a_subset_of_cifar10_keeps_known_images_in_their_halves(data: st.DataObject, seed: int, unknown: float) -> None:
     draw, size = rng(seed), data.draw(st.integers(1, 400))
-    index = draw.choice(50_000, size, replace=False)
+    index = draw.permutation(np.r_[0, 1 + draw.choice(49_999, size - 1, replace=False)])  # 0 is a known image, too
     index[draw.random(size) < unknown] = -1
     images = replace(made_set(CIFAR10, index), labels=torch.from_numpy(draw.integers(0, 10, size)))
     labels, wanted = images.labels.numpy(), data.draw(st.none() | st.integers(1, 100))
