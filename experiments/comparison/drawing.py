@@ -8,13 +8,12 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.black_box_search.drawing import QUARTILE_BAND
-from nasbench1shot1.display.axes import AxesList
-from nasbench1shot1.display.colours import MOST_BANDS, styles
+from nasbench1shot1.display.axes import AxesList, start_at_zero, use_whole_numbers
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
 from nasbench1shot1.experiments.comparison.entries import EPOCHS, SEARCH_TIME, SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.statistics import QUARTILES_FROM, Comparison, Contender
-from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.regret_curve import start_at_zero, use_whole_epochs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,19 +30,10 @@ WIDTH = 120
 
 def comparison_figure(comparison: Comparison) -> "Figure":
     """Return a figure with the curves in rows of at most five, a legend below each row and a caption."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from nasbench1shot1.display.axes import inline_axes
-
     rows = rows_of(comparison)
-    height = sum(4.8 + 0.18 * -(-len(row) // 2) for row in rows)
-    figure = Figure(figsize=(7.2, height), layout="constrained", dpi=150)
-    if len(rows) == 1:
-        drawn = [draw_comparison(comparison, inline_axes(figure))]
-    else:
-        FigureCanvasAgg(figure)
-        drawn = draw_rows(comparison, list(figure.subplots(len(rows), sharex=True, sharey=True)))
+    height = sum(4.8 + 0.18 * -(-len(row) // 2) for row in rows) / len(rows)
+    with Canvas(len(rows), panel=(7.2, height), sharex=True, sharey=True) as canvas:
+        figure, drawn = canvas.figure, draw_rows(comparison, canvas.axes)
     for axes in drawn:
         axes.legend(
             loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2, frameon=False, fontsize=8, handlelength=3.2
@@ -87,7 +77,7 @@ def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str
     scale = comparison.goal.scale
     floor = comparison.goal.floor(np.concatenate([frame["mean"] for frame in curves.values()])) if is_log else 0.0
     has_bands, ends = _has_bands(comparison), early_ends(comparison)
-    looks = styles([contender.entry.optimizer for contender in comparison.contenders])
+    looks = curve_styles([contender.entry.optimizer for contender in comparison.contenders])
     pairs = zip(comparison.contenders, looks, strict=True)
     drawn = [(contender, style) for contender, style in pairs if labels is None or contender.label in labels]
     for contender, style in drawn:
@@ -154,7 +144,7 @@ def _label(axes: "Axes", comparison: Comparison, floor: float) -> None:
         start_at_zero(axes)
         axes.xaxis.set_major_locator(MaxNLocator())
         if comparison.over == EPOCHS:
-            use_whole_epochs(axes)
+            use_whole_numbers(axes.xaxis)
 
 
 def _legend_text(label: str, runs: int, is_unfinished: bool) -> str:

@@ -13,7 +13,7 @@ import pandas
 
 from nasbench1shot1.black_box_search.drawing import caption, draw_anytime, regret_floor
 from nasbench1shot1.black_box_search.record import BlackBoxStudy, statistics_over_time
-from nasbench1shot1.display.colours import MOST_BANDS, colours
+from nasbench1shot1.display.colours import MOST_BANDS, colours, curve_rows
 from nasbench1shot1.experiments.black_box_studies import (
     compare_with_published,
     draw_ecdf,
@@ -21,7 +21,6 @@ from nasbench1shot1.experiments.black_box_studies import (
     ecdf,
     final_accuracies,
 )
-from nasbench1shot1.experiments.curve_rows import curve_rows
 from nasbench1shot1.experiments.reproduction.figure import FigureResults
 from nasbench1shot1.experiments.reproduction.figures import DATA_SETS, ROWS, SPACES, BlackBoxPlan, Curve, Panel
 from nasbench1shot1.ground.text import counted

@@ -22,7 +22,9 @@ import pandas
 from rich.console import Console
 from rich.table import Table as Screen
 
-from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, styles
+from nasbench1shot1.display.axes import start_at_zero
+from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS
+from nasbench1shot1.display.colours import curve_styles as method_styles
 from nasbench1shot1.experiments.reproduction.figure import FigureJob, FigureResults, Options
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, SCALES, Curve, Panel, PaperFigure
 from nasbench1shot1.experiments.reproduction.searches import (
@@ -42,7 +44,6 @@ from nasbench1shot1.one_shot_search.regret_curve import (
     anytime_regret,
     draw_mean_regret,
     mean_regret_of,
-    start_at_zero,
 )
 from nasbench1shot1.tables.table import Table
 
@@ -285,7 +286,7 @@ def curve_styles(places: Sequence[Place]) -> dict[tuple[str, str], Style]:
     curves = {curve.key: curve for _, curve in places}
     order = list(curves)
     if all("optimizer" in curve.options for curve in curves.values()):
-        methods = styles([str(curve.options["optimizer"]) for curve in curves.values()])
+        methods = method_styles([str(curve.options["optimizer"]) for curve in curves.values()])
         return {(panel.key, curve.key): methods[order.index(curve.key)] for panel, curve in places}
     return {(panel.key, curve.key): _variant(panel, order.index(curve.key), len(order)) for panel, curve in places}
 

@@ -13,8 +13,7 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.colours import MOST_BANDS, styles
-from nasbench1shot1.experiments.curve_rows import curve_rows
+from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.tuning.record import simulated_cost
@@ -145,7 +144,7 @@ def draw_trajectories(panels: Mapping[str, Sequence[Curve]], title: str, caption
     above, below = canvas.add_subfigure(parts[0]), canvas.add_subfigure(parts[1])
     grid = above.subplots(len(rows), len(panels), sharex=True, sharey=True, squeeze=False)
     order = [curves[key] for row in rows for key in row]
-    by_key = dict(zip([curve.key for curve in order], styles([curve.method for curve in order]), strict=True))
+    by_key = dict(zip([curve.key for curve in order], curve_styles([curve.method for curve in order]), strict=True))
     floor = _floor(panels)
     for row, line in zip(rows, grid, strict=True):
         name = f": {kinds[row[0]]}" if len(rows) > 1 else ""

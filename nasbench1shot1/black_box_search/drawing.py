@@ -7,7 +7,7 @@ import numpy as np
 
 from nasbench1shot1.black_box_search.goal import Goal, common_goal
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.display.colours import MOST_BANDS, distinct_colours
+from nasbench1shot1.display.colours import MOST_BANDS, curve_styles
 from nasbench1shot1.ground.text import counted
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def regret_figure(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None
     axes = figure.subplots()
     has_bands, floor = len(studies) <= MOST_BANDS, regret_floor(studies)
     names = [study.config["optimizer"].rpartition(":")[2] for study in studies]
-    for study, label, colour in zip(studies, labels or names, distinct_colours(names), strict=True):
-        draw_anytime(axes, study, label=label, color=colour, has_band=has_bands, floor=floor)
+    for study, label, style in zip(studies, labels or names, curve_styles(names), strict=True):
+        draw_anytime(axes, study, label=label, color=style["color"], has_band=has_bands, floor=floor)
     axes.legend(frameon=False, fontsize=8)
     config = studies[0].config
     many = " per optimizer" if len(studies) > 1 else ""

@@ -1,4 +1,4 @@
-"""Subclasses of matplotlib's classes: axes that notebooks show, ticks of logarithmic axes, and text that shrinks.
+"""Subclasses of matplotlib's classes: figures with a style, axes that notebooks show, ticks, and text that shrinks.
 
 This module imports matplotlib, so others import it only where they draw.
 """
@@ -9,9 +9,13 @@ from typing import Any, Final
 
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import Formatter, LogLocator, MaxNLocator
 from matplotlib.transforms import Bbox
+
+from nasbench1shot1.display.style import DOTS, PictureStyle, look
 
 RESOLUTION = 100
 """Dots per inch of pictures in notebooks."""
@@ -19,6 +23,32 @@ DENSE: Final = (1, 2, 5)
 """Factors of the ticks in every decade."""
 PLAIN: Final = 1e5
 """Axes that end below this value have plain numbers; others have powers of ten."""
+
+
+class StyledFigure(Figure):
+    """A figure that draws and saves itself in its style, whatever matplotlib's settings are then.
+
+    Matplotlib creates ticks only when it draws, and chooses how to embed fonts when it saves.
+
+    Attributes:
+        style: "screen" or "paper".
+        title, caption: the texts around the panels, which the paper style does not draw.
+    """
+
+    def __init__(self, size: tuple[float, float], style: PictureStyle) -> None:
+        super().__init__(figsize=size, dpi=DOTS[style], layout="constrained")
+        FigureCanvasAgg(self)  # can be saved without a window
+        self.style, self.title, self.caption = style, "", ""
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw the figure in its style."""
+        with look(self.style):
+            super().draw(renderer)
+
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Save the figure in its style; arguments as in matplotlib."""
+        with look(self.style):
+            super().savefig(fname, **options)
 
 
 class InlineAxes(Axes):

@@ -1,56 +1,48 @@
-"""Figures and axes, either new or the caller's: saving, display in notebooks, and logarithmic scales.
+"""Axes, given or new: checks, display in notebooks, scales and ticks; and the saving of figures.
 
-Matplotlib is imported when something is drawn.
+Matplotlib is imported when something is drawn. Other rooms import its types from here, under `TYPE_CHECKING`.
 """
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.style import PictureStyle, look
 from nasbench1shot1.ground.errors import InvalidInputError, shorten
 from nasbench1shot1.ground.files import atomic_write
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
     from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
-
-    from nasbench1shot1.display.artists import InlineAxes
+    from matplotlib.figure import Figure as Figure
+    from matplotlib.figure import SubFigure as SubFigure
 
 ZERO_NOTE: Final = "Regrets of zero are drawn at the lower edge."
 """Sentence for the caption of a logarithmic plot whose lower edge is `zero_floor`."""
+EPOCH_LABEL: Final = "search epoch (0: before training)"
+BELOW, ABOVE = 0.03, 0.05
+"""Margins of an axis that starts at zero, as fractions of its largest value."""
 _UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
-def axes_or_new(ax: "Axes | None", size: tuple[float, float] = (6.4, 4.4)) -> "Axes":
+def axes_or_new(ax: "Axes | None", size: tuple[float, float] = (6.4, 4.4), style: PictureStyle | None = None) -> "Axes":
     """Return the given axes, or the axes of a new figure that is not registered with pyplot.
 
     Args:
         ax: the value of `ax=`.
-        size: width and height of a new figure, in inches.
+        size: width and height of a new figure, in inches, in the style "screen".
+        style: the style of a new figure. Draw within `style.look(style)`.
 
     Raises:
-        InvalidInputError: `ax` is neither axes nor None.
+        InvalidInputError: `ax` is neither axes nor None, or there is no such style.
     """
-    from matplotlib.figure import Figure
-
     if ax is not None:
         return checked_axes(ax)
-    return inline_axes(Figure(figsize=size, layout="constrained", dpi=150))
-
-
-def inline_axes(figure: "Figure") -> "InlineAxes":
-    """Add the only axes to a figure, and give it a canvas that can be saved without a window."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    from nasbench1shot1.display.artists import InlineAxes
-
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot(axes_class=InlineAxes)
-    assert isinstance(axes, InlineAxes)
-    return axes
+    return Canvas(panel=size, style=style).axes[0]
 
 
 def checked_axes(ax: Any) -> "Axes":
@@ -103,10 +95,11 @@ def save_figure(figure: "Figure", path: Path) -> None:
 
     Equal figures give equal files: they have no date, and identifiers in SVG files are not random.
     """
-    import matplotlib
-
-    with atomic_write(path) as file, matplotlib.rc_context({"svg.hashsalt": "nb1shot1"}):
+    with atomic_write(path) as file, look(getattr(figure, "style", None)):
         figure.savefig(file, format=path.suffix.removeprefix("."), metadata=_UNDATED.get(path.suffix))
+
+
+# Scales and ticks -----------------------------------------------------------------------------------------------------
 
 
 def label_log_axis(axis: "Axis") -> None:
@@ -118,6 +111,48 @@ def label_log_axis(axis: "Axis") -> None:
     axis.set_major_locator(LogTicks())
     axis.set_major_formatter(PlainOrPower())
     axis.set_minor_formatter(NullFormatter())
+
+
+def use_log_axes(axes: "Axes") -> None:
+    """Make both axes logarithmic, with readable ticks."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    label_log_axis(axes.xaxis)
+    label_log_axis(axes.yaxis)
+
+
+def use_whole_numbers(axis: "Axis") -> None:
+    """Draw ticks only at whole numbers, such as epochs, even if there is a single one."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # two ticks could be fractions
+
+
+def label_epochs(axes: "Axes") -> None:
+    """Label a horizontal axis of search epochs."""
+    axes.set_xlabel(EPOCH_LABEL)
+    use_whole_numbers(axes.xaxis)
+
+
+def start_at_zero(axes: "Axes") -> "Axes":
+    """Show 0 and all values of linear axes and of the axes that share them; return the axes.
+
+    The margin below 0 keeps a regret of 0 apart from the frame.
+    """
+    if axes.get_yscale() != "linear":  # the caller's choice
+        return axes
+    limits = [of.dataLim for of in axes.get_shared_y_axes().get_siblings(axes)]
+    lows, highs = [min(0.0, float(of.y0)) for of in limits], [float(of.y1) for of in limits]
+    top = max((high for high in highs if math.isfinite(high)), default=0.0) or 1.0
+    axes.set_ylim(min((low for low in lows if math.isfinite(low)), default=0.0) - BELOW * top, (1 + ABOVE) * top)
+    return axes
+
+
+def show_single_points(axes: "Axes") -> None:
+    """Widen axes whose curves have a single point, which would otherwise lie on the frame or span no range."""
+    limits = axes.dataLim
+    if math.isfinite(limits.x0) and limits.x0 == limits.x1 and axes.get_xscale() == "linear":
+        axes.set_xlim(limits.x0 - 1, limits.x0 + 1)
 
 
 def zero_floor(values: Any) -> float:

@@ -1,8 +1,11 @@
-"""Colours and line styles of methods: a built-in method has the same colour in every figure."""
+"""Colours and line styles of methods, equal in every figure, and the rows of panels for figures of many methods."""
 
-from collections.abc import Sequence
-from itertools import cycle
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, cycle, pairwise, product
 from typing import Any
+
+from nasbench1shot1.ground.errors import InvalidInputError, shorten
+from nasbench1shot1.ground.text import counted
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f5fa8", "#8c6d31")
 """Okabe and Ito's colours, which colour-blind readers can distinguish, and three more for figures with many methods."""
@@ -27,7 +30,7 @@ METHODS = {
     "bohb": VERMILION,
 }
 """Colours of built-in methods. There are more methods than distinguishable colours, so some one-shot methods share a
-colour with a black-box optimizer. Within a figure, curves with the same colour differ in line style.
+colour with a black-box optimizer, which differs in its line style (`curve_styles`).
 """
 MOST_CURVES = 5
 """Maximum number of curves on an axis; figures with more methods have several rows."""
@@ -35,32 +38,145 @@ MOST_BANDS = 3
 """Maximum number of curves with shaded bands on an axis; more bands would hide the curves."""
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (10, 3)))
 MARKERS = ("", "o")
+Colors = str | Sequence[str] | Mapping[str, str]
+"""The values of `colors=`: one colour, a colour per curve, or colours by label or method."""
+Line = tuple[str, Any, str]
+"""Colour, line style and marker of a curve."""
+
+
+def _built_in() -> dict[str, Line]:
+    """Return colour, line style and marker of each built-in method."""
+    found: dict[str, Line] = {}
+    for name, colour in METHODS.items():
+        found[name] = (colour, LINES[sum(line[0] == colour for line in found.values())], "")
+    return found
+
+
+BUILT_IN = _built_in()
+
+
+def curve_styles(
+    methods: Sequence[str], colors: Colors | None = None, labels: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the colour, line style and marker of each curve, as arguments of `Axes.plot`.
+
+    Args:
+        methods: the name of the optimizer of each curve. A built-in method has its own colour and line style in all
+            figures. Others get the first unused colours. Further curves of one method have its colour, and the first
+            unused lines and markers.
+        colors: the value of `colors=`, which replaces colours: a colour, a sequence of one colour per curve, or a
+            mapping from labels or methods to colours.
+        labels: the label of each curve, for a mapping. Default: `methods`.
+
+    Raises:
+        InvalidInputError: `colors` does not consist of colours, or has another length.
+    """
+    given = checked_colors(colors, methods, labels)
+    free = _free_colours(methods)
+    own = {name: (next(free), LINES[0], "") for name in dict.fromkeys(methods) if name not in BUILT_IN}
+    known, used = {**BUILT_IN, **own}, set[Line]()
+    reserved = {BUILT_IN[name] for name in methods if name in BUILT_IN}
+    found = []
+    for name, colour in zip(methods, given, strict=True):
+        line = known[name]
+        if line in used or (line in reserved and name not in BUILT_IN):
+            others = ((line[0], dashes, marker) for marker, dashes in product(MARKERS, LINES))
+            line = next((each for each in others if each not in used | reserved), line)
+        used.add(line)
+        style = {"color": colour or line[0], "linestyle": line[1], "marker": line[2]}
+        found.append({**style, "markersize": 3, "markevery": 0.1})
+    return found
 
 
 def colours(methods: Sequence[str]) -> list[str]:
     """Return the colour of each method; methods that are not built in get colours that no given built-in method has."""
-    own = iter([name for name in dict.fromkeys(methods) if name not in METHODS])
+    return [style["color"] for style in curve_styles(methods)]
+
+
+def _free_colours(methods: Sequence[str]) -> Iterator[str]:
     taken = {METHODS[name] for name in methods if name in METHODS}
-    free = [*(colour for colour in COLOURS if colour not in taken), *COLOURS]
-    found = METHODS | dict(zip(own, cycle(free), strict=False))
-    return [found[name] for name in methods]
+    return cycle([*(colour for colour in COLOURS if colour not in taken), *COLOURS])
 
 
-def distinct_colours(names: Sequence[str]) -> list[str]:
-    """Return `colours`, or, if several curves have the same name, a colour for each curve; at most ten curves."""
-    return colours(names) if len(set(names)) == len(names) else list(COLOURS[: len(names)])
+def checked_colors(
+    colors: Colors | None, methods: Sequence[str], labels: Sequence[str] | None = None
+) -> list[str | None]:
+    """Return the given colour of each curve, or None; raises the errors of `curve_styles`."""
+    from matplotlib.colors import is_color_like
+
+    if colors is None:
+        return [None] * len(methods)
+    if isinstance(colors, Mapping):
+        known = {*(labels or methods), *methods}
+        if unknown := [str(name) for name in colors if name not in known]:
+            raise InvalidInputError(
+                f"colors= names '{shorten(unknown[0])}', which is not drawn: name {', '.join(sorted(known))}"
+            )
+        found = [colors.get(label, colors.get(name)) for label, name in zip(labels or methods, methods, strict=True)]
+    else:
+        found = [colors] if isinstance(colors, str) else list(colors)
+    if len(found) != len(methods):
+        raise InvalidInputError(
+            f"colors= has {counted(len(found), 'colour')} for {counted(len(methods), 'curve')}: give one per curve"
+        )
+    for colour in found:
+        if colour is not None and not is_color_like(colour):
+            raise InvalidInputError(
+                f"colors= contains {shorten(repr(colour))}, which is not a colour: give names or values such as "
+                "'#0072b2'"
+            )
+    return found
 
 
-def styles(methods: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the colour, line style and marker of each curve, as arguments of `Axes.plot`.
+def checked_labels(labels: Sequence[str] | str | None, default: Sequence[str], what: str = "curve") -> list[str]:
+    """Return the value of `labels=`, one per curve; raises InvalidInputError if it has another length.
 
     Args:
-        methods: the name of the optimizer of each curve. Methods that are not built in get the first unused colours.
-            The first ten curves of a colour differ in line style or marker.
+        labels: a sequence of labels, or a single one. Default: `default`.
+        default: the labels if none are given.
+        what: the noun for what is labelled.
     """
-    found = list[dict[str, Any]]()
-    for colour in colours(methods):
-        before = sum(style["color"] == colour for style in found)
-        line, marker = LINES[before % len(LINES)], MARKERS[before // len(LINES) % len(MARKERS)]
-        found.append({"color": colour, "linestyle": line, "marker": marker, "markersize": 3, "markevery": 0.1})
+    if labels is None:
+        return list(default)
+    found = [labels] if isinstance(labels, str) else [str(label) for label in labels]
+    if len(found) != len(default):
+        raise InvalidInputError(
+            f"--labels has {counted(len(found), 'label')} for {counted(len(default), what)}: give one label per {what}"
+        )
     return found
+
+
+# Rows of panels -------------------------------------------------------------------------------------------------------
+
+
+def curve_rows(panels: Iterable[Sequence[str]], kinds: Mapping[str, str] | None = None) -> list[list[str]]:
+    """Return the keys of the curves in each row of a figure; all panels of a row have these curves.
+
+    A single row has all curves if no panel has more than `MOST_CURVES`. Otherwise, each kind of curve has its own row,
+    or several rows of nearly equal lengths if a panel has too many curves of this kind.
+
+    Args:
+        panels: the keys of the curves of each panel; a curve has the same key in all panels.
+        kinds: the kind of each curve, such as "black-box optimizers". Default: all are of one kind.
+    """
+    listed = list(panels)
+    keys = list(dict.fromkeys(chain.from_iterable(listed)))
+    by_kind: dict[str, list[str]] = {}
+    for key in keys:
+        by_kind.setdefault((kinds or {}).get(key, ""), []).append(key)
+    if _fits(keys, listed):
+        return [keys]
+    return [row for own in by_kind.values() for row in ([own] if _fits(own, listed) else _evenly(own))]
+
+
+def _fits(keys: Sequence[str], panels: Sequence[Sequence[str]]) -> bool:
+    """Return whether all panels can show the curves with these keys in one row."""
+    return all(len(set(keys) & set(panel)) <= MOST_CURVES for panel in panels)
+
+
+def _evenly(keys: Sequence[str]) -> list[list[str]]:
+    """Split keys into the fewest rows of at most `MOST_CURVES`, of nearly equal lengths; earlier rows are longer."""
+    rows = -(-len(keys) // MOST_CURVES)
+    length, longer = divmod(len(keys), rows)
+    starts = [row * length + min(row, longer) for row in range(rows + 1)]
+    return [list(keys[start:end]) for start, end in pairwise(starts)]

@@ -5,13 +5,13 @@ operation is drawn below the curves: when DARTS collapses on NAS-Bench-201, the 
 and Yang 2020, section 5).
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.display.axes import start_at_zero, use_whole_numbers
 from nasbench1shot1.display.colours import BLACK, COLOURS, colours
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
 WIDTH = 1.6
 """Width of all curves, in points."""
-BELOW, ABOVE = 0.03, 0.05
-"""Margins of an axis of regrets, as fractions of the largest regret."""
 SHORT = 20
 """Number of characters from which the provenance in a legend has its own line."""
 DEVIATION_BAND = "± standard deviation"
@@ -173,7 +171,8 @@ def draw_anytime_regret(
     _draw(frame, "validation_regret", axes, _label(frame, "validation_regret", where), BLACK, linestyle="--")
     axes.set_ylabel("regret [%]")
     axes.grid(alpha=0.25)
-    return use_whole_epochs(start_at_zero(axes))
+    use_whole_numbers(axes.xaxis)
+    return start_at_zero(axes)
 
 
 def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1) -> "Axes":
@@ -181,7 +180,8 @@ def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs
     _draw(frame, "one_shot_validation_error", axes, "", colours([method])[0], has_band=runs > 1)
     axes.set_ylabel("one-shot validation\nerror [%]")
     axes.grid(alpha=0.25)
-    return use_whole_epochs(axes)
+    use_whole_numbers(axes.xaxis)
+    return axes
 
 
 def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axes":
@@ -238,28 +238,6 @@ def _others(by_epoch: pandas.DataFrame) -> list[str]:
 def _dataset_text(by_epoch: pandas.DataFrame, dataset: str | None) -> str:
     """Return the search's data set for labels; empty if no other data set has a curve."""
     return f" on {dataset}" if dataset and _others(by_epoch) else ""
-
-
-def start_at_zero(axes: "Axes") -> "Axes":
-    """Show 0 and all values of linear axes and of the axes that share them; return the axes.
-
-    The margin below 0 keeps a regret of 0 apart from the frame.
-    """
-    if axes.get_yscale() != "linear":  # the caller's choice
-        return axes
-    limits = [of.dataLim for of in axes.get_shared_y_axes().get_siblings(axes)]
-    lows, highs = [min(0.0, float(of.y0)) for of in limits], [float(of.y1) for of in limits]
-    top = max((high for high in highs if math.isfinite(high)), default=0.0) or 1.0
-    axes.set_ylim(min((low for low in lows if math.isfinite(low)), default=0.0) - BELOW * top, (1 + ABOVE) * top)
-    return axes
-
-
-def use_whole_epochs(axes: "Axes") -> "Axes":
-    """Draw ticks only at whole epochs, even if there is a single one; return the axes."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # two ticks could be fractions
-    return axes
 
 
 def operation_counts(runs: Sequence[Iterable[str]]) -> pandas.DataFrame | None:

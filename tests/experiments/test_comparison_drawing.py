@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
-from nasbench1shot1.display.colours import METHODS, styles
+from nasbench1shot1.display.colours import METHODS, curve_styles
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.comparison.drawing import MOST_BANDS, caption, comparison_figure
 from nasbench1shot1.registry import BUILT_IN
@@ -126,11 +126,11 @@ def test_every_built_in_method_has_a_colour_and_curves_of_one_colour_differ():
     names = [*BUILT_IN["optimizers"], *BUILT_IN["black_box_optimizers"]]
     assert set(names) <= set(METHODS)
     assert len({METHODS[name] for name in BUILT_IN["optimizers"]}) == len(BUILT_IN["optimizers"])
-    looks = styles(["darts"] * 10)
+    looks = curve_styles(["darts"] * 10)
     assert {look["color"] for look in looks} == {METHODS["darts"]}
     assert len({(str(look["linestyle"]), look["marker"]) for look in looks}) == 10
-    darts, mine, yours = styles(["darts", "Mine", "Yours"])
-    assert darts == styles(["gdas", "darts"])[1], "independent of the other curves"
+    darts, mine, yours = curve_styles(["darts", "Mine", "Yours"])
+    assert darts == curve_styles(["gdas", "darts"])[1], "independent of the other curves"
     assert len({darts["color"], mine["color"], yours["color"]}) == 3
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nasbench1shot1.experiments.curve_rows import curve_rows
+from nasbench1shot1.display.colours import curve_rows
 
 
 @pytest.mark.parametrize(

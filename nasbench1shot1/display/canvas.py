@@ -1,0 +1,235 @@
+"""A new figure: panels, and the places of its title, legend and caption, so that no text is cut off or overlaps."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from nasbench1shot1.display.style import (
+    CAPTION_COLOUR,
+    CAPTION_SIZE,
+    COLUMN_WIDTH,
+    DOTS,
+    SETTINGS,
+    TEXT_WIDTH,
+    TITLE_SIZE,
+    PictureStyle,
+    checked_style,
+    look,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
+
+    from nasbench1shot1.display.artists import StyledFigure
+
+MARGIN, PAD = 0.12, 0.05
+"""Space at the left and right of texts, and above and below them, in inches."""
+FLATTEST = 0.6
+"""Minimum height of a panel in the paper style, relative to its width."""
+MOST_COLUMNS = 6
+"""Maximum number of entries in a row of a legend."""
+BELOW: dict[str, Any] = {"loc": "lower center", "borderpad": 0, "borderaxespad": 0}
+Shared = bool | Literal["none", "all", "row", "col"]
+
+
+class Canvas:
+    """A figure that is not registered with pyplot, as a context manager within which its panels are drawn.
+
+    Args:
+        rows, columns: numbers of panels.
+        panel: width and height of a panel with its labels, in inches. In the paper style, the figure is as wide as a
+            column of text if it has one column of panels, and otherwise as wide as two columns.
+        style: "screen" or "paper".
+        heights: relative heights of the rows. Default: equal.
+        sharex, sharey: as in `matplotlib.figure.Figure.subplots`.
+        empty: the figure begins without axes; add them with `figure.add_subplot`.
+
+    Raises:
+        InvalidInputError: there is no such style.
+    """
+
+    figure: "StyledFigure"
+    axes: "list[Axes]"
+    """All panels, row by row."""
+
+    def __init__(
+        self,
+        rows: int = 1,
+        columns: int = 1,
+        *,
+        panel: tuple[float, float] = (6.4, 3.8),
+        style: PictureStyle | None = None,
+        heights: Sequence[float] | None = None,
+        sharex: Shared = False,
+        sharey: Shared = False,
+        empty: bool = False,
+    ) -> None:
+        from nasbench1shot1.display.artists import InlineAxes, StyledFigure
+
+        self.style = checked_style(style or "screen")
+        width, height = _panel_size(panel, columns, self.style)
+        self._size = width * columns, height * rows
+        self._look = look(self.style)
+        with look(self.style):
+            self.figure = StyledFigure(self._size, self.style)
+            options: dict[str, Any] = {"sharex": sharex, "sharey": sharey, "height_ratios": heights}
+            grid: Any = []
+            if not empty:
+                grid = self.figure.subplots(
+                    rows, columns, squeeze=False, subplot_kw={"axes_class": InlineAxes}, **options
+                )
+        self.grid: Any = grid
+        """The panels as an array of shape (rows, columns)."""
+        self.axes = [] if empty else list(grid.flat)
+        for axes in self.axes:  # also for ticks that matplotlib creates later, outside of this context
+            axes.tick_params(labelsize=SETTINGS[self.style]["xtick.labelsize"])
+
+    def __enter__(self) -> Self:
+        self._look.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._look.__exit__(kind, error, trace)
+
+    def finish(
+        self,
+        title: str = "",
+        caption: str = "",
+        *,
+        legend: "bool | Sequence[Any] | Mapping[str, Mapping[str, Any]]" = False,
+        legend_title: str = "",
+    ) -> "StyledFigure":
+        """Add texts around the panels, make the figure as high as they need, and return it.
+
+        Args:
+            title: text above the panels. Lines that are too long for the figure are wrapped.
+            caption: text below the figure, likewise. The paper style draws neither title nor caption; `figure.title`
+                and `figure.caption` still have them, and files have them in their metadata.
+            legend: a legend below the panels: True for the curves of all panels, handles with labels, or arguments of
+                `Line2D` by label.
+            legend_title: the title of the legend, such as `curves.describe_band`.
+        """
+        figure, (width, height) = self.figure, self._size
+        figure.title, figure.caption = title, caption
+        if self.style == "paper":
+            title = caption = ""
+        above = below = of_legend = 0.0
+        if title:
+            drawn: Any = figure.suptitle(wrapped(title, width - 2 * MARGIN, TITLE_SIZE), fontsize=TITLE_SIZE)
+            above = self._height(drawn)
+        if caption:
+            lines = wrapped(caption, width - 2 * MARGIN, CAPTION_SIZE)
+            below = self._height(figure.supxlabel(lines, fontsize=CAPTION_SIZE, color=CAPTION_COLOUR))
+        if handles := _handles(legend, self.axes):
+            drawn = self._legend(handles, legend_title)
+            of_legend = self._height(drawn)
+            bottom = (below + PAD) / (above + height + of_legend + below)
+            drawn.set_bbox_to_anchor((0.5, bottom), transform=figure.transFigure)
+        total = above + height + of_legend + below
+        figure.set_figheight(total)
+        engine: Any = figure.get_layout_engine()
+        engine.set(h_pad=PAD, rect=(0, of_legend / total, 1, 1 - of_legend / total))
+        return figure
+
+    def _height(self, drawn: Any) -> float:
+        """Return the height of a text or legend in inches, with the space that the layout leaves around it."""
+        return float(drawn.get_window_extent().height) / self.figure.dpi + 2 * PAD
+
+    def _legend(self, handles: Sequence[Any], title: str) -> "Legend":
+        """Return a legend with as many columns as the figure is wide enough for."""
+        width = self._size[0] - 2 * MARGIN
+        size = float(SETTINGS[self.style]["legend.fontsize"])
+        labels = [wrapped(str(handle.get_label()), width - 0.6, size) for handle in handles]
+        heading = wrapped(title, width, size) or None
+        columns = min(len(handles), MOST_COLUMNS)
+        while True:
+            drawn = self.figure.legend(handles, labels, ncols=columns, title=heading, **BELOW)
+            drawn.get_title().set_multialignment("center")
+            if columns == 1 or drawn.get_window_extent().width <= width * self.figure.dpi:
+                return drawn
+            drawn.remove()
+            columns = -(-len(handles) // (-(-len(handles) // columns) + 1)) if columns > 2 else 1
+
+
+def legend_below(axes: "Axes", title: str = "", gap: float = 0.5, columns: int = 2, **properties: Any) -> "Legend":
+    """Draw a legend below single axes, centred, at most as wide as their figure.
+
+    Args:
+        axes: axes with labelled curves.
+        title: the title of the legend.
+        gap: distance from the axes in inches, for the labels of the horizontal axis.
+        columns: maximum number of columns.
+        properties: further arguments of `Axes.legend`.
+    """
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = axes.get_figure(root=True)
+    assert figure is not None  # axes that were drawn on have one
+    place = axes.transAxes + ScaledTranslation(0, -gap, figure.dpi_scale_trans)
+    for number in range(columns, 0, -1):
+        drawn = axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            bbox_transform=place,
+            ncols=number,
+            title=title or None,
+            borderaxespad=0,
+            **{"frameon": False, **properties},
+        )
+        if drawn.get_window_extent().width <= figure.bbox.width - 2 * MARGIN * figure.dpi:
+            break
+    return drawn
+
+
+def wrapped(text: str, width: float, size: float) -> str:
+    """Return text in which lines that are longer than `width` inches at a font size in points are wrapped."""
+    return "\n".join(part for line in text.splitlines() for part in _lines(line, width, size))
+
+
+def _lines(line: str, width: float, size: float) -> list[str]:
+    found = [""]
+    for word in line.split(" "):
+        longer = f"{found[-1]} {word}" if found[-1] else word
+        if not found[-1] or _width(longer, size) <= width:
+            found[-1] = longer
+        else:
+            found.append(word)
+    return found
+
+
+@cache
+def _width(text: str, size: float) -> float:
+    """Return the width of a line of text in inches, with the hinting of the screen."""
+    from matplotlib.backends.backend_agg import RendererAgg
+    from matplotlib.font_manager import FontProperties
+
+    dots = DOTS["screen"]
+    renderer: Any = RendererAgg(1, 1, dots)  # type: ignore[no-untyped-call]
+    width, _, _ = renderer.get_text_width_height_descent(text, FontProperties(size=size), False)
+    return float(width) / dots
+
+
+def _panel_size(panel: tuple[float, float], columns: int, style: PictureStyle) -> tuple[float, float]:
+    width, height = panel
+    if style == "screen":
+        return width, height
+    narrow = (COLUMN_WIDTH if columns == 1 else TEXT_WIDTH) / columns
+    return narrow, max(height * narrow / width, FLATTEST * narrow)
+
+
+def _handles(legend: "bool | Sequence[Any] | Mapping[str, Mapping[str, Any]]", panels: "Sequence[Axes]") -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    if isinstance(legend, Mapping):
+        return [Line2D([], [], label=label, **properties) for label, properties in legend.items()]
+    if not isinstance(legend, bool):
+        return list(legend)
+    found: dict[str, Any] = {}
+    for axes in panels if legend else ():
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    return list(found.values())

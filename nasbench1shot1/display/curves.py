@@ -1,0 +1,335 @@
+"""From many runs to one curve with a band.
+
+Every picture, table and file of the package pools runs here. Each run is a `Trace`: values over epochs, evaluations or
+seconds. `pool` puts the traces on a common axis. The curve is their mean or median. The default band is the 95 %
+confidence interval of this statistic by the percentile bootstrap (Efron 1979) with `RESAMPLES` resamples of runs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.text import counted
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+
+Floats = NDArray[np.float64]
+Spread = Literal["ci", "std", "quartiles", "range"]
+"""What a band shows. ci: 95 % confidence interval; std: standard deviation (n - 1)."""
+Statistic = Literal["mean", "median"]
+SPREADS: dict[Spread, str] = {
+    "ci": "95 % confidence interval (bootstrap)",
+    "std": "± standard deviation",
+    "quartiles": "25 % to 75 % quantiles",
+    "range": "minimum to maximum",
+}
+"""The bands in words."""
+RESAMPLES, CONFIDENCE, SEED = 1000, 0.95, 0
+"""Resamples and level of confidence intervals, and the seed of their generator: equal runs give equal pictures."""
+MOST_POINTS = 1_000
+"""Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
+COLUMNS = ("at", "runs", "mean", "median", "std", "low", "high")
+BAND_ALPHA = 0.15
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trace:
+    """The values of one run over epochs, evaluations or seconds.
+
+    Attributes:
+        at: positions of the values: ascending, not empty.
+        values: the value from each position on, until the next one; shape of `at`. NaN: unknown.
+        end: the position at which the record ends. Default: the last of `at`.
+        final: the value after `end`, if the run holds it. Default: the last value.
+        holds: whether the run keeps its final value after `end`, as a finished search keeps its architecture. A curve
+            ends with the first run that does not.
+        measured: share of the values that are measured; the others are predicted.
+    """
+
+    at: Floats
+    values: Floats
+    end: float = np.nan
+    final: float = np.nan
+    holds: bool = True
+    measured: float = np.nan
+
+    @property
+    def last(self) -> float:
+        """The position at which the record ends."""
+        return float(self.at[-1]) if np.isnan(self.end) else self.end
+
+    def value_at(self, positions: Floats) -> Floats:
+        """Return the values at T positions, shape (T,); NaN before the first one."""
+        found = np.concatenate([[np.nan], self.values])[np.searchsorted(self.at, positions, side="right")]
+        is_after = positions > self.last
+        return found if np.isnan(self.end) else np.where(is_after, self.final, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """A curve of several runs on a common axis, with its band.
+
+    Attributes:
+        at: T positions on the horizontal axis, ascending.
+        values: values of the N runs, shape (N, T). At a position where one is unknown, the curve has a gap.
+        centre: mean or median, shape (T,).
+        low, high: edges of the band, shape (T,). With a single run, they equal the centre.
+        spread: what the band shows.
+        statistic: "mean" or "median".
+        is_cut: whether the band would reach below the lowest possible value and was cut there.
+    """
+
+    at: Floats
+    values: Floats
+    centre: Floats
+    low: Floats
+    high: Floats
+    spread: Spread
+    statistic: Statistic
+    is_cut: bool = False
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return len(self.values)
+
+    @property
+    def has_band(self) -> bool:
+        """Whether there are several runs."""
+        return self.runs > 1
+
+    @property
+    def frame(self) -> "pandas.DataFrame":
+        """The curve as a data frame with the columns `COLUMNS`; std is NaN for a single run (n - 1)."""
+        import pandas
+
+        ordered = np.sort(self.values, axis=0)
+        mean, median = ordered.mean(axis=0), np.median(ordered, axis=0)
+        columns = (self.at, self.runs, mean, median, _deviation(ordered), self.low, self.high)
+        return pandas.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def pool(
+    traces: Sequence[Trace],
+    at: Any = None,
+    *,
+    spread: Spread | None = None,
+    statistic: Statistic = "mean",
+    lowest: float | None = 0.0,
+    whole: bool = False,
+) -> Pooled:
+    """Pool runs on a common axis.
+
+    The curve starts where every run has a value. It ends with the longest run, or with the first run that does not
+    hold its value (`Trace.holds`).
+
+    Args:
+        traces: at least one run.
+        at: positions of the curve. Default: all positions at which a run changes, at most `MOST_POINTS`.
+        spread: what the band shows. Default: "ci".
+        statistic: "mean" or "median".
+        lowest: smallest possible value, at which bands are cut; None if there is none.
+        whole: positions are whole numbers, such as epochs; the curve has a point at each.
+
+    Raises:
+        InvalidInputError: there is no run, or no such spread.
+    """
+    if not traces:
+        raise InvalidInputError("no run is given: give at least one")
+    positions = common_axis(traces, whole) if at is None else np.asarray(at, np.float64)
+    values = np.stack([trace.value_at(positions) for trace in traces])
+    return pool_values(positions, values, spread=spread, statistic=statistic, lowest=lowest)
+
+
+def pool_values(
+    at: Any,
+    values: Any,
+    *,
+    spread: Spread | None = None,
+    statistic: Statistic = "mean",
+    lowest: float | None = 0.0,
+) -> Pooled:
+    """Pool the values of N runs at T common positions, shape (N, T); other arguments and errors as in `pool`.
+
+    The result does not depend on the order of the runs.
+    """
+    spread = checked_spread(spread)
+    ordered = np.sort(np.asarray(values, np.float64), axis=0)  # unknown values last; the sum is then the same, too
+    centre = ordered.mean(axis=0) if statistic == "mean" else np.median(ordered, axis=0)
+    low, high = band(ordered, spread, statistic)
+    is_cut = lowest is not None and bool((low < lowest).any())
+    if lowest is not None:
+        low = np.where(low < lowest, lowest, low)
+    return Pooled(
+        np.asarray(at, np.float64), np.asarray(values, np.float64), centre, low, high, spread, statistic, is_cut
+    )
+
+
+def common_axis(traces: Sequence[Trace], whole: bool = False) -> Floats:
+    """Return the positions of a curve of several runs, as `pool` describes them."""
+    start, end = span(traces)
+    if whole:
+        return np.arange(start, end + 1)
+    changes = np.unique(np.concatenate([[start, end], *(trace.at for trace in traces)]))
+    changes = changes[(changes >= start) & (changes <= end)]
+    if len(changes) <= MOST_POINTS:
+        return changes
+    first = start if start > 0 else float(changes[changes > 0][0])
+    grid = np.geomspace(first, end, MOST_POINTS)
+    return np.unique(np.clip(np.append(grid, start), start, end))
+
+
+def span(traces: Sequence[Trace]) -> tuple[float, float]:
+    """Return the first and the last position of a curve of several runs."""
+    start = max(float(trace.at[0]) for trace in traces)
+    open_ends = [trace.last for trace in traces if not trace.holds]
+    end = min(open_ends) if open_ends else max(trace.last for trace in traces)
+    return start, max(start, end)
+
+
+# Bands ----------------------------------------------------------------------------------------------------------------
+
+
+def checked_spread(spread: object) -> Spread:
+    """Return a spread, "ci" for None; raises InvalidInputError if there is no spread of this name."""
+    if spread is None:
+        return "ci"
+    for known in get_args(Spread):
+        if spread == known:
+            return known  # type: ignore[no-any-return]
+    raise unknown_name("spread", spread, get_args(Spread))
+
+
+def band(values: Floats, spread: Spread, statistic: Statistic = "mean") -> tuple[Floats, Floats]:
+    """Return the lower and upper edges of a band, each of shape (T,).
+
+    Args:
+        values: values of N runs at T positions, shape (N, T). Where one is NaN, the band is NaN.
+        spread: what the band shows. One run has a band of zero width.
+        statistic: "mean" or "median": the centre of "std", and the statistic whose confidence "ci" is.
+    """
+    if len(values) == 1:
+        return values[0], values[0]
+    if spread == "range":
+        return values.min(axis=0), values.max(axis=0)
+    if spread == "quartiles":
+        low, high = np.quantile(values, (0.25, 0.75), axis=0)
+        return low, high
+    if spread == "std":
+        centre, deviation = getattr(np, statistic)(values, axis=0), _deviation(values)
+        return centre - deviation, centre + deviation
+    return bootstrap(values, statistic)
+
+
+def bootstrap(
+    values: Floats,
+    statistic: Statistic = "mean",
+    *,
+    resamples: int = RESAMPLES,
+    rng: np.random.Generator | None = None,
+) -> tuple[Floats, Floats]:
+    """Return the 95 % percentile-bootstrap confidence interval of the mean or median, each edge of shape (T,).
+
+    All positions use the same resamples, so that the band is as smooth as the curve. The result equals
+    `scipy.stats.bootstrap` with the same generator.
+
+    Args:
+        values: values of N runs at T positions, shape (N, T).
+        statistic: "mean" or "median".
+        resamples: number of resamples of the runs.
+        rng: generator of the resamples. Default: a generator with the fixed seed `SEED`.
+    """
+    rng = np.random.default_rng(SEED) if rng is None else rng
+    runs = len(values)
+    drawn = rng.integers(0, runs, (resamples, runs))
+    if statistic == "mean":
+        counts = np.zeros((resamples, runs))
+        np.add.at(counts, (np.arange(resamples)[:, None], drawn), 1.0)
+        found = counts @ values / runs
+    else:  # of ascending values, the median of a resample is at the median of its ascending indices
+        ascending, order = np.sort(values, axis=0), np.sort(drawn, axis=1)
+        found = (ascending[order[:, (runs - 1) // 2]] + ascending[order[:, runs // 2]]) / 2
+        found[:, np.isnan(values).any(axis=0)] = np.nan
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(found, (tail, 1 - tail), axis=0)
+    centre = getattr(np, statistic)(values, axis=0)
+    # Rounding must not put the mean outside of its interval, nor the interval outside of the values.
+    low, high = np.maximum(low, values.min(axis=0)), np.minimum(high, values.max(axis=0))
+    return np.minimum(low, centre), np.maximum(high, centre)
+
+
+def _deviation(values: Floats) -> Floats:
+    """Return the standard deviation (n - 1) of values of shape (N, T) over the runs; NaN for one run."""
+    if len(values) == 1:
+        return np.full(values.shape[1], np.nan)
+    found: Floats = values.std(axis=0, ddof=1)
+    return found
+
+
+# Words and drawing ----------------------------------------------------------------------------------------------------
+
+
+def describe_band(
+    spread: Spread | None,
+    runs: int | None = None,
+    noun: str = "seed",
+    *,
+    statistic: Statistic = "mean",
+    is_cut: bool = False,
+) -> str:
+    """Return what a curve and its band show, such as "mean and 95 % confidence interval (bootstrap), 5 seeds".
+
+    Args:
+        spread: what the band shows.
+        runs: number of runs, if it is equal for all curves. One run has no band: the text is empty.
+        noun: the noun for a run.
+        statistic: "mean" or "median".
+        is_cut: whether a band was cut at zero.
+    """
+    if runs == 1:
+        return ""
+    name = checked_spread(spread)
+    joined = " " if name == "std" else " and "
+    cut = " (cut at 0)" if is_cut else ""
+    many = f", {counted(runs, noun)}" if runs else ""
+    return f"{statistic}{joined}{SPREADS[name]}{cut}{many}"
+
+
+def draw_curve(
+    axes: "Axes",
+    curve: Pooled,
+    *,
+    label: str,
+    style: dict[str, Any],
+    scale: float = 100.0,
+    steps: bool = False,
+    floor: float | None = None,
+    has_band: bool = True,
+) -> None:
+    """Draw a curve and, if it has one, its band.
+
+    Args:
+        axes: the axes to draw on.
+        curve: the curve.
+        label: its label in a legend.
+        style: arguments of `Axes.plot`, such as `colours.curve_styles` returns.
+        scale: factor of drawn values; 100 draws fractions in percent.
+        steps: values hold until the next position, as those of incumbents do; otherwise, the points are connected.
+        floor: lower edge of a logarithmic axis, at which lower values are drawn (unscaled).
+        has_band: whether to draw the band.
+    """
+    rows = (curve.centre, curve.low, curve.high)
+    centre, low, high = (scale * (row if floor is None else np.maximum(row, floor)) for row in rows)
+    if np.isfinite(centre).sum() == 1:  # a line with a single point would be invisible
+        style = {**style, "marker": "o", "markevery": None, "markersize": 5}
+    axes.plot(curve.at, centre, drawstyle="steps-post" if steps else "default", label=label, **style)
+    if has_band and curve.has_band:
+        step: Literal["post"] | None = "post" if steps else None
+        color = style.get("color")
+        axes.fill_between(curve.at, low, high, step=step, color=color, alpha=BAND_ALPHA, linewidth=0)

@@ -1,0 +1,145 @@
+"""Figures: styles, places of titles, legends and captions, and files."""
+
+import ast
+from itertools import pairwise
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+
+import nasbench1shot1 as nb
+from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.canvas import Canvas, legend_below
+from nasbench1shot1.display.colours import BUILT_IN, METHODS, curve_styles
+from nasbench1shot1.display.style import COLUMN_WIDTH, TEXT_WIDTH
+
+ROOT = Path(nb.__file__).resolve().parent.parent
+NOT_YET = (
+    "experiments/reproduction",
+    "experiments/space_statistics",
+    "experiments/correlation",
+    "experiments/tuning/importance.py",
+)
+"""Folders that still import matplotlib; this must become empty."""
+LONG = "a title that is much wider than the figure and must be wrapped, " * 4
+
+
+def drawn(style: str, columns: int = 1, methods: int = 5) -> Canvas:
+    with Canvas(columns=columns, style=style) as canvas:
+        for axes in canvas.axes:
+            for name, look in zip(list(METHODS)[:methods], curve_styles(list(METHODS)[:methods]), strict=True):
+                axes.plot([0, 1], [0, 1], label=f"{name}, measured on all data sets", **look)
+            axes.set_xlabel("search epoch")
+        canvas.finish(
+            LONG, LONG * 2, legend=True, legend_title="mean and 95 % confidence interval (bootstrap), 5 seeds"
+        )
+    return canvas
+
+
+def boxes(canvas: Canvas) -> dict[str, tuple[float, float, float, float]]:
+    """The extents of all parts in inches: left, bottom, right, top."""
+    figure = canvas.figure
+    figure.draw_without_rendering()
+    parts = {"legend": figure.legends[0], **{f"panel {i}": axes for i, axes in enumerate(canvas.axes)}}
+    if figure._suptitle is not None:
+        parts |= {"title": figure._suptitle, "caption": figure._supxlabel}
+    return {
+        name: tuple(part.get_tightbbox(figure.canvas.get_renderer()).extents / figure.dpi)
+        for name, part in parts.items()
+    }
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize("style", ["screen", "paper"])
+def test_nothing_is_cut_off_or_overlaps(style, columns):
+    canvas = drawn(style, columns)
+    found, (width, height) = boxes(canvas), canvas.figure.get_size_inches()
+    for name, (left, bottom, right, top) in found.items():
+        assert left >= -0.01 and bottom >= -0.01 and right <= width + 0.01 and top <= height + 0.01, name
+    order = [name for name in ("caption", "legend", "panel 0", "title") if name in found]
+    for below, above in pairwise(order):
+        assert found[below][3] <= found[above][1] + 0.01, (below, above)
+
+
+def test_the_paper_style_has_the_width_of_a_column_and_no_texts_around_the_panels():
+    for columns, width in ((1, COLUMN_WIDTH), (2, TEXT_WIDTH)):
+        figure = drawn("paper", columns).figure
+        assert figure.get_figwidth() == width
+        assert (figure.get_suptitle(), figure.get_supxlabel()) == ("", "")
+        assert (figure.title, figure.caption) == (LONG, LONG * 2)
+        assert "bootstrap" in figure.legends[0].get_title().get_text()
+    assert drawn("screen").figure.get_suptitle().replace("\n", " ").strip() == LONG.strip()
+
+
+@pytest.mark.parametrize("style", ["screen", "paper"])
+def test_pdf_files_embed_fonts_and_leave_the_settings_of_matplotlib_alone(style, tmp_path):
+    before = dict(matplotlib.rcParams)
+    figure = drawn(style).figure
+    save_figure(figure, tmp_path / "a.pdf")
+    figure.savefig(tmp_path / "b.pdf")
+    for name in ("a.pdf", "b.pdf"):
+        content = (tmp_path / name).read_bytes()
+        assert b"/FontFile2" in content and b"/Type3" not in content
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_an_unknown_style_is_refused():
+    with pytest.raises(nb.InvalidInputError, match="unknown style 'papr'; did you mean 'paper'"):
+        Canvas(style="papr")
+
+
+def test_a_legend_below_axes_is_not_wider_than_the_figure():
+    canvas = Canvas(panel=(3.0, 3.0))
+    for name in "abc":
+        canvas.axes[0].plot([0], [0], label=name * 20)
+    legend = legend_below(canvas.axes[0], columns=3)
+    assert legend.get_window_extent().width <= canvas.figure.bbox.width
+
+
+# Colours and line styles ----------------------------------------------------------------------------------------------
+
+
+def test_built_in_methods_have_their_own_look_in_every_figure():
+    looks = {name: curve_styles([name])[0] for name in METHODS}
+    assert len({(look["color"], str(look["linestyle"])) for look in looks.values()}) == len(METHODS)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        some = [str(name) for name in rng.permutation([*METHODS, "Mine", "Yours"])]
+        for name, look in zip(some, curve_styles(some), strict=True):
+            assert name not in METHODS or look == looks[name]
+    assert {name: look[0] for name, look in BUILT_IN.items()} == METHODS
+
+
+def test_given_colours_replace_those_of_the_methods():
+    darts, gdas = curve_styles(["darts", "gdas"], {"gdas": "red"})
+    assert (darts["color"], gdas["color"]) == (METHODS["darts"], "red")
+    assert [style["color"] for style in curve_styles(["darts"] * 2, {"b": "red"}, ["a", "b"])] == [
+        METHODS["darts"],
+        "red",
+    ]
+    assert curve_styles(["darts"], "#123456")[0]["color"] == "#123456"
+    for wrong, message in (
+        (["red"], "has 1 colour for 2 curves"),
+        (["red", "no colour"], "'no colour', which is not a colour"),
+        ({"bohb": "red"}, "names 'bohb', which is not drawn: name darts, gdas"),
+    ):
+        with pytest.raises(nb.InvalidInputError, match=message):
+            curve_styles(["darts", "gdas"], wrong)
+
+
+# One room -------------------------------------------------------------------------------------------------------------
+
+
+def test_only_this_room_imports_matplotlib():
+    found = []
+    for folder in ("nasbench1shot1", "experiments", "optimizers", "search_spaces"):
+        for path in (ROOT / folder).rglob("*.py"):
+            name = path.relative_to(ROOT).as_posix()
+            if name.startswith(("nasbench1shot1/display/", *NOT_YET)):
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                found += [name for module in names if module.split(".")[0] in ("matplotlib", "seaborn")]
+    assert sorted(set(found)) == []

@@ -1,0 +1,163 @@
+"""Pooling of runs into a curve with a band."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import nasbench1shot1 as nb
+from nasbench1shot1.display.axes import EPOCH_LABEL
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.curves import (
+    MOST_POINTS,
+    SPREADS,
+    Trace,
+    bootstrap,
+    describe_band,
+    draw_curve,
+    pool,
+    pool_values,
+)
+
+spreads = st.sampled_from(list(SPREADS))
+statistics = st.sampled_from(["mean", "median"])
+values = st.tuples(st.integers(1, 8), st.integers(1, 5)).flatmap(
+    lambda shape: arrays(np.float64, shape, elements=st.floats(0, 1))
+)
+
+
+def steps(*pairs: tuple[float, float], **more: float) -> Trace:
+    at, found = np.array(pairs, dtype=np.float64).T
+    return Trace(at=at, values=found, **more)
+
+
+@given(values, spreads, statistics)
+def test_the_curve_lies_within_its_band_and_the_runs(found, spread, statistic):
+    curve = pool_values(range(found.shape[1]), found, spread=spread, statistic=statistic)
+    low, high = found.min(axis=0) - 1e-12, found.max(axis=0) + 1e-12
+    assert ((low <= curve.centre) & (curve.centre <= high)).all()
+    assert (curve.low >= 0).all(), "no regret is negative"
+    if spread != "quartiles":  # the mean of a few outliers can lie outside of the quartiles
+        assert ((curve.low <= curve.centre) & (curve.centre <= curve.high)).all()
+    if spread != "std":
+        assert ((low <= curve.low) & (curve.high <= high)).all()
+
+
+@given(values, spreads, statistics, st.randoms(use_true_random=False))
+def test_the_order_of_the_runs_does_not_matter(found, spread, statistic, random):
+    order = list(range(len(found)))
+    random.shuffle(order)
+    one, other = (
+        pool_values(range(found.shape[1]), of, spread=spread, statistic=statistic) for of in (found, found[order])
+    )
+    for name in ("centre", "low", "high"):
+        assert (getattr(one, name) == getattr(other, name)).all()
+
+
+@given(st.floats(0, 1), st.integers(2, 20), spreads, statistics)
+def test_equal_runs_have_a_band_of_zero_width(value, runs, spread, statistic):
+    curve = pool_values([0, 1], np.full((runs, 2), value), spread=spread, statistic=statistic)
+    assert np.allclose(curve.high - curve.low, 0, rtol=0, atol=1e-15)
+    assert np.allclose(curve.centre, value, rtol=0, atol=1e-15)
+
+
+@given(arrays(np.float64, (1, 4), elements=st.floats(0, 1)), spreads)
+def test_a_single_run_has_no_band(found, spread):
+    curve = pool_values(range(4), found, spread=spread)
+    assert not curve.has_band
+    assert (curve.low == curve.high).all() and (curve.centre == found[0]).all()
+    assert describe_band(spread, 1) == ""
+    assert np.isnan(curve.frame["std"]).all()
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+@pytest.mark.parametrize("runs", [2, 5, 30, 31])
+def test_the_interval_equals_scipys_bootstrap_with_the_same_generator(statistic, runs):
+    found = np.sort(np.random.default_rng(3).lognormal(size=(runs, 3)), axis=0)
+    low, high = bootstrap(found, statistic, resamples=500, rng=np.random.default_rng(7))
+    for column in range(3):
+        expected = scipy.stats.bootstrap(
+            (found[:, column],),
+            getattr(np, statistic),
+            n_resamples=500,
+            method="percentile",
+            rng=np.random.default_rng(7),
+        ).confidence_interval
+        assert low[column] == pytest.approx(expected.low, rel=1e-12)
+        assert high[column] == pytest.approx(expected.high, rel=1e-12)
+
+
+def test_the_interval_of_many_normal_values_has_its_known_width():
+    found = np.random.default_rng(0).normal(5, 1, (400, 50))
+    curve = pool_values(range(50), found)
+    assert np.mean(curve.high - curve.low) == pytest.approx(2 * 1.96 / np.sqrt(400), rel=0.05)
+    assert pool_values(range(50), found).low.tolist() == curve.low.tolist(), "deterministic"
+
+
+def test_each_spread_has_its_definition():
+    found = np.array([[0.0], [0.1], [0.2], [0.7]])
+    expected = {
+        "std": (max(0.25 - np.std(found, ddof=1), 0), 0.25 + np.std(found, ddof=1)),
+        "quartiles": (0.075, 0.325),
+        "range": (0.0, 0.7),
+    }
+    for spread, edges in expected.items():
+        curve = pool_values([0], found, spread=spread)
+        assert (curve.low[0], curve.high[0]) == pytest.approx(edges), spread
+        assert curve.is_cut == (spread == "std")
+    assert not pool_values([0], found, spread="std", lowest=None).is_cut
+    with pytest.raises(nb.InvalidInputError, match=r"unknown spread 'sem'.*known: ci, quartiles, range, std"):
+        pool_values([0], found, spread="sem")
+    with pytest.raises(nb.InvalidInputError, match="no run is given"):
+        pool([])
+
+
+def test_finished_runs_hold_their_result_and_running_ones_end_the_curve():
+    fast, slow = steps((1, 0.4), (3, 0.2)), steps((2, 0.6), (8, 0.0))
+    curve = pool([fast, slow])
+    assert curve.at.tolist() == [2, 3, 8]
+    assert curve.centre.tolist() == pytest.approx([0.5, 0.4, 0.1])
+    running = Trace(at=fast.at, values=fast.values, end=5.0, final=0.2, holds=False)
+    assert pool([running, slow]).at.tolist() == [2, 3, 5]
+    stopped = Trace(at=fast.at, values=fast.values, end=5.0, final=0.3)  # early stopping returned to a worse result
+    assert pool([stopped], at=[0, 1, 4, 6]).centre.tolist() == pytest.approx([np.nan, 0.4, 0.2, 0.3], nan_ok=True)
+
+
+def test_an_unknown_value_leaves_a_gap():
+    curve = pool([steps((0, 0.1), (1, np.nan), (2, 0.3)), steps((0, 0.3), (1, 0.3), (2, 0.5))], whole=True)
+    for values in (curve.centre, curve.low, curve.high):
+        assert np.isnan(values).tolist() == [False, True, False]
+
+
+def test_curves_with_many_changes_are_thinned_on_a_logarithmic_axis():
+    rng = np.random.default_rng(0)
+    traces = [Trace(at=np.sort(rng.uniform(1, 1e4, 2000)), values=rng.random(2000)) for _ in range(2)]
+    found = pool(traces).at
+    assert len(found) == MOST_POINTS
+    assert np.ptp(np.diff(np.log(found[:-1]))) < 1e-9
+    first, last = max(trace.at[0] for trace in traces), max(trace.at[-1] for trace in traces)
+    assert (found[0], found[-1]) == (first, last)
+
+
+def test_bands_are_named():
+    assert describe_band(None, 5) == "mean and 95 % confidence interval (bootstrap), 5 seeds"
+    assert describe_band("std", 2, "search") == "mean ± standard deviation, 2 searches"
+    assert describe_band("std", 2, is_cut=True) == "mean ± standard deviation (cut at 0), 2 seeds"
+    assert describe_band("quartiles", statistic="median") == "median and 25 % to 75 % quantiles"
+    assert describe_band("range") == "mean and minimum to maximum"
+
+
+def test_a_drawn_curve_has_the_pooled_values():
+    canvas = Canvas()
+    (axes,) = canvas.axes
+    curve = pool([steps((0, 0.0), (1, 0.1)), steps((0, 0.2), (1, 0.3))], spread="range")
+    draw_curve(axes, curve, label="darts", style={"color": "red"}, steps=True, floor=0.05)
+    (line,), (band,) = axes.get_lines(), axes.collections
+    assert line.get_ydata().tolist() == pytest.approx([10, 20])
+    drawn = band.get_paths()[0].vertices[:, 1]
+    assert (drawn.min(), drawn.max()) == pytest.approx((5, 30))
+    draw_curve(axes, pool([steps((3, 0.1))]), label="one", style={"color": "red", "marker": "", "markevery": 0.1})
+    assert axes.get_lines()[1].get_marker() == "o", "a line with a single point is invisible"
+    assert len(axes.collections) == 1 and EPOCH_LABEL.startswith("search epoch")
