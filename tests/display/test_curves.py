@@ -92,7 +92,7 @@ def test_the_interval_equals_scipys_bootstrap_with_the_same_generator(statistic,
 def test_the_interval_of_many_normal_values_has_its_known_width():
     found = np.random.default_rng(0).normal(5, 1, (400, 50))
     curve = pool_values(range(50), found)
-    assert np.mean(curve.high - curve.low) == pytest.approx(2 * 1.96 / np.sqrt(400), rel=0.05)
+    assert np.mean(curve.high - curve.low) == pytest.approx(2 * 1.96 / np.sqrt(400), rel=0.1)
     assert pool_values(range(50), found).low.tolist() == curve.low.tolist(), "deterministic"
 
 
