@@ -85,7 +85,6 @@ setup(
         "nasbench1shot1.supernets",
         "nasbench1shot1.tables",
         "nasbench1shot1.tuning",
-        "nasbench1shot1.tuning.engine",
         *(f"nasbench1shot1.{folder}" for folder in DATA),
     ],
     package_dir={

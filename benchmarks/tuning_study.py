@@ -19,7 +19,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.tuning.importance import importances
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average, costs, draw_trajectories, trajectory
-from nasbench1shot1.tuning.engine.interfaces import TUNERS
+from nasbench1shot1.tuning.options import TUNERS
 
 REPETITIONS = 1000
 GOOD = 0.0075

@@ -34,7 +34,6 @@ COMMANDS = {
     "report": Command("score a finished run again, on any table", "report:Report"),
     "correlate": Command("rank architectures by shared weights against the table", "correlate:Correlate"),
     "tune": Command("tune an optimizer's hyperparameters with BOHB or SMAC", "tune:Tune"),
-    "tune-worker": Command("join a study as a worker, also from another machine", "tune:TuneWorker"),
     "blackbox": Command("search a table with a black-box optimizer", "blackbox:BlackBox"),
     "compare": Command("compare runs of any kind: figure, table, rank tests", "compare:Compare"),
     "reproduce": Command("reproduce a figure of one of the papers", "reproduce:Reproduce"),

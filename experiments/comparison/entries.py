@@ -25,7 +25,7 @@ from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.tables.references import PRESENT
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.tuning.engine.interfaces import TUNERS
+from nasbench1shot1.tuning.options import TUNERS
 from nasbench1shot1.tuning.record import Study
 
 Floats = NDArray[np.float64]

@@ -138,7 +138,7 @@ def studies_of(
     if scale not in TUNING_SCALES:
         raise unknown_name("scale", scale, TUNING_SCALES)
     size = TUNING_SCALES[scale]
-    common = {**_budgets(figure, scale, given), "tuner": "bohb", "workers": 1, "threads": 1}
+    common = {**_budgets(figure, scale, given), "tuner": "bohb", "threads": 1}
     own = {name: value for name, value in given.items() if name != "epochs" and value is not None}
     seeds = size.seeds if seeds is None else seeds
     places = [(*pair, seed) for seed in seeds for pair in figure.pairs()]

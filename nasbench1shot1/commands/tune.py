@@ -1,4 +1,4 @@
-"""`nb1shot1 tune` and `nb1shot1 tune-worker`."""
+"""`nb1shot1 tune`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,12 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN
-from nasbench1shot1.commands.options import Asked, Hidden, Positional
+from nasbench1shot1.commands.options import Asked, Hidden
 from nasbench1shot1.commands.search import MEASURING, RUNNING, SCALE, WEIGHTS, search_variants
+from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.machine import MOST_THREADS
-from nasbench1shot1.runs.options import Form, Range
+from nasbench1shot1.runs.options import Range
 from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, TuningOptions, check_not_set
 
 Own = TypeVar("Own")
@@ -46,7 +47,8 @@ class Tune(Generic[Own]):
         "Training of the weights": WEIGHTS,
         "This optimizer": (OWN,),
         "Measuring": MEASURING,
-        "Running": RUNNING,
+        "Workers": ("workers", "scheduler", "tls_ca_file", "tls_cert", "tls_key"),
+        "Running": tuple(name for name in RUNNING if name != "workers"),
     }
 
     tuning: TuningOptions
@@ -55,11 +57,12 @@ class Tune(Generic[Own]):
     """Options of every search, except hyperparameters of the configuration space."""
     own: Own
     """Options of this optimizer in every search."""
+    where: WorkerOptions
+    """Where the searches run."""
     out: Path | None = None
     """Folder of the new study; it must not exist. Default: runs/tune-OPTIMIZER-SPACE-TUNER-SEED."""
     resume: Path | None = None
-    """Folder of a stopped study to resume. Only --iterations may increase, and --workers, --host, --port and
-    --wait-for-workers may change."""
+    """Folder of a stopped study to resume. Only --iterations may increase; --workers and --scheduler may change."""
     allow_module: str | None = None
     """Module that --resume may import because the study's config.json names it. Importing a module runs its code."""
 
@@ -78,7 +81,7 @@ class Tune(Generic[Own]):
         name = optimizer_name(asked.options, "optimizers", TuningOptions.optimizer)
         common, own = help_defaults(optimizer(name), name, {})
         shared = SharedConfig(**{n: v for n, v in vars(common).items() if n not in SET_BY_THE_STUDY})
-        return cls(tuning=TuningOptions(optimizer=name), common=shared, own=own)  # type: ignore[arg-type]
+        return cls(tuning=TuningOptions(optimizer=name), common=shared, own=own, where=WorkerOptions())  # type: ignore[arg-type]
 
     def explain(self, unknown: str) -> None:
         """Raise InvalidInputError for an option that belongs only to other optimizers, or that the study sets."""
@@ -96,51 +99,6 @@ class Tune(Generic[Own]):
         """Tune."""
         from nasbench1shot1.tuning.tuning import tune
 
-        options = {**vars(self.common), **vars(self.own), **vars(self.tuning)}
+        options = {**vars(self.common), **vars(self.own), **vars(self.tuning), **vars(self.where)}
         given = {name: value for name, value in options.items() if name in self.named}
         tune(out=self.out, resume=self.resume, allow_module=self.allow_module, **given)
-
-
-@dataclass(frozen=True)
-class TuneWorker:
-    """Join a study as a worker, from any machine with access to the study's folder, until the study is finished.
-
-    Start it before or after nb1shot1 tune. If nb1shot1 tune stops, the worker waits for it to be resumed.
-    """
-
-    folder: Annotated[Positional[Path], Form("STUDY")]
-    """The folder of the study."""
-    name: str | None = None
-    """Name of this worker, unique on its machine. Default: its process id and a random suffix."""
-    host: str | None = None
-    """Address or name under which nb1shot1 tune reaches this machine. Default: the address of the
-    network interface that leads to it."""
-    patience: float = 600.0
-    """Seconds to wait for nb1shot1 tune to be started or resumed."""
-    allow_module: str | None = None
-    """Module that may be imported because the study's config.json names it. Importing a module runs its code."""
-
-    def run(self) -> None:
-        """Evaluate configurations until the study is finished."""
-        from nasbench1shot1.ground.text import line_printer, literal_console
-        from nasbench1shot1.proposers.configurations import require_extra
-        from nasbench1shot1.runs.folder import CONFIG
-        from nasbench1shot1.runs.options import check_range
-
-        require_extra("hpbandster")
-        from nasbench1shot1.tuning.engine.worker import run_worker
-        from nasbench1shot1.tuning.evaluation import evaluation
-        from nasbench1shot1.tuning.tuning import wait_for_study
-
-        check_range("patience", self.patience, 0)
-        print_line = line_printer(literal_console())
-        if not (self.folder / CONFIG).is_file():
-            print_line(f"waiting for a study in {self.folder}")
-        wait_for_study(self.folder, self.patience).check_trusted(self.allow_module)
-        evaluate = evaluation(self.folder)
-        try:
-            run_worker(
-                self.folder, evaluate, name=self.name, host=self.host, patience=self.patience, print_line=print_line
-            )
-        except KeyboardInterrupt as stop:
-            raise KeyboardInterrupt("worker stopped; if it was running a search, another worker continues it") from stop

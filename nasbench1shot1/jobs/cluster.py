@@ -1,8 +1,11 @@
-"""Jobs on an existing dask cluster; the worker starts a separate process for each job."""
+"""Jobs on an existing dask cluster; they run in processes that its workers start (`process.WorkerProcesses`).
+
+A dask scheduler runs code for everybody who can connect to it, so it must only be reachable by trusted users, or use
+TLS. This package never opens a port; it only connects to the given scheduler.
+"""
 
 import asyncio
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,24 +14,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.jobs.job import Job, Workers
-from nasbench1shot1.jobs.process import JobStoppedError, one_line_error, run_in_process
+from nasbench1shot1.jobs.job import Ended, Job, Workers
+from nasbench1shot1.jobs.process import JobStoppedError, WorkerProcesses, one_line_error, usable_cores, worker_name
 
 if TYPE_CHECKING:
-    from distributed import Client, Worker
+    from distributed import Client, Security, Worker
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 CONNECTS_WITHIN = 15.0  # seconds
 PATIENCE = 120.0  # seconds that a job waits for a folder that a lost worker's process still holds
+SEES_WITHIN = 30.0  # seconds until a worker's file system shows a new file of another machine
+IDLE_SECONDS = 60.0
+"""Time after which a worker ends processes without a job, so that they do not hold memory of a GPU."""
 GPU = "GPU"
 """Name of the resource that a worker with a GPU declares: `dask worker … --resources GPU=1`."""
 
 
 @contextmanager
 def dask_cluster(
-    address: str, connects_within: float = CONNECTS_WITHIN, patience: float = PATIENCE
+    address: str,
+    connects_within: float = CONNECTS_WITHIN,
+    patience: float = PATIENCE,
+    tls: Mapping[str, str] | None = None,
 ) -> Iterator[Workers]:
     """Run jobs on the workers of a dask scheduler; each worker runs as many jobs at a time as it has threads.
 
@@ -39,11 +48,12 @@ def dask_cluster(
         address: the scheduler's address, such as "tcp://host:8786".
         connects_within: timeout for the connection to the scheduler, in seconds.
         patience: seconds that a job waits for a folder that another process still holds.
+        tls: files for an encrypted connection, by the names of `distributed.Security`. Default: dask's configuration.
 
     Raises:
-        UserError: dask is not installed, or the scheduler does not answer.
+        UserError: dask is not installed, a TLS file cannot be read, or the scheduler does not answer.
     """
-    client = _connect(address, connects_within)
+    client = _connect(address, connects_within, tls or {})
     workers = _Cluster(client, patience)
     try:
         yield workers
@@ -52,27 +62,30 @@ def dask_cluster(
         client.close()
 
 
-def _connect(address: str, seconds: float) -> "Client":
+def _connect(address: str, seconds: float, tls: Mapping[str, str]) -> "Client":
     try:
-        from distributed import Client
+        from distributed import Client, Security
     except ImportError as error:
         raise UserError("--scheduler needs dask: in a checkout, run pip install '.[cluster]'") from error
+    for file in tls.values():
+        if not Path(file).is_file():
+            raise InvalidInputError(f"the TLS file '{file}' does not exist: check its path")
     try:  # a check before using Client, which hangs on servers other than dask's, and for 30 s after it has failed
+        security = Security(require_encryption=True, **tls) if tls else Security()
         with ThreadPoolExecutor(1) as thread:  # the main thread may already run an event loop, as in a notebook
-            thread.submit(asyncio.run, asyncio.wait_for(_greet(address), seconds)).result()
-        return Client(address, timeout=seconds, set_as_default=False)
+            thread.submit(asyncio.run, asyncio.wait_for(_greet(address, security), seconds)).result()
+        return Client(address, timeout=seconds, set_as_default=False, security=security)
     except Exception as error:  # a server that is not a scheduler can cause any error
         raise InvalidInputError(
             f"no dask scheduler answers at '{address}': check --scheduler, and that a dask scheduler runs there"
         ) from error
 
 
-async def _greet(address: str) -> None:
+async def _greet(address: str, security: "Security") -> None:
     """Raise an exception unless a dask scheduler answers."""
     from distributed.comm.core import connect
-    from distributed.security import Security
 
-    comm = await connect(address, **Security().get_connection_args("client"))
+    comm = await connect(address, **security.get_connection_args("client"))
     try:
         await comm.write({"op": "identity", "reply": True})
         answer = await comm.read()
@@ -95,12 +108,12 @@ class _Cluster:
         threads: dict[str, int] = self._client.nthreads()
         return max(sum(threads.values()), 1)
 
-    def submit(self, job: Job) -> "Future[str | None]":
+    def submit(self, job: Job, token: str | None = None) -> "Future[Ended]":
         """Queue a job on the scheduler."""
         job.make_parent()  # a worker that does not see this folder has another file system
-        run = partial(_run, folder=Path.cwd() / job.folder, patience=self._patience)
+        run = partial(_run, token=token, directory=Path.cwd(), patience=self._patience)
         needs = {"resources": {GPU: 1}} if job.gpu and self._declares_gpus() else {}
-        future: Future[str | None] = self.executor.submit(run, job, **needs)
+        future: Future[Ended] = self.executor.submit(run, replace(job, folder=job.folder.absolute()), **needs)
         return future
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -121,22 +134,29 @@ class _Cluster:
         return any(GPU in worker["resources"] for worker in workers)
 
 
-def _run(job: Job, folder: Path, patience: float) -> str | None:
+def _run(job: Job, token: str | None, directory: Path, patience: float) -> Ended:
     """Run a job on the calling dask worker until it ends or is withdrawn."""
     from distributed import Reschedule, get_worker
 
-    job = replace(job, folder=folder)
-    if not job.log.parent.is_dir():
-        return (
-            f"{job.log.parent} does not exist on the worker's machine {socket.gethostname()}: workers and this command "
-            "need the same file system"
-        )
     worker = get_worker()
-    key = worker.get_current_task()
+    found, name = job.read_token(token, min(patience, SEES_WITHIN)), worker_name(worker.name)
+    if (token is not None and found != token) or not job.log.parent.is_dir():
+        return Ended(job.refusal(), worker=name, token=found)
+    key, processes = worker.get_current_task(), _processes_of(worker)
+    threads = job.threads or max(usable_cores() // worker.state.nthreads, 1)
     try:
-        return run_in_process(job, {}, worker.state.nthreads, lambda: not _is_wanted(worker, key), patience)
+        end = processes.run(
+            job, {}, threads, lambda: not _is_wanted(worker, key), directory=directory, patience=patience
+        )
+        return replace(end, worker=name, token=found)
     except JobStoppedError:
         raise Reschedule() from None  # for another worker; has no effect if the job was cancelled
+
+
+def _processes_of(worker: "Worker") -> WorkerProcesses:
+    """Return the processes of a dask worker, which serve jobs of all commands that use the worker."""
+    processes: WorkerProcesses = vars(worker).setdefault("nasbench1shot1_processes", WorkerProcesses(IDLE_SECONDS))
+    return processes
 
 
 def _is_wanted(worker: "Worker", key: object) -> bool:

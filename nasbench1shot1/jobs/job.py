@@ -1,5 +1,6 @@
 """A job, which is one run among many; the state of its folder; and the interface of the workers that run jobs."""
 
+import socket
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import write_error
+from nasbench1shot1.ground.files import atomic_write, write_error
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.next_command import named_modules
@@ -17,6 +18,29 @@ from nasbench1shot1.runs.next_command import named_modules
 LOOK_EVERY = 0.2  # seconds
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class JobLostError(Exception):
+    """The process of a job died: the job can be given out again."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job ended.
+
+    Attributes:
+        failure: the reason for a failure; None after success.
+        error: the name of the exception's class; None if no exception was raised.
+        worker: the worker's name, such as "host.local-0".
+        seconds: how long the worker ran the job.
+        token: what the worker read from the job's token file.
+    """
+
+    failure: str | None = None
+    error: str | None = None
+    worker: str = ""
+    seconds: float = 0.0
+    token: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +52,8 @@ class Job:
         command: "module:function". A new run is `function(out=folder, **options)`, a stopped one is
             `function(resume=folder, **resume_options)`. Example: `nasbench1shot1.one_shot_search.searching:search`. If
             the options name a user's modules, a stopped run also receives them as `allow_module`.
-        folder: the run's folder, which must have the same path on all workers.
+        folder: the run's folder, which must have the same path on all workers. Relative paths, here and in the
+            options, refer to the current folder of the process that submits the job.
         options: keyword arguments of a new run, as JSON values.
         resume_options: keyword arguments of a stopped run, as JSON values.
         threads: number of CPU threads. Default: the cores of the machine divided by its number of workers.
@@ -47,6 +72,40 @@ class Job:
     def log(self) -> Path:
         """The file next to the folder that receives the job's output."""
         return self.folder.with_name(self.folder.name + ".log")
+
+    @property
+    def token_file(self) -> Path:
+        """The file next to the folder that exists while the job is given out.
+
+        It contains a random token. A worker that cannot read it has another file system, or a copy of the folder.
+        """
+        return self.folder.with_name(f".{self.folder.name}.token")
+
+    def write_token(self, token: str) -> None:
+        """Write the token file; raises UserError if it cannot be written."""
+        self.make_parent()
+        with atomic_write(self.token_file) as file:
+            file.write(token.encode())
+
+    def read_token(self, wanted: str | None = None, seconds: float = 0) -> str | None:
+        """Return the content of the token file, None if there is none; wait up to `seconds` for the wanted content."""
+        deadline = time.monotonic() + seconds
+        while (found := self._token()) != wanted and time.monotonic() < deadline:
+            time.sleep(LOOK_EVERY)
+        return found
+
+    def _token(self) -> str | None:
+        try:
+            return self.token_file.read_text()
+        except (OSError, ValueError):
+            return None
+
+    def refusal(self) -> str:
+        """Return the failure of a job whose worker does not see the token."""
+        return (
+            f"its worker on {socket.gethostname()} does not see {self.folder.parent}, or sees a copy of it: workers "
+            "and this command need the same file system"
+        )
 
     def make_parent(self) -> None:
         """Create the parent of the run's folder and log; raises UserError if it cannot be written."""
@@ -68,8 +127,13 @@ class Workers(Protocol):
     def count(self) -> int:
         """Number of jobs that run at the same time; at least 1."""
 
-    def submit(self, job: Job) -> "Future[str | None]":
-        """Start or queue a job; the future's result is the reason for a failure, or None after success."""
+    def submit(self, job: Job, token: str | None = None) -> "Future[Ended]":
+        """Start or queue a job. The future raises JobLostError if the job must be given out again.
+
+        Args:
+            job: what to run.
+            token: content of the job's token file, without which no worker starts the job. Default: no check.
+        """
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function on a machine that runs jobs, and return its result."""
@@ -115,7 +179,8 @@ def is_finished(folder: Path) -> bool:
 def wait_until_free(folder: Path, seconds: float) -> None:
     """Wait until no other process holds the folder's lock, or until the time has passed.
 
-    A lost worker may still hold the lock for a moment. If the lock is not free afterwards, taking it raises an error.
+    The process of a lost worker, or of a killed command, may still hold the lock for a moment. If the lock is not free
+    afterwards, taking it raises an error.
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline and folder.is_dir() and _is_locked(folder):

@@ -2,19 +2,22 @@
 
 import contextlib
 import os
+import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from queue import SimpleQueue
-from typing import Generic, ParamSpec, TypeVar
+from typing import Annotated, Generic, ParamSpec, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.jobs.job import LOOK_EVERY, Job, Workers, run_until_finished
-from nasbench1shot1.jobs.process import missing_result, one_line_error, run_in_process, usable_cores
-from nasbench1shot1.runs.options import check_range
+from nasbench1shot1.jobs.job import LOOK_EVERY, Ended, Job, JobLostError, Workers, run_until_finished
+from nasbench1shot1.jobs.process import WorkerProcesses, missing_result, one_line_error, usable_cores, worker_name
+from nasbench1shot1.runs.folder import METRICS, count_lines
+from nasbench1shot1.runs.options import Form, Range, check_range
 
 J = TypeVar("J", bound=Job)
 P = ParamSpec("P")
@@ -23,6 +26,89 @@ Place = Mapping[str, str]
 """Environment variables that determine the device of a process."""
 TICK_EVERY = 1.0  # seconds
 APPEARS_WITHIN = 60.0  # seconds until a shared file system shows another machine's files; NFS caches for that long
+ENDS_WITHIN = 10.0  # seconds until the processes of a killed command have ended
+MOST_LOSSES = 3
+"""Number of times that a job is lost without progress in between, after which it has failed."""
+
+
+class Pool(Generic[J]):
+    """Gives jobs to workers; a job whose process or worker is lost is given out again.
+
+    Args:
+        workers: where the jobs run.
+        started: called each time that a job is given out.
+    """
+
+    def __init__(self, workers: Workers, started: Callable[[J], None] = lambda job: None) -> None:
+        self.workers, self._started = workers, started
+        self._token = secrets.token_hex(16)
+        self._waiting: dict[Future[Ended], J] = {}
+        self._losses: dict[Path, tuple[int, int]] = {}  # recorded lines at the last loss, and losses since then
+
+    @property
+    def waiting(self) -> list[J]:
+        """The jobs that have not ended, running or queued."""
+        return list(self._waiting.values())
+
+    def submit(self, job: J) -> None:
+        """Give a job to the workers; raises UserError if its folder cannot be made."""
+        job.write_token(self._token)
+        self._losses.setdefault(job.folder, (count_lines(job.folder / METRICS), 0))
+        self._started(job)
+        self._waiting[self.workers.submit(job, self._token)] = job
+
+    def wait(self, seconds: float) -> list[tuple[J, Ended]]:
+        """Return the jobs that have ended, at the latest after some seconds; a success means a finished run.
+
+        Raises UserError if a lost job cannot be given out again.
+        """
+        ended = []
+        for future in wait(self._waiting, seconds, FIRST_COMPLETED).done:
+            job = self._waiting.pop(future)
+            try:
+                end = self._end(future, job)
+            except JobLostError:
+                self.submit(job)
+            else:
+                job.token_file.unlink(missing_ok=True)
+                ended.append((job, end))
+        return ended
+
+    def _end(self, future: "Future[Ended]", job: J) -> Ended:
+        """Return how a job ended; raises JobLostError if it must be given out again."""
+        if future.cancelled():
+            return Ended("it was cancelled, or the connection to its scheduler was lost")
+        if error := future.exception():
+            return self._lost(error, job) if _is_loss(error) else Ended(one_line_error(error), type(error).__name__)
+        end = future.result()
+        if end.token != self._token:
+            return replace(end, failure=end.failure or job.refusal())
+        return end if end.failure else replace(end, failure=_missing(job))
+
+    def _lost(self, error: BaseException, job: J) -> Ended:
+        """Count a loss. Raises JobLostError, or returns a failure if there were too many without progress."""
+        lines, (before, losses) = count_lines(job.folder / METRICS), self._losses[job.folder]
+        losses = 1 if lines > before else losses + 1
+        self._losses[job.folder] = max(lines, before), losses
+        if losses < MOST_LOSSES:
+            raise JobLostError
+        why = str(error) if isinstance(error, JobLostError) else one_line_error(error)
+        return Ended(f"{why}; it was given out {losses} times without progress", JobLostError.__name__)
+
+
+def _is_loss(error: BaseException) -> bool:
+    """Return whether an error means that the job's process or worker died; dask is not imported for its own error."""
+    return isinstance(error, JobLostError) or type(error).__name__ == "KilledWorker"
+
+
+def _missing(job: Job) -> str | None:
+    """Return an error if the finished run does not appear on this machine, else None."""
+    deadline = time.monotonic() + APPEARS_WITHIN
+    while not job.is_finished:
+        if time.monotonic() > deadline:
+            return f"its worker reported that it finished, but {job.folder} has no finished run on this machine"
+        time.sleep(LOOK_EVERY)
+    return None
 
 
 class Watcher(Generic[J]):
@@ -38,7 +124,7 @@ class Watcher(Generic[J]):
         """Called when a job has failed; `message` states the reason."""
 
 
-def run_jobs(jobs: Sequence[J], workers: Workers, watcher: Watcher[J] | None = None) -> dict[str, str]:
+def run_jobs(jobs: Iterable[J], workers: Workers, watcher: Watcher[J] | None = None) -> dict[str, str]:
     """Run all jobs, started in order; finished jobs are skipped, and stopped jobs are resumed.
 
     A failed job does not stop the others. If this call ends early, for example because of an interruption, all runs can
@@ -47,51 +133,54 @@ def run_jobs(jobs: Sequence[J], workers: Workers, watcher: Watcher[J] | None = N
     Returns:
         The reasons for failures, by name of the job.
     """
-    watcher, failures = watcher or Watcher[J](), dict[str, str]()
-    waiting = dict[Future[str | None], J]()
+    watcher, failures, pool = watcher or Watcher[J](), dict[str, str](), Pool[J](workers)
 
-    def finish(future: "Future[str | None]", job: J) -> None:
-        if message := _failure(future, job):
-            failures[job.name] = message
-            watcher.failed(job, message)
-        else:
-            watcher.finished(job)
+    def report(seconds: float) -> None:
+        for job, end in pool.wait(seconds):
+            if end.failure:
+                failures[job.name] = end.failure
+                watcher.failed(job, end.failure)
+            else:
+                watcher.finished(job)
 
     for job in jobs:
-        if job.is_finished:
-            continue
-        future = workers.submit(job)
-        if future.done():
-            finish(future, job)
-        else:
-            waiting[future] = job
-    while waiting:
-        for future in wait(waiting, TICK_EVERY, FIRST_COMPLETED).done:
-            finish(future, waiting.pop(future))
-        watcher.tick(list(waiting.values()))
+        if not job.is_finished:
+            pool.submit(job)
+            report(0)
+    while pool.waiting:
+        report(TICK_EVERY)
+        watcher.tick(pool.waiting)
     return failures
 
 
-def _failure(future: "Future[str | None]", job: Job) -> str | None:
-    if future.cancelled():
-        return "it was cancelled, or the connection to its scheduler was lost"
-    if error := future.exception():
-        return one_line_error(error)
-    return future.result() or _missing(job)
+@dataclass(frozen=True, kw_only=True)
+class WorkerOptions:
+    """The options of every command that runs many jobs: where its workers are. No result depends on them."""
 
+    workers: Annotated[int | None, Range(1)] = None
+    """Number of runs at the same time on this machine, each in a separate process. Default: 1."""
+    scheduler: Annotated[str | None, Form("ADDRESS")] = None
+    """Address of a dask scheduler, such as tcp://host:8786, whose workers run everything. Default: this machine."""
+    tls_ca_file: Annotated[str | None, Form("FILE")] = None
+    """Certificate authority (.pem) for a scheduler with a tls:// address. Default: dask's configuration."""
+    tls_cert: Annotated[str | None, Form("FILE")] = None
+    """Certificate of this command (.pem) for a tls:// address. Default: dask's configuration."""
+    tls_key: Annotated[str | None, Form("FILE")] = None
+    """Private key of this command (.pem) for a tls:// address. Default: dask's configuration."""
 
-def _missing(job: Job) -> str | None:
-    """Return an error if the finished run does not appear on this machine, else None."""
-    deadline = time.monotonic() + APPEARS_WITHIN
-    while not job.is_finished:
-        if time.monotonic() > deadline:
-            return f"its worker reported that it finished, but {job.folder} has no finished run on this machine"
-        time.sleep(LOOK_EVERY)
-    return None
+    @property
+    def tls(self) -> dict[str, str]:
+        """The given TLS files, by the names of `distributed.Security`."""
+        files = {"tls_ca_file": self.tls_ca_file, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
+        return {name: str(file) for name, file in files.items() if file is not None}
+
+    def open(self, device: str, threads: int) -> AbstractContextManager[Workers]:
+        """Return the workers; arguments and errors are as in `open_workers`."""
+        return open_workers(self.scheduler, self.workers, device, threads, self.tls)
 
 
 def open_workers(
-    scheduler: str | None, workers: int | None, device: str, threads: int
+    scheduler: str | None, workers: int | None, device: str, threads: int, tls: Mapping[str, str] | None = None
 ) -> AbstractContextManager[Workers]:
     """Return the workers that a command's options select: a dask cluster's workers, or processes on this machine.
 
@@ -99,10 +188,11 @@ def open_workers(
         scheduler: address of a dask scheduler. Default: this machine.
         workers, threads: as in `places`.
         device: "auto", "cpu", "cuda" or "cuda:1".
+        tls: files for an encrypted connection, by the names of `distributed.Security`. Default: dask's configuration.
 
     Raises:
-        InvalidInputError: a value is out of range, the device is unknown, or both a scheduler and a number of workers
-            are given.
+        InvalidInputError: a value is out of range, the device is unknown, both a scheduler and a number of workers are
+            given, or TLS files without a scheduler.
         UserError: on entering the context, if the scheduler does not answer.
     """
     if scheduler is not None:
@@ -110,7 +200,9 @@ def open_workers(
 
         if workers is not None:
             raise InvalidInputError("--workers does not apply to a cluster, which has its own workers: remove it")
-        return dask_cluster(scheduler)
+        return dask_cluster(scheduler, tls=tls)
+    if tls:
+        raise InvalidInputError("TLS files only apply to a dask scheduler: give --scheduler, or remove them")
     import torch
 
     from nasbench1shot1.runs.machine import resolve_device
@@ -148,20 +240,23 @@ def this_process() -> Iterator[Workers]:
 
 @contextmanager
 def this_machine(where: Sequence[Place]) -> Iterator[Workers]:
-    """Run jobs on this machine in separate processes, one at a time for each place.
+    """Run jobs on this machine in separate processes, one for each place, which run one job after another.
 
-    Leaving the context ends the processes that still run; their runs can be resumed.
+    Leaving the context ends the processes; runs that were not finished can be resumed.
     """
-    free, stop = SimpleQueue[Place](), threading.Event()
-    for place in where:
+    free, stop = SimpleQueue[tuple[str, Place, WorkerProcesses]](), threading.Event()
+    places = [(f"local-{number}", place, WorkerProcesses()) for number, place in enumerate(where)]
+    for place in places:
         free.put(place)
 
-    def run(job: Job) -> str | None:
-        place = free.get_nowait()  # there are as many threads as places
+    def run(job: Job, directory: Path) -> Ended:
+        name, place, processes = free.get_nowait()  # there are as many threads as places
+        threads = job.threads or max(usable_cores() // len(where), 1)
         try:
-            return run_in_process(job, place, len(where), stop.is_set)
+            end = processes.run(job, place, threads, stop.is_set, directory=directory, patience=ENDS_WITHIN)
+            return replace(end, worker=worker_name(name))
         finally:
-            free.put(place)
+            free.put((name, place, processes))
 
     with ThreadPoolExecutor(len(where)) as executor:
         try:
@@ -169,17 +264,25 @@ def this_machine(where: Sequence[Place]) -> Iterator[Workers]:
         finally:
             stop.set()
             executor.shutdown(cancel_futures=True)
+            for _, _, processes in places:
+                processes.end()
 
 
 @dataclass(frozen=True)
 class _LocalWorkers:
     executor: Executor
-    run: Callable[[Job], str | None]
+    run: Callable[[Job, Path], Ended]
     count: int
 
-    def submit(self, job: Job) -> "Future[str | None]":
+    def submit(self, job: Job, token: str | None = None) -> "Future[Ended]":
         job.make_parent()
-        return self.executor.submit(self.run, job)
+        return self.executor.submit(self._run, replace(job, folder=job.folder.absolute()), Path.cwd(), token)
+
+    def _run(self, job: Job, directory: Path, token: str | None) -> Ended:
+        found = job.read_token()
+        if token is not None and found != token:
+            return Ended(job.refusal())
+        return replace(self.run(job, directory), token=found)
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return function(*args, **kwargs)
@@ -198,10 +301,11 @@ class SerialExecutor(Executor):
         return future
 
 
-def _run_here(job: Job) -> str | None:
+def _run_here(job: Job, directory: Path) -> Ended:
+    began, failure, name = time.monotonic(), None, None
     with job.log.open("a", encoding="utf-8") as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
         try:
             run_until_finished(job.command, job.folder, job.options, job.resume_options)
         except UserError as error:
-            return error.for_command_line
-    return missing_result(job)
+            failure, name = error.for_command_line, type(error).__name__
+    return Ended(failure or missing_result(job), name, worker_name("this"), time.monotonic() - began)

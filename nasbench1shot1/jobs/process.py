@@ -1,29 +1,41 @@
-"""A job in a separate process, which the waiting thread monitors.
+"""Worker processes, which run one job after another, and the threads that wait for them.
 
-The process runs `python -m nasbench1shot1.jobs.process JOB-AS-JSON`. Its parent holds the other end of its standard
-input. When the parent ends for any reason, the process also ends. A killed run can therefore be resumed, and no orphan
-keeps a folder locked.
+Starting Python and importing PyTorch takes longer than a small search, so a process serves many jobs. It receives each
+job as a line of JSON on its standard input, and answers with a line on its original standard output. What a job prints
+is appended to the log of the job. A process that fails unexpectedly, or whose job is stopped, is replaced.
+
+The parent holds the other end of the standard input. When the parent ends for any reason, the process also ends. A
+killed run can therefore be resumed, and no orphan keeps a folder locked.
 """
 
+import gc
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
 
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.jobs.job import LOOK_EVERY, Job, run_until_finished, wait_until_free
+from nasbench1shot1.ground.files import write_error
+from nasbench1shot1.jobs.job import LOOK_EVERY, Ended, Job, JobLostError, run_until_finished, wait_until_free
 from nasbench1shot1.runs.folder import SUMMARY
 
-CHILD = "nasbench1shot1.jobs.process"
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Environment variables that set the number of CPU threads."""
-KILLED = "its process was killed"
-"""Beginning of the message for a job whose process was ended by a signal."""
+"""Environment variables that set the number of CPU threads of a new process."""
+START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from nasbench1shot1.jobs.process import main; main()"
+"""What a worker process runs. Its argument is the list of folders from which it imports."""
+
+
+ENDS_WITHIN = 10.0  # seconds between the end of a process's answers and its own
 
 
 class JobStoppedError(Exception):
@@ -35,67 +47,193 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_in_process(
-    job: Job, environment: Mapping[str, str], workers: int, is_stopped: Callable[[], bool], patience: float = 0
-) -> str | None:
-    """Run a job in a new process and wait for its end.
+class WorkerProcesses:
+    """Worker processes that this process started and may use again.
 
     Args:
-        job: what to run.
-        environment: environment variables for the process, in addition to this process's own.
-        workers: number of jobs that run on this machine at the same time.
-        is_stopped: polled several times a second; the process is killed when it returns True.
-        patience: seconds to wait for a folder that another process, such as a lost worker's, still holds.
-
-    Returns:
-        The reason why the job failed; None after success.
-
-    Raises:
-        JobStoppedError: `is_stopped` returned True.
+        idle_seconds: time after which processes without a job end. Default: they end with `end`.
     """
-    threads = job.threads or max(usable_cores() // workers, 1)
-    process = start(job, {**dict.fromkeys(THREADS, str(threads)), **environment}, patience)
-    try:
-        while process.poll() is None:
+
+    def __init__(self, idle_seconds: float | None = None) -> None:
+        self._idle: list[_WorkerProcess] = []
+        self._lock, self._seconds = threading.Lock(), idle_seconds
+        self._timer: threading.Timer | None = None
+
+    def run(
+        self,
+        job: Job,
+        environment: Mapping[str, str],
+        threads: int,
+        is_stopped: Callable[[], bool],
+        *,
+        directory: Path,
+        patience: float,
+    ) -> Ended:
+        """Run a job in an idle process, or in a new one, and wait for its end.
+
+        Args:
+            job: what to run.
+            environment: environment variables of the process, in addition to this process's own.
+            threads: number of CPU threads of the process.
+            is_stopped: polled several times a second; the process is killed when it returns True.
+            directory: the current folder of the job, if it exists.
+            patience: seconds to wait for a folder that another process, such as a killed command's, still holds.
+
+        Returns:
+            The end of the job; `worker` and `token` are not set.
+
+        Raises:
+            JobStoppedError: `is_stopped` returned True.
+            JobLostError: the process was killed.
+        """
+        began = time.monotonic()
+        variables = {**dict.fromkeys(THREADS, str(threads)), **environment}
+        process = self._take(variables, job.log)
+        answer: dict[str, Any] | None = None
+        try:
+            send(job, process, directory, patience)
+            answer = process.answer(is_stopped)
+        finally:
+            if answer is not None and answer["is_reusable"]:
+                self._keep(process)
+            else:
+                process.end()
+        if answer is None:
+            return Ended(_failure(job, process.code), seconds=time.monotonic() - began)
+        return Ended(answer["failure"], answer["error"], seconds=time.monotonic() - began)
+
+    def end(self) -> None:
+        """End all idle processes."""
+        with self._lock:
+            if self._timer:
+                self._timer.cancel()
+            idle, self._idle = self._idle, []
+        for process in idle:
+            process.end()
+
+    def _take(self, variables: Mapping[str, str], log: Path) -> "_WorkerProcess":
+        with self._lock:
+            suitable = [process for process in self._idle if process.variables == variables and process.is_alive]
+            taken = suitable[-1] if suitable else self._idle[0] if self._idle else None
+            if taken:
+                self._idle.remove(taken)
+        if taken and not suitable:  # replace it, so that there are never more processes than jobs at the same time
+            taken.end()
+        return taken if taken and suitable else _WorkerProcess(variables, log)
+
+    def _keep(self, process: "_WorkerProcess") -> None:
+        with self._lock:
+            self._idle.append(process)
+            if self._seconds is None:
+                return
+            if self._timer:
+                self._timer.cancel()
+            self._timer = threading.Timer(self._seconds, self.end)
+            self._timer.daemon = True
+            self._timer.start()
+
+
+class _WorkerProcess:
+    """A worker process, and the thread that reads its answers."""
+
+    def __init__(self, variables: Mapping[str, str], log: Path) -> None:
+        self.variables, self._process = variables, start_process({**os.environ, **variables}, log)
+        self._answers = SimpleQueue[bytes]()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        with self._process.stdout as lines:
+            for line in lines:
+                self._answers.put(line)
+        self._answers.put(b"")  # the process has ended
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def code(self) -> int:
+        """The exit code of a process that has ended."""
+        return self._process.wait()
+
+    def send(self, request: Mapping[str, Any]) -> None:
+        """Send a request; if the process has ended, `answer` returns None."""
+        assert self._process.stdin
+        with suppress(OSError):
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def answer(self, is_stopped: Callable[[], bool]) -> dict[str, Any] | None:
+        """Return the answer to the request; None if the process ends before. Raises JobStoppedError."""
+        while True:
+            with suppress(Empty):
+                answer = self._answers.get(timeout=LOOK_EVERY)
+                if answer.endswith(b"\n"):
+                    return json.loads(answer)  # type: ignore[no-any-return]
+                with suppress(subprocess.TimeoutExpired):  # its pipe closes before its exit code is known
+                    self._process.wait(ENDS_WITHIN)
+                return None
             if is_stopped():
-                raise JobStoppedError(job.name)
-            time.sleep(LOOK_EVERY)
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdin:
-            process.stdin.close()
-    return _failure(job, process.returncode)
+                raise JobStoppedError
+
+    def end(self) -> None:
+        """Kill the process if it is running."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdin:
+            with suppress(OSError):  # an unsent request
+                self._process.stdin.close()
 
 
-def start(job: Job, environment: Mapping[str, str], patience: float) -> "subprocess.Popen[bytes]":
-    """Start the job's process, which ends when this one does; what it prints is appended to the job's log."""
-    own = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    described = {
+def import_path() -> list[str]:
+    """Return the folders from which worker processes import: this process's, with the current folder last.
+
+    A file such as `queue.py` in the current folder must not replace a module of Python. Only if this package itself is
+    imported from the current folder, its position is kept.
+    """
+    here, package = str(Path.cwd()), str(Path(__file__).resolve().parents[2])
+    folders = [folder or here for folder in sys.path]
+    if here != package and here in folders:
+        folders = [folder for folder in folders if folder != here] + [here]
+    return list(dict.fromkeys(folders))
+
+
+def start_process(environment: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":
+    """Start a worker process; errors before its first job are appended to `log`. Raises UserError."""
+    try:
+        with log.open("ab") as file:
+            return subprocess.Popen(  # a separate process group: Ctrl-C only reaches the parent, which ends the process
+                [sys.executable, "-P", "-c", START, json.dumps(import_path())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=file,
+                env=environment,
+                process_group=0,
+            )
+    except OSError as error:
+        raise write_error(log, error) from error
+
+
+def send(job: Job, process: _WorkerProcess, directory: Path, patience: float) -> None:
+    """Send a job to a worker process; the other arguments are as in `WorkerProcesses.run`."""
+    request = {
         "command": job.command,
         "folder": str(job.folder),
         "options": dict(job.options),
         "resume_options": dict(job.resume_options),
+        "directory": str(directory),
         "patience": patience,
     }
-    with job.log.open("ab") as log:
-        return subprocess.Popen(  # a separate process group: Ctrl-C only reaches the parent, which then ends the child
-            [sys.executable, "-m", CHILD, json.dumps(described)],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            env=own,
-            process_group=0,
-        )
+    process.send(request)
 
 
-def _failure(job: Job, code: int) -> str | None:
+def _failure(job: Job, code: int) -> str:
+    """Return the failure of a job whose process ended without an answer; raises JobLostError if it was killed."""
     if code < 0:
         hint = "; there may be too little memory for this number of --workers" if -code == signal.SIGKILL else ""
-        return f"{KILLED} by signal {-code}{hint}"
-    if code > 0:
-        return last_line(job.log)
-    return missing_result(job)
+        raise JobLostError(f"its process was killed by signal {-code}{hint}")
+    return f"its process ended with exit code {code} ({last_line(job.log)})"
 
 
 def missing_result(job: Job) -> str | None:
@@ -110,31 +248,94 @@ def one_line_error(error: BaseException) -> str:
 
 
 def last_line(log: Path) -> str:
-    """Return the last non-empty line of a process's log, without the name of the command."""
+    """Return the last non-empty line of a log."""
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    last = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
-    return last.removeprefix("nb1shot1: ").strip()
+    return next((line for line in reversed(lines) if line.strip()), "it printed nothing").strip()
 
 
-def main(arguments: list[str]) -> None:
-    """Run the job; after a UserError, the last line of standard error is its message, and the exit code is 2."""
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    job = json.loads(arguments[0])
-    folder = Path(job["folder"])
+# In the worker process ------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Run the jobs that arrive on standard input, until its other end is closed."""
+    answers, requests = os.dup(1), os.dup(0)
+    with Path(os.devnull).open("rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    jobs = SimpleQueue[bytes]()
+    threading.Thread(target=_read_requests, args=(requests, jobs), daemon=True).start()
+    while True:
+        answer = _run(json.loads(jobs.get()))
+        os.write(answers, json.dumps(answer).encode() + b"\n")
+
+
+def _read_requests(source: int, jobs: "SimpleQueue[bytes]") -> None:
+    with os.fdopen(source, "rb") as lines:
+        for line in lines:
+            jobs.put(line)
+    os._exit(1)  # the parent has ended
+
+
+def _run(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a job and return the answer; `is_reusable` tells whether the process can run another job."""
+    folder, failure, error = Path(request["folder"]), None, None
+    job = Job(name=folder.name, command=request["command"], folder=folder)
+    with suppress(OSError):  # it may exist only on the machine of the submitter
+        os.chdir(request["directory"])
     try:
-        wait_until_free(folder, job["patience"])
-        run_until_finished(job["command"], folder, job["options"], job["resume_options"])
+        with _output_to(job.log):
+            wait_until_free(folder, request["patience"])
+            failure, error = _run_here(job, request["options"], request["resume_options"])
+    except OSError as full:  # the log cannot be written
+        failure, error = write_error(job.log, full).for_command_line, UserError.__name__
+    _free_memory()
+    is_reusable = error is None or error == DIVERGED
+    return {"failure": failure, "error": error, "is_reusable": is_reusable}
+
+
+DIVERGED = "DivergedError"
+"""The error after which a process is used again, because many trials of a study may diverge."""
+
+
+def _run_here(job: Job, options: Mapping[str, Any], resume_options: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Run a job in this process and return its failure, and the name of the exception's class."""
+    try:
+        run_until_finished(job.command, job.folder, options, resume_options)
     except UserError as error:
         print(f"nb1shot1: {error.for_command_line}", file=sys.stderr)
-        sys.exit(2)
+        return error.for_command_line, type(error).__name__
+    except BaseException as error:
+        traceback.print_exc()
+        return one_line_error(error), type(error).__name__
+    return missing_result(job), None
 
 
-def end_with_parent() -> None:
-    """Wait until the other end of standard input is closed, then end this process."""
-    while os.read(0, 1):  # not sys.stdin: its lock would be held when the interpreter ends
-        pass
-    os._exit(1)
+@contextmanager
+def _output_to(log: Path) -> Iterator[None]:
+    """Append what this process prints to a log, and then discard it again."""
+    with log.open("ab") as file:
+        _redirect(file.fileno())
+    try:
+        yield
+    finally:
+        with Path(os.devnull).open("wb") as nothing:
+            _redirect(nothing.fileno())
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def _redirect(target: int) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os.dup2(target, 1)
+    os.dup2(target, 2)
+
+
+def _free_memory() -> None:
+    """Free what the last job has left behind, so that the next one finds as much memory as in a new process."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+def worker_name(place: object) -> str:
+    """Return the name of a worker on this machine: "host.local-0"."""
+    return f"{socket.gethostname()}.{place}"

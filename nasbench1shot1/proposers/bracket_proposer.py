@@ -1,12 +1,10 @@
-"""The brackets of hpbandster without its threads; they propose the next trial with any configuration generator."""
+"""The brackets of hpbandster, without its master; they propose the next trial with any configuration generator."""
 
-import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hpbandster.core.dispatcher import Job
-from hpbandster.optimizers.bohb import BOHB
+from hpbandster.core.dispatcher import Job  # a plain record, which brackets and generators receive
 from hpbandster.optimizers.iterations import SuccessiveHalving
 
 from nasbench1shot1.proposers.brackets import BracketState, Plan
@@ -69,11 +67,11 @@ class Bracket(SuccessiveHalving):  # type: ignore[misc]
         return BracketState(self.HPB_iter, tuple(zip(self.budgets, self.num_configs, finished, strict=True)))
 
 
-class BracketProposer(BOHB):  # type: ignore[misc]
-    """hpbandster's BOHB as an ask-and-tell proposer: its brackets with any generator, without its `run`.
+class BracketProposer:
+    """An ask-and-tell tuner: hpbandster's brackets with any generator. Its seed and its calls determine its proposals.
 
-    hpbandster's `Master.__init__` starts the threads of a dispatcher, and its `run` waits on conditions without a time
-    limit. This class uses neither. Budgets and numbers of configurations come from a `Plan`.
+    hpbandster's `Master` starts the threads of a dispatcher, and its `run` waits on conditions without a time limit.
+    This class is not a `Master`. Budgets and numbers of configurations come from a `Plan`.
 
     Args:
         brackets: the plan.
@@ -83,7 +81,6 @@ class BracketProposer(BOHB):  # type: ignore[misc]
 
     def __init__(self, brackets: Plan, generator: ConfigurationGenerator, default: Configured | None = None) -> None:
         self.brackets, self.config_generator, self._default = brackets, generator, default
-        self.logger = logging.getLogger(__name__)
         self.iterations: list[Bracket] = []
         self._unfinished: list[Bracket] = []
         self._observed = 0
@@ -94,8 +91,7 @@ class BracketProposer(BOHB):  # type: ignore[misc]
         """Whether every planned trial has been observed. A new configuration replaces each diverged one."""
         return self._observed >= self.brackets.planned
 
-    def get_next_iteration(self, iteration: int, iteration_kwargs: Any = None) -> Bracket:
-        """Return a new bracket."""
+    def _new_bracket(self, iteration: int) -> Bracket:
         budgets, counts = zip(*self.brackets.plan(iteration), strict=True)
         return Bracket(iteration, list(counts), list(budgets), self._draw)
 
@@ -119,7 +115,7 @@ class BracketProposer(BOHB):  # type: ignore[misc]
                 return Proposal(identity, configuration, epochs, info[MODEL_BASED])
         if len(self.iterations) == self.brackets.iterations:
             return None
-        self.iterations.append(self.get_next_iteration(len(self.iterations)))
+        self.iterations.append(self._new_bracket(len(self.iterations)))
         self._unfinished.append(self.iterations[-1])
         return self.propose()
 

@@ -42,9 +42,7 @@ def as_python(value: Any) -> Any:
 
 
 def to_python_scalars(values: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Return a mapping with Python scalars instead of numpy scalars, to be sent between processes.
-
-    Pyro cannot send a numpy scalar; hpbandster waits forever for a result that contains one.
+    """Return a mapping with Python scalars instead of numpy scalars, which JSON cannot represent.
 
     Raises:
         InvalidInputError: a value is not a scalar, or is infinite or NaN.

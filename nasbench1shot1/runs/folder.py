@@ -13,6 +13,8 @@ from nasbench1shot1.ground.folder_swap import is_abandoned
 CONFIG, ENVIRONMENT, SUMMARY = "config.json", "environment.json", "summary.json"
 CONFIG_SPACE = "configspace.json"
 """A study's ConfigSpace, written before config.json; the name is the one that DeepCAVE expects."""
+SUBMISSIONS = "submissions.jsonl"
+"""In a study's folder: the trials that were proposed."""
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.pt"
 SEEDS = "seeds.json"
 """In the folder of a group of searches, one for each of several seeds."""

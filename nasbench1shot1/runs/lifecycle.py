@@ -14,6 +14,7 @@ from nasbench1shot1.runs.folder import (
     CONFIG_SPACE,
     ENVIRONMENT,
     METRICS,
+    SUBMISSIONS,
     SUMMARY,
     read_lines,
 )
@@ -143,8 +144,8 @@ def _remove_if_nothing_recorded(folder: Path) -> Iterator[None]:
 
 
 def _records(folder: Path) -> list[Path]:
-    """Return the lines of a run and of runs in its sub-folders."""
-    return [folder / METRICS, *folder.glob(f"*/{METRICS}")]
+    """Return the lines of a run and of runs in its sub-folders, or a study's submissions."""
+    return [folder / METRICS, folder / SUBMISSIONS, *folder.glob(f"*/{METRICS}")]
 
 
 def _empty(folder: Path) -> None:

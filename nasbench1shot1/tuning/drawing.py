@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.tuning.engine.interfaces import TUNERS
+from nasbench1shot1.tuning.options import TUNERS
 from nasbench1shot1.tuning.record import Study, best, simulated_cost
 
 if TYPE_CHECKING:

@@ -1,13 +1,14 @@
-"""The evaluation of a trial: a search in a process of its own, then the objective of the study.
+"""The evaluation of a trial: a search in the study's folder, and the objective of the study.
 
 A study minimizes the table's validation error of the architecture that a search returns, never the one-shot error.
 Source: NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020), section 5; the published code looks up one random repeat
 (optimizers/bohb_one_shot, worker.py).
+
+The process that runs `nb1shot1 tune` reads the outcomes from the folders of the searches. A worker only searches.
 """
 
 import math
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,21 +18,21 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, UserError
 from nasbench1shot1.ground.files import atomic_write, open_regular, write_json
 from nasbench1shot1.jobs.cluster import PATIENCE
-from nasbench1shot1.jobs.job import Job, is_finished, is_started, wait_until_free
-from nasbench1shot1.jobs.process import KILLED, JobStoppedError, run_in_process
+from nasbench1shot1.jobs.job import Ended, is_finished, is_started, wait_until_free
+from nasbench1shot1.jobs.process import DIVERGED, one_line_error
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import PARAMETERS, Run, open_search
 from nasbench1shot1.one_shot_search.searching import SearchKind, search
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.folder import CHECKPOINT, CONFIG, ENVIRONMENT, METRICS, read_object
 from nasbench1shot1.runs.lifecycle import locked_folder
-from nasbench1shot1.runs.machine import resolve_device
+from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.runs.running import start_run
 from nasbench1shot1.tables.keys import Item
-from nasbench1shot1.tables.table import Table, table_for
-from nasbench1shot1.tuning.engine.interfaces import Outcome, Trial, TrialInterruptedError, TrialStoppedError
+from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.options import study_settings
 from nasbench1shot1.tuning.record import Study, folder_of
+from nasbench1shot1.tuning.trials import Outcome, Trial, TrialJob
 
 FAILURE = "failure.json"
 """File in the folder of a search that diverged, with the error message."""
@@ -40,74 +41,7 @@ COPIED = (ENVIRONMENT, METRICS, PARAMETERS, CHECKPOINT, CONFIG)
 """Files of a search that another search continues. config.json comes last: with it, a folder can be resumed."""
 
 
-def evaluation(folder: Path) -> "Evaluation":
-    """Return the evaluation of a study's trials.
-
-    Raises:
-        UserError: the study cannot be read, or this machine lacks the study's table or device.
-    """
-    study = Study.open(folder)
-    resolve_device(study.shared_options["device"])
-    return Evaluation(study, _table(study))
-
-
-def _table(study: Study) -> Table:
-    shared, recorded = study.shared_options, study.config["table_id"]
-    table = table_for(search_space(study.options.space), shared["table"], shared["reference"])
-    if table.id != recorded:
-        raise InvalidInputError(
-            f"the study uses the table {recorded}, but on this machine that name is {table.id}: install {recorded}"
-        )
-    return table
-
-
-class Evaluation:
-    """Evaluates the trials of a study, one at a time, on the machine of the worker."""
-
-    def __init__(self, study: Study, table: Table) -> None:
-        self._study, self._table = study, table
-
-    def __call__(self, trial: Trial, is_stopped: Callable[[], bool]) -> Outcome:
-        """Search with a trial's configuration and return its objective; a stopped search is resumed.
-
-        Args:
-            trial: what to evaluate.
-            is_stopped: polled several times a second; once it returns True, the search is stopped.
-
-        Returns:
-            The objective with the values `architecture` and `search_seconds`, or the failure of a search that diverged.
-
-        Raises:
-            TrialStoppedError: `is_stopped` returned True.
-            TrialInterruptedError: the process of the search was killed.
-            UserError: the search failed for another reason; the message names its log.
-        """
-        job = trial_job(self._study, trial)
-        if not (job.folder / FAILURE).is_file():
-            self._run(job, is_stopped)
-        if (job.folder / FAILURE).is_file():
-            return _diverged(job.folder)
-        return self._outcome(trial, open_search(job.folder))
-
-    def _run(self, job: Job, is_stopped: Callable[[], bool]) -> None:
-        job.make_parent()
-        try:
-            failure = run_in_process(job, {}, 1, is_stopped, PATIENCE)
-        except JobStoppedError:
-            raise TrialStoppedError(job.name) from None
-        if failure and failure.startswith(KILLED):
-            raise TrialInterruptedError(f"{job.name}: {failure}")
-        if failure and not (job.folder / FAILURE).is_file():
-            raise UserError(f"the search of {job.name} failed ({failure}): its output is in {job.log}")
-
-    def _outcome(self, trial: Trial, run: Run) -> Outcome:
-        config, summary = self._study.config, run.summary
-        arch = Architecture.parse(summary["architecture"])
-        loss = objective(arch, self._table, config["repeat"], config["seed"], trial, config["dataset"])
-        return Outcome(loss, values={"architecture": summary["architecture"], "search_seconds": search_seconds(run)})
-
-
-def trial_job(study: Study, trial: Trial) -> Job:
+def trial_job(study: Study, trial: Trial) -> TrialJob:
     """Return the search of a trial as a job."""
     shorter = _shorter_search(study, trial)
     options = {
@@ -116,14 +50,57 @@ def trial_job(study: Study, trial: Trial) -> Job:
         **trial.configuration,
         **({"continues": str(shorter)} if shorter else {}),
     }
-    return Job(
+    return TrialJob(
         name=trial.name,
         command=COMMAND,
         folder=(study.folder / folder_of(trial.configuration_id, trial.epochs)).absolute(),
         options=options,
         resume_options={"epochs": trial.epochs},
         threads=options["threads"],
+        gpu=options["device"] != "cpu",
+        trial=trial,
     )
+
+
+def trial_outcome(study: Study, table: Table, job: TrialJob, end: Ended) -> Outcome:
+    """Return the objective of a search that has ended, with the values `architecture` and `search_seconds`.
+
+    A search that diverged, or whose record cannot be read, has no loss.
+
+    Raises:
+        UserError: the search failed for another reason, which would also fail other trials; the message names its log.
+        InvalidInputError: the table of its worker is not the study's table.
+        OutOfDomainError: the table has no row for the architecture.
+    """
+    if end.error == DIVERGED:
+        return Outcome(None, end.failure, {"search_seconds": _seconds_of(job.folder)})
+    if end.failure:
+        raise UserError(
+            f"the search of {job.name} failed ({end.failure}): its output is in {job.log}; fix the cause, then "
+            f"continue with {resume_command(study.COMMAND, study.folder)}"
+        )
+    try:
+        run = open_search(job.folder)
+        found, arch = run.config["table_id"], Architecture.parse(run.summary["architecture"])
+        seconds = search_seconds(run)
+    except (UserError, OSError, LookupError, TypeError, ValueError) as error:
+        return Outcome(None, f"its record cannot be read ({one_line_error(error)})", {"search_seconds": 0.0})
+    if found != study.config["table_id"]:
+        raise InvalidInputError(
+            f"the study uses the table {study.config['table_id']}, but on {end.worker} that name is {found}: install "
+            f"{study.config['table_id']}"
+        )
+    config = study.config
+    loss = objective(arch, table, config["repeat"], config["seed"], job.trial, config["dataset"])
+    return Outcome(loss, values={"architecture": str(run.summary["architecture"]), "search_seconds": seconds})
+
+
+def _seconds_of(folder: Path) -> float:
+    """Return the search time of a diverged search; 0 if it has no readable record."""
+    try:
+        return search_seconds(open_search(folder)) if is_started(folder) else 0.0
+    except (UserError, OSError, LookupError, TypeError, ValueError):
+        return 0.0
 
 
 def _shorter_search(study: Study, trial: Trial) -> Path | None:
@@ -146,10 +123,12 @@ def search_trial(
         options: options of the search; on resuming, its epochs.
 
     Raises:
-        DivergedError: the search diverged. The folder then has a failure.json with the message.
+        DivergedError: the search diverged, now or before. The folder then has a failure.json with the message.
         UserError: as in `search`.
     """
     folder = Path(resume or out or "")
+    if (folder / FAILURE).is_file():
+        raise DivergedError(str(read_object(folder / FAILURE)["failure"]))
     if out is not None and continues is not None:
         copy_run(Path(continues), folder)
         out, resume, options = None, folder, {name: options[name] for name in ("optimizer", "epochs")}
@@ -186,11 +165,6 @@ def search_seconds(run: Run) -> float:
     grown = run.config["grown"]
     before = run.lines[grown[-1]["after_epoch"]]["search_seconds"] if grown else 0.0
     return float(run.lines[-1]["search_seconds"] - before)
-
-
-def _diverged(folder: Path) -> Outcome:
-    seconds = search_seconds(open_search(folder)) if is_started(folder) else 0.0
-    return Outcome(None, str(read_object(folder / FAILURE)["failure"]), {"search_seconds": seconds})
 
 
 def objective(

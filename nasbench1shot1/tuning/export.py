@@ -22,9 +22,8 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import atomic_write, check_writable
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.proposers.configurations import as_python, parse_id
-from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, ENVIRONMENT, read_lines
+from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, ENVIRONMENT, SUBMISSIONS, read_lines
 from nasbench1shot1.tuning.config_spaces import write_config_space
-from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
 from nasbench1shot1.tuning.record import Study
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ def _trial(
 ) -> "FrozenTrial":
     from optuna.trial import FrozenTrial, TrialState
 
-    params = study.configurations[line["configuration_id"]]
+    params = study.configuration(line["configuration_id"])
     attributes = {name: line[name] for name in ATTRIBUTES if line[name] is not None}
     attributes |= {label: line[name] for name, label in TEST_ATTRIBUTES.items() if line[name] is not None}
     return FrozenTrial(

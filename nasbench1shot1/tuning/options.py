@@ -14,6 +14,7 @@ from nasbench1shot1.one_shot_search.options import (
 )
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.registry import optimizer
+from nasbench1shot1.runs.folder import COMMON
 from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
     Form,
@@ -25,7 +26,11 @@ from nasbench1shot1.runs.options import (
     make_options,
     option_names,
 )
-from nasbench1shot1.tuning.engine.interfaces import Tuner
+
+Tuner = Literal["bohb", "smac", "random"]
+"""The algorithm that proposes configurations."""
+TUNERS: dict[Tuner, str] = {"bohb": "BOHB", "smac": "SMAC", "random": "random search"}
+"""Display names of the tuners."""
 
 SET_BY_THE_STUDY = {
     "optimizer": "it is an option of the study",
@@ -36,13 +41,10 @@ SET_BY_THE_STUDY = {
 }
 """Options of a search that a study sets itself, and why they cannot be given."""
 
-PER_SESSION = ("workers", "host", "port", "wait_for_workers")
-"""Options that may change when a study is resumed, because no result depends on them."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class TuningOptions:
-    """The options of a study. A resumed study may have more iterations, and other values of `PER_SESSION`."""
+    """The options of a study, which are recorded. A resumed study may have more iterations."""
 
     optimizer: Annotated[str, Names("optimizers", "your own as module:Class")] = "darts"
     """One-shot optimizer to tune."""
@@ -67,14 +69,6 @@ class TuningOptions:
     """At a larger budget, restart the search, as in the paper, or continue from the shorter search's checkpoint."""
     repeat: Literal["mean", "random"] = "mean"
     """Objective: mean over the table's training repeats, or one random repeat, as in the published code."""
-    workers: Annotated[int, Range(0, 1000)] = 1
-    """Number of parallel searches on this machine; 0 only uses workers that join with nb1shot1 tune-worker."""
-    host: str = "localhost"
-    """Address or name under which workers reach this machine; localhost only allows workers on this machine."""
-    port: Annotated[int, Range(0, 65535)] = 0
-    """Port of the name server; 0 selects a free port."""
-    wait_for_workers: Annotated[float, Range(above=0)] = 600.0
-    """Seconds without a connected worker after which the study stops with an error."""
 
     @property
     def brackets(self) -> Brackets:
@@ -96,6 +90,22 @@ class StudyOptions:
     tuning: TuningOptions
     fixed: Mapping[str, Any]
 
+    threads = None
+    """The process of the study does not compute with PyTorch."""
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """Return the options of the study as the section of config.json."""
+        return {COMMON: vars(self.tuning)}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the options of the study by name."""
+        return dict(vars(self.tuning))
+
+    @property
+    def device(self) -> str:
+        """The resolved device of the searches."""
+        return self.search.common.device
+
     @property
     def search(self) -> SearchOptions:
         """The options of the shortest search with the optimizer's default hyperparameters, resolved."""
@@ -112,8 +122,10 @@ class StudyOptions:
         return {name: value for name, value in self.search.as_dict().items() if name not in left_out}
 
 
-def study_options(given: Mapping[str, Any]) -> StudyOptions:
+def study_options(given: Mapping[str, Any], workers: int = 1) -> StudyOptions:
     """Return all options of a study from named options, flat; options that are missing or None take their defaults.
+
+    `workers` is the number of parallel searches on this machine, among which the CPU cores are divided.
 
     Raises:
         InvalidInputError: an option is unknown, belongs to another optimizer or is set by the study itself, or a value
@@ -130,7 +142,7 @@ def study_options(given: Mapping[str, Any]) -> StudyOptions:
     fixed = {**study_settings(tuning, tuning.brackets.budgets[0]), **others}
     resolved = search_options(fixed).common
     if resolved.device == "cpu" and "threads" not in others:
-        fixed["threads"] = threads_per_search(resolved, tuning.workers)
+        fixed["threads"] = threads_per_search(resolved, workers)
     return StudyOptions(tuning, fixed)
 
 

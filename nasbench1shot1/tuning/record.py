@@ -11,12 +11,11 @@ from nasbench1shot1.one_shot_search.options import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.proposers.configurations import ConfigurationId, format_id, parse_id
 from nasbench1shot1.registry import check_trusted
-from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, damaged_file_error, read_lines
+from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUBMISSIONS, damaged_file_error, read_lines
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tuning.config_spaces import read_config_space
-from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
 from nasbench1shot1.tuning.options import TuningOptions
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class Study(RunRecord):
     KIND, COMMAND, FIELDS, OPTIONS = "tuning", "tune", FIELDS, TuningOptions
     FACTS = {SEARCH_OPTIONS: dict, **SEARCH_FACTS}  # noqa: RUF012
 
-    PICTURE = TRAJECTORY
+    PICTURE, HAS_CHECKPOINTS = TRAJECTORY, False
 
     def _picture_format(self) -> Any:
         return self.shared_options["format"]
@@ -142,6 +141,12 @@ class Study(RunRecord):
         except (KeyError, TypeError, ValueError) as error:
             raise damaged_file_error(self.folder / SUBMISSIONS) from error
 
+    def configuration(self, identity: str) -> dict[str, Any]:
+        """Return the active hyperparameters of a configuration; raises DamagedFileError if it is not recorded."""
+        if identity not in self.configurations:
+            raise damaged_file_error(self.folder / SUBMISSIONS, f"it lacks the configuration {identity}")
+        return self.configurations[identity]
+
     @cached_property
     def observations(self) -> "pandas.DataFrame":
         """A frame with a row per observation: the columns `FIELDS`, then one per hyperparameter.
@@ -151,7 +156,7 @@ class Study(RunRecord):
         import pandas
 
         names = list(self.config_space)
-        rows = [self.configurations[identity] for identity in self.metrics["configuration_id"]]
+        rows = [self.configuration(identity) for identity in self.metrics["configuration_id"]]
         return pandas.concat([self.metrics, pandas.DataFrame(rows, columns=names, index=self.metrics.index)], axis=1)
 
     def run(self, number: int) -> Run:
@@ -223,5 +228,5 @@ def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -
 def _describe(study: Study, line: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if line is None:
         return None
-    configuration = study.configurations[line["configuration_id"]]
+    configuration = study.configuration(line["configuration_id"])
     return {**{name: line[name] for name in OF_AN_OBSERVATION}, "configuration": configuration}

@@ -1,4 +1,4 @@
-"""The screen output of a study: its plan, a live view of workers and brackets, and its result."""
+"""The screen output of a study: its plan, a live view of searches and brackets, and its result."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,14 +14,16 @@ from rich.text import Text
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent
 from nasbench1shot1.images.data_sets import CIFAR10
+from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.proposers.brackets import Brackets, BracketState
-from nasbench1shot1.runs.next_command import command_for
 from nasbench1shot1.tuning.config_spaces import to_json
-from nasbench1shot1.tuning.engine.interfaces import LOOPBACK, TUNERS, Progress, WorkerState
+from nasbench1shot1.tuning.options import TUNERS
 from nasbench1shot1.tuning.record import TRAJECTORY, Study, best
+from nasbench1shot1.tuning.trials import Trial
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
+    from nasbench1shot1.tuning.loop import Progress
 
 HEADING = "   done  configuration  epochs  validation error  test regret     best     time"
 ROW = "{done:>7}{configuration:>15}{epochs:>8}{error:>18}{regret:>13}{best:>9}{seconds:>9}"  # fits 80 columns
@@ -66,27 +68,27 @@ class StudyScreen:
             )
         )
 
-    def progress(self, state: Progress) -> None:
-        """Show workers, brackets, the best observation, failures and the time left; only on a terminal."""
+    def progress(self, state: "Progress") -> None:
+        """Show searches, brackets, the best observation, failures and the time left; only on a terminal."""
         if self._live:
             self._live.update(self.view(state), refresh=True)
 
-    def view(self, state: Progress) -> Group:
+    def view(self, state: "Progress") -> Group:
         """Return the live view."""
         return Group(
-            _workers(state.workers, state.seconds),
+            _running(state.running),
             *(Text(_bracket(bracket)) for bracket in _unfinished(state.brackets)),
             Text(self._status(state)),
         )
 
-    def _status(self, state: Progress) -> str:
+    def _status(self, state: "Progress") -> str:
         incumbent, failed = best(self._lines), sum(line["loss"] is None for line in self._lines)
-        left = self._expectation.seconds_left(self._lines, len(state.workers))
+        running = [(trial.epochs, seconds) for trial, seconds in state.running]
+        left = self._expectation.seconds_left(self._lines, state.workers, running)
         parts = [
             f"{state.observed} of {_searches(state.planned)}",
             "nothing found yet" if incumbent is None else f"best {percent(incumbent['loss'])} ({_where(incumbent)})",
             f"{failed} diverged",
-            f"{len(state.waiting)} waiting",
             f"left: {'unknown' if left is None else duration(left)}",
         ]
         return "; ".join(parts)
@@ -100,12 +102,25 @@ class Expectation:
         for iteration in range(brackets.iterations):
             self._planned.update(dict(brackets.plan(iteration)))
 
-    def seconds_left(self, lines: Sequence[Mapping[str, Any]], workers: int) -> float | None:
-        """Return the expected remaining seconds; None before the first search has ended, or without a worker."""
-        if not lines or not workers:
+    def seconds_left(
+        self, lines: Sequence[Mapping[str, Any]], workers: int, running: Sequence[tuple[int, float]] = ()
+    ) -> float | None:
+        """Return the expected remaining seconds; None before the first search has ended.
+
+        The workers share the remaining searches, but never divide a single search.
+
+        Args:
+            lines: the observations.
+            workers: number of searches at the same time.
+            running: epochs and elapsed seconds of the searches that have begun.
+        """
+        if not lines:
             return None
-        left = self.searches_left(lines)
-        return sum(count * _mean_seconds(lines, budget) for budget, count in left.items()) / workers
+        left = self.searches_left(lines) - Counter(epochs for epochs, _ in running)
+        begun = [max(_mean_seconds(lines, epochs) - elapsed, 0.0) for epochs, elapsed in running]
+        each = {epochs: _mean_seconds(lines, epochs) for epochs in left}
+        total = sum(begun) + sum(count * each[epochs] for epochs, count in left.items())
+        return max([total / workers, *begun, *each.values()])
 
     def searches_left(self, lines: Sequence[Mapping[str, Any]]) -> Counter[int]:
         """Return the number of searches that have not ended, by their epochs."""
@@ -121,13 +136,10 @@ def _mean_seconds(lines: Sequence[Mapping[str, Any]], budget: int) -> float:
     return float(budget * total / sum(line["budget"] for line in lines))
 
 
-def _workers(workers: Sequence[WorkerState], now: float) -> Screen:
-    screen = Screen("worker", "search", "time", box=None)
-    for worker in workers:
-        name = Text("idle" if worker.trial is None else worker.trial.name)
-        screen.add_row(Text(worker.name), name, f"{now - worker.since:.0f} s")
-    if not workers:
-        screen.add_row("waiting for a worker", "", "")
+def _running(trials: "Sequence[tuple[Trial, float]]") -> Screen:
+    screen = Screen("search", "time", box=None)
+    for trial, seconds in trials:
+        screen.add_row(Text(trial.name), f"{seconds:.0f} s")
     return screen
 
 
@@ -145,7 +157,9 @@ def _where(line: Mapping[str, Any]) -> str:
     return f"{line['configuration_id']} at {counted(line['budget'], 'epoch')}"
 
 
-def announce(study: Study, table: "Table", brackets: Brackets, done: int, console: Console) -> None:
+def announce(
+    study: Study, table: "Table", brackets: Brackets, done: int, workers: WorkerOptions, console: Console
+) -> None:
     """Print the plan and the settings of the study."""
     print_line, config, shared = line_printer(console), study.config, study.shared_options
     tuner = TUNERS[config["tuner"]]
@@ -156,12 +170,10 @@ def announce(study: Study, table: "Table", brackets: Brackets, done: int, consol
     print_line(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
     if done == brackets.planned:
         print_line("All searches are done; a larger --iterations extends the study.")
+    at_once = f"{counted(workers.workers or 1, 'worker')} on this machine"
+    on_cluster = f"Workers of the dask scheduler {workers.scheduler}"
     where = f"{shared['device']} with {counted(shared['threads'], 'thread')}"
-    print_line(f"{counted(config['workers'], 'worker')} on this machine; each search on {where}")
-    if done < brackets.planned:
-        who = "More workers" if config["workers"] else "Workers"
-        only_here = " (from other machines only if --host is set)" if config["host"].startswith(LOOPBACK) else ""
-        print_line(f"{who} can join{only_here}: {command_for('tune-worker', study.folder)}")
+    print_line(f"{on_cluster if workers.scheduler else at_once}; each search on {where}")
     size = f"{counted(shared['channels'], 'channel')} × {counted(shared['cells'], 'cell')}"
     halves = f"{config['weight_images']:,} + {config['architecture_images']:,} of {shared['images']}"
     bundled = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if shared["images"] == "cifar10-sample" else ""
@@ -182,8 +194,9 @@ def show_result(
     print_line(f"{ended} ended; {summary['diverged']} diverged, and {proposed}.")
     if best_found := summary["best"]:
         values = ", ".join(f"{name} {_shorten(value)}" for name, value in best_found["configuration"].items())
-        ties = f" (the first of {summary['equally_good']} searches)" if summary["equally_good"] > 1 else ""
-        print_line(f"Best configuration{ties}: {values}")
+        print_line(f"Best configuration: {values}")
+        if (others := summary["equally_good"] - 1) > 0:
+            print_line(f"{counted(others, 'later search')} reached the same validation error.")
         print_line(f"Its architecture after {counted(best_found['budget'], 'epoch')}: '{best_found['architecture']}'")
         error, regret = percent(best_found["table_validation_error"]), percent(best_found["test_regret"])
         print_line(f"Validation error {error}, test regret {regret}")

@@ -1,10 +1,8 @@
 """Tuning an optimizer's hyperparameters, from options to a finished study: a new one, or one that is resumed."""
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,54 +10,37 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.files import as_path, picture_name, write_json
-from nasbench1shot1.jobs.job import LOOK_EVERY
-from nasbench1shot1.jobs.pool import places
+from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.files import picture_name
+from nasbench1shot1.jobs.job import Ended, Workers
+from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions, data_facts
 from nasbench1shot1.one_shot_search.searching import table_of_search
 from nasbench1shot1.proposers.configurations import format_id, parse_id, require_extra
 from nasbench1shot1.registry import check_importable, one_shot, search_space, with_names
-from nasbench1shot1.runs.folder import (
-    COMMON,
-    CONFIG,
-    CONFIG_SPACE,
-    METRICS,
-    SUMMARY,
-    check_facts,
-    description,
-    read_lines,
-    updated_description,
-)
-from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
-from nasbench1shot1.runs.options import check_ranges, check_unchanged, flag, option_names, typed_options
-from nasbench1shot1.tables.table import Table
+from nasbench1shot1.runs.folder import CONFIG_SPACE
+from nasbench1shot1.runs.kind import Begun, Kind
+from nasbench1shot1.runs.options import check_ranges, check_unchanged, make_options, option_names, typed_options
+from nasbench1shot1.runs.running import run
+from nasbench1shot1.tables.table import Table, table_for
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
-from nasbench1shot1.tuning.engine.interfaces import (
-    Observation,
-    Progress,
-    RecordedObservation,
-    Timing,
-    Trial,
-    WorkerProcesses,
-)
-from nasbench1shot1.tuning.engine.local_workers import local_workers, no_workers
-from nasbench1shot1.tuning.evaluation import check_has_objective
+from nasbench1shot1.tuning.evaluation import check_has_objective, trial_job, trial_outcome
 from nasbench1shot1.tuning.export import write_hpbandster_files
-from nasbench1shot1.tuning.options import PER_SESSION, StudyOptions, TuningOptions, check_not_set, study_options
+from nasbench1shot1.tuning.options import StudyOptions, TuningOptions, check_not_set, study_options, study_settings
 from nasbench1shot1.tuning.record import SEARCH_OPTIONS, TRAJECTORY, Study, StudyWriter, folder_of, summarise
 from nasbench1shot1.tuning.screen import StudyScreen, announce, show_result
+from nasbench1shot1.tuning.trials import Observation, Outcome, RecordedObservation, Trial, TrialJob
 
 if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
     from rich.console import Console
 
     from nasbench1shot1.images.image_set import ImageSet
     from nasbench1shot1.images.splits import Split
     from nasbench1shot1.optimizer import OneShotOptimizer
+    from nasbench1shot1.tuning.loop import Progress
 
-MAY_GROW = ("iterations",)
-EVALUATION = "nasbench1shot1.tuning.evaluation:evaluation"
 SCORED = ("table_validation_error", "table_test_error", "validation_regret", "test_regret")
 
 
@@ -78,33 +59,30 @@ def tune(
     Args:
         optimizer: its name, its class in an importable module, or "module:Class"; "darts" if not given.
         out: the study's folder, which must not exist; `runs/tune-<optimizer>-<space>-<tuner>-<seed>` if not given.
-        resume: the folder of a study to resume. Of the other options, only `iterations` may increase, and `workers`,
-            `host`, `port` and `wait_for_workers` may change.
+        resume: the folder of a study to resume. Of the other options, only `iterations` may increase.
         allow_module: on resuming, a module that may be imported because the study's config.json names it.
         console: a rich console for the progress; a new one if not given. `Console(quiet=True)` is silent.
-        options: the fields of `tuning.options.TuningOptions`: space="s1", config_space="cs2", workers=2, …, and
-            options of every search, such as scale="quick", except those that the study sets.
+        options: the fields of `tuning.options.TuningOptions`: space="s1", config_space="cs2", …; where the searches
+            run, by the fields of `jobs.pool.WorkerOptions`: workers=2, or scheduler="tcp://host:8786"; and options of
+            every search, such as scale="quick", except those that the study sets.
 
     Returns:
         The finished study.
 
     Raises:
         UserError: hpbandster is not installed, a name or option is unknown, a value is out of range, the folder exists,
-            no worker connects, or a search fails for another reason than divergence. Recorded observations are kept,
-            and the study can be resumed.
+            the scheduler does not answer, or a search fails for another reason than divergence. Recorded observations
+            are kept, and the study can be resumed.
         RunStoppedError: Ctrl-C; it names the folder to resume.
     """
     require_extra("hpbandster")
     options = with_names(options)
     check_importable(str(options.get("space")), "space")
     given = options if optimizer is None else {"optimizer": optimizer_name(optimizer), **options}
-    if resume is None:
-        return _start(study_options(given), out, console)
-    if out is not None:
-        raise InvalidInputError("--resume continues in the study's own folder: remove --out")
-    folder = as_path(resume, "--resume")
-    _update(folder, {name: value for name, value in given.items() if value is not None}, allow_module)
-    return run_session(folder, console)
+    where = {name: given.pop(name) for name in option_names(WorkerOptions) if name in given}
+    workers = make_options(WorkerOptions, where, {})
+    check_ranges(workers)
+    return run(StudyKind(workers), given, out=out, resume=resume, allow_module=allow_module, console=console)
 
 
 def optimizer_name(optimizer: Any) -> Any:
@@ -117,31 +95,122 @@ def optimizer_name(optimizer: Any) -> Any:
     return name
 
 
-def _start(options: StudyOptions, out: str | Path | None, console: "Console | None") -> Study:
-    """Check everything and write the description of a new study, then run it."""
-    from importlib.metadata import version
+@dataclass(frozen=True)
+class StudyParts:
+    """What a study needs before its first trial.
 
-    from nasbench1shot1.one_shot_search.state import load_halves
-    from nasbench1shot1.runs.machine import environment
-    from nasbench1shot1.tuning.engine.master import make_proposer
+    Attributes:
+        space: the hyperparameters and their ranges.
+        table: the table of the objective.
+    """
 
-    tuning, common = options.tuning, options.search.common
-    space = config_space(tuning.config_space, options.fixed)
-    table = table_of_search(common)
-    images, halves = load_halves(common)
-    check_has_objective(table, tuning.space, images.dataset)
-    check_searches(tuning.config_space, space, options.fixed, lambda found: _check_search(found, images, halves))
-    make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # refuses what the tuner does not support
-    folder = as_path(out, "--out") if out is not None else _default_folder(tuning)
-    check_is_new(folder)
-    with new_run(folder, StudyWriter, Study) as writer:
-        sections = {COMMON: vars(tuning), SEARCH_OPTIONS: options.shared(space)}
+    space: "ConfigurationSpace"
+    table: Table
+
+
+class StudyKind(Kind[StudyOptions, StudyParts, Study, StudyWriter]):
+    """A tuning study.
+
+    Args:
+        workers: where the searches run, which is not recorded.
+    """
+
+    RECORD, WRITER, MAY_GROW, WORD = Study, StudyWriter, ("iterations",), "study"
+
+    def __init__(self, workers: WorkerOptions) -> None:
+        self.workers = workers
+
+    def options(self, given: Mapping[str, Any]) -> StudyOptions:
+        """Return resolved options."""
+        options = study_options(given, self.workers.workers or 1)
+        self.PACKAGES = ("hpbandster", *(["scikit-learn", "smac"] if options.tuning.tuner == "smac" else []))
+        return options
+
+    def recorded_options(self, run: Study) -> StudyOptions:
+        """Return the recorded options."""
+        settings = study_settings(run.options, run.options.brackets.budgets[0])
+        return StudyOptions(run.options, {**run.shared_options, **settings})
+
+    def resumed_options(self, run: Study, given: Mapping[str, Any], allow_module: str | None) -> StudyOptions:
+        """Return the recorded options, perhaps with more iterations."""
+        run.check_trusted(allow_module, given)
+        own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
+        _check_shared(run, {name: value for name, value in given.items() if name not in own})
+        typed = typed_options(TuningOptions, own)
+        check_unchanged(run.folder, run.config, typed, self.MAY_GROW)
+        options = self.recorded_options(run)
+        options = replace(options, tuning=replace(options.tuning, **typed))
+        check_ranges(options.tuning)
+        return options
+
+    def default_folder(self, options: StudyOptions) -> Path:
+        """Return the folder of a study that names no other."""
+        tuning = options.tuning
+        space = search_space(tuning.space).name
+        return Path("runs") / f"tune-{tuning.optimizer.rpartition(':')[2]}-{space}-{tuning.tuner}-{tuning.seed}"
+
+    def begin(self, options: StudyOptions, resumed: Study | None) -> Begun[StudyParts]:
+        """Open the configuration space and the table; for a new study, check all its searches."""
+        tuning = options.tuning
+        if resumed is not None:
+            searched, shared = search_space(tuning.space), resumed.shared_options
+            table = table_for(searched, shared["table"], shared["reference"])
+            facts = {"space_id": searched.id, "table_id": table.id}
+            return Begun(StudyParts(resumed.config_space, table), facts, table=table)
+        from nasbench1shot1.one_shot_search.state import load_halves
+        from nasbench1shot1.tuning.loop import make_proposer
+
+        common = options.search.common
+        space = config_space(tuning.config_space, options.fixed)
+        table = table_of_search(common)
+        images, halves = load_halves(common)
+        check_has_objective(table, tuning.space, images.dataset)
+        check_searches(tuning.config_space, space, options.fixed, lambda found: _check_search(found, images, halves))
+        make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # refuses what the tuner does not support
         facts = data_facts(search_space(tuning.space), table, images, halves)
-        write_config_space(space, folder / CONFIG_SPACE)
-        packages = ("hpbandster", "Pyro4", *(["scikit-learn", "smac"] if tuning.tuner == "smac" else []))
-        versions = {package: version(package) for package in packages}
-        writer.describe(description(Study.KIND, sections, facts), {**environment(common.device), **versions})
-    return run_session(folder, console)
+        labels = {SEARCH_OPTIONS: options.shared(space)}
+        return Begun(StudyParts(space, table), facts, labels, table)
+
+    def prepare(self, begun: Begun[StudyParts], folder: Path) -> None:
+        """Write the configuration space."""
+        write_config_space(begun.state.space, folder / CONFIG_SPACE)
+
+    def loop(self, begun: Begun[StudyParts], writer: StudyWriter, console: "Console") -> None:
+        """Observe every planned search that is not recorded yet."""
+        from nasbench1shot1.tuning.loop import StudyState, make_proposer, observe_all
+
+        study, table = Study.open(writer.folder), begun.state.table
+        options, brackets, shared = study.options, study.options.brackets, study.shared_options
+        lines = Study.read_lines(writer.folder)
+        proposer = make_proposer(options.tuner, study.config_space, brackets, options.seed)
+        announce(study, table, brackets, len(lines), self.workers, console)
+        with StudyScreen(brackets, lines, console) as screen:
+            evaluation = StudyEvaluation(study, table, writer, lines, screen)
+            state = StudyState(study.folder, proposer, evaluation.observations())
+            if not state.is_finished:
+                with self._open_workers(shared["device"], shared["threads"]) as workers:
+                    observe_all(state, evaluation, workers)
+        write_hpbandster_files(Study.open(writer.folder))  # an earlier session may have been killed before
+
+    def _open_workers(self, device: str, threads: int) -> AbstractContextManager[Workers]:
+        """Return the workers; the default is one process on this machine."""
+        where = self.workers
+        if where.scheduler is None and where.workers is None:
+            where = replace(where, workers=1)
+        return where.open(device, threads)
+
+    def summarise(self, run: Study, begun: Begun[StudyParts]) -> Mapping[str, Any]:
+        """Return the counts and the best searches."""
+        return summarise(run, run.lines, begun.state.table.id)
+
+    def present(self, run: Study, begun: Begun[StudyParts], console: "Console") -> None:
+        """Draw the trajectory, and print the result."""
+        from nasbench1shot1.tuning.drawing import trajectory_figure
+
+        format = run.shared_options["format"]
+        figure = trajectory_figure(run, run.lines, begun.state.table)
+        save_figure(figure, run.folder / picture_name(TRAJECTORY, format))
+        show_result(run.summary, run.folder, console, format)
 
 
 def _check_search(options: SearchOptions, images: "ImageSet", halves: "Split") -> None:
@@ -152,117 +221,31 @@ def _check_search(options: SearchOptions, images: "ImageSet", halves: "Split") -
     check_batch(options.common, halves)
 
 
-def _default_folder(tuning: TuningOptions) -> Path:
-    space = search_space(tuning.space).name
-    return Path("runs") / f"tune-{tuning.optimizer.rpartition(':')[2]}-{space}-{tuning.tuner}-{tuning.seed}"
-
-
-def _update(folder: Path, given: Mapping[str, Any], allow_module: str | None) -> None:
-    """Check the options that are given on resuming, and record those that may change.
-
-    Raises InvalidInputError if an option differs from the recorded one and may not change.
-    """
-    study = Study.open(folder)
-    study.check_trusted(allow_module, given)
-    own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
-    _check_shared(study, {name: value for name, value in given.items() if name not in own})
-    typed = typed_options(TuningOptions, own)
-    check_unchanged(folder, study.config, {n: v for n, v in typed.items() if n not in PER_SESSION}, MAY_GROW)
-    changed = {name: value for name, value in typed.items() if study.config[name] != value}
-    check_ranges(replace(study.options, **changed))
-    if not changed:
-        return
-    with existing_run(folder, StudyWriter, Study):
-        if "iterations" in changed:
-            (folder / SUMMARY).unlink(missing_ok=True)  # of the shorter study
-        write_json(folder / CONFIG, updated_description(folder, changed))
-
-
 def _check_shared(study: Study, given: Mapping[str, Any]) -> None:
     """Raise InvalidInputError for an option of every search that is not recorded, or differs from the record."""
     check_not_set(given)
     for name in given:
         if name not in study.shared_options:
-            raise InvalidInputError(f"{flag(name)} is not an option of '{study.folder}': remove it")
+            raise InvalidInputError(f"{option(name)} is not an option of '{study.folder}': remove it")
     check_unchanged(study.folder, study.shared_options, given, ())
 
 
-def run_session(folder: Path, console: "Console | None") -> Study:
-    """Run a recorded study to its end; raises the errors of `tuning.tune`."""
-    from nasbench1shot1.ground.notebooks import console_or_new
-    from nasbench1shot1.tables.table import table_for
-    from nasbench1shot1.tuning.drawing import trajectory_figure
-
-    console = console_or_new(console)
-    with existing_run(folder, StudyWriter, Study) as writer:
-        study = Study.open(folder)
-        space, shared = search_space(study.options.space), study.shared_options
-        table = table_for(space, shared["table"], shared["reference"])
-        facts = {"space_id": space.id, "table_id": table.id}
-        check_facts(folder, study.config, facts)
-        _observe_all(study, table, writer, console)
-        study = Study.open(folder)
-        write_hpbandster_files(study)  # the process may have been killed between the last observation and its files
-        writer.finish(summarise(study, study.lines, table.id))
-        save_figure(trajectory_figure(study, study.lines, table), folder / picture_name(TRAJECTORY, shared["format"]))
-    study = Study.open(folder)
-    show_result(study.summary, study.folder, console, shared["format"])
-    return study
-
-
-def wait_for_study(folder: Path, seconds: float) -> Study:
-    """Open a study, once its folder holds one; raises InvalidInputError if it does not appear in time."""
-    deadline = time.monotonic() + seconds
-    while not (folder / CONFIG).is_file() and time.monotonic() < deadline:
-        time.sleep(LOOK_EVERY)
-    return Study.open(folder)
-
-
-def _observe_all(study: Study, table: Table, writer: StudyWriter, console: "Console") -> None:
-    """Observe every planned search that is not recorded yet."""
-    from nasbench1shot1.tuning.engine.master import run_study
-
-    options, brackets = study.options, study.options.brackets
-    writer.keep_complete_lines()  # without the unfinished last line of a killed process
-    lines = Study.read_lines(writer.folder)
-    announce(study, table, brackets, len(lines), console)
-    with StudyScreen(brackets, lines, console) as screen:
-        run_study(
-            study.folder,
-            study.config_space,
-            brackets,
-            StudyRecorder(writer, lines, table, screen),
-            _workers(study),
-            seed=options.seed,
-            tuner=options.tuner,
-            host=options.host,
-            port=options.port,
-            timing=Timing(wait_for_workers=options.wait_for_workers),
-        )
-
-
-def _workers(study: Study) -> Callable[[], AbstractContextManager[WorkerProcesses]]:
-    """Return what starts the study's workers on this machine."""
-    import torch
-
-    wanted, shared = study.options.workers, study.shared_options
-    if not wanted:
-        return no_workers
-    where = places(wanted, shared["device"], shared["threads"], torch.cuda.device_count())
-    arguments: tuple[Any, ...] = (study.folder, EVALUATION, where, shared["threads"])
-    return partial(local_workers, *arguments)
-
-
-class StudyRecorder:
-    """Writes the observations of a study and reports them on the screen; an `engine.interfaces.Recorder`.
+class StudyEvaluation:
+    """Searches for the trials of a study, and writes its observations; a `loop.Evaluation`.
 
     Test errors come from the table when a line is written. No outcome contains them, and the tuner sees only outcomes.
     """
 
     def __init__(
-        self, writer: StudyWriter, lines: Sequence[Mapping[str, Any]], table: Table, screen: StudyScreen
+        self,
+        study: Study,
+        table: Table,
+        writer: StudyWriter,
+        lines: Sequence[Mapping[str, Any]],
+        screen: StudyScreen,
     ) -> None:
-        self._writer, self._before, self._table, self._screen = writer, list(lines), table, screen
+        self._study, self._table, self._writer = study, table, writer
+        self._before, self._screen = list(lines), screen
 
     def observations(self) -> Sequence[RecordedObservation]:
         """Return what was observed in earlier sessions, in order of registration."""
@@ -271,19 +254,22 @@ class StudyRecorder:
             for line in self._before
         ]
 
-    def steps_done(self, trial: Trial) -> int:
-        """Return the number of recorded epochs of a trial's search."""
-        return len(read_lines(self._writer.folder / folder_of(trial.configuration_id, trial.epochs) / METRICS))
+    def job(self, trial: Trial) -> TrialJob:
+        """Return the search of a trial."""
+        return trial_job(self._study, trial)
 
-    def record_observation(self, observation: Observation) -> None:
+    def outcome(self, job: TrialJob, end: Ended) -> Outcome:
+        """Return the objective of a search that has ended."""
+        return trial_outcome(self._study, self._table, job, end)
+
+    def record(self, observation: Observation) -> None:
         """Append the line of an observation to metrics.jsonl, and bring hpbandster's files up to date."""
-        study = Study.open(self._writer.folder)
-        line = observation_line(observation, self._table, study.config["dataset"])
+        line = observation_line(observation, self._table, self._study.config["dataset"])
         self._writer.append_line(line)
-        write_hpbandster_files(study)
+        write_hpbandster_files(Study.open(self._writer.folder))
         self._screen.show_observation(line)
 
-    def progress(self, state: Progress) -> None:
+    def progress(self, state: "Progress") -> None:
         """Show the state of the study."""
         self._screen.progress(state)
 
@@ -305,7 +291,7 @@ def observation_line(observation: Observation, table: Table, dataset: str | None
         "submitted": observation.submitted,
         "started": observation.started,
         "finished": observation.finished,
-        "attempts": trial.attempt,
+        "attempts": observation.attempts,
         "worker": observation.worker,
         "folder": folder_of(trial.configuration_id, trial.epochs).as_posix(),
     }

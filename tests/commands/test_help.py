@@ -69,7 +69,7 @@ def test_help_fits_80_columns_and_gives_each_default_once(name: str, shown: Show
     ("name", "headings"),
     [
         ("search", "What to search,Scale,Training of the weights,This optimizer,Measuring,Running"),
-        ("tune", "What to tune,Tuning,Scale,Training of the weights,This optimizer,Measuring,Running"),
+        ("tune", "What to tune,Tuning,Scale,Training of the weights,This optimizer,Measuring,Workers,Running"),
         ("blackbox", "What to search,Scale,Simulation,This optimizer,Measuring,Running"),
         ("correlate", "Arguments,What to evaluate,Measuring,Running"),
         ("train", "Arguments,Scale,Training,Measuring,Running"),

@@ -145,7 +145,6 @@ def test_a_stream_that_is_not_a_file_is_written_to(stream: object, monkeypatch: 
         ("search --scale fast", "unknown scale 'fast' (known: full, quick; see nb1shot1 search --help)"),
         ("search --nesterov maybe", "--nesterov must be yes or no, not 'maybe' (see nb1shot1 search --help)"),
         ("export", "an argument is missing: give the folder of a study of nb1shot1 tune (see nb1shot1 export --help)"),
-        ("tune-worker", "an argument is missing: give the folder of the study (see nb1shot1 tune-worker --help)"),
         (
             "query --what --table nb201",
             "unknown option '--what' (known: --dataset, --draw, --epochs, --format, --help, --space, --table)",

@@ -319,21 +319,20 @@ def test_a_second_command_is_refused_and_ctrl_c_explains_how_to_continue(tiny, n
 
 
 def test_a_killed_search_does_not_stop_the_others_and_is_retried(finished, tiny, tmp_path, monkeypatch, capsys):
-    out, real = without_first_seed(finished, tmp_path / "figure"), process.start
+    out, real = without_first_seed(finished, tmp_path / "figure"), process.send
 
-    def start_and_kill_the_first(job, *args):
+    def start_and_kill_the_first(job, running, *args):
         if job.name != JOBS[0]:
-            return real(job, *args)
-        running = real(replace(job, command=stalling_search.COMMAND), *args)
+            return real(job, running, *args)
+        real(replace(job, command=stalling_search.COMMAND), running, *args)
         while lines_of(out, job.name) < 2:
-            assert running.poll() is None
+            assert running.is_alive
             time.sleep(0.01)
-        running.kill()
-        return running
+        running.end()
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit) as stopped:
         fork_jobs(patch)
-        patch.setattr(process, "start", start_and_kill_the_first)
+        patch.setattr(process, "send", start_and_kill_the_first)
         reproduce(out, *EPOCHS)
     output = capsys.readouterr()
     assert stopped.value.code == 2

@@ -185,6 +185,6 @@ def test_a_transferred_search_waits_for_a_finished_study(tmp_path):
     tune(out=jobs[0].folder, **jobs[0].options)
     (jobs[0].folder / "summary.json").unlink()
     with this_process() as workers:
-        failure = workers.submit(jobs[1]).result()
+        failure = workers.submit(jobs[1]).result().failure
     assert failure is not None and "is not finished: continue with nb1shot1 tune --resume" in failure
     assert transfer_table.STUDY_SEED == 0 and not jobs[1].folder.exists()

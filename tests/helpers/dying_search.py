@@ -15,7 +15,9 @@ def after_config(**options: Any) -> nb.Run:
 
 
 def after_checkpoint(**options: Any) -> nb.Run:
-    """Run `nb.search` and die after writing the first checkpoint."""
+    """Run `nb.search` and die after writing the first checkpoint; die at once when it is resumed."""
+    if options.get("resume"):
+        _die()
     return nb.search(callbacks=[_die], **options)
 
 

@@ -1,39 +1,39 @@
-"""Forked processes for jobs and tuning workers (`warm_process`); `tests/jobs` starts new interpreters."""
+"""Forked worker processes (`warm_process`); `tests/jobs` starts new interpreters."""
 
 import os
 import subprocess
 import threading
 import time
 from collections.abc import Mapping
-from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import SimpleNamespace
-from typing import IO, Any
+from typing import Any
 
 import pytest
 import warm_process
 
 from nasbench1shot1.jobs import process
-from nasbench1shot1.tuning.engine import local_workers
 
 LOCK = threading.Lock()  # an exit code can be read only once, and starting a process polls all of them
 
 
-class ForkedModule:
-    """Forked replacement for `subprocess.Popen([PYTHON, "-m", MODULE, ARGUMENT], …)`, as far as jobs use it."""
+class ForkedProcess:
+    """Forked replacement for the `subprocess.Popen` of a worker process, as far as jobs use it."""
 
-    def __init__(self, line: list[str], stdin: int, stdout: IO[bytes], env: Mapping[str, str], **same: Any) -> None:
-        assert stdin == subprocess.PIPE
-        assert same == {"stderr": stdout, "process_group": 0}
-        reader, self.stdin = Pipe(duplex=False)
-        context = warm_process.context()
-        arguments = (warm_process.address(), line[2], line[3], reader, Path(stdout.name), dict(env))
-        self._process = context.Process(target=_run_module, args=arguments)
+    def __init__(self, environment: Mapping[str, str], log: Path) -> None:
+        read_requests, send_requests = Pipe(duplex=False)
+        read_answers, send_answers = Pipe(duplex=False)
+        arguments = (warm_process.address(), read_requests, send_answers, log, dict(environment))
+        self._process = warm_process.context().Process(target=_run_jobs, args=arguments)
         with LOCK:
             self._process.start()
-        reader.close()
+        read_requests.close()
+        send_answers.close()
+        self.stdin = os.fdopen(os.dup(send_requests.fileno()), "wb")
+        self.stdout = os.fdopen(os.dup(read_answers.fileno()), "rb")
+        send_requests.close()
+        read_answers.close()
         self.pid, self.kill = self._process.pid, self._process.kill
 
     def poll(self) -> int | None:
@@ -42,27 +42,32 @@ class ForkedModule:
 
     returncode = property(poll)
 
-    def wait(self) -> None:
-        while self.poll() is None:
+    def wait(self, timeout: float = 600) -> int:
+        deadline = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if time.monotonic() > deadline:
+                raise subprocess.TimeoutExpired("a forked process", timeout)
             time.sleep(0.01)
+        return code
 
 
-def _run_module(
-    server: dict[str, Any], module: str, argument: str, stdin: Connection, log: Path, environment: dict[str, str]
+def _run_jobs(
+    server: dict[str, Any], requests: Connection, answers: Connection, log: Path, environment: dict[str, str]
 ) -> None:
     warm_process.join(server)
     fork_jobs(pytest.MonkeyPatch())  # its own jobs are forked, too
     os.setpgid(0, 0)
-    os.dup2(stdin.fileno(), 0)
-    stdin.close()
-    warm_process.become([module, argument], environment, [log, log])
-    import_module(module).main([argument])
+    warm_process.become(["jobs"], environment, [log, log])
+    os.dup2(requests.fileno(), 0)
+    os.dup2(answers.fileno(), 1)
+    requests.close()
+    answers.close()
+    process.main()
 
 
 def fork_jobs(patch: pytest.MonkeyPatch) -> None:
-    """Fork the jobs and workers of this process."""
-    for module in (process, local_workers):
-        patch.setattr(module, "subprocess", SimpleNamespace(Popen=ForkedModule, PIPE=subprocess.PIPE))
+    """Fork the worker processes of this process."""
+    patch.setattr(process, "start_process", ForkedProcess)
 
 
 FORK_JOBS = "import forked_jobs, pytest; forked_jobs.fork_jobs(pytest.MonkeyPatch())\n"

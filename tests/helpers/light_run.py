@@ -51,6 +51,29 @@ def run(out: Any = None, resume: Any = None, **options: Any) -> None:
         writer.finish({})
 
 
+def die(out: Path) -> None:
+    """Kill this process at once."""
+    note(out)
+    os.abort()
+
+
+def die_after_each_line(out: Any = None, resume: Any = None, **options: Any) -> None:
+    """Kill this process after a line; the next attempt finishes a complete run."""
+
+    def append_and_die(self: LightWriter, line: Any) -> None:
+        super(LightWriter, self).append_line(line)
+        os.abort()
+
+    LightWriter.append_line = append_and_die  # type: ignore[method-assign]
+    run(out, resume, **options)
+
+
+def leave(out: Path) -> None:
+    """End this process without an answer."""
+    print("leaving", flush=True)
+    os._exit(7)
+
+
 def misbehave(seed: int, fail: str = "", crash: bool = False, stall: bool = False) -> None:
     if fail:
         raise UserError(fail)
@@ -62,6 +85,7 @@ def misbehave(seed: int, fail: str = "", crash: bool = False, stall: bool = Fals
 
 def note(folder: Path) -> None:
     """Append process and machine to `attempts`."""
+    folder.mkdir(exist_ok=True)
     seen = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES")}
     with (folder / "attempts").open("a") as file:
         file.write(json.dumps({"process": os.getpid(), "parent": os.getppid(), **seen}) + "\n")

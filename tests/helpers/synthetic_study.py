@@ -15,12 +15,11 @@ from nasbench1shot1.evaluator import score
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.proposers.brackets import Brackets
-from nasbench1shot1.runs.folder import COMMON, CONFIG_SPACE, METRICS, SUMMARY, description
+from nasbench1shot1.runs.folder import COMMON, CONFIG_SPACE, METRICS, SUBMISSIONS, SUMMARY, description
 from nasbench1shot1.runs.options import option_names
 from nasbench1shot1.runs.record import DIGEST, digest
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tuning.config_spaces import FOLDER, read_config_space, write_config_space
-from nasbench1shot1.tuning.engine.logs import SUBMISSIONS
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study, folder_of
 

@@ -1,6 +1,6 @@
 """Studies whose searches take a second."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -8,11 +8,13 @@ from unittest.mock import patch
 from rich.console import Console
 
 import nasbench1shot1 as nb
-from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.jobs.job import Job, run_until_finished
-from nasbench1shot1.tuning.engine.interfaces import Outcome, Trial
-from nasbench1shot1.tuning.evaluation import evaluation
+from nasbench1shot1.jobs.pool import this_process
+from nasbench1shot1.registry import search_space
+from nasbench1shot1.runs.folder import SUMMARY
+from nasbench1shot1.tables.table import table_for
+from nasbench1shot1.tuning.evaluation import trial_job, trial_outcome
 from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.trials import Outcome, Trial
 
 TINY: dict[str, Any] = {
     "scale": "quick",
@@ -29,8 +31,20 @@ BUDGETS: dict[str, Any] = {"min_budget": 1, "max_budget": 2}
 def tiny_study(folder: Path, **options: Any) -> Study:
     """Write the folder of a study without evaluating anything; None means that an option is not given."""
     given = {name: value for name, value in {**TINY, **BUDGETS, **options}.items() if value is not None}
-    with patch("nasbench1shot1.tuning.tuning.run_session", lambda folder, console: Study.open(folder)):
-        return nb.tune(out=folder, console=Console(quiet=True), **given)
+    return tune_without_searches(out=folder, **given)
+
+
+def tune_without_searches(**arguments: Any) -> Study:
+    """Call `nb.tune`, but search nothing and do not finish the study."""
+    kind = "nasbench1shot1.tuning.tuning.StudyKind"
+    with (
+        patch(f"{kind}.loop", lambda *_: None),
+        patch(f"{kind}.summarise", lambda *_: {}),
+        patch(f"{kind}.present", lambda *_: None),
+    ):
+        study = nb.tune(console=Console(quiet=True), **arguments)
+    (study.folder / SUMMARY).unlink()
+    return Study.open(study.folder)
 
 
 def trial(configuration: Mapping[str, Any], epochs: int = 1, number: int = 0, **fields: Any) -> Trial:
@@ -39,14 +53,8 @@ def trial(configuration: Mapping[str, Any], epochs: int = 1, number: int = 0, **
 
 def evaluate(study: Study, asked: Trial) -> Outcome:
     """Evaluate a trial, with its search in this process."""
-    with patch("nasbench1shot1.tuning.evaluation.run_in_process", _run_here):
-        return evaluation(study.folder)(asked, lambda: False)
-
-
-def _run_here(job: Job, environment: Any, workers: int, is_stopped: Callable[[], bool], patience: float) -> str | None:
-    with patch("rich.console.Console.print"):
-        try:
-            run_until_finished(job.command, job.folder, job.options, job.resume_options)
-        except UserError as error:
-            return str(error)
-    return None
+    shared = study.shared_options
+    table = table_for(search_space(study.options.space), shared["table"], shared["reference"])
+    job = trial_job(study, asked)
+    with this_process() as workers:
+        return trial_outcome(study, table, job, workers.submit(job).result())

@@ -1,18 +1,20 @@
-"""An objective without torch for worker processes: a few short steps, resumable from a file.
+"""An objective without torch for worker processes: a run of a few short steps, which can be resumed.
 
 `toy.json` in the study's folder sets its behaviour: seconds per step, and trials that fail, by "0-0-3 at 1 epochs".
 """
 
 import json
-import math
 import os
 import signal
 import time
+from pathlib import Path
 
+from nasbench1shot1.ground.errors import DivergedError, UserError
 from nasbench1shot1.ground.files import write_json
-from nasbench1shot1.proposers.configurations import format_id
-from nasbench1shot1.tuning.engine.interfaces import Outcome, TrialInterruptedError, TrialStoppedError
+from nasbench1shot1.runs.folder import as_json_line, read_lines
+from nasbench1shot1.runs.lock import locked
 
+COMMAND = "toy_objective:run"
 STEPS = 5
 
 
@@ -28,38 +30,40 @@ def write_line(path, line):
     os.close(handle)
 
 
-def evaluator(folder):
-    write_line(folder / "pids", os.getpid())
-    toy = json.loads((folder / "toy.json").read_text())
+def run(out=None, resume=None, *, study, name, configuration, epochs):
+    folder, study = Path(resume or out), Path(study)
+    write_line(study / "pids", os.getpid())
+    toy = json.loads((study / "toy.json").read_text())
+    folder.mkdir(exist_ok=True)
+    with locked(folder):
+        write_line(folder / "attempts", name)
+        if fail(toy.get(name, toy.get("all")), folder):
+            return
+        write_json(folder / "config.json", {})
+        metrics = folder / "metrics.jsonl"
+        done = read_lines(metrics)
+        metrics.write_text("".join(map(as_json_line, done)))  # without the incomplete line of a killed process
+        for step in range(len(done), STEPS):
+            time.sleep(toy.get("seconds", 0.0))
+            with metrics.open("a") as file:
+                file.write(as_json_line({"step": step, "process": os.getpid()}))
+        write_json(folder / "summary.json", {"loss": loss_of(configuration, epochs)})
 
-    def evaluate(trial, is_stopped):
-        write_line(folder / "starts", f"{trial.name} attempt {trial.attempt}")
-        fail(toy.get(trial.name, toy.get("all")), folder, trial)
-        path = folder / "runs" / f"{format_id(trial.configuration_id)}-{trial.epochs}.json"
-        done = json.loads(path.read_text()) if path.exists() else 0
-        for step in range(done, STEPS):
-            if is_stopped():
-                raise TrialStoppedError
-            time.sleep(toy.get("seconds", 0.01))
-            write_json(path, step + 1)
-            write_line(folder / "steps", f"{trial.name} step {step}")
-        return Outcome(loss_of(trial.configuration, trial.epochs), None, {"test_loss": 0.5})
 
-    return evaluate
-
-
-def fail(how, folder, trial):
+def fail(how, folder):
+    attempt = len((folder / "attempts").read_text().splitlines())
     if how == "raise":
         raise RuntimeError("no images\nand more")
-    if how == "nan":
-        Outcome(math.nan)
+    if how == "refuse":
+        raise UserError("CIFAR-10 is not installed")
+    if how == "diverge":
+        raise DivergedError("the loss diverged")
+    if how == "die" or (how == "die once" and attempt == 1):
+        os.kill(os.getpid(), signal.SIGKILL)
     if how == "exit":
         raise SystemExit(3)
-    if how == "die":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if how == "interrupt":
-        raise TrialInterruptedError("out of memory")
-    if how == "interrupt once" and trial.attempt == 1:
-        raise TrialInterruptedError("out of memory")
-    if how == "hang once" and trial.attempt == 1:
-        os.kill(os.getpid(), signal.SIGSTOP)
+    if how == "lose the summary":
+        write_json(folder / "config.json", {})
+        write_json(folder / "summary.json", [])
+        return True
+    return False

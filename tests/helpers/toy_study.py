@@ -1,23 +1,25 @@
-"""A study of the toy objective, with a minimal recorder."""
+"""A study of the toy objective, with a minimal evaluation."""
 
 import json
 import time
-from functools import partial
+from contextlib import nullcontext
 
 import pytest
 import warm_process
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Float, Integer
 from forked_jobs import fork_jobs
+from toy_objective import COMMAND
 
+from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.jobs.cluster import dask_cluster
+from nasbench1shot1.jobs.pool import this_machine, this_process
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.proposers.configurations import format_id, parse_id
-from nasbench1shot1.runs.folder import as_json_line, read_lines
-from nasbench1shot1.tuning.engine.interfaces import Pace, RecordedObservation, Timing
-from nasbench1shot1.tuning.engine.local_workers import local_workers
-from nasbench1shot1.tuning.engine.master import run_study
+from nasbench1shot1.runs.folder import as_json_line, read_lines, read_object
+from nasbench1shot1.runs.lock import locked
+from nasbench1shot1.tuning.loop import StudyState, make_proposer, observe_all
+from nasbench1shot1.tuning.trials import Outcome, RecordedObservation, TrialJob
 
-FAST = Timing(wait_for_workers=60, ping_interval=0.1, answers_within=5, missed_pings=3, most_deaths=99)
-QUICK = Pace(look_every=0.1, answers_within=5)
 BRACKETS = Brackets(1, 4, 2, iterations=8)
 
 
@@ -30,11 +32,11 @@ def toy_space():
     return space
 
 
-class ToyRecorder:
+class ToyEvaluation:
     """Records observations in metrics.jsonl; `states` are the states for the live view."""
 
     def __init__(self, folder):
-        self.path, self.states = folder / "metrics.jsonl", []
+        self.folder, self.path, self.states = folder, folder / "metrics.jsonl", []
 
     @property
     def lines(self):
@@ -48,12 +50,21 @@ class ToyRecorder:
             for line in self.lines
         ]
 
-    def steps_done(self, trial):
-        path = self.path.parent / "steps"
-        lines = path.read_text().splitlines() if path.exists() else []
-        return sum(line.startswith(f"{trial.name} step") for line in lines)
+    def job(self, trial):
+        options = {"study": str(self.folder.absolute()), "name": trial.name, "epochs": trial.epochs}
+        options["configuration"] = dict(trial.configuration)
+        folder = self.folder / "runs" / f"{format_id(trial.configuration_id)}-{trial.epochs}"
+        settings = {"command": COMMAND, "folder": folder, "options": options, "resume_options": options}
+        return TrialJob(name=trial.name, **settings, threads=1, trial=trial)
 
-    def record_observation(self, observation):
+    def outcome(self, job, end):
+        if end.error == "DivergedError":
+            return Outcome(None, end.failure)
+        if end.failure:
+            raise UserError(f"{job.name} failed ({end.failure})")
+        return Outcome(read_object(job.folder / "summary.json")["loss"], None, {"test_loss": 0.5})
+
+    def record(self, observation):
         line = {
             "number": observation.number,
             "configuration_id": format_id(observation.trial.configuration_id),
@@ -61,7 +72,7 @@ class ToyRecorder:
             "configuration": dict(observation.trial.configuration),
             "loss": observation.outcome.loss,
             "failure": observation.outcome.failure,
-            "attempts": observation.trial.attempt,
+            "attempts": observation.attempts,
             "continues": observation.trial.continues,
             "model_based": observation.model_based,
             "submitted": observation.submitted,
@@ -83,22 +94,31 @@ def make_study(folder, **toy):
     return folder
 
 
-def run_toy(folder, seed=0, workers=1, brackets=BRACKETS, timing=FAST, **options):
-    """Run or resume a study with local workers, and return its recorder."""
-    recorder = ToyRecorder(folder)
-    start = partial(local_workers, folder, "toy_objective:evaluator", [{}] * workers, 1, QUICK)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("nasbench1shot1.tuning.engine.local_workers.AGAIN_AFTER", 0.2)
+def run_toy(folder, workers=None, seed=0, brackets=BRACKETS, evaluation=None, tuner="bohb"):
+    """Run or resume a study and return its evaluation.
+
+    `workers` is a number of processes, the address of a dask scheduler, or None for this process.
+    """
+    evaluation = evaluation or ToyEvaluation(folder)
+    with pytest.MonkeyPatch.context() as patch, locked(folder):
         fork_jobs(patch)
-        run_study(folder, toy_space(), brackets, recorder, start, seed=seed, timing=timing, **options)
-    return recorder
+        if isinstance(workers, str):
+            opened = dask_cluster(workers)
+        else:
+            opened = this_machine([{}] * workers) if workers else this_process()
+        proposer = make_proposer(tuner, toy_space(), brackets, seed)
+        state = StudyState(folder, proposer, evaluation.observations())
+        with nullcontext() if state.is_finished else opened as places:
+            if not state.is_finished:
+                observe_all(state, evaluation, places)
+    return evaluation
 
 
 def observed(folder):
     """The set of observations: configuration, budget and loss."""
     return {
         (line["configuration_id"], json.dumps(line["configuration"], sort_keys=True), line["budget"], line["loss"])
-        for line in ToyRecorder(folder).lines
+        for line in ToyEvaluation(folder).lines
     }
 
 

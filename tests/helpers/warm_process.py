@@ -33,7 +33,7 @@ PRELOADED = [
     "nasbench1shot1.jobs.process",
     "nasbench1shot1.one_shot_search.searching",
     "nasbench1shot1.proxy_training",
-    "nasbench1shot1.tuning.engine.worker",
+    "nasbench1shot1.tuning.evaluation",
     "toy_study",
 ]
 """What small runs and studies spend most of their time importing."""

@@ -1,8 +1,10 @@
 """Jobs and a figure on a local dask cluster of two workers: equal results, and lost workers."""
 
 import os
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +15,7 @@ import pandas
 import pytest
 import stalling_search
 import tiny_figures
+from distributed import Security
 from light_run import LINES, attempts, light_job, wait_for_lines
 from local_cluster import dask_workers, kill_worker
 from same_search import assert_same_search
@@ -20,9 +23,9 @@ from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.jobs.cluster import _run, dask_cluster
+from nasbench1shot1.jobs.cluster import dask_cluster
 from nasbench1shot1.jobs.job import Job
-from nasbench1shot1.jobs.pool import Watcher, run_jobs, this_process
+from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs, this_process
 from nasbench1shot1.runs.folder import METRICS, read_lines
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.machine import resolve_device
@@ -44,12 +47,14 @@ def workers(cluster):
 
 def test_a_cluster_skips_resumes_and_reports_jobs_like_one_machine(tmp_path, workers):
     jobs = [light_job(tmp_path, "stopped", fail="stop"), light_job(tmp_path, "crashed", crash=True)]
-    assert run_jobs(jobs, workers) == {"stopped": "stop", "crashed": "its process was killed by signal 6"}
+    assert run_jobs(jobs, workers) == {"stopped": "stop"}
     jobs = [jobs[0], light_job(tmp_path, "bad", fail="a bad day"), light_job(tmp_path, "gpu", gpu=True)]
     assert run_jobs(jobs, workers) == {"bad": "a bad day"}
     assert run_jobs(jobs[::2], workers) == {}
     assert [len(attempts(job)) for job in jobs] == [2, 1, 1]
     assert [len(read_lines(job.folder / METRICS)) for job in jobs] == [LINES, 2, LINES]
+    assert len(attempts(light_job(tmp_path, "crashed"))) == 2  # given out again
+    assert not list(tmp_path.glob(".*.token"))
 
 
 def test_the_search_of_a_killed_worker_finishes_on_another_worker_with_equal_results(tmp_path, cluster, workers):
@@ -129,9 +134,28 @@ def wait_until_unlocked(job: Job) -> None:
     pytest.fail(f"a process still holds {job.folder} after two minutes: see {job.log}")
 
 
-def test_a_worker_with_another_file_system_is_reported_by_name(tmp_path):
-    sentence = _run(light_job(tmp_path / "elsewhere", "one"), tmp_path / "elsewhere" / "one", 0)
-    assert f"{tmp_path / 'elsewhere'} does not exist on the worker's machine {socket.gethostname()}" in sentence
+@pytest.mark.parametrize("is_copied", [True, False])
+def test_the_result_of_a_worker_with_another_file_system_is_refused(tmp_path, workers, monkeypatch, is_copied):
+    job = light_job(tmp_path / "here", "one")
+    there = tmp_path / "there"
+    if is_copied:
+        job.write_token("of an earlier session")
+        shutil.copytree(job.folder.parent, there)
+    monkeypatch.setattr(workers, "_patience", 0.0)
+    real = workers.executor.submit
+
+    def submit(run, seen, **needs):
+        return real(run, replace(seen, folder=there / seen.name), **needs)
+
+    monkeypatch.setattr(workers.executor, "submit", submit)
+    failures = run_jobs([job], workers)
+    host = socket.gethostname()
+    assert failures == {
+        "one": f"its worker on {host} does not see {there}, or sees a copy of it: workers and this "
+        "command need the same file system"
+    }
+    assert not (there / "one").exists()
+    assert not job.folder.exists()
 
 
 def test_user_errors_on_a_worker_are_passed_on_and_others_wrapped(workers):
@@ -165,6 +189,34 @@ def reply(server: socket.socket, answer: bytes) -> None:
         connection.sendall(answer)
         while connection.recv(1000):
             pass
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """The files of a certificate that is its own authority."""
+    folder = tmp_path_factory.mktemp("tls")
+    files = {"tls_ca_file": folder / "cert.pem", "tls_cert": folder / "cert.pem", "tls_key": folder / "key.pem"}
+    key = ["-newkey", "rsa:2048", "-nodes", "-keyout", str(files["tls_key"])]
+    subject = ["-subj", "/CN=localhost", "-days", "2", "-out", str(files["tls_cert"])]
+    subprocess.run(["openssl", "req", "-x509", *key, *subject], check=True, capture_output=True)
+    return {name: str(file) for name, file in files.items()}
+
+
+def test_a_cluster_with_tls_is_used_only_with_the_certificate(tmp_path, certificate):
+    ca, cert, key = certificate.values()
+    roles = [{f"tls_{role}_cert": cert, f"tls_{role}_key": key} for role in ("scheduler", "worker", "client")]
+    security = Security(tls_ca_file=ca, require_encryption=True, **roles[0], **roles[1], **roles[2])
+    with dask_workers(1, security=security, protocol="tls://") as cluster:
+        address = cluster.scheduler_address
+        with WorkerOptions(scheduler=address, **certificate).open("cpu", 1) as workers:
+            assert run_jobs([light_job(tmp_path, "one")], workers) == {}
+        with pytest.raises(nb.InvalidInputError, match="no dask scheduler answers"):
+            dask_cluster(address, connects_within=2).__enter__()
+        stranger = {**WorkerOptions(**certificate).tls, "tls_ca_file": str(tmp_path / "missing.pem")}
+        with pytest.raises(nb.InvalidInputError, match=r"the TLS file '.*missing.pem' does not exist"):
+            dask_cluster(address, tls=stranger).__enter__()
+    with pytest.raises(nb.InvalidInputError, match="TLS files only apply to a dask scheduler"):
+        WorkerOptions(**certificate).open("cpu", 1)
 
 
 def test_without_dask_the_command_explains_what_to_install(tmp_path, monkeypatch, capsys):

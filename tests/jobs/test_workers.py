@@ -3,16 +3,18 @@
 import os
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import stalling_search
 from forked_jobs import fork_jobs
 from light_run import LINES, attempts, light_job, wait_for_lines
+from same_search import assert_same_search
 from tiny_search import TINY
 
 import nasbench1shot1 as nb
-from nasbench1shot1.jobs import pool, process
-from nasbench1shot1.jobs.job import Job, wait_until_free
+from nasbench1shot1.jobs import pool
+from nasbench1shot1.jobs.job import Ended, Job, wait_until_free
 from nasbench1shot1.jobs.pool import (
     SerialExecutor,
     Watcher,
@@ -24,8 +26,10 @@ from nasbench1shot1.jobs.pool import (
     this_process,
 )
 from nasbench1shot1.jobs.process import usable_cores
-from nasbench1shot1.runs.folder import CONFIG, METRICS, read_lines
+from nasbench1shot1.runs.folder import CONFIG, METRICS, SUMMARY, read_lines
 from nasbench1shot1.runs.lock import locked
+
+SEARCH = "nasbench1shot1.one_shot_search.searching:search"
 
 
 class Ends(Watcher):
@@ -103,24 +107,97 @@ def test_the_output_of_a_job_is_written_to_its_log(tmp_path, workers, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_crashed_process_and_a_process_without_a_result_are_reported(tmp_path):
+def test_a_process_that_always_dies_and_a_process_without_a_result_are_reported(tmp_path):
     jobs = [
-        light_job(tmp_path, "crashed", crash=True),
+        Job(name="dead", command="light_run:die", folder=tmp_path / "dead"),
         Job(name="idle", command="builtins:dict", folder=tmp_path / "idle"),
+        Job(name="gone", command="light_run:leave", folder=tmp_path / "gone"),
         light_job(tmp_path, "calm"),
     ]
     with this_machine([{}]) as workers:
         assert run_jobs(jobs, workers) == {
-            "crashed": "its process was killed by signal 6",
+            "dead": "its process was killed by signal 6; it was given out 3 times without progress",
             "idle": "it ended without writing summary.json",
+            "gone": "its process ended with exit code 7 (leaving)",
         }
-    assert jobs[2].is_finished
+    assert len(attempts(jobs[0])) == 3
+    assert jobs[3].is_finished
+
+
+def test_a_process_that_dies_is_replaced_and_its_job_resumed(tmp_path):
+    job = light_job(tmp_path, "crashed", crash=True)
+    with this_machine([{}]) as workers:
+        assert run_jobs([job], workers) == {}
+    assert len({each["process"] for each in attempts(job)}) == 2
+    assert len(read_lines(job.folder / METRICS)) == LINES
+
+
+def test_a_job_that_makes_progress_may_be_lost_many_times(tmp_path):
+    job = Job(name="slow", command="light_run:die_after_each_line", folder=tmp_path / "slow", options={"seed": 0})
+    with this_machine([{}]) as workers:
+        assert run_jobs([job], workers) == {}
+    assert len(attempts(job)) == LINES + 1
+
+
+def test_one_process_per_place_runs_all_jobs_that_need_the_same_threads(tmp_path):
+    jobs = [light_job(tmp_path, f"{threads}-{number}", threads=threads) for threads in (1, 2) for number in range(3)]
+    with this_machine([{}]) as workers:
+        assert run_jobs(jobs, workers) == {}
+    processes = [attempts(job)[0]["process"] for job in jobs]
+    assert len(set(processes[:3])) == len(set(processes[3:])) == 1
+    assert processes[0] != processes[3]
+    assert [attempts(job)[0]["OMP_NUM_THREADS"] for job in jobs] == ["1"] * 3 + ["2"] * 3
+
+
+def test_the_result_of_a_search_does_not_depend_on_earlier_jobs_of_its_process(tmp_path, monkeypatch):
+    fork_jobs(monkeypatch)
+
+    def job(folder, **options):
+        folder, options = tmp_path / folder, {**TINY, "epochs": 1, **options}
+        return Job(name=folder.name, command=SEARCH, folder=folder, options=options, threads=1)
+
+    others = [job("first", optimizer="enas", space="s2", seed=7), job("diverged", learning_rate=1e30)]
+    with this_machine([{}]) as workers:
+        assert list(run_jobs([*others, job("after")], workers)) == ["diverged"]
+    with this_machine([{}]) as workers:
+        assert run_jobs([job("alone")], workers) == {}
+    assert_same_search(nb.load_run(tmp_path / "after"), nb.load_run(tmp_path / "alone"))
+
+
+def test_a_module_of_the_current_folder_neither_replaces_pythons_nor_is_it_hidden(tmp_path, monkeypatch):
+    for name in ("queue", "types", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')\n")
+    (tmp_path / "mine.py").write_text("from light_run import run\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))  # as with python -m
+    job = replace(light_job(Path("runs"), "one"), command="mine:run")
+    with this_machine([{}]) as workers:
+        assert run_jobs([job], workers) == {}
+    assert (tmp_path / "runs" / "one" / SUMMARY).is_file()
+
+
+def test_a_job_runs_in_the_folder_of_its_submitter(tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    with this_machine([{}]) as workers:
+        run_jobs([light_job(tmp_path, "first")], workers)
+        monkeypatch.chdir(tmp_path / "a")
+        assert run_jobs([light_job(Path("runs"), "second")], workers) == {}
+    assert (tmp_path / "a" / "runs" / "second" / SUMMARY).is_file()
+
+
+@pytest.mark.parametrize("token", [None, "of another session"])
+def test_a_worker_that_does_not_see_the_token_is_refused(tmp_path, workers, token, monkeypatch):
+    job, real = light_job(tmp_path, "one"), Job.write_token
+    monkeypatch.setattr(Job, "write_token", lambda self, wanted: token and real(self, token))
+    failures = run_jobs([job], workers)
+    assert f"does not see {tmp_path}, or sees a copy of it" in failures["one"]
+    assert not job.folder.exists()
 
 
 def test_a_run_folder_that_does_not_appear_on_this_machine_is_reported(tmp_path, monkeypatch):
     """Imitate a worker with another file system."""
     monkeypatch.setattr(pool, "APPEARS_WITHIN", 0.0)
-    elsewhere = _LocalWorkers(SerialExecutor(), lambda job: None, 1)
+    elsewhere = _LocalWorkers(SerialExecutor(), lambda job, directory: Ended(), 1)
     assert run_jobs([light_job(tmp_path, "idle")], elsewhere) == {
         "idle": f"its worker reported that it finished, but {tmp_path / 'idle'} has no finished run on this machine"
     }
@@ -139,7 +216,7 @@ def test_leaving_the_context_stops_the_processes_and_their_jobs_can_be_resumed(t
 
 
 def test_threads_per_job_are_given_or_a_share_of_the_cores(tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "usable_cores", lambda: 6)
+    monkeypatch.setattr(pool, "usable_cores", lambda: 6)
     jobs = [light_job(tmp_path, "own", threads=1), light_job(tmp_path, "share", threads=None)]
     with this_machine([{"CUDA_VISIBLE_DEVICES": "5"}, {"CUDA_VISIBLE_DEVICES": "5"}]) as workers:
         assert run_jobs(jobs, workers) == {}

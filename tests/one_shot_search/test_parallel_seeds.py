@@ -15,7 +15,7 @@ from tiny_search import TINY
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.jobs import process
+from nasbench1shot1.jobs import pool, process
 from nasbench1shot1.one_shot_search import options as search_options_module
 from nasbench1shot1.one_shot_search import seeds
 from nasbench1shot1.runs.folder import METRICS, read_lines
@@ -65,21 +65,20 @@ def test_parallel_seeds_give_bit_identical_results_to_sequential_ones(serial, fo
 
 
 def test_a_killed_worker_does_not_affect_others_and_its_seed_can_be_resumed(serial, forked, tmp_path, monkeypatch):
-    folder, real = tmp_path / "group", process.start
+    folder, real = tmp_path / "group", process.send
 
-    def kill_the_first(job, *arguments):
+    def kill_the_first(job, running, *arguments):
         if job.name != "seed 0":
-            return real(job, *arguments)
-        running = real(replace(job, command=stalling_search.COMMAND), *arguments)
+            return real(job, running, *arguments)
+        real(replace(job, command=stalling_search.COMMAND), running, *arguments)
         wait_for_lines(job.folder, 2)
-        running.kill()
-        return running
+        running.end()
 
     with (
         monkeypatch.context() as patch,
         pytest.raises(nb.UserError, match=r"seed 0 failed .*killed by signal 9") as stop,
     ):
-        patch.setattr(process, "start", kill_the_first)
+        patch.setattr(process, "send", kill_the_first)
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
     assert f'continue with resume="{folder}", workers=2' in str(stop.value)
     assert [run.is_finished for run in nb.load_run(folder).runs] == [False, True]
@@ -103,7 +102,7 @@ def test_ctrl_c_stops_all_workers_and_the_group_can_be_resumed(serial, forked, t
 
 
 def test_only_the_seed_that_another_process_writes_fails(forked, tmp_path, monkeypatch):
-    folder, real = tmp_path / "group", process.start
+    folder, real = tmp_path / "group", process.send
     with ExitStack() as locks:
 
         def lock_second_seed(job, *arguments):
@@ -112,7 +111,8 @@ def test_only_the_seed_that_another_process_writes_fails(forked, tmp_path, monke
                 locks.enter_context(locked(job.folder))
             return real(job, *arguments)
 
-        monkeypatch.setattr(process, "start", lock_second_seed)
+        monkeypatch.setattr(process, "send", lock_second_seed)
+        monkeypatch.setattr(pool, "ENDS_WITHIN", 0.5)
         with pytest.raises(nb.UserError, match=r"seed 1 failed .*another process is writing to .*seed-1"):
             nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
     (run,) = nb.load_run(folder).runs
@@ -121,12 +121,12 @@ def test_only_the_seed_that_another_process_writes_fails(forked, tmp_path, monke
 
 @pytest.mark.parametrize("moment", ["config.json", "checkpoint.pt"])
 def test_the_error_about_a_dead_worker_names_the_group(serial, forked, tmp_path, monkeypatch, moment):
-    folder, real = Path(shutil.copytree(serial[0].folder.parent, tmp_path / "group")), process.start
+    folder, real = Path(shutil.copytree(serial[0].folder.parent, tmp_path / "group")), process.send
 
     def kill(job, *arguments):
         return real(replace(job, command=f"dying_search:after_{moment.partition('.')[0]}"), *arguments)
 
-    monkeypatch.setattr(process, "start", kill)
+    monkeypatch.setattr(process, "send", kill)
     with pytest.raises(nb.UserError, match=r"seed \d failed .*killed by signal 9") as stop:
         nb.search_seeds([7, 8], out=folder, workers=2, overwrite=True, console=QUIET, **SMALL)
     is_new = moment == "checkpoint.pt"

@@ -1,6 +1,5 @@
 """The objective of a study, and how a trial is evaluated, with searches replaced by records."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,14 +9,13 @@ from tiny_studies import evaluate, tiny_study, trial
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import DivergedError
-from nasbench1shot1.ground.files import write_json
-from nasbench1shot1.jobs.process import KILLED, JobStoppedError
+from nasbench1shot1.jobs.job import Ended
 from nasbench1shot1.one_shot_search.options import SCALES
-from nasbench1shot1.runs.folder import CONFIG, read_object
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
 from nasbench1shot1.tuning import evaluation
-from nasbench1shot1.tuning.engine.interfaces import Observation, Outcome, TrialInterruptedError, TrialStoppedError
-from nasbench1shot1.tuning.evaluation import FAILURE, check_has_objective, objective, trial_job
+from nasbench1shot1.tuning.evaluation import FAILURE, check_has_objective, objective, trial_job, trial_outcome
 from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.trials import Observation, Outcome
 from nasbench1shot1.tuning.tuning import observation_line
 
 ARCH = nb.Architecture.parse("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3")
@@ -53,7 +51,7 @@ def test_a_study_on_nasbench201_records_the_errors_of_its_data_set(tmp_path):
     outcome = evaluate(study, asked)
     table, arch = nb.load_table("nb201"), nb.Architecture.parse(outcome.values["architecture"])
     assert outcome.loss == 1 - table.query(arch, dataset="cifar10-valid").validation_accuracy
-    observation = Observation(0, asked, outcome, False, 0.0, 1.0, 5.0, "here.local-0")
+    observation = Observation(0, asked, outcome, False, 0.0, 1.0, 5.0, 1, "here.local-0")
     for of in table.objectives:
         line = observation_line(observation, table, of.dataset)
         assert line["table_test_error"] == 1 - table.query(arch, dataset=of.test).test_accuracy
@@ -83,7 +81,7 @@ def test_a_table_without_validation_accuracy_has_no_objective(measured_table):
 
 def test_outcomes_have_no_test_values_and_the_record_reads_them_from_the_table(study):
     outcome = Outcome(0.06, None, {"architecture": str(ARCH), "search_seconds": 3.0})
-    observation = Observation(0, trial({"momentum": 0.5}, 25), outcome, False, 0.0, 1.0, 5.0, "here.local-0")
+    observation = Observation(0, trial({"momentum": 0.5}, 25), outcome, False, 0.0, 1.0, 5.0, 1, "here.local-0")
     line, metrics = observation_line(observation, nb.load_table()), nb.load_table().query(ARCH)
     assert tuple(line) == tuple(Study.FIELDS)
     assert line["table_test_error"] == 1 - metrics.test_accuracy
@@ -106,7 +104,7 @@ def test_searches_of_a_resumed_study_use_its_recorded_options(tmp_path, monkeypa
     changed = {"channels": 3, "cells": 2, "batch_size": 7, "image_side": 4, "threads": 2, "momentum": 0.1}
     monkeypatch.setitem(SCALES, "quick", {**SCALES["quick"], **changed})
     found = []
-    monkeypatch.setattr(evaluation, "start_search", lambda options, folder, console: found.append(options.as_dict()))
+    monkeypatch.setattr(evaluation, "start_run", lambda kind, options, folder: found.append(options.as_dict()))
     hyperparameters = {"learning_rate": 0.1, "weight_decay": 1e-4}
     job = trial_job(Study.open(study.folder), trial(hyperparameters, 2))
     evaluation.search_trial(out=job.folder, **job.options)
@@ -115,51 +113,37 @@ def test_searches_of_a_resumed_study_use_its_recorded_options(tmp_path, monkeypa
     assert {**tuned, **hyperparameters} == tuned and found[0]["epochs"] == 2
 
 
-def finish(folder: Path, failure: str | None = None) -> None:
-    folder.mkdir(parents=True)
-    if failure is not None:
-        write_json(folder / FAILURE, {"failure": failure})
+def outcome(study: Study, end: Ended, table: Any = None, number: int = 4) -> Outcome:
+    return trial_outcome(study, table or nb.load_table(), trial_job(study, trial({}, 1, number)), end)
 
 
-@pytest.mark.parametrize(
-    ("ending", "expected", "sentence"),
-    [
-        (f"{KILLED} by signal 9", TrialInterruptedError, "killed by signal 9"),
-        ("CIFAR-10 is not installed", nb.UserError, r"the search of .* failed \(CIFAR-10 .*output is in .*001.log"),
-        (JobStoppedError("x"), TrialStoppedError, "0-0-4 at 1 epoch"),
-    ],
-)
-def test_every_way_a_search_can_end_gives_an_outcome(study, monkeypatch, ending, expected, sentence):
-    def run(job: Any, *arguments: Any) -> str:
-        if isinstance(ending, Exception):
-            raise ending
-        return str(ending)
-
-    monkeypatch.setattr(evaluation, "run_in_process", run)
-    with pytest.raises(expected, match=sentence):
-        evaluation.evaluation(study.folder)(trial({}, 1, 4), lambda: False)
+def test_a_search_that_fails_ends_the_study(study):
+    with pytest.raises(nb.UserError, match=r"the search of .* failed \(CIFAR-10 .*output is in .*001.log") as caught:
+        outcome(study, Ended("CIFAR-10 is not installed", "UserError"))
+    assert f"continue with nb1shot1 tune --resume {study.folder}" in str(caught.value)
 
 
-def test_a_diverged_search_is_not_repeated(study, monkeypatch):
-    started = []
+def test_a_diverged_search_is_an_outcome_without_a_loss(study):
+    found = outcome(study, Ended("the training loss diverged", "DivergedError"))
+    assert found == Outcome(None, "the training loss diverged", {"search_seconds": 0.0})
 
-    def run(job: Any, *arguments: Any) -> str:
-        started.append(job.name)
-        finish(job.folder, "the training loss diverged")
-        return "the training loss diverged"
 
-    monkeypatch.setattr(evaluation, "run_in_process", run)
-    for _ in range(2):
-        outcome = evaluation.evaluation(study.folder)(trial({}, 1, 5), lambda: False)
-        assert (outcome.loss, outcome.failure) == (None, "the training loss diverged")
-        assert outcome.values == {"search_seconds": 0.0}
-    assert started == ["0-0-5 at 1 epoch"]
+@pytest.mark.parametrize("content", [None, "[]", "{", '{"architecture": 3}'])
+def test_a_search_whose_record_cannot_be_read_is_an_outcome_without_a_loss(study, content):
+    job = trial_job(study, trial({}, 1, 8))
+    if content is not None:
+        job.folder.mkdir(parents=True, exist_ok=True)
+        for name in (CONFIG, SUMMARY):
+            (job.folder / name).write_text(content)
+    found = outcome(study, Ended(), number=8)
+    assert found.loss is None and str(found.failure).startswith("its record cannot be read (")
 
 
 def test_the_tuner_cannot_see_test_values(study, monkeypatch):
     """Access to test values raises, and the outcome is still complete for the tuner."""
     summary = {"architecture": str(ARCH), "table_validation_error": 0.5, "one_shot_validation_error": 0.4}
-    run = SimpleNamespace(summary=summary, lines=[{"search_seconds": 2.0}], config={"grown": []})
+    config = {"grown": [], "table_id": study.config["table_id"]}
+    run = SimpleNamespace(summary=summary, lines=[{"search_seconds": 2.0}], config=config)
     answers = SimpleNamespace(validation_accuracy=0.9)  # any other attribute raises
     table = SimpleNamespace(
         id=study.config["table_id"],
@@ -167,27 +151,27 @@ def test_the_tuner_cannot_see_test_values(study, monkeypatch):
         objective=lambda dataset: SimpleNamespace(validation=dataset),
         query=lambda arch, dataset, run, rng: answers,
     )
-    monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
     monkeypatch.setattr(evaluation, "open_search", lambda folder: run)
-    monkeypatch.setattr(evaluation, "table_for", lambda *arguments: table)
-    outcome = evaluation.evaluation(study.folder)(trial({}, 1, 6), lambda: False)
-    assert outcome == Outcome(1 - 0.9, None, {"architecture": str(ARCH), "search_seconds": 2.0})
+    found = outcome(study, Ended(), table)
+    assert found == Outcome(1 - 0.9, None, {"architecture": str(ARCH), "search_seconds": 2.0})
 
 
-def test_a_different_table_under_the_recorded_name_is_refused(study, monkeypatch):
-    monkeypatch.setattr(evaluation, "run_in_process", lambda *arguments: None)
-    run = SimpleNamespace(summary={"architecture": str(ARCH)}, lines=[], config={"grown": []})
+def test_a_search_that_used_another_table_is_refused(study, monkeypatch):
+    config = {"grown": [], "table_id": "another"}
+    run = SimpleNamespace(summary={"architecture": str(ARCH)}, lines=[], config=config)
     monkeypatch.setattr(evaluation, "open_search", lambda folder: run)
-    monkeypatch.setattr(evaluation, "table_for", lambda *arguments: SimpleNamespace(id="another"))
-    with pytest.raises(nb.InvalidInputError, match="but on this machine that name is another"):
-        evaluation.evaluation(study.folder)(trial({}, 1, 7), lambda: False)
+    with pytest.raises(nb.InvalidInputError, match="but on there that name is another"):
+        outcome(study, Ended(worker="there"))
 
 
 def test_a_search_that_diverges_before_its_first_epoch_leaves_a_failure(tmp_path, monkeypatch):
     def diverge(*given: Any, **named: Any) -> None:
         raise DivergedError("the one-shot validation loss diverged")
 
-    monkeypatch.setattr(evaluation, "start_search", diverge)
+    monkeypatch.setattr(evaluation, "start_run", diverge)
     with pytest.raises(DivergedError):
         evaluation.search_trial(out=tmp_path / "run", optimizer="gdas", epochs=3)
     assert read_object(tmp_path / "run" / FAILURE) == {"failure": "the one-shot validation loss diverged"}
+    monkeypatch.setattr(evaluation, "start_run", lambda *given, **named: pytest.fail("it is not repeated"))
+    with pytest.raises(DivergedError, match="the one-shot validation loss diverged"):
+        evaluation.search_trial(out=tmp_path / "run", optimizer="gdas", epochs=3)

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 from toy_study import toy_space
 
-from nasbench1shot1.tuning.engine.interfaces import Tuner
+from nasbench1shot1.tuning.options import Tuner
 
 CODE = """
 import json, sys, warnings
@@ -22,7 +22,7 @@ from toy_objective import loss_of
 from toy_study import toy_space
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.proposers.bracket_proposer import Proposal
-from nasbench1shot1.tuning.engine.master import make_proposer
+from nasbench1shot1.tuning.loop import make_proposer
 
 def proposals(tuner, recorded):
     proposer = make_proposer(tuner, toy_space(), Brackets(1, 2, 2, 8, only_maximum=tuner == "random"), 0)

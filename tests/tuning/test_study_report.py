@@ -11,11 +11,12 @@ from synthetic_study import write_study
 
 from nasbench1shot1 import cli
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.runs.folder import METRICS, read_lines, read_object
 from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.tuning.drawing import trajectory_figure
-from nasbench1shot1.tuning.engine.interfaces import TUNERS, Tuner
+from nasbench1shot1.tuning.options import TUNERS, Tuner
 from nasbench1shot1.tuning.record import Study
 from nasbench1shot1.tuning.screen import announce
 
@@ -69,7 +70,7 @@ def test_a_study_without_searches_is_refused_by_report(tmp_path: Path, capsys):
 @pytest.mark.parametrize("tuner", get_args(Tuner))
 def test_every_tuner_is_named_on_the_screen_and_in_the_picture(tuner, tmp_path: Path):
     study, out = write_study(tmp_path / "study", iterations=1, tuner=tuner), StringIO()
-    announce(study, load_table(), Brackets(1, 2), 0, Console(file=out, width=200))
+    announce(study, load_table(), Brackets(1, 2), 0, WorkerOptions(), Console(file=out, width=200))
     assert f"with {TUNERS[tuner]} on s1, seed 0" in out.getvalue()
     figure = trajectory_figure(study, study.lines, load_table())
     assert figure.get_suptitle().startswith(f"{TUNERS[tuner]} tunes ")

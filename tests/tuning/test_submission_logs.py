@@ -5,8 +5,7 @@ import json
 import pytest
 
 from nasbench1shot1.ground.errors import DamagedFileError
-from nasbench1shot1.tuning.engine.interfaces import RecordedObservation, Trial
-from nasbench1shot1.tuning.engine.logs import (
+from nasbench1shot1.tuning.submissions import (
     ATTEMPTS,
     SUBMISSIONS,
     Attempts,
@@ -14,6 +13,7 @@ from nasbench1shot1.tuning.engine.logs import (
     Submissions,
     iterate_chronologically,
 )
+from nasbench1shot1.tuning.trials import RecordedObservation
 
 
 def submission(number, after, budget=1):
@@ -90,10 +90,10 @@ def test_contradictory_records_are_refused(tmp_path, submissions, observations):
 
 
 def test_attempts_are_counted_across_sessions(tmp_path):
-    trial = Trial((0, 0, 1), {}, 4)
-    Attempts(tmp_path).append(trial, "a", 0.5)
-    Attempts(tmp_path).append(trial, "b", 0.6)
+    key = (0, 0, 1), 4
+    Attempts(tmp_path).append(key, 0.5)
+    Attempts(tmp_path).append(key, 0.6)
     with (tmp_path / ATTEMPTS).open("a") as file:
         file.write('{"configuration_id": "0-0')
     attempts = Attempts(tmp_path)
-    assert (attempts.count(trial.key), attempts.count(((0, 0, 2), 4))) == (2, 0)
+    assert (attempts.count(key), attempts.count(((0, 0, 2), 4))) == (2, 0)

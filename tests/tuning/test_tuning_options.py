@@ -6,19 +6,18 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from ConfigSpace import ConfigurationSpace, OrdinalHyperparameter
-from tiny_studies import tiny_study
+from tiny_studies import tiny_study, tune_without_searches
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.runs.folder import CONFIG_SPACE
+from nasbench1shot1.runs.folder import CONFIG_SPACE, SUBMISSIONS
 from nasbench1shot1.runs.lifecycle import existing_run
-from nasbench1shot1.tuning import tuning
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import Study, StudyWriter
 
@@ -51,7 +50,6 @@ def test_the_study_of_the_paper_plans_280_searches():
         ({"min_budget": 30, "max_budget": 20}, "max_budget=20 is less than min_budget=30"),
         ({"min_budget": 25, "warm_start_epochs": 25}, "leaves no epoch for Λ out of 25"),
         ({"temperature_max": 3.0, "optimizer": "random-ws"}, "temperature_max= does not apply to random-ws"),
-        ({"port": 70_000}, "port must be between 0 and 65,535"),
     ],
 )
 def test_bad_options_are_refused_in_one_sentence(options, sentence):
@@ -60,15 +58,15 @@ def test_bad_options_are_refused_in_one_sentence(options, sentence):
 
 
 def test_threads_are_shared_among_workers_unless_given():
-    for workers, threads in ((1, usable_cores()), (2, max(usable_cores() // 2, 1)), (10**3, 1), (0, usable_cores())):
-        assert study_options({"device": "cpu", "workers": workers}).search.common.threads == threads
-    assert study_options({"device": "cpu", "workers": 2, "threads": 3}).search.common.threads == 3
+    for workers, threads in ((1, usable_cores()), (2, max(usable_cores() // 2, 1)), (10**3, 1)):
+        assert study_options({"device": "cpu"}, workers).search.common.threads == threads
+    assert study_options({"device": "cpu", "threads": 3}, 2).search.common.threads == 3
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("workers", [1, 2])
 def test_searches_at_the_quick_scale_have_one_thread_unless_given(workers):
-    assert study_options({**QUICK, "workers": workers}).search.common.threads == 1
-    assert study_options({**QUICK, "workers": workers, "threads": 3}).search.common.threads == 3
+    assert study_options(QUICK, workers).search.common.threads == 1
+    assert study_options({**QUICK, "threads": 3}, workers).search.common.threads == 3
 
 
 def test_options_tuned_or_set_by_the_study_are_not_passed_to_searches():
@@ -106,7 +104,6 @@ def test_bad_flags_are_reported_in_one_sentence(capsys):
     ("package", "arguments"),
     [
         ("hpbandster", ["tune", "--scale", "quick"]),
-        ("hpbandster", ["tune-worker", "study"]),
         ("smac", ["tune", "--scale", "quick", "--tuner", "smac"]),
     ],
 )
@@ -171,20 +168,21 @@ def test_a_study_folder_is_described_and_refused_for_another_study(study):
     assert content["space_id"] == "nb101-s1-v1" and content["weight_images"] == 40
     assert dict(study.config_space.get_default_configuration())["learning_rate"] == 0.025
     with pytest.raises(nb.InvalidInputError, match="already exists: continue with resume="):
+        tiny_study(study.folder, optimizer="gdas", iterations=3)
+    with pytest.raises(nb.InvalidInputError, match="holds another study"):
         tiny_study(study.folder)
     with pytest.raises(nb.InvalidInputError, match="is a tuning, not a search"):
         nb.load_run(study.folder)
 
 
 def resumed(folder: Path, **options: Any) -> Study:
-    with patch("nasbench1shot1.tuning.tuning.run_session", lambda folder, console: Study.open(folder)):
-        return nb.tune(resume=folder, **options)
+    return tune_without_searches(resume=folder, **options)
 
 
 def test_iterations_may_grow_and_workers_may_change(study):
     folder = study.folder
-    grown = resumed(folder, iterations=5, workers=3, port=9090, seed=0, channels=2)
-    assert (grown.options.iterations, grown.options.workers, grown.options.port) == (5, 3, 9090)
+    grown = resumed(folder, iterations=5, workers=3, seed=0, channels=2)
+    assert grown.options.iterations == 5 and "workers" not in grown.config
     assert grown.shared_options["threads"] == 1
     for options, sentence in (
         ({"iterations": 4}, "iterations may only increase, not fall to 4"),
@@ -211,12 +209,14 @@ def test_a_module_named_only_by_the_record_is_not_imported(study):
     content = json.loads((folder / "config.json").read_text())
     content["options"]["optimizer"] = "unheard_of:Method"
     (folder / "config.json").write_text(json.dumps(content))
-    for call in (lambda: resumed(folder), lambda: cli.main(["tune-worker", str(folder)])):
-        with pytest.raises((nb.InvalidInputError, SystemExit)):
-            call()
+    with pytest.raises(nb.InvalidInputError, match="names 'unheard_of:Method' as its optimizer"):
+        resumed(folder)
     assert "unheard_of" not in sys.modules
 
 
-def test_local_workers_get_slots_and_threads(study):
-    assert tuning._workers(study).args == (study.folder, tuning.EVALUATION, [{}, {}], 1)
-    assert tuning._workers(resumed(study.folder, workers=0)) is tuning.no_workers
+def test_a_study_whose_submissions_were_shortened_is_damaged(study):
+    line = {"number": 0, "configuration_id": "0-0-0", "budget": 1, "model_based": False, "after": 0, "submitted": 0.5}
+    (study.folder / SUBMISSIONS).write_text(json.dumps({**line, "configuration": {"learning_rate": 0.1}}) + "\n")
+    assert Study.open(study.folder).configuration("0-0-0") == {"learning_rate": 0.1}
+    with pytest.raises(DamagedFileError, match=r"submissions.jsonl is damaged \(it lacks the configuration 0-0-1\)"):
+        Study.open(study.folder).configuration("0-0-1")

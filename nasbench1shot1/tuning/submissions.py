@@ -1,4 +1,4 @@
-"""The two logs of a study that the engine writes: submitted trials, and attempts to evaluate them.
+"""The two logs of a study's loop: submitted trials, and attempts to evaluate them.
 
 `submissions.jsonl` and the recorder's observations are the whole state of a tuner: replaying both in the order in which
 they happened rebuilds it. A submission is on the disk before any worker sees it. `attempts.jsonl` only counts attempts
@@ -14,10 +14,10 @@ from typing import Any, Self
 
 from nasbench1shot1.ground.files import atomic_write, write_error
 from nasbench1shot1.proposers.configurations import ConfigurationId, Scalar, format_id, parse_id, to_python_scalars
-from nasbench1shot1.runs.folder import METRICS, as_json_line, damaged_file_error, read_lines
-from nasbench1shot1.tuning.engine.interfaces import RecordedObservation, Trial
+from nasbench1shot1.runs.folder import METRICS, SUBMISSIONS, as_json_line, damaged_file_error, read_lines
+from nasbench1shot1.tuning.trials import Key, RecordedObservation
 
-SUBMISSIONS, ATTEMPTS = "submissions.jsonl", "attempts.jsonl"
+ATTEMPTS = "attempts.jsonl"
 FIELDS = ("number", "configuration_id", "budget", "configuration", "model_based", "after", "submitted")
 """Fields of a line of submissions.jsonl; `submitted` is in seconds on the study's clock."""
 
@@ -41,7 +41,7 @@ class Submission:
     submitted: float
 
     @property
-    def key(self) -> tuple[ConfigurationId, int]:
+    def key(self) -> Key:
         """The identity of the trial: configuration and epochs."""
         return self.configuration_id, self.epochs
 
@@ -135,14 +135,14 @@ class Attempts:
         self._log = Log(folder / ATTEMPTS, durable=False)
         self._counts = Counter((line.get("configuration_id"), line.get("budget")) for line in self._log.lines)
 
-    def count(self, key: tuple[ConfigurationId, int]) -> int:
+    def count(self, key: Key) -> int:
         """Return how often a trial was given to a worker."""
         return self._counts[format_id(key[0]), key[1]]
 
-    def append(self, trial: Trial, worker: str, seconds: float) -> None:
-        """Record that a worker was given a trial; `seconds` is the time on the study's clock."""
-        line = {"configuration_id": format_id(trial.configuration_id), "budget": trial.epochs}
-        self._log.append({**line, "attempt": trial.attempt, "worker": worker, "started": seconds})
+    def append(self, key: Key, seconds: float) -> None:
+        """Record that a trial was given to a worker; `seconds` is the time on the study's clock."""
+        line = {"configuration_id": format_id(key[0]), "budget": key[1]}
+        self._log.append({**line, "attempt": self.count(key) + 1, "started": seconds})
         self._counts[line["configuration_id"], line["budget"]] += 1
 
 
@@ -156,7 +156,7 @@ def iterate_chronologically(
             submitted.
     """
     following = iter([*submissions, None])
-    submission, submitted = next(following), set[tuple[ConfigurationId, int]]()
+    submission, submitted = next(following), set[Key]()
     for number in range(len(observations) + 1):
         while submission is not None and submission.after == number:
             submitted.add(submission.key)

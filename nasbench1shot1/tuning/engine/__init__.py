@@ -1,1 +1,0 @@
-"""The engine of a study: tuners, master, dispatcher and workers. It is independent of searches."""
