@@ -8,7 +8,7 @@ from nasbench1shot1.black_box_search.drawing import QUARTILE_BAND, draw_anytime,
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import AxesList, axes_or_new, checked_axes_list
 from nasbench1shot1.display.colours import colours
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.one_shot_search.regret_curve import (
@@ -69,7 +69,9 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" =
     if isinstance(found, SearchRecord | SearchGroup):
         return _draw_searches(cast("list[SearchRecord]", started), ax)
     if _is_pair(ax):
-        raise InvalidInputError(f"--ax must be single axes, because '{found.folder}' has no one-shot errors")
+        raise InvalidInputError(
+            f"{value_of('ax')} must be single axes, because '{found.folder}' has no one-shot errors"
+        )
     axes = axes_or_new(cast("Axes | None", ax))
     if isinstance(found, Study):
         return draw_trajectory(found.lines, axes)
@@ -81,11 +83,13 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" =
 
 def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes]":
     """Draw the regrets of searches, and if `ax` is a pair of axes, their one-shot errors on the second."""
-    pair = checked_axes_list(ax, "curve", 2, "--ax") if _is_pair(ax) else []
+    pair = checked_axes_list(ax, "curve", 2, value_of("ax")) if _is_pair(ax) else []
     axes = pair[0] if pair else axes_or_new(ax)
     frame, method = anytime_regret([run.metrics for run in runs]), runs[0].config["optimizer"]
     if pair and frame["one_shot_validation_error_mean"].isna().all():
-        raise InvalidInputError(f"--ax must be single axes, because '{runs[0].folder}' has no one-shot errors")
+        raise InvalidInputError(
+            f"{value_of('ax')} must be single axes, because '{runs[0].folder}' has no one-shot errors"
+        )
     dataset = runs[0].config["dataset"]
     _with_legend(draw_anytime_regret(frame, axes, method, len(runs), dataset, DEVIATION_BAND))
     axes.set_xlabel(EPOCHS)

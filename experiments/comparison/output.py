@@ -13,7 +13,7 @@ from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.experiments.comparison.drawing import comparison_figure, missing_text, unfinished_text
 from nasbench1shot1.experiments.comparison.entries import SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.statistics import FEWEST, SIGNIFICANT, Comparison, describe_effect
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_folder, check_writable
 from nasbench1shot1.ground.text import counted, line_printer
 
@@ -100,9 +100,9 @@ def check_out(out: Path) -> None:
     """Raise UserError if a folder cannot be written or contains anything other than a comparison."""
     check_writable(out)
     if out.exists() and not out.is_dir():
-        raise InvalidInputError(f"'{out}' is a file: choose another --out")
+        raise InvalidInputError(f"'{out}' is a file: choose another {option('out')}")
     if out.exists() and not all(path.name in FILES and path.is_file() for path in out.iterdir()):
-        raise InvalidInputError(f"'{out}' contains files other than a comparison: choose another --out")
+        raise InvalidInputError(f"'{out}' contains files other than a comparison: choose another {option('out')}")
 
 
 def write_comparison(comparison: Comparison, out: Path, suffix: PictureFormat = "png") -> list[Path]:

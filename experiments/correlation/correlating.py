@@ -20,7 +20,7 @@ from nasbench1shot1.experiments.correlation.record import AUTO_IMAGES, Ranking
 from nasbench1shot1.experiments.correlation.state import RankingState, list_facts
 from nasbench1shot1.experiments.correlation.truth import ALL, table_mask, table_of_ranking, true_errors
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import as_path, sha256
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.one_shot_search.kept_weights import require_kept_epochs
@@ -31,8 +31,8 @@ from nasbench1shot1.registry import check_trusted, import_trusted, one_shot, sea
 from nasbench1shot1.runs import running
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, WEIGHTS, check_facts
 from nasbench1shot1.runs.kind import Begun, Kind
-from nasbench1shot1.runs.next_command import resume_options
-from nasbench1shot1.runs.options import flag, recorded_options, required
+from nasbench1shot1.runs.next_command import resume_advice
+from nasbench1shot1.runs.options import recorded_options, required
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import Table, load_table
 
@@ -93,7 +93,9 @@ def rank(
     """Rank as `correlate` does, but do not raise an error if a correlation is undefined."""
     if resume is not None:
         if run is not None or out is not None or options:
-            raise InvalidInputError("--resume continues a ranking with its recorded options: remove all other options")
+            raise InvalidInputError(
+                f"{option('resume')} continues a ranking with its recorded options: remove all other options"
+            )
         return running.run(RankingKind(), {}, resume=resume, console=console)
     if run is None:
         raise InvalidInputError("no run is given: give the folder of a search")
@@ -187,14 +189,14 @@ def _check_same(ranking: Ranking, run: Run, options: RankingOptions) -> None:
     """Raise InvalidInputError if the ranking belongs to another run or has other options."""
     if ranking.config["run"] != str(run.folder.absolute()) and not _has_weights(run, ranking):
         raise InvalidInputError(
-            f"'{ranking.folder}' holds the ranking of {ranking.config['run']}: choose another --out"
+            f"'{ranking.folder}' holds the ranking of {ranking.config['run']}: choose another {option('out')}"
         )
     for name, wanted in options.as_dict().items():
         if (recorded := ranking.config.get(name)) != wanted:
-            resume = "" if ranking.is_finished else f" continue its ranking with {resume_options(ranking.folder)},"
+            resume = "" if ranking.is_finished else f" continue its ranking with {resume_advice(ranking.folder)},"
             raise InvalidInputError(
-                f"'{ranking.folder}' holds a ranking with {flag(name)} {recorded}, not {wanted}:{resume} "
-                "choose another --out, or delete this folder"
+                f"'{ranking.folder}' holds a ranking with {option(name, recorded)}, not {wanted}:{resume} choose "
+                f"another {option('out')}, or delete this folder"
             )
 
 

@@ -11,7 +11,7 @@ from nasbench1shot1.black_box_search.record import RANGE, BlackBoxStudy
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.job import Job, Workers
 from nasbench1shot1.jobs.pool import Watcher, open_workers, run_jobs, this_machine, this_process
-from nasbench1shot1.runs.next_command import resume_options
+from nasbench1shot1.runs.next_command import resume_advice
 
 SEARCHES = 125
 """Maximum number of searches in a range: a fast worker then takes over ranges from a slow or lost one."""
@@ -49,7 +49,7 @@ def run_ranges(
     jobs = [_job(options, folder.absolute(), *span) for folder, span in wanted.items()]
     if failures := run_jobs(jobs, workers, watcher):
         name, sentence = next(iter(failures.items()))
-        advice = f"continue with {resume_options(study.folder)}" if study.recorded else "start the study again"
+        advice = f"continue with {resume_advice(study.folder)}" if study.recorded else "start the study again"
         raise UserError(f"{name} failed ({sentence}): fix the cause, then {advice}")
 
 

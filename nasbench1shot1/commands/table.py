@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.commands.options import Positional
+from nasbench1shot1.ground.errors import option
 from nasbench1shot1.ground.terminal import terminal_width
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
@@ -170,7 +171,7 @@ def _verify_hashes(table: "Table") -> None:
 
     if (verify := getattr(table.keys, "verify", None)) is None:  # not every benchmark identifies rows by hashes
         raise InvalidInputError(
-            f"--hashes only applies to tables of NAS-Bench-101, not to the table {table.id}: remove it"
+            f"{option('hashes')} only applies to tables of NAS-Bench-101, not to the table {table.id}: remove it"
         )
     with ImportBar(Console()) as bar:
         verify(bar.show)

@@ -4,7 +4,7 @@ import difflib
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 LONGEST_VALUE, LONGEST_WORD, LONGEST_MESSAGE = 100, 500, 4_000
@@ -71,9 +71,13 @@ class UserError(Exception):
 
 def option(name: str, value: object = _NOT_GIVEN) -> str:
     """Return how a message names an option, `--epochs` or `epochs=`; with a value, `--epochs 3` or `epochs=3`."""
-    if value is _NOT_GIVEN:
-        return either(flag(name), f"{_argument(name)}=")
-    return either(f"{flag(name)} {shlex.quote(str(value))}", f"{_argument(name)}={_literal(str(value))}")
+    return either(flag(name), f"{_argument(name)}=") if value is _NOT_GIVEN else options({name: value})
+
+
+def options(values: Mapping[str, object]) -> str:
+    """Return how a message names several options with values: `--resume x --workers 2`, or `resume="x", workers=2`."""
+    on_command_line = " ".join(f"{flag(name)} {shlex.quote(str(value))}" for name, value in values.items())
+    return either(on_command_line, ", ".join(f"{_argument(name)}={_literal(str(v))}" for name, v in values.items()))
 
 
 def quoted_option(name: str, value: object) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.display.axes import AxesList, checked_axes_list, save_figure
 from nasbench1shot1.display.cells import draw_cell, is_drawable
 from nasbench1shot1.ground.arguments import whole_number
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, Parameters, SearchRecord, describe_regrets
@@ -76,7 +76,7 @@ def draw_cells(
     if not isinstance(found, SearchRecord):
         raise InvalidInputError(f"{found!r} has no cells to draw: give a single search")
     if whole_number("panels", panels, "a number of epochs") < 2:
-        raise InvalidInputError(f"--panels must be at least 2, not {panels}")
+        raise InvalidInputError(f"{value_of('panels')} must be at least 2, not {panels}")
     if not found.lines:
         raise no_result_error(found.folder)
     if not is_drawable(found.architectures[0]):

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, RunStoppedError, UserError
+from nasbench1shot1.ground.errors import (
+    DamagedFileError,
+    InvalidInputError,
+    RunStoppedError,
+    UserError,
+    flag,
+    option,
+    value_of,
+)
 from nasbench1shot1.ground.files import as_path, picture_name, write_json
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
@@ -24,7 +32,7 @@ from nasbench1shot1.registry import check_importable, check_recorded_names, with
 from nasbench1shot1.runs.folder import CONFIG, METRICS, SEEDS, SUMMARY, read_lines, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.lock import locked
-from nasbench1shot1.runs.next_command import resume_options
+from nasbench1shot1.runs.next_command import resume_advice, resume_command
 from nasbench1shot1.runs.options import check_range, check_unchanged, required
 from nasbench1shot1.runs.overwriting import has_begun, moved_aside, restore_moved_aside
 from nasbench1shot1.runs.running import REPLACE, check_equal_options, check_resumed
@@ -129,10 +137,11 @@ class _Places:
     scheduler: str | None
     overwrite: bool
 
-    def resume_options(self, folder: Path) -> str:
-        """Return the options of the command that resumes the group in the same place."""
-        where = f"--workers {self.workers}" if (self.workers or 1) > 1 else ""
-        return resume_options(folder, f"--scheduler {self.scheduler}" if self.scheduler else where)
+    @property
+    def given(self) -> dict[str, object]:
+        """The options that resume the group in the same place."""
+        where: dict[str, object] = {"workers": self.workers} if (self.workers or 1) > 1 else {}
+        return {"scheduler": self.scheduler} if self.scheduler else where
 
 
 def _check_workers(workers: object) -> None:
@@ -150,7 +159,7 @@ def _new_group(
     if not seeds:
         raise InvalidInputError("seeds is empty: give at least one seed")
     if "seed" in options:
-        raise InvalidInputError("give several seeds as --seeds, and remove --seed")
+        raise InvalidInputError(f"give several seeds as {option('seeds')}, and remove {option('seed')}")
     if len(set(seeds)) < len(seeds):
         raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
     shared = with_threads(options, min(workers, len(seeds)))
@@ -171,7 +180,9 @@ def _group_to_resume(
     allow_module: str | None,
 ) -> tuple[Path, list[SearchOptions]]:
     if len(list(seeds)) or set(given) - {"epochs"}:
-        raise InvalidInputError("--resume of several seeds cannot be combined with other options, except --epochs")
+        raise InvalidInputError(
+            f"{option('resume')} of several seeds cannot be combined with other options, except {option('epochs')}"
+        )
     restore_moved_aside(folder)
     group = SearchGroup.open(folder)
     recorded_seeds, recorded = group.seeds, group.options
@@ -182,7 +193,8 @@ def _group_to_resume(
     epochs, more = before[0].common.epochs, wanted[0].common.epochs
     if more < epochs:
         raise InvalidInputError(
-            f"'{folder}' has runs of {counted(epochs, 'epoch')}: --epochs may only increase, not fall to {more}"
+            f"'{folder}' has runs of {counted(epochs, 'epoch')}: {value_of('epochs')} may only increase, not fall to "
+            f"{more}"
         )
     return folder, wanted
 
@@ -191,9 +203,7 @@ def _options_per_seed(seeds: Sequence[int], recorded: dict[str, Any], where: Pat
     try:
         return [search_options({**recorded, "seed": seed}) for seed in seeds]
     except InvalidInputError as error:
-        raise DamagedFileError(
-            f"{where} is damaged ({error.for_command_line}): restore it, or resume its runs one by one"
-        ) from error
+        raise DamagedFileError(f"{where} is damaged ({error}): restore it, or resume its runs one by one") from error
 
 
 def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
@@ -228,7 +238,8 @@ def _resumable(folder: Path, places: _Places) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        raise RunStoppedError(folder, f"nb1shot1 {Run.COMMAND} {places.resume_options(folder)}") from stop
+        where = " ".join(f"{flag(name)} {value}" for name, value in places.given.items())
+        raise RunStoppedError(folder, resume_command(Run.COMMAND, folder, where)) from stop
     except UserError:
         _remove_if_not_started(folder)
         raise
@@ -305,7 +316,7 @@ def _search_in_workers(
     if failures:
         name, message = next(iter(failures.items()))
         is_kept = has_begun(folder) if places.overwrite else any(is_started(job.folder) for job in jobs)
-        advice = f"continue with {places.resume_options(folder)}" if is_kept else "start again"
+        advice = f"continue with {resume_advice(folder, **places.given)}" if is_kept else "start again"
         raise UserError(f"{name} failed ({message}): fix the cause, then {advice}")
 
 

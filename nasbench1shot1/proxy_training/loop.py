@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from nasbench1shot1 import registry
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import batches, epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
@@ -123,8 +123,8 @@ def begin(config: ProxyConfig) -> ProxyState:
     halves = split_images(images, scheme, np.random.default_rng(config.seed), config.images_per_half)
     if config.batch_size > len(halves.weights):
         raise InvalidInputError(
-            f"--batch-size {config.batch_size} is more than the {len(halves.weights):,} training images: lower it, or "
-            "use more images"
+            f"{option('batch_size', config.batch_size)} is more than the {len(halves.weights):,} training images: "
+            "lower it, or use more images"
         )
     return ProxyState(config, space, sample(space, config), images.to(torch.device(config.device)), halves)
 
@@ -137,7 +137,7 @@ def sample(space: OneShotSpace, config: ProxyConfig) -> list[Architecture]:
     """
     if config.architectures > len(space):
         raise InvalidInputError(
-            f"{space.name} has {len(space):,} architectures: lower --architectures to at most that number"
+            f"{space.name} has {len(space):,} architectures: lower {option('architectures')} to at most that number"
         )
     order = np.random.default_rng(config.seed).permutation(len(space))
     return [space[int(index)] for index in order[: config.architectures]]
@@ -227,7 +227,8 @@ def _logits(state: ProxyState, number: int, net: Supernet, images: Tensor) -> Te
 
 
 def _advice(number: int, epoch: int) -> str:
-    return f"in epoch {epoch} of architecture {number}: train with a lower --learning-rate or --grad-clip"
+    lower = f"{option('learning_rate')} or {option('grad_clip')}"
+    return f"in epoch {epoch} of architecture {number}: train with a lower {lower}"
 
 
 def seconds_per_architecture(config: ProxyConfig) -> float:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option
 from nasbench1shot1.runs.folder import COMMON, METRICS, damaged_file_error
 from nasbench1shot1.runs.machine import MOST_THREADS, default_threads, resolve_device
 from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, make_options
@@ -94,8 +94,9 @@ class ProxyConfig:
         check_ranges(config)
         if config.learning_rate_min > config.learning_rate:
             raise InvalidInputError(
-                f"--learning-rate {config.learning_rate} is less than --learning-rate-min {config.learning_rate_min}: "
-                "raise --learning-rate or lower --learning-rate-min"
+                f"{option('learning_rate', config.learning_rate)} is less than "
+                f"{option('learning_rate_min', config.learning_rate_min)}: raise {option('learning_rate')} or lower "
+                f"{option('learning_rate_min')}"
             )
         return config
 

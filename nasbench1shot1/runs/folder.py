@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, switch
 from nasbench1shot1.ground.files import blocked_error, read_bytes, read_json, read_text
 from nasbench1shot1.ground.folder_swap import is_abandoned
 
@@ -82,7 +82,7 @@ def _missing(folder: Path) -> str:
     """Return in words what is missing from a folder that should hold a run."""
     if is_abandoned(folder):
         return (
-            "a search with --overwrite was killed before it began; nb1shot1 search --resume "
+            f"a search with {switch('overwrite')} was killed before it began; nb1shot1 search --resume "
             f"{shlex.quote(str(folder))} restores the old search"
         )
     if not folder.is_dir():

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.options import check_unchanged
 from nasbench1shot1.runs.record import RunRecord
@@ -118,7 +118,7 @@ class Kind(ABC, Generic[O, S, R, W]):
 
     def default_folder(self, options: O) -> Path:
         """Return the folder of a run that names no other; raises InvalidInputError if the kind has no default."""
-        raise InvalidInputError(f"no folder is given: give the folder of the new {self.WORD} with --out")
+        raise InvalidInputError(f"no folder is given: give the folder of the new {self.WORD} with {option('out')}")
 
     def prepare(self, begun: Begun[S], folder: Path) -> None:
         """Write files on which config.json relies, just before it is written."""

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError
+from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, option
 from nasbench1shot1.ground.files import write_error
 from nasbench1shot1.runs.folder import (
     CHECKPOINT,
@@ -19,7 +19,7 @@ from nasbench1shot1.runs.folder import (
     read_lines,
 )
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
-from nasbench1shot1.runs.next_command import resume_command, resume_options
+from nasbench1shot1.runs.next_command import resume_advice, resume_command
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
@@ -99,11 +99,11 @@ def occupied_error(folder: Path, is_run: bool, is_finished: bool, replace: str =
         replace: beginning of the advice for a folder that holds a run.
     """
     if not folder.is_dir():
-        return InvalidInputError(f"'{folder}' is a file: choose another --out")
+        return InvalidInputError(f"'{folder}' is a file: choose another {option('out')}")
     if is_finished:
-        return InvalidInputError(f"'{folder}' holds a finished run: {replace}choose another --out")
-    resume = f"continue with {resume_options(folder)}, {replace or 'or '}" if is_run else ""
-    return InvalidInputError(f"'{folder}' already exists: {resume}choose another --out")
+        return InvalidInputError(f"'{folder}' holds a finished run: {replace}choose another {option('out')}")
+    resume = f"continue with {resume_advice(folder)}, {replace or 'or '}" if is_run else ""
+    return InvalidInputError(f"'{folder}' already exists: {resume}choose another {option('out')}")
 
 
 def list_names(folder: Path) -> set[str]:

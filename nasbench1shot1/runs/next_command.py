@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.errors import UserError, options
 from nasbench1shot1.runs.folder import SEEDS, read_description, read_object
 
 _IMPORTED = ("optimizer", "space")
@@ -29,6 +29,12 @@ def resume_options(folder: Path, options: str = "") -> str:
     return " ".join(filter(None, ("--resume", shlex.quote(str(folder)), options, _permission(folder))))
 
 
+def resume_advice(folder: Path, **others: object) -> str:
+    """Return how a message names the options that resume a run; `others` come before the module that it needs."""
+    modules = _modules(folder)
+    return options({"resume": folder, **others, **({"allow_module": modules} if modules else {})})
+
+
 def resume_command(command: str, folder: Path, options: str = "") -> str:
     """Return the command that resumes a run; `options` as in `resume_options`."""
     return f"nb1shot1 {command} {resume_options(folder, options)}"
@@ -41,9 +47,14 @@ def command_for(command: str, folder: Path, names: Sequence[str] = _IMPORTED) ->
 
 def _permission(folder: Path, names: Sequence[str] = _IMPORTED) -> str:
     """Return `--allow-module` with the modules that a run, or a group of runs, names; empty if it names none."""
+    modules = _modules(folder, names)
+    return f"--allow-module {shlex.quote(modules)}" if modules else ""
+
+
+def _modules(folder: Path, names: Sequence[str] = _IMPORTED) -> str | None:
+    """Return the modules that a run, or a group of runs, names; None if it names none."""
     with suppress(UserError, OSError, AttributeError, KeyError):  # a command that lacks it explains what to add
         is_group = (folder / SEEDS).is_file()
         recorded = read_object(folder / SEEDS)["options"] if is_group else read_description(folder)[1]
-        if modules := named_modules(recorded, names):
-            return f"--allow-module {shlex.quote(modules)}"
-    return ""
+        return named_modules(recorded, names)
+    return None

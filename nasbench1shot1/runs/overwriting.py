@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, UserError, option, switch
 from nasbench1shot1.ground.files import FORMATS, picture_name, write_error
 from nasbench1shot1.ground.folder_swap import (
     NEW,
@@ -119,19 +119,24 @@ def check_is_replaceable(folder: Path, replaced: tuple[type, ...]) -> None:
             open_run(run)
     except InvalidInputError as error:
         raise InvalidInputError(
-            f"--overwrite only replaces runs ({error.for_command_line}): choose another --out"
+            f"{switch('overwrite')} only replaces runs ({error}): choose another {option('out')}"
         ) from error
     if not isinstance(record, replaced):
-        raise InvalidInputError(f"--overwrite does not replace a {record.KIND} ('{folder}'): choose another --out")
+        raise InvalidInputError(
+            f"{switch('overwrite')} does not replace a {record.KIND} ('{folder}'): choose another {option('out')}"
+        )
     if Path.cwd().is_relative_to(folder.resolve()):
-        raise InvalidInputError(f"'{folder}' contains the current folder: leave it before you use --overwrite")
+        raise InvalidInputError(
+            f"'{folder}' contains the current folder: leave it before you use {switch('overwrite')}"
+        )
 
 
 def check_has_no_other_files(folder: Path) -> None:
     """Raise InvalidInputError if the folder of a run holds anything but its own files and reports."""
     for path in _other_files(folder, open_run(folder)):
         raise InvalidInputError(
-            f"'{folder}' holds '{path.relative_to(folder)}', which --overwrite would delete: move it away first"
+            f"'{folder}' holds '{path.relative_to(folder)}', which {switch('overwrite')} would delete: move it away "
+            "first"
         )
 
 

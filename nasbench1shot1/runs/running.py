@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.runs.folder import check_facts, description
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Record = TypeVar("Record", bound=RunRecord)
-REPLACE = "replace it with --overwrite, or "
+REPLACE = f"replace it with {switch('overwrite')}, or "
 """The part of an error's advice for kinds of runs that can be overwritten."""
 
 
@@ -63,9 +63,9 @@ def run(
 def check_resumed(word: str, out: str | Path | None, overwrite: bool) -> None:
     """Raise InvalidInputError for arguments of a new run that are given together with `resume`."""
     if out is not None:
-        raise InvalidInputError(f"--resume continues in the {word}'s own folder: remove --out")
+        raise InvalidInputError(f"{option('resume')} continues in the {word}'s own folder: remove {option('out')}")
     if overwrite:
-        raise InvalidInputError(f"--resume continues the {word}: remove --overwrite")
+        raise InvalidInputError(f"{option('resume')} continues the {word}: remove {switch('overwrite')}")
 
 
 def start_run(
@@ -148,6 +148,6 @@ def check_equal_options(
     for name, ours in options.items():
         if name in recorded and recorded[name] != ours:
             raise InvalidInputError(
-                f"'{folder}' holds another {word} ({flag(name)} {recorded[name]}, not {ours}): {replace}choose another "
-                "--out"
+                f"'{folder}' holds another {word} ({option(name, recorded[name])}, not {ours}): {replace}choose "
+                f"another {option('out')}"
             )
