@@ -101,11 +101,10 @@ def black_box_options(given: Mapping[str, Any]) -> BlackBoxOptions:
     METHODS.check_known(method, given)
     space = search_space(given.get("space") or BlackBoxConfig.space)
     common, own = (options_of(record, given) for record in (BlackBoxConfig, method.Hyperparameters))
-    return BlackBoxOptions(
-        _resolve(make_options(BlackBoxConfig, common, _common_defaults(space, given))),
-        _checked_hyperparameters(make_options(method.Hyperparameters, own, own_defaults(method, space))),
-        method,
-    )
+    resolved = _resolve(make_options(BlackBoxConfig, common, _common_defaults(space, given)))
+    hyperparameters = make_options(method.Hyperparameters, own, own_defaults(method, space))
+    hyperparameters.check()
+    return BlackBoxOptions(resolved, hyperparameters, method)
 
 
 def _common_defaults(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,11 +124,6 @@ def _resolve(config: BlackBoxConfig) -> BlackBoxConfig:
     objective = None if config.objective == DEFAULT_OBJECTIVE else config.objective
     table = resolve_table_name(config.table or search_space(config.space).table)
     return replace(config, objective=objective, table=table)
-
-
-def _checked_hyperparameters(own: "Hyperparameters") -> "Hyperparameters":
-    own.check()
-    return own
 
 
 def own_defaults(method: "type[BlackBoxOptimizer]", space: "SearchSpace") -> dict[str, Any]:

@@ -85,6 +85,7 @@ class BlackBoxStudy(RunRecord):
 
     def check_config(self) -> None:
         """See `RunRecord`; the descriptions of the metrics must be readable, too."""
+        self.config.setdefault("first_repeat", 0)  # studies recorded before this option existed lack it
         super().check_config()
         try:
             _ = self.goal

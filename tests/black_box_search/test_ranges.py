@@ -138,6 +138,15 @@ def test_ranges_that_two_people_run_are_joined(tmp_path: Path, whole: nb.BlackBo
     assert_same(resumed(first.folder, repeats=20), whole)
 
 
+def test_a_study_recorded_without_a_first_repeat_starts_at_search_0(tmp_path: Path, whole: nb.BlackBoxStudy) -> None:
+    made = study(tmp_path / "study", repeats=6)
+    config = json.loads((made.folder / "config.json").read_text())
+    del config["options"]["first_repeat"]
+    (made.folder / "config.json").write_text(json.dumps(config))
+    assert nb.open_run(made.folder).lines == made.lines
+    assert_same(resumed(made.folder, repeats=20), whole)
+
+
 def test_only_ranges_of_the_same_study_are_joined(tmp_path: Path, whole: nb.BlackBoxStudy) -> None:
     other = study(tmp_path / "other", seed=1, repeats=2)
     with pytest.raises(nb.InvalidInputError, match=r"has seed 1, but .* has seed 0: only studies that differ in noth"):
