@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import compared_runs as make
 import pytest
@@ -59,11 +60,10 @@ def test_incomparable_runs_are_refused_in_one_sentence(runs, options, sentence, 
         nb.compare([folder / run for run in runs], **options)
 
 
-def test_other_kinds_of_runs_are_named(folder, tmp_path):
-    part = make.black_box(tmp_path / "part", repeats=2)
-    make.with_facts(part.folder, kind="part of a black-box study", first=0, count=2)
-    with pytest.raises(nb.UserError, match=r"part' is a part of a black-box study: compare takes searches, groups"):
-        nb.compare([part.folder])
+def test_other_kinds_of_runs_are_named(tmp_path):
+    ranking = SimpleNamespace(folder=tmp_path / "ranked", KIND="ranking")
+    with pytest.raises(nb.UserError, match=r"ranked' is a ranking: compare takes searches, groups"):
+        nb.compare([ranking])
     with pytest.raises(nb.UserError, match="3 is not a run: compare takes searches"):
         nb.compare([3])
 
