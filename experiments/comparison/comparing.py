@@ -20,7 +20,7 @@ from nasbench1shot1.experiments.comparison.entries import (
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.experiments.recorded_values import warn_of_other_values
-from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name, value_of
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
@@ -80,7 +80,7 @@ def compare(
     elif rows == 1:
         drawn = draw_rows(found, [checked_axes(ax)])
     else:
-        drawn = draw_rows(found, checked_axes_list(ax, "row of at most five runs", rows, "--ax"))
+        drawn = draw_rows(found, checked_axes_list(ax, "row of at most five runs", rows, value_of("ax")))
     return drawn[0] if rows == 1 else drawn
 
 
@@ -192,11 +192,12 @@ def labels_of(entries: Sequence[Entry], labels: Sequence[str] | None) -> list[st
     found = [str(label).strip() for label in ([labels] if isinstance(labels, str) else labels)]
     if len(found) != len(entries):
         raise InvalidInputError(
-            f"--labels has {counted(len(found), 'label')} for {counted(len(entries), 'run')}: give one label per run"
+            f"{option('labels')} has {counted(len(found), 'label')} for {counted(len(entries), 'run')}: give one "
+            "label per run"
         )
     if not all(found) or len(set(found)) < len(found):
         raise InvalidInputError(
-            f"--labels '{','.join(found)}' contains an empty or repeated label: give different labels"
+            f"{quoted_option('labels', ','.join(found))} contains an empty or repeated label: give different labels"
         )
     return found
 
@@ -222,8 +223,8 @@ def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
         raise unknown_name("axis", over, OVER)
     if others := [f"'{entry.folder}' ({entry.kind})" for entry in entries if over not in entry.AXES]:
         raise InvalidInputError(
-            f"--over {over} applies only to searches and groups of seeds: remove {', '.join(others)}, or compare with "
-            "--over simulated-time"
+            f"{option('over', over)} applies only to searches and groups of seeds: remove {', '.join(others)}, or "
+            f"compare with {option('over', 'simulated-time')}"
         )
     return next(axis for axis in OVER if axis == over)
 
@@ -242,7 +243,7 @@ def check_comparable(entries: Sequence[Entry], is_rescored: bool) -> Facts:
             preposition = "with" if part == "objective" else "on"
             named = ", ".join(f"{value} ('{entry.folder}')" for value, entry in sorted(values.items(), key=_value))
             remedy = (
-                "score all runs on one table with --table"
+                f"score all runs on one table with {option('table')}"
                 if part == "table"
                 else f"compare only runs {preposition} the same {what[:-1]}"
             )

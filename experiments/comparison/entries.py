@@ -16,7 +16,7 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.evaluator import Score, score
 from nasbench1shot1.experiments.rescoring import rescore, rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
@@ -148,8 +148,8 @@ class Entry(ABC):
         """Return values; raises InvalidInputError if one is NaN, unless the run's table may lack architectures."""
         if np.isnan(values).any() and config.get("reference") != PRESENT:
             raise InvalidInputError(
-                f"'{self.folder}' lacks {what}, because its table lacks them: score all runs on another table "
-                "with --table"
+                f"'{self.folder}' lacks {what}, because its table lacks them: score all runs on another table with "
+                f"{option('table')}"
             )
         return values
 
@@ -376,6 +376,6 @@ class TuningEntry(Entry):
             if table.id == recorded:
                 return table
         raise InvalidInputError(
-            f"the table {recorded} of '{self.folder}' is not installed, so it is unknown which regrets are "
-            "measured: score all runs on an installed table with --table"
+            f"the table {recorded} of '{self.folder}' is not installed, so it is unknown which regrets are measured: "
+            f"score all runs on an installed table with {option('table')}"
         )

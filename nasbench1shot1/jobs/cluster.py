@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.jobs.job import Ended, Job, Workers
 from nasbench1shot1.jobs.process import JobStoppedError, WorkerProcesses, one_line_error, usable_cores, worker_name
 
@@ -66,7 +66,7 @@ def _connect(address: str, seconds: float, tls: Mapping[str, str]) -> "Client":
     try:
         from distributed import Client, Security
     except ImportError as error:
-        raise UserError("--scheduler needs dask: in a checkout, run pip install '.[cluster]'") from error
+        raise UserError(f"{option('scheduler')} needs dask: in a checkout, run pip install '.[cluster]'") from error
     for file in tls.values():
         if not Path(file).is_file():
             raise InvalidInputError(f"the TLS file '{file}' does not exist: check its path")
@@ -77,7 +77,8 @@ def _connect(address: str, seconds: float, tls: Mapping[str, str]) -> "Client":
         return Client(address, timeout=seconds, set_as_default=False, security=security)
     except Exception as error:  # a server that is not a scheduler can cause any error
         raise InvalidInputError(
-            f"no dask scheduler answers at '{address}': check --scheduler, and that a dask scheduler runs there"
+            f"no dask scheduler answers at '{address}': check {option('scheduler')}, and that a dask scheduler runs "
+            "there"
         ) from error
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Annotated, Generic, ParamSpec, TypeVar
 
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.jobs.job import LOOK_EVERY, Ended, Job, JobLostError, Workers, run_until_finished
 from nasbench1shot1.jobs.process import WorkerProcesses, missing_result, one_line_error, usable_cores, worker_name
 from nasbench1shot1.runs.folder import METRICS, count_lines
@@ -199,10 +199,12 @@ def open_workers(
         from nasbench1shot1.jobs.cluster import dask_cluster
 
         if workers is not None:
-            raise InvalidInputError("--workers does not apply to a cluster, which has its own workers: remove it")
+            raise InvalidInputError(
+                f"{option('workers')} does not apply to a cluster, which has its own workers: remove it"
+            )
         return dask_cluster(scheduler, tls=tls)
     if tls:
-        raise InvalidInputError("TLS files only apply to a dask scheduler: give --scheduler, or remove them")
+        raise InvalidInputError(f"TLS files only apply to a dask scheduler: give {option('scheduler')}, or remove them")
     import torch
 
     from nasbench1shot1.runs.machine import resolve_device

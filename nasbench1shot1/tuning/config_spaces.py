@@ -10,7 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, alternatives
+from nasbench1shot1.ground.errors import (
+    DamagedFileError,
+    InvalidInputError,
+    UserError,
+    alternatives,
+    quoted_option,
+)
 from nasbench1shot1.ground.files import PACKAGE_DATA, as_path, atomic_write, blocked_error, read_json, read_text, reason
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options
 from nasbench1shot1.proposers.configurations import as_python
@@ -71,7 +77,7 @@ def check_searches(named: str, space: "ConfigurationSpace", fixed: Mapping[str, 
             check(search_options({**fixed, **values}))
         except UserError as error:
             raise InvalidInputError(
-                f"configuration space '{named}' contains {_format_values(values)}: {error.for_command_line}"
+                f"configuration space '{named}' contains {_format_values(values)}: {error}"
             ) from error
 
 
@@ -114,15 +120,16 @@ def _open(named: str) -> "ConfigurationSpace":
     path = as_path(named, "--config-space")
     if not path.is_file():
         raise InvalidInputError(
-            f"--config-space '{named}' does not exist: give {alternatives([*bundled_names(), 'a ConfigSpace file'])}"
+            f"{quoted_option('config_space', named)} does not exist: give "
+            f"{alternatives([*bundled_names(), 'a ConfigSpace file'])}"
         )
     content = _read_yaml(path) if path.suffix in (".yaml", ".yml") else read_json(path)
     try:
         return _from_json(content)
     except Exception as error:  # as above
         raise InvalidInputError(
-            f"--config-space '{named}' does not describe a ConfigSpace space ({reason(error)}): write the file with "
-            "ConfigurationSpace.to_json or to_yaml"
+            f"{quoted_option('config_space', named)} does not describe a ConfigSpace space ({reason(error)}): write "
+            "the file with ConfigurationSpace.to_json or to_yaml"
         ) from error
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import atomic_write, open_regular, write_json
 from nasbench1shot1.jobs.cluster import PATIENCE
 from nasbench1shot1.jobs.job import Ended, is_finished, is_started, wait_until_free
@@ -210,5 +210,5 @@ def check_has_objective(table: Table, space: str, dataset: str | None = None) ->
     if math.isnan(table.query(arch, dataset=table.objective(dataset).validation).validation_accuracy):
         raise InvalidInputError(
             f"the table {table.id} has no validation accuracy after {table.full_budget} epochs, which a study "
-            "minimizes: give another --table"
+            f"minimizes: give another {option('table')}"
         )

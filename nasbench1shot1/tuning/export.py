@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import atomic_write, check_writable
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.proposers.configurations import as_python, parse_id
@@ -120,7 +120,7 @@ def export_optuna(study: Study, file: Path) -> int:
         UserError: Optuna is not installed, or the file cannot be written.
     """
     if file.exists():
-        raise InvalidInputError(f"'{file}' exists: give another --optuna, or remove the file")
+        raise InvalidInputError(f"'{file}' exists: give another {option('optuna')}, or remove the file")
     check_writable(file)
     trials = optuna_trials(study)
     with tempfile.TemporaryDirectory() as scratch:
@@ -136,8 +136,8 @@ def _write_journal(study: Study, trials: "list[FrozenTrial]", path: Path) -> Non
     from optuna.storages.journal import JournalFileBackend
 
     exported = new_optuna_study(trials, JournalStorage(JournalFileBackend(str(path))), study.folder.resolve().name)
-    for option in _DESCRIBED:
-        exported.set_user_attr(option, study.config[option])
+    for name in _DESCRIBED:
+        exported.set_user_attr(name, study.config[name])
 
 
 def new_optuna_study(

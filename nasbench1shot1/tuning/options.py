@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
-from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.one_shot_search.options import (
     SearchConfig,
     SearchOptions,
@@ -22,7 +22,6 @@ from nasbench1shot1.runs.options import (
     Range,
     absolute_file,
     check_ranges,
-    flag,
     make_options,
     option_names,
 )
@@ -36,7 +35,7 @@ SET_BY_THE_STUDY = {
     "optimizer": "it is an option of the study",
     "space": "it is an option of the study",
     "seed": "it is an option of the study",
-    "epochs": "the budgets of a study are numbers of epochs, set by --min-budget and --max-budget",
+    "epochs": f"the budgets of a study are numbers of epochs, set by {option('min_budget')} and {option('max_budget')}",
     "keep_weights_every": "a study does not save weights; repeat its best search with nb1shot1 search",
 }
 """Options of a search that a study sets itself, and why they cannot be given."""
@@ -160,7 +159,7 @@ def check_not_set(names: Iterable[str]) -> None:
     """Raise InvalidInputError for an option of a search that the study sets itself."""
     for name in names:
         if name in SET_BY_THE_STUDY:
-            raise InvalidInputError(f"remove {flag(name)}: {SET_BY_THE_STUDY[name]}")
+            raise InvalidInputError(f"remove {option(name)}: {SET_BY_THE_STUDY[name]}")
 
 
 def study_settings(tuning: TuningOptions, epochs: int) -> dict[str, Any]:
