@@ -14,7 +14,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from nasbench1shot1.display.axes import Axes
 
 SPLITS = ("validation", "test")
 Published = Mapping[tuple[str, str, str], tuple[float, float]]
@@ -53,7 +53,7 @@ def ecdf(values: Any) -> pandas.DataFrame:
     return pandas.DataFrame({"value": ascending, "fraction": np.arange(1, len(ascending) + 1) / len(ascending)})
 
 
-def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, color: str) -> "Axes":
+def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, style: dict[str, Any]) -> "Axes":
     """Draw the ECDF of final test regrets, given as fractions, in percent on a logarithmic axis; return the axes.
 
     Regrets below `floor`, a fraction, are drawn at `floor`, because a logarithmic axis cannot show zero.
@@ -61,7 +61,7 @@ def draw_ecdf(axes: "Axes", regrets: Any, *, floor: float, label: str, color: st
     from nasbench1shot1.display.axes import label_log_axis
 
     frame = ecdf(np.maximum(regrets, floor))
-    axes.step(100 * frame["value"], frame["fraction"], where="post", color=color, linewidth=1.6, label=label)
+    axes.step(100 * frame["value"], frame["fraction"], where="post", label=label, **style)
     axes.set_xscale("log")
     label_log_axis(axes.xaxis)
     axes.set_xlabel("final test regret [%]")
@@ -111,9 +111,9 @@ def compare_with_published(accuracies: pandas.DataFrame) -> pandas.DataFrame:
     return frame
 
 
-def draw_sorted(axes: "Axes", accuracies: pandas.DataFrame, *, label: str, color: str) -> "Axes":
+def draw_sorted(axes: "Axes", accuracies: pandas.DataFrame, *, label: str, style: dict[str, Any]) -> "Axes":
     """Draw the sorted accuracies of one study on one data set and split, in percent; return the axes."""
-    axes.plot(accuracies["rank"], 100 * accuracies["accuracy"], color=color, linewidth=1.4, label=label)
+    axes.plot(accuracies["rank"], 100 * accuracies["accuracy"], label=label, **style)
     axes.set_xlabel("search, sorted by accuracy")
     axes.grid(alpha=0.25)
     return axes

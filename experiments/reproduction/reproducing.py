@@ -3,55 +3,37 @@
 import hashlib
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.experiments.reproduction.black_box_figure import BlackBoxFigure
-from nasbench1shot1.experiments.reproduction.figure import (
-    FigureJob,
-    Kind,
-    ReproducedFigure,
-    check_recorded,
-    counted_jobs,
-    nouns,
-)
-from nasbench1shot1.experiments.reproduction.figures import (
-    BLACK_BOX_FIGURES,
-    FIGURES,
-    IMPORTANCE_FIGURES,
-    NAMES,
-    OTHER_FIGURES,
-    PROXY_FIGURE,
-    RANKING_FIGURES,
-    TRANSFER_TABLES,
-    TUNING_FIGURES,
-)
-from nasbench1shot1.experiments.reproduction.importance_figure import ImportanceFigure
+from nasbench1shot1.experiments.reproduction import planning
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES, TRAJECTORIES
+from nasbench1shot1.experiments.reproduction.kinds import FigureJob, check_recorded
+from nasbench1shot1.experiments.reproduction.planning import Reproduction
 from nasbench1shot1.experiments.reproduction.progress import (
+    Costs,
     FigureProgress,
+    by_stage,
+    counted_jobs,
+    describe_needs,
     describe_work,
     list_jobs,
-    makespan,
     measure,
-    seconds_left,
+    missing_images,
+    nouns,
 )
-from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
-from nasbench1shot1.experiments.reproduction.ranking_figure import RankingFigure
-from nasbench1shot1.experiments.reproduction.regret_figure import RegretFigure
-from nasbench1shot1.experiments.reproduction.trajectory_figure import TrajectoryFigure
-from nasbench1shot1.experiments.reproduction.transfer_table import TransferTable
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, write_json
-from nasbench1shot1.ground.text import counted, duration, line_printer
+from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Workers
 from nasbench1shot1.jobs.pool import open_workers, run_jobs
 from nasbench1shot1.runs.folder import read_object
 from nasbench1shot1.runs.lock import locked
-from nasbench1shot1.runs.options import absolute_file, flag
+from nasbench1shot1.runs.options import absolute_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,17 +42,6 @@ if TYPE_CHECKING:
 
 MARK = "figure.json"
 LONGEST = 80  # maximum number of characters for the parts in a file name
-_KINDS: dict[str, Callable[[str, Sequence[str]], ReproducedFigure]] = {
-    **dict.fromkeys(FIGURES, RegretFigure.from_name),
-    **dict.fromkeys(RANKING_FIGURES, RankingFigure.from_name),
-    **dict.fromkeys(TUNING_FIGURES, TrajectoryFigure.from_name),
-    **dict.fromkeys(IMPORTANCE_FIGURES, ImportanceFigure.from_name),
-    PROXY_FIGURE: ProxyFigure.from_name,
-    **dict.fromkeys(TRANSFER_TABLES, TransferTable.from_name),
-    **dict.fromkeys(BLACK_BOX_FIGURES, BlackBoxFigure.from_name),
-}
-KINDS = {name: _KINDS[name] for name in NAMES}
-"""Functions that create a figure or table from its name and the selected parts, by name."""
 
 
 def reproduce(
@@ -91,7 +62,7 @@ def reproduce(
     """Run the jobs of a figure in parallel and draw the figure. To continue after a stop, repeat the call.
 
     Args:
-        name: "figure2", …: a key of `KINDS`.
+        name: "figure2", …: a key of `figures.FIGURES`.
         scale: "full" (the paper's setting) or "quick".
         out: folder of the runs, the picture and the CSV file. Default: `reproduce/<name>-<scale>`.
         only: parts of the figure, as in `open_figure`.
@@ -116,21 +87,24 @@ def reproduce(
     console = console_or_new(console)
     folder = as_path(out, "--out") if out is not None else Path("reproduce") / f"{name}-{scale}"
     if folder.exists() and not folder.is_dir():
-        raise InvalidInputError(f"{folder} is a file: choose another --out")
+        raise InvalidInputError(f"{folder} is a file: choose another {option('out')}")
     figure = open_figure(name, only, joined)
-    _check_options(name, figure, options)
+    if unfit := sorted(name for name in figure.kind.inapplicable if options.get(name, False) is not False):
+        raise InvalidInputError(f"{option(unfit[0])} does not apply to {figure.name}: remove it")
     check_belongs_to(folder, name)
-    device = options.get("device", figure.DEVICE)
+    device = options.get("device", figure.kind.device)
     with open_workers(scheduler, workers, device, options.get("threads", 1)) as places:
-        given = _with_absolute_paths(options)
         if scheduler is not None:
             line_printer(console)(f"Planning on a worker of {scheduler} …")
-        jobs = figure.jobs(scale, folder, given, seeds, places.call)
+        jobs = figure.jobs(scale, folder, _with_absolute_paths(options), seeds, places.call)
         check_recorded(jobs, options)
-        _check_data(jobs, places)
         table = figure.table(jobs, options)
+        todo = [job for job in jobs if not job.is_finished]
+        missing = places.call(missing_images, todo) if dry_run else []
+        if not missing:
+            _check_data(todo, places)
         if dry_run:
-            _announce(jobs, places, console, list_them=True)
+            _announce(jobs, places, console, missing, list_them=True)
             return None
         check_writable(folder)
         try:
@@ -155,21 +129,19 @@ def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
     return {name: changes[name](value) if name in changes else value for name, value in options.items()}
 
 
-def _check_options(name: str, figure: ReproducedFigure, options: Mapping[str, Any]) -> None:
-    """Raise InvalidInputError for an option that does not apply to the figure."""
-    if unfit := sorted(figure.INAPPLICABLE.intersection(options)):
-        raise InvalidInputError(f"{flag(unfit[0])} does not apply to {name}: remove it")
-
-
 def _check_data(jobs: Sequence[FigureJob], workers: Workers) -> None:
     """Raise UserError, before anything is printed, if workers lack the images or the table of unfinished jobs."""
-    if todo := [job for job in jobs if not job.is_finished]:
-        workers.call(type(todo[0]).check_data, todo[0])  # all jobs of a figure use the same images or table
+    for job in {job.kind: job for job in reversed(jobs)}.values():  # all jobs of a kind use the same images or table
+        workers.call(_check, job)
+
+
+def _check(job: FigureJob) -> None:
+    job.of.check(job)
 
 
 def _run(name: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, console: "Console") -> dict[str, str]:
     """Run the unfinished jobs; return the error messages of failed jobs by name."""
-    per_unit = _announce(jobs, workers, console)
+    costs = _announce(jobs, workers, console)
     todo = [job for job in jobs if not job.is_finished]
     if not todo:
         return {}
@@ -177,22 +149,29 @@ def _run(name: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, c
     started = time.monotonic()
     mark_folder(folder, name)
     failures = dict[str, str]()
-    with locked(folder), FigureProgress(todo, per_unit, workers.count, console) as watcher:
-        for stage in _stages(todo):
+    with locked(folder), FigureProgress(todo, costs, workers.count, console) as watcher:
+        for stage in by_stage(todo):
             failures |= run_jobs(stage, workers, watcher)
     line_printer(console)(f"{counted_jobs(todo)} in {(time.monotonic() - started) / 60:.1f} min")
     return failures
 
 
-def _stages(jobs: Sequence[FigureJob]) -> list[list[FigureJob]]:
-    """Return jobs by stage, in their order."""
-    return [[job for job in jobs if job.stage == stage] for stage in sorted({job.stage for job in jobs})]
-
-
 def _announce(
-    jobs: Sequence[FigureJob], workers: Workers, console: "Console", list_them: bool = False
-) -> dict[Kind, float]:
-    """Print the amount of work and the estimated time; return the seconds per unit."""
+    jobs: Sequence[FigureJob],
+    workers: Workers,
+    console: "Console",
+    missing: Sequence[str] = (),
+    list_them: bool = False,
+) -> Costs:
+    """Print the amount of work and what it needs; return the costs of a unit.
+
+    Args:
+        jobs: all jobs of the figure.
+        workers: where they run.
+        console: where to print.
+        missing: data sets that are not installed.
+        list_them: whether to print every curve.
+    """
     print_line, todo = line_printer(console), [job for job in jobs if not job.is_finished]
     finished = len(jobs) - len(todo)
     done = f"; {finished} {'is' if finished == 1 else 'are'} finished" if finished else ""
@@ -200,19 +179,18 @@ def _announce(
     if todo:
         units = sum(job.units - job.units_done() for job in todo)
         at_once = counted_jobs(todo, min(workers.count, len(todo)))
-        print_line(f"{counted(units, jobs[0].UNIT)} to go, {at_once} at once; timing a step of each kind …")
-    per_unit = workers.call(measure, todo)
+        print_line(f"{counted(units, jobs[0].of.unit)} to go, {at_once} at once; timing a step of each kind …")
+    for name in missing:
+        print_line(f"{name} is not installed: the steps are timed on random images of its size")
+    costs = workers.call(measure, todo)
     if list_them:
-        list_jobs(jobs, per_unit, console)
+        list_jobs(jobs, costs, console)
     if todo:
-        lengths = ([seconds_left(job, per_unit, job.units_done()) for job in stage] for stage in _stages(todo))
-        print_line(f"This will take {duration(sum(makespan(seconds, workers.count) for seconds in lengths))}.")
-    return per_unit
+        print_line(describe_needs(todo, costs, workers.count))
+    return costs
 
 
-def _draw(
-    picture: Path, figure: ReproducedFigure, jobs: Sequence[FigureJob], table: "Table", console: "Console"
-) -> None:
+def _draw(picture: Path, figure: Reproduction, jobs: Sequence[FigureJob], table: "Table", console: "Console") -> None:
     """Write the picture, and the values beside it, and print the results."""
     results, values, stem = figure.results(jobs, table), picture.with_suffix(".csv"), picture.stem
     if results is None:
@@ -232,39 +210,39 @@ def _draw(
 # Figures by name ------------------------------------------------------------------------------------------------------
 
 
-def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path] = ()) -> ReproducedFigure:
+def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path] = ()) -> Reproduction:
     """Return a figure, or the selected part of it.
 
     Args:
         name: "figure2", …
-        only: keys of panels or of curves, or "panel/curve", each with optional `*` wildcards. A curve
-            is selected if one of them matches.
+        only: as in `planning.open_figure`.
         joined: folders of finished black-box studies that join a figure of tuned optimizers.
 
     Raises:
         InvalidInputError: the name is unknown, one of `only` matches nothing, or black-box studies cannot join.
     """
-    if name not in KINDS:
+    if name not in FIGURES:
         raise _unknown_figure(name)
-    figure = KINDS[name](name, only)
+    figure = planning.open_figure(name, only)
     if not joined:
         return figure
-    if not isinstance(figure, TrajectoryFigure):
-        raise InvalidInputError(f"--join does not apply to {name} (only to {', '.join(TUNING_FIGURES)}): remove it")
+    if figure.figure.drawing != TRAJECTORIES:
+        fitting = ", ".join(name for name, each in FIGURES.items() if each.drawing == TRAJECTORIES)
+        raise InvalidInputError(f"{option('join')} does not apply to {name} (only to {fitting}): remove it")
     studies = tuple(BlackBoxStudy.open(folder) for folder in joined)
     _ = [study.summary for study in studies]  # raises if one is not finished
     return replace(figure, joined=studies)
 
 
 def _unknown_figure(name: str) -> InvalidInputError:
-    known = f"known: {', '.join(KINDS)}"
+    known = f"known: {', '.join(FIGURES)}"
     kind = "table" if name.startswith("tab") else "figure"
     number = int(match[0]) if (match := re.search(r"\d+", name)) else 0
     if kind == "figure" and number in OTHER_FIGURES:
         return InvalidInputError(
             f"reproduce does not draw figure {number} of the paper, which shows {OTHER_FIGURES[number]} ({known})"
         )
-    hint = f"; did you mean '{kind}{number}'?" if f"{kind}{number}" in KINDS else ""
+    hint = f"; did you mean '{kind}{number}'?" if f"{kind}{number}" in FIGURES else ""
     return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")
 
 
@@ -296,4 +274,4 @@ def mark_folder(folder: Path, name: str) -> None:
 def check_belongs_to(folder: Path, name: str) -> None:
     """Raise InvalidInputError if a folder belongs to another figure, DamagedFileError if its mark is damaged."""
     if (folder / MARK).is_file() and (other := read_object(folder / MARK).get("figure")) != name:
-        raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another --out")
+        raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another {option('out')}")

@@ -21,16 +21,17 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tuning.export import import_optuna, new_optuna_study
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
     from optuna.distributions import BaseDistribution
 
+    from nasbench1shot1.display.axes import Axes, Figure
     from nasbench1shot1.tuning.record import Study
 
 FANOVA = "Optuna's fANOVA"
@@ -325,54 +326,42 @@ class Row:
     interactions: pandas.DataFrame | None
 
 
-def draw_importances(rows: Sequence[Row], title: str, caption: str) -> "Figure":
+def draw_importances(rows: Sequence[Row], title: str, caption: str, style: PictureStyle | None = None) -> "Figure":
     """Plot expected losses over cutout and weight decay for each budget, then importances, then pairwise interactions.
 
     Args:
         rows: one row per space; at least one.
         title: title of the figure.
         caption: text below the figure.
+        style: "screen" or "paper".
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     budgets = sorted({budget for row in rows for budget in row.surfaces})
     pairwise = any(row.interactions is not None for row in rows)
-    columns = len(budgets) + 1 + pairwise
-    canvas = Figure(figsize=(3.1 * columns + 0.6, 2.7 * len(rows) + 1.5), layout="constrained", dpi=100)
-    FigureCanvasAgg(canvas)
-    grid = canvas.subplots(len(rows), columns, squeeze=False)
-    for row, axes in zip(rows, grid, strict=True):
-        _draw_surfaces(row, budgets, axes[: len(budgets)], canvas)
-        _draw_importances(row, axes[len(budgets)])
-        if pairwise:
-            _draw_interactions(row, axes[-1])
-    canvas.suptitle(title, fontsize=10)
-    canvas.supxlabel(caption, fontsize=7, color="#444444")
-    return canvas
+    with Canvas(len(rows), len(budgets) + 1 + pairwise, panel=(3.3, 2.7), style=style) as canvas:
+        for row, axes in zip(rows, canvas.grid, strict=True):
+            for budget, ax in zip(budgets, axes, strict=False):
+                ax.set_title(f"{row.title}, {counted(budget, 'epoch')}", fontsize=9)
+                _draw_surface(row.surfaces.get(budget), row.points.get(budget), ax)
+            axes[0].set_ylabel(PAIR[1].replace("_", " "), fontsize=8)
+            _draw_importances(row, axes[len(budgets)])
+            if pairwise:
+                _draw_interactions(row, axes[-1])
+        return canvas.finish(title, caption)
 
 
-def _draw_surfaces(row: Row, budgets: Sequence[int], axes: "Sequence[Axes]", canvas: "Figure") -> None:
-    """Draw a surface for each budget; all of a row have one colour scale."""
-    found = [frame["loss"] for frame in row.surfaces.values() if len(frame)]
-    limits = (100 * min(map(min, found)), 100 * max(map(max, found))) if found else (0.0, 1.0)
-    drawn = None
-    for budget, ax in zip(budgets, axes, strict=True):
-        frame = row.surfaces.get(budget)
-        ax.set_title(f"{row.title}, {counted(budget, 'epoch')}", fontsize=9)
-        if frame is None or not len(frame):
-            ax.set_axis_off()
-            ax.text(0.5, 0.5, "too few searches", ha="center", va="center", fontsize=8, transform=ax.transAxes)
-            continue
-        x, y = (np.unique(frame[name]) for name in PAIR)
-        values = 100 * frame["loss"].to_numpy().reshape(len(x), len(y)).T
-        drawn = ax.pcolormesh(x, y, values, cmap="viridis_r", vmin=limits[0], vmax=limits[1], shading="nearest")
-        ax.plot(*row.points[budget].T, ".", color="white", markeredgecolor="black", markersize=5, markeredgewidth=0.4)
-        ax.set_yscale("log")
-        ax.set_xlabel(PAIR[0].replace("_", " "), fontsize=8)
-    axes[0].set_ylabel(PAIR[1].replace("_", " "), fontsize=8)
-    if drawn is not None:
-        canvas.colorbar(drawn, ax=axes[-1]).set_label("expected validation error [%]", fontsize=7)
+def _draw_surface(frame: pandas.DataFrame | None, points: "np.ndarray[Any, Any] | None", ax: "Axes") -> None:
+    """Draw the surface of one budget in its own colours, because budgets differ more than configurations do."""
+    if frame is None or points is None or not len(frame):
+        ax.set_axis_off()
+        ax.text(0.5, 0.5, "too few searches", ha="center", va="center", fontsize=8, transform=ax.transAxes)
+        return
+    x, y = (np.unique(frame[name]) for name in PAIR)
+    values = 100 * frame["loss"].to_numpy().reshape(len(x), len(y)).T
+    drawn = ax.pcolormesh(x, y, values, cmap="viridis_r", shading="nearest")
+    ax.plot(*points.T, ".", color="white", markeredgecolor="black", markersize=5, markeredgewidth=0.4)
+    ax.set_yscale("log")
+    ax.set_xlabel(PAIR[0].replace("_", " "), fontsize=8)
+    ax.figure.colorbar(drawn, ax=ax).set_label("expected validation error [%]", fontsize=7)
 
 
 def _draw_importances(row: Row, axes: "Axes") -> None:

@@ -13,21 +13,23 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.display.axes import use_log_axes, zero_floor
+from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
+from nasbench1shot1.display.curves import Spread, describe_band, draw_curve, pool_values
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tuning.record import simulated_cost
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from nasbench1shot1.display.axes import Axes, Figure
 
 Floats = NDArray[np.float64]
-Style = Mapping[str, Any]
+Style = dict[str, Any]
 REGRETS = ("test_regret", "validation_regret")
 COLUMNS = ("seconds", "number", "configuration_id", "budget", "loss", *REGRETS)
-WIDTH = 1.8
-"""Width of all curves, in points."""
 CLOCK = "simulated time: all searches, and one training of each architecture [s]"
 
 
@@ -93,6 +95,17 @@ def average(repetitions: Sequence[pandas.DataFrame], at: Floats | None = None) -
     Raises:
         InvalidInputError: there is no repetition, or a repetition has no incumbent.
     """
+    times, _ = _aligned(repetitions, REGRETS[0], at)
+    columns = {"seconds": times, "repetitions": np.full(len(times), len(repetitions))}
+    for name in REGRETS:
+        _, values = _aligned(repetitions, name, at)
+        columns[f"{name}_mean"] = values.mean(axis=0)
+        columns[f"{name}_std"] = values.std(axis=0, ddof=1) if len(values) > 1 else np.full(len(times), np.nan)
+    return pandas.DataFrame(columns)
+
+
+def _aligned(repetitions: Sequence[pandas.DataFrame], name: str, at: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return the times (T,) of `average`, and the values of a column at these times, shape (repetitions, T)."""
     if not repetitions or any(not len(frame) for frame in repetitions):
         raise InvalidInputError("a repetition has no incumbent: give at least one, each with a finished search")
     changes = [frame["seconds"].to_numpy(np.float64) for frame in repetitions]
@@ -100,12 +113,7 @@ def average(repetitions: Sequence[pandas.DataFrame], at: Floats | None = None) -
     end = max(start, min(times[-1] for times in changes))
     times = np.unique(np.concatenate([[start, end], *changes])) if at is None else np.asarray(at, np.float64)
     times = times[(times >= start) & (times <= end)]
-    columns = {"seconds": times, "repetitions": np.full(len(times), len(repetitions))}
-    for name in REGRETS:
-        values = np.stack([_values_at(frame, name, times) for frame in repetitions])
-        columns[f"{name}_mean"] = values.mean(axis=0)
-        columns[f"{name}_std"] = values.std(axis=0, ddof=1) if len(values) > 1 else np.full(len(times), np.nan)
-    return pandas.DataFrame(columns)
+    return times, np.stack([_values_at(frame, name, times) for frame in repetitions])
 
 
 def _values_at(frame: pandas.DataFrame, name: str, times: Floats) -> Floats:
@@ -115,95 +123,91 @@ def _values_at(frame: pandas.DataFrame, name: str, times: Floats) -> Floats:
     return held
 
 
-# Plot: one panel per space, one line per method -----------------------------------------------------------------------
+# Picture: one panel per space, one line per method --------------------------------------------------------------------
 
 
-def draw_trajectories(panels: Mapping[str, Sequence[Curve]], title: str, caption: str, source: str) -> "Figure":
+def draw_trajectories(
+    panels: Mapping[str, Sequence[Curve]],
+    title: str,
+    caption: str,
+    source: str,
+    spread: Spread | None = "std",
+    style: PictureStyle | None = None,
+) -> "Figure":
     """Plot the mean test regret of the incumbents on logarithmic axes, with one column per panel.
 
-    The standard deviation is shaded on axes of at most `MOST_BANDS` curves. If a panel has more than five curves, the
-    figure has several rows with shared axes (`curve_rows`). A dot marks the first search of the studies that started
-    with the optimizer's default configuration: its mean time and regret. Regrets of zero lie on the lower edge.
+    The band is shaded on axes of at most `MOST_BANDS` curves. If a panel has more than five curves, the figure has
+    several rows with shared axes (`curve_rows`). A dot marks the first search of the studies that started with the
+    optimizer's default configuration: its mean time and regret. Regrets of zero lie on the lower edge.
 
     Args:
         panels: curves by the title of their panel; every curve has a repetition, every repetition an incumbent.
         title: title of the figure.
         caption: text below the figure.
         source: how far the regrets are measured, such as "predicted".
+        spread: what the bands show. Default: as in the paper.
+        style: "screen" or "paper".
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     curves = {curve.key: curve for of_panel in panels.values() for curve in of_panel}
     kinds = {key: curve.kind for key, curve in curves.items()}
     rows = curve_rows([[curve.key for curve in of_panel] for of_panel in panels.values()], kinds)
-    size = max(1.6 + 3.6 * len(panels), 8.0), 2.0 + 3.6 * len(rows)
-    canvas = Figure(figsize=size, layout="constrained", dpi=100)
-    FigureCanvasAgg(canvas)
-    parts = canvas.add_gridspec(2, 1, height_ratios=(8 * len(rows), 1))  # the legend needs its own row
-    above, below = canvas.add_subfigure(parts[0]), canvas.add_subfigure(parts[1])
-    grid = above.subplots(len(rows), len(panels), sharex=True, sharey=True, squeeze=False)
     order = [curves[key] for row in rows for key in row]
-    by_key = dict(zip([curve.key for curve in order], curve_styles([curve.method for curve in order]), strict=True))
-    floor = _floor(panels)
-    for row, line in zip(rows, grid, strict=True):
-        name = f": {kinds[row[0]]}" if len(rows) > 1 else ""
-        for (panel, of_panel), ax in zip(panels.items(), line, strict=True):
-            _draw_panel([curve for curve in of_panel if curve.key in row], ax, by_key, floor)
-            ax.set_title(f"{panel}{name}", fontsize=10)
-        line[0].set_ylabel(f"test regret of the incumbent [%]\n({source})", fontsize=9)
-    for ax in grid[-1]:
-        ax.set_xlabel(CLOCK, fontsize=7)
-    grid[0, 0].set_ylim(bottom=100 * floor)
-    _legend(below, order, by_key)
-    above.suptitle(title, fontsize=10)
-    canvas.supxlabel(caption, fontsize=7, color="#444444")
-    return canvas
+    styles = dict(zip(curves, curve_styles([curve.method for curve in curves.values()]), strict=True))
+    floor, width = _floor(panels), max(3.6, 8 / len(panels))
+    with Canvas(len(rows), len(panels), panel=(width, 3.4), style=style, sharex=True, sharey=True) as canvas:
+        for row, line in zip(rows, canvas.grid, strict=True):
+            name = f": {kinds[row[0]]}" if len(rows) > 1 else ""
+            for (panel, of_panel), ax in zip(panels.items(), line, strict=True):
+                own = [curve for curve in of_panel if curve.key in row]
+                for curve in own:
+                    _draw(curve, ax, styles[curve.key], floor, spread, has_band=len(own) <= MOST_BANDS)
+                use_log_axes(ax)
+                ax.grid(alpha=0.25, which="both")
+                ax.set_title(f"{panel}{name}")
+            line[0].set_ylabel(f"test regret of the incumbent [%]\n({source})")
+        for ax in canvas.grid[-1]:
+            ax.set_xlabel(CLOCK, fontsize=7)
+        canvas.axes[0].set_ylim(bottom=100 * floor)
+        legend = {curve.label: styles[curve.key] for curve in order}
+        if any(_defaults(curve) for curve in order):
+            legend["default configuration"] = {"color": "black", "marker": "o", "markersize": 5, "linestyle": ""}
+        return canvas.finish(title, caption, legend=legend, legend_title=_band_text(panels, rows, spread))
 
 
-def _draw_panel(curves: Sequence[Curve], axes: "Axes", by_key: Mapping[str, Style], floor: float) -> None:
-    from nasbench1shot1.display.axes import label_log_axis
-
-    for curve in curves:
-        _draw(curve, axes, by_key[curve.key], floor, has_band=len(curves) <= MOST_BANDS)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    label_log_axis(axes.xaxis)
-    label_log_axis(axes.yaxis)
-    axes.grid(alpha=0.25, which="both")
+def _band_text(panels: Mapping[str, Sequence[Curve]], rows: Sequence[Sequence[str]], spread: Spread | None) -> str:
+    """Return what lines and bands show, for every kind of curve."""
+    curves = [curve for of_panel in panels.values() for curve in of_panel]
+    lines = []
+    for kind in dict.fromkeys(curve.kind for curve in curves):
+        counts = {len(curve.repetitions) for curve in curves if curve.kind == kind}
+        own = [curve.key for curve in curves if curve.kind == kind]
+        longest = min(sum(c.key in row for c in of) for row in rows if set(own) & set(row) for of in panels.values())
+        runs = counts.pop() if len(counts) == 1 else None
+        if longest > MOST_BANDS:
+            text = "mean" if runs is None else f"mean over {counted(runs, 'repetition')}"
+        else:
+            text = describe_band(spread, runs, "repetition")
+        if text:
+            lines.append(f"{kind}: {text}")
+    return "\n".join(lines)
 
 
 def _floor(panels: Mapping[str, Sequence[Curve]]) -> float:
     """Return the lower edge of the plot as a fraction: below the smallest positive regret."""
-    from nasbench1shot1.display.axes import zero_floor
-
     regrets = [frame["test_regret"] for curves in panels.values() for curve in curves for frame in curve.repetitions]
     return zero_floor(np.concatenate([regret.to_numpy(np.float64) for regret in regrets]))
 
 
-def _draw(curve: Curve, axes: "Axes", style: Style, floor: float, has_band: bool) -> None:
-    frame, colour = average(curve.repetitions), style["color"]
-    mean, spread = frame["test_regret_mean"], frame["test_regret_std"].fillna(0.0)
-    low, high = (100 * np.maximum(values, floor) for values in (mean - spread, mean + spread))
-    axes.step(frame["seconds"], 100 * np.maximum(mean, floor), where="post", linewidth=WIDTH, **style)
-    if has_band and len(curve.repetitions) > 1:
-        axes.fill_between(frame["seconds"], low, high, step="post", color=colour, alpha=0.14, linewidth=0)
+def _draw(curve: Curve, axes: "Axes", style: Style, floor: float, spread: Spread | None, has_band: bool) -> None:
+    times, values = _aligned(curve.repetitions, "test_regret")
+    pooled = pool_values(times, values, spread=spread)
+    draw_curve(axes, pooled, label=curve.label, style=style, steps=True, floor=floor, has_band=has_band)
     if defaults := _defaults(curve):
         first = pandas.DataFrame(defaults)[["seconds", "test_regret"]].mean()
-        axes.plot(first["seconds"], 100 * max(first["test_regret"], floor), "o", color=colour, markersize=5)
+        axes.plot(first["seconds"], 100 * max(first["test_regret"], floor), "o", color=style["color"], markersize=5)
 
 
 def _defaults(curve: Curve) -> list["pandas.Series[float]"]:
     """Return the first search of every repetition that started with the default configuration."""
     firsts = [frame.iloc[0] for frame in curve.repetitions]
     return [first for first in firsts if first.get("configuration_id") == DEFAULT_ID]
-
-
-def _legend(below: "SubFigure", curves: Sequence[Curve], by_key: Mapping[str, Style]) -> None:
-    from matplotlib.lines import Line2D
-
-    lines = [Line2D([], [], linewidth=WIDTH, label=curve.label, **by_key[curve.key]) for curve in curves]
-    if any(_defaults(curve) for curve in curves):
-        dot = Line2D([], [], color="black", marker="o", markersize=5, linestyle="", label="default configuration")
-        lines.append(dot)
-    below.legend(handles=lines, loc="center", ncols=min(len(lines), 4), frameon=False, fontsize=8, handlelength=3.2)

@@ -36,7 +36,7 @@ class Reproduce:
     figure: Annotated[
         Positional[str | None],
         Form("[FIGURE]"),
-        Names("nasbench1shot1.experiments.reproduction.figures:NAMES"),
+        Names("nasbench1shot1.experiments.reproduction.figures:FIGURES"),
     ] = None
     """Figure or table. Names without a prefix refer to NAS-Bench-1Shot1. Default: list the figures."""
     scale: Literal["full", "quick"] = "full"
@@ -53,7 +53,7 @@ class Reproduce:
     scheduler: str | None = None
     """Address of a dask scheduler, such as tcp://host:8786, whose workers run all jobs. Default: this machine."""
     dry_run: bool = False
-    """List the curves and the estimated time, and stop."""
+    """List the runs with their expected time, memory and disk space, and stop; official images may be missing."""
     format: PictureFormat = "png"
     """File format of the picture."""
     epochs: int | None = None
@@ -109,12 +109,13 @@ class Reproduce:
 
 
 def _list() -> None:
-    from nasbench1shot1.experiments.reproduction.reproducing import KINDS, open_figure
+    from nasbench1shot1.experiments.reproduction.figures import FIGURES
+    from nasbench1shot1.experiments.reproduction.planning import open_figure
 
-    for name in KINDS:
-        figure = open_figure(name)
+    for name, figure in FIGURES.items():
+        full, quick = (open_figure(name).size(scale) for scale in figure.scales)
         print_to_stdout(f"{name:<14}  {figure.title}")
-        print_to_stdout(f"{'':<14}  full: {figure.size('full')} | quick: {figure.size('quick')}")
+        print_to_stdout(f"{'':<14}  full: {full} | quick: {quick}")
     print_to_stdout("\n27 × 280 runs: 27 studies of 280 searches each, by nb1shot1 tune")
     print_to_stdout("15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy")
     print_to_stdout("90 × 50 epochs: 90 searches of 50 epochs each")

@@ -19,15 +19,12 @@ NOT_YET = (
     "experiments/black_box_studies.py",
     "experiments/comparison/",
     "experiments/run_drawing.py",
-    "experiments/tuning/trajectory.py",
     "nasbench1shot1/black_box_search/drawing.py",
     "nasbench1shot1/one_shot_search/pictures.py",
     "nasbench1shot1/one_shot_search/regret_curve.py",
     "nasbench1shot1/tuning/drawing.py",
-    "experiments/reproduction",
     "experiments/space_statistics",
     "experiments/correlation",
-    "experiments/tuning/importance.py",
 )
 """Folders that still import matplotlib; this must become empty."""
 LONG = "a title that is much wider than the figure and must be wrapped, " * 4

@@ -4,13 +4,14 @@ import pytest
 
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
-from nasbench1shot1.experiments.reproduction.regret_figure import NEUTRAL, curve_styles, legend_styles
+from nasbench1shot1.experiments.reproduction.regrets import NEUTRAL, legend_styles, variant_styles
+
+REGRETS = [name for name, figure in FIGURES.items() if figure.drawing == "regrets:RegretCurves"]
 
 
 @pytest.mark.parametrize("name", ["figure2", "figure7", "figure8"])
 def test_a_method_has_the_same_colour_in_every_figure(name):
-    pairs = FIGURES[name].pairs()
-    styles = curve_styles(pairs)
+    pairs, styles = FIGURES[name].full.pairs(), variant_styles(FIGURES[name])
     colours = {key: style["color"] for key, style in styles.items()}
     assert colours == {(panel.key, curve.key): METHODS[curve.options["optimizer"]] for panel, curve in pairs}
     assert {style["linestyle"] for style in styles.values()} == {"-"}
@@ -18,8 +19,7 @@ def test_a_method_has_the_same_colour_in_every_figure(name):
 
 @pytest.mark.parametrize("name", ["figure9", "figure10", "figure11"])
 def test_two_variants_of_a_method_share_its_colour_and_differ_in_line_style(name):
-    pairs = FIGURES[name].pairs()
-    styles = curve_styles(pairs)
+    pairs, styles = FIGURES[name].full.pairs(), variant_styles(FIGURES[name])
     for panel, curve in pairs:
         assert styles[panel.key, curve.key]["color"] == METHODS[panel.options["optimizer"]]
         assert (styles[panel.key, curve.key]["linestyle"] == "-") == (curve.key == "no-cutout")
@@ -29,8 +29,7 @@ def test_two_variants_of_a_method_share_its_colour_and_differ_in_line_style(name
 
 @pytest.mark.parametrize("name", ["figure4", "figure12", "figure13"])
 def test_more_variants_have_the_same_ordered_colours_in_every_panel(name):
-    pairs = FIGURES[name].pairs()
-    styles = curve_styles(pairs)
+    pairs, styles = FIGURES[name].full.pairs(), variant_styles(FIGURES[name])
     legend = legend_styles(pairs, styles)
     assert len(legend) == len({style["color"] for style in legend.values()}) == 5
     assert len({str(style["linestyle"]) for style in legend.values()}) == 5
@@ -38,4 +37,4 @@ def test_more_variants_have_the_same_ordered_colours_in_every_panel(name):
 
 
 def test_no_regret_figure_has_more_than_five_curves_per_axis():
-    assert max(len(panel.curves) for figure in FIGURES.values() for panel in figure.panels) == 5
+    assert max(len(panel.curves) for name in REGRETS for panel in FIGURES[name].full.panels) == 5

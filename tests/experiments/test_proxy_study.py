@@ -4,6 +4,8 @@ import json
 import shutil
 import signal
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,23 +14,22 @@ import pytest
 from forked_jobs import FORK_JOBS
 from matplotlib.text import Text
 from scipy.stats import spearmanr
-from tiny_figures import run_jobs_here
-from tiny_proxies import JOBS, STUDY, TINY, reproduce, shrink, train, without_seconds
+from tiny_figures import planned, run_jobs_here
+from tiny_proxies import JOBS, TINY, reproduce, shrink, train, without_seconds
 from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.correlation.criteria import bootstrap
-from nasbench1shot1.experiments.reproduction.proxy_correlation import (
+from nasbench1shot1.experiments.reproduction.planning import open_figure
+from nasbench1shot1.experiments.reproduction.proxies import (
+    ProxyCorrelations,
     ProxyResult,
-    as_table,
     correlation,
-    draw,
     interval,
     score_trainings,
 )
-from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyFigure
-from nasbench1shot1.experiments.reproduction.reproducing import open_figure
+from nasbench1shot1.experiments.reproduction.results import Found
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.jobs.job import wait_until_free
 from nasbench1shot1.proxy_training import ProxyTrainings
@@ -60,7 +61,7 @@ def here(monkeypatch) -> None:
 def no_process(monkeypatch) -> None:
     """Fail if a job is started."""
 
-    def refuse(self, job):
+    def refuse(self, job, *_):
         raise AssertionError(f"{job.name} was started")
 
     monkeypatch.setattr(pool._LocalWorkers, "submit", refuse)
@@ -71,12 +72,26 @@ def all_files(out: Path) -> dict[Path, bytes]:
 
 
 def jobs_at(scale: str, only=(), **given):
-    return ProxyFigure.from_name("figure17", only).jobs(scale, Path("out"), given, None, lambda f, *args: f(*args))
+    return planned("figure17", Path("out"), scale=scale, only=only, **given)
 
 
 def words_of(result: ProxyResult, seeds: int = 1) -> str:
-    drawn = draw("figure17", "proxies", [result], seeds, nb.load_table())
-    return "\n".join(text.get_text() for text in drawn.findobj(Text))
+    return "\n".join(text.get_text() for text in drawn_study([result], seeds).draw().findobj(Text))
+
+
+def drawn_study(results: Sequence[ProxyResult], seeds: int = 1) -> ProxyCorrelations:
+    """Results of trainings, as if they were read from run folders."""
+    reproduction = open_figure("figure17")
+    pairs = {(panel.key, curve.key): (panel, curve) for panel, curve in reproduction.figure.full.pairs()}
+    found = [
+        Found(*pairs[f"cells-{result.cells}", f"channels-{result.channels}"], result.trainings) for result in results
+    ]
+    places = {each.place for each in found}
+    jobs = planned("figure17", Path("out"), scale="full", seeds=range(seeds), images_per_half=40)
+    jobs = [replace(job, options={**job.options, "scale": "quick"}) for job in jobs if (job.panel, job.curve) in places]
+    study = ProxyCorrelations(reproduction.figure, jobs, jobs, nb.load_table(), found)
+    vars(study)["sizes"] = list(results)
+    return study
 
 
 def result_of(errors, valid, test=None, measured=False) -> ProxyResult:
@@ -131,7 +146,7 @@ def test_a_part_is_a_number_of_cells_or_channels(only, left):
             ["--only", "cells-6", "--scale", "quick"],
             "--only cells-6 selects nothing at the quick scale: choose among cells-3/channels-2, cells-3/channels-4",
         ),
-        (["--compile", "--scale", "quick"], "--compile does not apply to figure17, because all its networks differ"),
+        (["--compile", "--scale", "quick"], "--compile does not apply to figure17: remove it"),
         (["--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
         (["--epochs", "0", "--scale", "quick"], "--epochs must be between 1 and 1,000,000, not 0"),
         (["--only", "cells-3"], "data download"),
@@ -155,15 +170,15 @@ def test_the_study_is_listed(capsys):
     said = capsys.readouterr().out
     assert "full: 15 × 150 trainings | quick: 3 × 24 trainings" in said
     assert "15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy" in said
-    assert open_figure("figure17").title in said
+    assert open_figure("figure17").figure.title in said
 
 
 def test_a_dry_run_reports_the_duration_and_writes_nothing(tmp_path, tiny, capsys):
     reproduce(tmp_path / "figure", "--dry-run", "--only", "channels-2")
     said = capsys.readouterr().out
     assert "1 proxy of 5 architectures\n5 architectures to go, 1 proxy at once; timing a step of each kind …" in said
-    assert "cells-3/channels-2 × 1 seed: 5 architectures, less than a minute each" in said
-    assert "This will take less than a minute." in said
+    assert "cells-3/channels-2 × 1 seed: proxy of 5 architectures, less than a minute" in said
+    assert "This will take less than a minute" in said
     assert not (tmp_path / "figure").exists()
 
 
@@ -198,17 +213,17 @@ def test_each_job_equals_a_separate_training_with_its_options(finished, tmp_path
 def test_the_picture_has_a_line_for_every_size_and_states_its_fidelity(finished):
     table = nb.load_table()
     found = [score_trainings([nb.open_run(finished / name)], table) for name in JOBS]
-    drawn = draw("figure17", "the title", found, 1, table)
-    (axes,) = drawn.findobj(lambda item: type(item).__name__ == "Axes")
+    drawn = drawn_study(found).draw()
+    (axes,) = drawn.axes
     frame = pandas.read_csv(finished / "figure17.csv")
     wanted = [rows["spearman"].to_list() for _, rows in frame.groupby(["channels", "split"], sort=False)]
     drawn_lines = [line.get_ydata() for line in axes.get_lines() if len(line.get_ydata()) == 2][:-1]  # without y = 0
     assert [list(line) for line in drawn_lines] == [pytest.approx(values) for values in wanted]
     said = "\n".join(text.get_text() for text in drawn.findobj(Text))
     for words in (
-        "After figure 17 of NAS-Bench-1Shot1: the title",
+        "After figure 17 of NAS-Bench-1Shot1: proxy and table errors, by proxy size",
         "quick scale: 2 epochs, 40 training and 40 validation images of cifar10-sample, preset corrected",
-        "5 architectures of s3, each trained alone in the proxy; the paper's setting is 150 architectures",
+        "5 architectures of s3, each trained alone in the proxy\npaper: 150 architectures",
         "3 cells",
         "table's test error (predicted)",
         "95 % bootstrap interval over architectures",
@@ -246,11 +261,11 @@ def test_a_truncated_folder_is_resumed_with_identical_results(finished, tiny, he
     assert (out / "figure17.csv").read_bytes() == (finished / "figure17.csv").read_bytes()
 
 
-DRIVER = f"""
+DRIVER = """
 import sys
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import proxy_figure
-proxy_figure.SCALES["quick"] = proxy_figure.ProxyScale({dict(STUDY.options)!r}, {STUDY.cells}, {STUDY.channels})
+from tiny_proxies import FIGURES, tiny_study
+FIGURES["figure17"] = tiny_study()
 cli.main(sys.argv[1:])
 """
 
@@ -285,7 +300,7 @@ def test_more_seeds_add_architectures(finished, tiny, here, tmp_path, capsys):
     assert np.array_equal(pooled.errors, np.concatenate([run.validation_errors for run in runs]))
     assert not set(runs[0].architectures) & set(runs[1].architectures)
     assert "the architectures of 2 seeds are pooled" in words_of(pooled, seeds=2)
-    assert "sizes with unfinished seeds (cells × channels): 3 × 2" in words_of(pooled, seeds=3)
+    assert "proxies finished so far: cells-3/channels-2 2" in words_of(pooled, seeds=3)
 
 
 def test_trainings_are_scored_on_another_table(finished, tiny, no_process, tmp_path, monkeypatch):
@@ -294,7 +309,7 @@ def test_trainings_are_scored_on_another_table(finished, tiny, no_process, tmp_p
 
     scores = iter(range(100))
     monkeypatch.setattr(
-        "nasbench1shot1.experiments.reproduction.proxy_correlation.score",
+        "nasbench1shot1.experiments.reproduction.proxies.score",
         lambda arch, table: Score(next(scores)),
     )
 
@@ -327,7 +342,7 @@ def test_trainings_with_other_options_are_refused(finished, tiny, no_process, ca
 def test_an_undefined_correlation_is_a_gap_in_the_picture_and_empty_in_the_csv():
     """All architectures have equal errors in epoch 1, but not in epoch 2."""
     result = result_of([[0.9, 0.5], [0.9, 0.6], [0.9, 0.7], [0.9, 0.8]], [0.05, 0.06, 0.07, 0.08])
-    frame = as_table([result])
+    frame = result.by_epoch
     first, second = (frame[frame["epoch"] == epoch] for epoch in (1, 2))
     assert first[["spearman", "low", "high"]].isna().all(axis=None)
     assert second["spearman"].tolist() == [1, 1]
@@ -340,7 +355,7 @@ def test_an_undefined_correlation_is_a_gap_in_the_picture_and_empty_in_the_csv()
 
 def test_a_study_without_any_defined_correlation_is_drawn():
     result = result_of([[0.9]] * 4, [0.05, 0.06, 0.07, 0.08])
-    assert as_table([result])["spearman"].isna().all()
+    assert result.by_epoch["spearman"].isna().all()
     assert "ρ is undefined" in words_of(result)
 
 

@@ -1,24 +1,31 @@
 """The paper's figures as data: planned searches, durations and drawn curves."""
 
 import io
+import re
+from dataclasses import replace
 
 import pytest
 from conftest import CHECKOUT
 from rich.console import Console
-from tiny_figures import ONLY, reproduce, shrink
+from tiny_figures import ONLY, TINY, planned, reproduce, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.experiments.reproduction import progress
-from nasbench1shot1.experiments.reproduction.figures import BLACK_BOX_FIGURES, FIGURES, OTHER_FIGURES
+from nasbench1shot1.experiments.reproduction.figures import FIGURES as ALL_FIGURES
+from nasbench1shot1.experiments.reproduction.figures import OTHER_FIGURES
+from nasbench1shot1.experiments.reproduction.kinds import Cost
+from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.progress import FigureProgress, makespan
-from nasbench1shot1.experiments.reproduction.reproducing import KINDS, stem
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
-from nasbench1shot1.experiments.reproduction.searches import get_figure, jobs_of
+from nasbench1shot1.experiments.reproduction.reproducing import stem
+from nasbench1shot1.images.image_set import load_images
+from nasbench1shot1.images.splits import is_whole
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import begin
 
 # Panels, curves in each, epochs, searches with six seeds: NAS-Bench-1Shot1, section 5 and appendix.
+FIGURES = {name: figure for name, figure in ALL_FIGURES.items() if figure.drawing == "regrets:RegretCurves"}
 PAPER = {
     "figure2": (3, 5, 50, 90),
     "figure4": (3, 5, 50, 90),
@@ -34,7 +41,7 @@ PAPER = {
 
 def settings(name: str) -> list[dict]:
     """The options that a figure gives to each of its curves."""
-    return [{**panel.options, **curve.options} for panel, curve in FIGURES[name].pairs()]
+    return [{**panel.options, **curve.options} for panel, curve in FIGURES[name].full.pairs()]
 
 
 def values(name: str, option: str) -> set:
@@ -45,10 +52,10 @@ def test_every_figure_has_the_panels_curves_epochs_and_searches_of_the_paper(tmp
     assert list(FIGURES) == list(PAPER)
     for name, (panels, curves, epochs, searches) in PAPER.items():
         figure = FIGURES[name]
-        assert [len(panel.curves) for panel in figure.panels] == [curves] * panels
-        assert figure.epochs == epochs
+        assert [len(panel.curves) for panel in figure.full.panels] == [curves] * panels
+        assert figure.full.options["epochs"] == epochs
         assert curves * panels * 6 == searches
-        assert len({(panel.key, curve.key) for panel, curve in figure.pairs()}) == curves * panels
+        assert len({(panel.key, curve.key) for panel, curve in figure.full.pairs()}) == curves * panels
         assert len({str(sorted(setting.items())) for setting in settings(name)}) == curves * panels
 
 
@@ -75,14 +82,14 @@ def test_every_figure_compares_the_same_settings_as_the_paper():
 @pytest.mark.parametrize("name", ["figure9", "figure10", "figure11"])
 def test_cutout_has_its_published_constant_probability(name, preset, tmp_path):
     """In the published code, the cutout schedule has no effect (DARTS) or is missing (GDAS, PC-DARTS)."""
-    for job in jobs_of(get_figure(name), "quick", tmp_path, {"preset": preset, "channels": 4, "cells": 1}, [0]):
+    for job in planned(name, tmp_path, preset=preset, channels=4, cells=1, seeds=[0]):
         state = begin(search_options(job.options))
-        probabilities = {state.augmentation(epoch).cutout_probability for epoch in range(1, job.epochs + 1)}
+        probabilities = {state.augmentation(epoch).cutout_probability for epoch in range(1, job.units + 1)}
         assert probabilities == {1.0 if job.curve == "cutout" else 0.0}
 
 
 def test_the_full_scale_uses_the_settings_of_the_paper(tmp_path):
-    jobs = jobs_of(get_figure("figure2", ["darts"]), "full", tmp_path, {})
+    jobs = planned("figure2", tmp_path, only=["darts"], scale="full")
     assert len(jobs) == 18
     assert {job.options["seed"] for job in jobs} == set(range(6))
     wanted = {"channels": 16, "cells": 9, "epochs": 50, "images": "cifar10", "images_per_half": None}
@@ -93,7 +100,7 @@ def test_the_full_scale_uses_the_settings_of_the_paper(tmp_path):
 
 def test_at_full_scale_every_method_uses_its_defaults(tmp_path):
     """Batch size 96, or 64 for sampling methods; 1,000 candidates of random search (appendix C)."""
-    found = {job.curve: job.options for job in jobs_of(get_figure("figure2", ["s1"]), "full", tmp_path, {}, [0])}
+    found = {job.curve: job.options for job in planned("figure2", tmp_path, only=["s1"], scale="full", seeds=[0])}
     assert {name: options["batch_size"] for name, options in found.items()} == {
         "darts": 96,
         "gdas": 96,
@@ -107,15 +114,15 @@ def test_at_full_scale_every_method_uses_its_defaults(tmp_path):
 
 def test_at_quick_scale_every_figure_is_small(tmp_path):
     for name, figure in FIGURES.items():
-        for job in jobs_of(figure, "quick", tmp_path, {}):
+        for job in planned(name, tmp_path):
             options = job.options
-            assert job.epochs == figure.quick_epochs <= 12, name
+            assert job.units == figure.quick.options["epochs"] <= 12, name
             assert (options["images"], options["images_per_half"]) == ("cifar10-sample", 320)
             assert options.get("candidates", 0) <= 20
 
 
 def test_the_first_seeds_of_all_curves_come_first(tmp_path):
-    jobs = jobs_of(get_figure("figure9", ["darts"]), "quick", tmp_path, {})
+    jobs = planned("figure9", tmp_path, only=["darts"])
     assert [job.name for job in jobs] == [
         "darts/no-cutout/seed-0",
         "darts/cutout/seed-0",
@@ -126,9 +133,8 @@ def test_the_first_seeds_of_all_curves_come_first(tmp_path):
 
 
 def test_given_options_override_the_figure(tmp_path):
-    given = {"epochs": 3, "precision": "bfloat16"}
-    for job in jobs_of(get_figure("figure8", ["first-order"]), "quick", tmp_path, given, seeds=[7]):
-        assert (job.epochs, job.options["precision"], job.options["seed"]) == (3, "bfloat16", 7)
+    for job in planned("figure8", tmp_path, only=["first-order"], epochs=3, precision="bfloat16", seeds=[7]):
+        assert (job.units, job.options["precision"], job.options["seed"]) == (3, "bfloat16", 7)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +149,7 @@ def test_given_options_override_the_figure(tmp_path):
     ],
 )
 def test_a_part_of_a_figure_consists_of_panels_or_curves(only, left):
-    assert len(get_figure("figure2", only).pairs()) == left
+    assert len(open_figure("figure2", only).selected("full").pairs()) == left
 
 
 @pytest.mark.parametrize(
@@ -165,7 +171,6 @@ def test_a_part_of_a_figure_consists_of_panels_or_curves(only, left):
         (["figure9", "--scale", "quick", "--only", "darts", "--workers", "0"], "--workers must be at least 1, not 0"),
         (["figure9", "--scale", "quick", "--only", "darts", "--table", "/nowhere"], "/nowhere"),
         (["figure9", "--only", "darts"], "data download"),
-        (["figure9", "--only", "darts", "--dry-run"], "data download"),
         (["figure9", "--scale", "quick", "--images", "nowhere.npz"], "the image file 'nowhere.npz' is missing"),
     ],
 )
@@ -198,12 +203,12 @@ def test_seeds_must_be_non_empty_and_distinct(tmp_path, seeds):
 def test_without_a_name_the_figures_are_listed(capsys):
     cli.main(["reproduce"])
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[: 2 * len(KINDS) : 2]] == list(KINDS)
-    others = ["figure3", "figure5", "figure14", "figure15", "figure16", "figure17"]
-    last = ["table2", *BLACK_BOX_FIGURES]
-    assert list(KINDS) == [*sorted([*FIGURES, *others], key=lambda name: int(name.removeprefix("figure"))), *last]
+    assert [line.split()[0] for line in lines[: 2 * len(ALL_FIGURES) : 2]] == list(ALL_FIGURES)
+    numbers = [2, 3, 4, 5, *range(7, 18)]
+    last = ["table2", "nas101-figure7", "nas101-figure8", "nas201-figure6", "nats-figure6"]
+    assert list(ALL_FIGURES) == [*(f"figure{number}" for number in numbers), *last]
     assert "full: 90 × 50 epochs" in lines[1]
-    assert len({line.partition(" ")[2] for line in lines[: 2 * len(KINDS) : 2]}) == len(KINDS)
+    assert len({line.partition(" ")[2] for line in lines[: 2 * len(ALL_FIGURES) : 2]}) == len(ALL_FIGURES)
     assert "90 searches of 50 epochs each" in lines[-3]
     assert max(map(len, lines)) <= 80
 
@@ -216,7 +221,7 @@ def test_the_help_names_the_figure_in_words(capsys):
 
 
 def test_reproducible_and_other_figures_cover_the_paper():
-    drawn = [int(name.removeprefix("figure")) for name in KINDS if name.startswith("figure")]
+    drawn = [int(name.removeprefix("figure")) for name in ALL_FIGURES if name.startswith("figure")]
     assert sorted([*OTHER_FIGURES, *drawn]) == list(range(1, 18))
 
 
@@ -235,8 +240,8 @@ def test_the_page_lists_every_figure_with_its_epochs_and_searches():
     numbers = {row[0]: [int(number) for number in row[3:]] for row in rows if row[0] in FIGURES}
     wanted = {}
     for name, figure in FIGURES.items():
-        curves = len(figure.pairs())
-        wanted[name] = [figure.epochs, 6 * curves, figure.quick_epochs, 2 * curves]
+        curves, epochs = len(figure.full.pairs()), [scale.options["epochs"] for scale in figure.scales.values()]
+        wanted[name] = [epochs[0], 6 * curves, epochs[1], 2 * curves]
     assert numbers == wanted
 
 
@@ -246,10 +251,51 @@ def test_a_dry_run_reports_the_duration_and_writes_nothing(tmp_path, monkeypatch
     said = capsys.readouterr().out
     assert "4 searches of 6 epochs" in said
     assert "24 epochs to go" in said
-    assert "darts/weight-decay-81e-4 × 2 seeds: 6 epochs, less than a minute each\n" in said
+    needs = r"less than a minute, \d+ MB of memory, 1 MB of disk each\n"
+    assert re.search(rf"darts/weight-decay-81e-4 × 2 seeds: search of 6 epochs, {needs}", said)
     assert "seed-1" not in said
-    assert "This will take less than a minute." in said
+    assert re.search(r"This will take less than a minute, up to [\d.]+ [MG]B of memory and \d MB of disk\.", said)
     assert not (tmp_path / "figure").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "only", "curve"),
+    [
+        ("figure12", "darts/weight-decay-1e-4", "darts/weight-decay-1e-4 × 1 seed: search of 50 epochs"),
+        ("figure17", "cells-3/channels-2", "cells-3/channels-2 × 1 seed: proxy of 150 architectures"),
+    ],
+)
+def test_a_dry_run_of_the_papers_setting_does_not_need_the_official_images(
+    tmp_path, capsys, monkeypatch, name, only, curve
+):
+    small = {"channels": 2, "cells": 1} if name == "figure12" else {}
+    figure = ALL_FIGURES[name]
+    monkeypatch.setitem(
+        ALL_FIGURES, name, replace(figure, full=replace(figure.full, options=figure.full.options | small))
+    )
+    cli.main(["reproduce", name, "--only", only, "--seeds", "0", "--out", str(tmp_path / "new"), "--dry-run"])
+    said = capsys.readouterr().out
+    assert "cifar10 is not installed: the steps are timed on random images of its size" in said
+    assert curve in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_random_images_stand_in_for_the_whole_data_set(tmp_path):
+    jobs = planned("figure12", tmp_path, scale="full", only=["darts/weight-decay-1e-4"], seeds=[0])
+    with progress._stand_ins(jobs) as found:
+        images = load_images(found["cifar10"])
+        assert (len(images), images.side, images.classes) == (50_000, 32, 10)
+        assert images.dataset == "cifar10" and is_whole(images)
+        assert jobs[0].with_images(found).options == {**jobs[0].options, "images": found["cifar10"]}
+
+
+def test_the_disk_space_of_a_search_is_that_of_its_files(tmp_path):
+    given = {**TINY, "channels": 16, "cells": 3, "epochs": 2, "keep_weights_every": 1, "device": "cpu"}
+    (job,) = planned("figure12", tmp_path, only=["darts/weight-decay-1e-4"], seeds=[0], **given)
+    expected = job.of.cost(job).disk
+    run = nb.search(out=tmp_path / "run", console=Console(quiet=True), **job.options)
+    actual = sum(path.stat().st_size for path in run.folder.rglob("*"))
+    assert actual / 2 < expected < 2 * actual
 
 
 def test_the_time_of_several_workers_ends_with_the_last():
@@ -264,8 +310,10 @@ def test_the_estimate_is_corrected_by_measured_durations(tmp_path, monkeypatch):
     shrink(monkeypatch)
     clock, said = [100.0], io.StringIO()
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
-    jobs = jobs_of(get_figure("figure12", ONLY), "quick", tmp_path, {"epochs": 2})
-    watcher = FigureProgress(jobs, {("darts", "s1"): 10.0}, 2, Console(file=said, force_terminal=True, width=100))
+    jobs = planned("figure12", tmp_path, only=ONLY, epochs=2)
+    watcher = FigureProgress(
+        jobs, {jobs[0].pace: Cost(10.0, 0.0)}, 2, Console(file=said, force_terminal=True, width=100)
+    )
     with watcher:
         assert watcher.seconds_left() == pytest.approx(50)
         for job in jobs[:2]:

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from rich.console import Console
 from synthetic_study import tune
+from tiny_figures import planned as planned_at
 from tiny_figures import run_jobs_here
 
 import nasbench1shot1 as nb
@@ -21,11 +22,11 @@ from nasbench1shot1 import cli
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.record import values_at
 from nasbench1shot1.display.colours import METHODS
-from nasbench1shot1.experiments.reproduction.black_box_figure import BlackBoxJob
-from nasbench1shot1.experiments.reproduction.black_box_results import BlackBoxResults, DrawnStudy
-from nasbench1shot1.experiments.reproduction.figure import check_recorded
+from nasbench1shot1.experiments.reproduction.black_box import BlackBoxResults
 from nasbench1shot1.experiments.reproduction.figures import Curve
+from nasbench1shot1.experiments.reproduction.kinds import FigureJob, check_recorded
 from nasbench1shot1.experiments.reproduction.reproducing import open_figure, reproduce
+from nasbench1shot1.experiments.reproduction.results import Found
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.registry import BUILT_IN
 
@@ -33,10 +34,10 @@ ALL = list(BUILT_IN["black_box_optimizers"])
 
 
 def planned(name: str, out: Path, *, scale: str = "full", only: Sequence[str] = (), **given: Any) -> list[Any]:
-    return list(open_figure(name, only).jobs(scale, out, given, None, lambda function, *rest: function(*rest)))
+    return planned_at(name, out, scale=scale, only=only, **given)
 
 
-def options(jobs: Sequence[BlackBoxJob], name: str) -> set[Any]:
+def options(jobs: Sequence[FigureJob], name: str) -> set[Any]:
     return {job.options[name] for job in jobs}
 
 
@@ -58,15 +59,15 @@ def all_text(canvas: Figure) -> str:
     return " ".join(text.get_text() for text in canvas.findobj(Text))
 
 
-def with_curves(one: DrawnStudy, names: Sequence[str]) -> list[DrawnStudy]:
+def with_curves(one: Found, names: Sequence[str]) -> list[Found]:
     """Use one study as the result of several optimizers."""
-    return [DrawnStudy(one.panel, Curve(name, name, {"optimizer": name}), one.study) for name in names]
+    return [Found(one.panel, Curve(name, name, {"optimizer": name}), one.runs) for name in names]
 
 
 def check_rows(results: BlackBoxResults, counts: Sequence[int], bands: Sequence[int] = (0, 0)) -> None:
     """Check the numbers of curves and bands in each row and the colours of methods."""
     canvas = results.draw()
-    columns, names = len(canvas.axes) // len(counts), iter(drawn.curve.key for drawn in results.found)
+    columns, names = len(canvas.axes) // len(counts), iter(found.curve.key for found in results.found)
     for row, (count, shaded) in enumerate(zip(counts, bands, strict=True)):
         own = [METHODS[next(names)] for _ in range(count)]
         line = canvas.axes[row * columns : (row + 1) * columns]
@@ -231,7 +232,7 @@ def test_figure_8_has_a_row_for_each_comparison(tmp_path, here):
     assert [axes.get_title() for axes in canvas.axes] == titles
     texts = all_text(canvas)
     assert "search space 1 and search space 3, 2 searches of 10,000 simulated seconds" in texts
-    assert "the paper's setting: NAS-Bench-Mini and NAS-Bench-101, 100 searches" in texts
+    assert "paper: NAS-Bench-Mini and NAS-Bench-101, 100 searches" in texts
 
 
 def test_a_figure_with_other_options_is_refused(tmp_path, here):
@@ -252,9 +253,7 @@ def test_black_box_studies_are_added_to_figures_of_tuned_optimizers(tmp_path):
         nb.black_box("random", space=space, out=tmp_path / f"random-{space}", **quiet).folder for space in ("s1", "s2")
     ]
     figure = open_figure("figure5", ["s1/gdas"], joined)
-    (job,) = open_figure("figure5", ["s1/gdas"]).jobs(
-        "quick", tmp_path, {"device": "cpu"}, [0], lambda function, *rest: function(*rest)
-    )
+    (job,) = planned("figure5", tmp_path, scale="quick", only=["s1/gdas"], seeds=[0], device="cpu")
     tune(out=job.folder, **job.options)
     results = figure.results([job], nb.load_table())
     frame = results.as_table()
@@ -265,6 +264,7 @@ def test_black_box_studies_are_added_to_figures_of_tuned_optimizers(tmp_path):
     assert np.allclose(own["test_regret_std"], values.std(axis=0, ddof=1))
     texts = all_text(results.draw())
     assert "black-box optimizers: 3 searches each" in texts
+    assert "black-box optimizers: mean ± standard deviation, 3 repetitions" in texts.replace(" (cut at 0)", "")
     shown = io.StringIO()
     results.show(Console(file=shown, width=120))
     assert "random" in shown.getvalue()

@@ -8,14 +8,11 @@ import pytest
 from forked_jobs import fork_jobs
 from quick_ranking import quick_ranking
 from scipy import stats
-from tiny_figures import run_jobs_here, shrink
+from tiny_figures import planned, run_jobs_here, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import ranking_figure
-from nasbench1shot1.experiments.reproduction.figures import RANKING_FIGURES
-from nasbench1shot1.experiments.reproduction.ranking_figure import ranking_jobs as jobs_of
-from nasbench1shot1.experiments.reproduction.searches import resolve_options
+from nasbench1shot1.experiments.reproduction import planning
 
 ARGUMENTS = ["reproduce", "figure3", "--scale", "quick", "--only", "s1/darts", "--epochs", "2", "--workers", "2"]
 STEM = "figure3-s1-darts"
@@ -23,10 +20,10 @@ STEM = "figure3-s1-darts"
 
 @pytest.fixture
 def tiny(monkeypatch, tmp_path):
-    shrink(monkeypatch)
+    shrink(monkeypatch, "figure3")
     tiny = {"architectures": "8", "images": "40", "resamples": 3}
-    monkeypatch.setitem(ranking_figure.RANKING, "quick", tiny)
-    monkeypatch.setitem(ranking_figure.RANKED_EPOCHS, "quick", 2)
+    monkeypatch.setitem(planning.RANKING, "quick", tiny)
+    monkeypatch.setitem(planning.RANKED_EPOCHS, "quick", 2)
     with quick_ranking():
         yield tmp_path / "figure"
 
@@ -59,45 +56,48 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     assert row["spearman_loss_std"] == pytest.approx(pandas.Series(losses).std())
     assert (row["seeds"], row["n"]) == (2, 8)
     printed = capsys.readouterr().out
-    assert "2 rankings of 2 searched and 2 ranked epochs; 1 is finished\n4 searched or ranked epochs to go" in printed
+    work = "2 searches of 2 epochs and 2 rankings of 2 epochs"
+    assert f"{work}; 2 are finished\n4 epochs to go" in printed
 
     run(tiny, "--dry-run")  # all is finished
-    assert "s1/darts × 2 seeds: finished\n" in capsys.readouterr().out
+    assert "s1/darts × 2 seeds: search, finished\ns1/darts × 2 seeds: ranking, finished\n" in capsys.readouterr().out
 
     run(tiny)  # all is finished
-    assert "2 rankings of 2 searched and 2 ranked epochs; 2 are finished" in capsys.readouterr().out
+    assert f"{work}; 4 are finished" in capsys.readouterr().out
     before = (tiny / f"{STEM}.csv").read_bytes()
     shutil.rmtree(tiny / "s1" / "darts" / "seed-0")  # a search without its ranking
     run(tiny)
     printed = capsys.readouterr().out
-    assert "1 is finished" in printed
-    assert "2 searched or ranked epochs to go" in printed  # both are ranked; the search is finished
+    assert "3 are finished\n2 epochs to go" in printed  # both epochs are ranked; the search is finished
     assert (tiny / f"{STEM}.csv").read_bytes() == before
     with pytest.raises(SystemExit):
         run(tiny, "--precision", "bfloat16")
-    assert "was made with --precision float32, but the figure needs bfloat16" in capsys.readouterr().err
+    assert "with --precision float32, but the figure needs bfloat16" in capsys.readouterr().err
 
 
-def test_a_dry_run_counts_searched_and_ranked_epochs_separately(tiny, capsys):
+def test_a_dry_run_lists_searches_and_rankings(tiny, capsys):
     run(tiny, "--dry-run")
     printed = capsys.readouterr().out
-    assert "s1/darts × 2 seeds: 2 searched and 2 ranked epochs, less than a minute each\n" in printed
+    assert "s1/darts × 2 seeds: search of 2 epochs, less than a minute" in printed
+    assert "s1/darts × 2 seeds: ranking of 2 epochs, less than a minute" in printed
     assert not tiny.exists()
 
 
 def test_at_the_full_scale_all_architectures_are_ranked_and_enas_draws(tmp_path):
-    found = jobs_of(RANKING_FIGURES["figure3"], "full", tmp_path, {"images": "cifar10-sample"}, [0], resolve_options)
-    assert len(found) == 3 * 5
-    for job in found:
-        enas = job.curve == "enas"
-        ranking = job.options["ranking"]
-        assert ranking["architectures"] == ("controller" if enas else "all")
-        assert (ranking["epochs"], job.options["keep_weights_every"], job.options["epochs"]) == ("every:10", 10, 50)
-        assert (job.units, job.units_done(), job.name) == (55, 0, f"{job.panel}/{job.curve}/seed-0")
+    found = planned("figure3", tmp_path, scale="full", images="cifar10-sample", seeds=[0])
+    searches, rankings = found[:15], found[15:]
+    assert len(rankings) == 3 * 5
+    for search, job in zip(searches, rankings, strict=True):
+        assert job.options["architectures"] == ("controller" if job.curve == "enas" else "all")
+        assert (job.options["epochs"], search.options["keep_weights_every"], search.units) == ("every:10", 10, 50)
+        assert job.search == search.options and job.options["run"] == str(search.folder)
+        assert (search.stage, job.stage) == (0, 1)
+        name = f"{job.panel}/{job.curve}/seed-0"
+        assert (job.units, job.units_done(), job.name, search.name) == (5, 0, name, f"{name}-search")
 
 
 def test_too_few_images_are_reported_before_any_search(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(ranking_figure.RANKING, "full", {"architectures": "all", "images": "2000"})
+    monkeypatch.setitem(planning.RANKING, "full", {"architectures": "all", "images": "2000"})
     out = tmp_path / "figure"
     with pytest.raises(SystemExit):
         cli.main(["reproduce", "figure3", "--images", "cifar10-sample", "--epochs", "1", "--out", str(out)])
@@ -116,7 +116,7 @@ def test_another_table_or_location_keeps_the_finished_figure(tiny, monkeypatch, 
     run(tiny, *once)
     run(tiny, *once)  # "auto" was recorded as "cpu"
     run(tiny, "--seeds", "0", "--table", "nb101-sample", "--dry-run")  # finished rankings are rescored
-    assert capsys.readouterr().out.count("1 is finished") == 2
+    assert capsys.readouterr().out.count("2 are finished") == 2
     moved = tiny.rename(tiny.with_name("moved"))
     (moved / f"{STEM}.png").unlink()
     run(moved, "--seeds", "0")
@@ -125,5 +125,5 @@ def test_another_table_or_location_keeps_the_finished_figure(tiny, monkeypatch, 
 
 def test_a_ranking_uses_no_more_images_than_its_search(tmp_path):
     options = {"images": "cifar10-sample", "images_per_half": 120}
-    job, *_ = jobs_of(RANKING_FIGURES["figure3"], "quick", tmp_path, options, [0], resolve_options)
-    assert job.options["ranking"]["images"] == "120"
+    *_, job = planned("figure3", tmp_path, seeds=[0], **options)
+    assert job.options["images"] == "120"

@@ -13,14 +13,15 @@ import stalling_search
 from forked_jobs import FORK_JOBS, fork_jobs
 from matplotlib.text import Text
 from rich.console import Console
-from tiny_figures import ARGUMENTS, DRIVER, JOBS, ONLY, STEM, TINY, reproduce, run_jobs_here, shrink
+from tiny_figures import ARGUMENTS, DRIVER, JOBS, ONLY, STEM, TINY, planned, reproduce, run_jobs_here, shrink
 from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction.figures import FIGURES, Curve, Panel, PaperFigure
-from nasbench1shot1.experiments.reproduction.regret_figure import as_table, draw, results
-from nasbench1shot1.experiments.reproduction.searches import get_figure, jobs_of
+from nasbench1shot1.experiments.reproduction import progress
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, Curve, Panel, Scale
+from nasbench1shot1.experiments.reproduction.planning import open_figure
+from nasbench1shot1.experiments.reproduction.results import Found, Results
 from nasbench1shot1.jobs import pool, process
 from nasbench1shot1.jobs.job import wait_until_free
 
@@ -53,7 +54,7 @@ def here(monkeypatch) -> None:
 def no_process(monkeypatch) -> None:
     """Fail if a search is started."""
 
-    def refuse(self, job):
+    def refuse(self, job, *_):
         raise AssertionError(f"{job.name} was started")
 
     monkeypatch.setattr(pool._LocalWorkers, "submit", refuse)
@@ -62,6 +63,13 @@ def no_process(monkeypatch) -> None:
 def without_seconds(run: nb.Run) -> list[dict]:
     seconds = ("search_seconds", "simulated_seconds")
     return [{name: value for name, value in line.items() if name not in seconds} for line in run.lines]
+
+
+def results_in(out: Path) -> Results:
+    jobs = planned("figure12", out, only=ONLY, epochs=3)
+    results = open_figure("figure12", ONLY).results(jobs, nb.load_table())
+    assert results is not None
+    return results
 
 
 def searched(out: Path) -> dict[str, list[dict]]:
@@ -107,33 +115,40 @@ def test_the_csv_has_mean_and_spread_of_the_runs_for_every_epoch(finished):
 
 
 def test_the_picture_shows_the_means_and_states_their_fidelity(finished, tiny):
-    figure, table = get_figure("figure12", ONLY), nb.load_table()
-    jobs = jobs_of(figure, "quick", finished, {"epochs": 3})
-    found = results(figure, jobs, table)
-    drawn = draw("figure12", figure, found, 2, table)
+    table, results = nb.load_table(), results_in(finished)
+    drawn = results.draw()
     assert (finished / f"{STEM}.png").read_bytes()[:4] == b"\x89PNG"
-    upper, lower = drawn.findobj(lambda item: type(item).__name__ == "Axes")
+    upper, lower = drawn.axes
     assert upper.get_position().y0 > lower.get_position().y1
     *curves, mean = upper.get_lines()
     assert list(mean.get_ydata()) == pytest.approx([100 * table.mean_regret("s1")] * 2)
     for artists, values in ((curves, "test_regret"), (lower.get_lines(), "one_shot_validation_error")):
-        for result, artist in zip(found, artists, strict=True):
-            assert artist.get_ydata() == pytest.approx(100 * result.by_epoch[f"{values}_mean"].to_numpy())
-    assert len({artist.get_linewidth() for axes in (upper, lower) for artist in axes.get_lines()}) == 1
+        for frame, artist in zip(results.by_epoch.values(), artists, strict=True):
+            assert artist.get_ydata() == pytest.approx(100 * frame[f"{values}_mean"].to_numpy())
     assert len(upper.collections) == len(lower.collections) == 2  # bands
+    assert all(band.get_paths()[0].vertices[:, 1].min() >= 0 for band in upper.collections)
     said = "\n".join(text.get_text() for text in drawn.findobj(Text))
     for words in (
-        "After figure 12 of NAS-Bench-1Shot1: weight decay 1e-4, weight decay 81e-4",
+        "After figure 12 of NAS-Bench-1Shot1: weight decay of the weights, space 1\nweight decay 1e-4, weight decay 81",
         "quick scale: 2 channels × 1 cell, 40 + 40 images of cifar10-sample",
-        "3 epochs, 2 seeds; the paper's setting is 16 channels × 9 cells, 25,000 + 25,000 images, 50 epochs, 6 seeds",
+        "3 epochs, 2 seeds\npaper: 16 channels × 9 cells, 25,000 + 25,000 images (20,000 + 20,000 in tuning)",
         "but not how they rank",
         "test regret [%]\n(predicted)",
-        "lines: mean over 2 seeds; bands: ± standard deviation",
+        "mean ± standard deviation (cut at 0), 2 seeds",
         "mean over the space",
         table.id,
         table.fidelity(),
     ):
         assert words in said
+
+
+def test_the_legend_of_a_single_panel_with_five_curves_fits(finished, tiny):
+    results, panel = results_in(finished), FIGURES["figure12"].full.panels[1]
+    found = [Found(panel, curve, results.found[0].runs) for curve in panel.curves]
+    figure = replace(results, found=found).draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert len(legend.get_texts()) == 6 and 0 <= box.x0 < box.x1 <= figure.bbox.width
 
 
 def test_repeating_the_command_searches_nothing_and_draws_the_same_figure(finished, tiny, no_process, capsys):
@@ -228,7 +243,7 @@ def test_the_folder_of_another_figure_is_refused(finished, no_process, capsys):
 
 def test_finished_searches_do_not_need_the_images(finished, tiny, no_process, monkeypatch):
     monkeypatch.setattr("nasbench1shot1.images.image_set.load_images", None)
-    monkeypatch.setattr("nasbench1shot1.experiments.reproduction.reproducing.measure", lambda todo: {})
+    monkeypatch.setattr(progress, "_with_memory", None)
     before = all_files(finished)
     reproduce(finished, *EPOCHS)
     assert all_files(finished) == before
@@ -351,8 +366,9 @@ def test_a_search_that_cannot_finish_is_reported_and_the_rest_is_drawn(tiny, her
         Curve("calm", "calm", {"optimizer": "darts"}),
         Curve("wild", "wild", {"optimizer": "darts", "learning_rate": 1e30, "grad_clip": 1e30}),
     )
-    figure = PaperFigure("one that diverges", (Panel("s1", "s1", {"space": "s1", "images_per_half": 400}, curves),))
-    monkeypatch.setitem(FIGURES, "figure12", figure)
+    panels = (Panel("s1", "s1", {"space": "s1", "images_per_half": 400}, curves),)
+    scale = Scale(panels, {**TINY, "threads": 1})
+    monkeypatch.setitem(FIGURES, "figure12", replace(FIGURES["figure12"], full=scale, quick=scale))
     monkeypatch.setattr("tiny_figures.ARGUMENTS", ["reproduce", "figure12", "--scale", "quick"])  # all of it
     out = tmp_path / "figure"
     with pytest.raises(SystemExit) as stopped:
@@ -369,11 +385,10 @@ def test_a_search_that_cannot_finish_is_reported_and_the_rest_is_drawn(tiny, her
 def test_an_unfinished_part_is_named_in_the_caption(finished, tiny, tmp_path):
     out = shutil.copytree(finished, tmp_path / "figure")
     shutil.rmtree(out / JOBS[3])
-    figure, table = get_figure("figure12", ONLY), nb.load_table()
-    found = results(figure, jobs_of(figure, "quick", out, {"epochs": 3}), table)
-    drawn = draw("figure12", figure, found, 2, table)
+    results = results_in(out)
+    drawn = results.draw()
     assert "finished so far: darts/weight-decay-81e-4 1" in "\n".join(text.get_text() for text in drawn.findobj(Text))
-    assert as_table(found).groupby("curve")["seeds"].first().to_dict() == {
+    assert results.as_table().groupby("curve")["seeds"].first().to_dict() == {
         "weight-decay-1e-4": 2,
         "weight-decay-81e-4": 1,
     }

@@ -1,18 +1,24 @@
 """Figures 5, 14, 15 and 16 and table 2: plans, and results of synthetic studies."""
 
 import io
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.collections import QuadMesh
+from matplotlib.text import Text
 from rich.console import Console
 from synthetic_study import tune
+from tiny_figures import TINY, shrink
+from tiny_figures import planned as planned_at
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.reproduction import figures, reproducing, studies, transfer_table
-from nasbench1shot1.experiments.reproduction.figure import FigureJob, check_recorded
-from nasbench1shot1.experiments.reproduction.figures import FigureScale
+from nasbench1shot1.experiments.reproduction import kinds, planning, progress, reproducing
+from nasbench1shot1.experiments.reproduction.figures import STUDY_SEED
+from nasbench1shot1.experiments.reproduction.kinds import Cost, FigureJob, check_recorded, tuning_options
 from nasbench1shot1.experiments.reproduction.progress import describe_work
 from nasbench1shot1.experiments.reproduction.reproducing import open_figure
 from nasbench1shot1.experiments.tuning.best import best_of
@@ -24,17 +30,11 @@ from nasbench1shot1.tuning.record import Study
 pytest.importorskip("hpbandster", reason="hpbandster is not installed")
 pytest.importorskip("optuna", reason="Optuna is not installed")
 
-TINY = {"scale": "quick", "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20}
-
-
-def here(function: Any, *arguments: Any) -> Any:
-    return function(*arguments)
-
 
 def planned(
     name: str, out: Any, *, scale: str = "quick", only: Sequence[str] = (), seeds: Any = None, **given: Any
 ) -> list[FigureJob]:
-    return list(open_figure(name, only).jobs(scale, out, {"device": "cpu", **given}, seeds, here))
+    return planned_at(name, out, scale=scale, only=only, seeds=seeds, **{"device": "cpu", **given})
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,8 @@ def test_studies_match_the_paper(name, space, optimizers, tmp_path):
     assert len(jobs) == 9 * len(optimizers)
     assert {job.options["config_space"] for job in jobs} == {space}
     for job in jobs:
-        assert (job.searches, job.units, job.tuning.brackets.budgets) == (280, 17_100, (25, 50, 100))
+        plan = tuning_options(job).brackets
+        assert (plan.planned, job.units, plan.budgets) == (280, 17_100, (25, 50, 100))
         assert job.options["images"] == "cifar10"
         assert "images_per_half" not in job.options  # the corrected preset's 20,000 + 20,000
     assert describe_work(jobs) == f"{len(jobs)} studies of 17,100 epochs"
@@ -69,15 +70,16 @@ def test_the_quick_scale_has_the_sizes_of_the_shown_results(name, batch_size, tm
 
 def test_epochs_set_the_budgets(tmp_path):
     (job,) = planned("figure5", tmp_path, only=["s1/gdas"], epochs=8, seeds=[3])
-    assert job.tuning.brackets.budgets == (2, 4, 8) and job.options["seed"] == 3
-    assert job.searches == 26  # 4 + 2 + 1, 2 + 1, 3, and again
+    plan = tuning_options(job).brackets
+    assert plan.budgets == (2, 4, 8) and job.options["seed"] == 3
+    assert plan.planned == 26  # 4 + 2 + 1, 2 + 1, 3, and again
     assert job.units == 2 * ((4 * 2 + 2 * 4 + 8) + (2 * 4 + 8) + 3 * 8)
 
 
 def test_table_2_tunes_on_s3_and_searches_on_s1_and_s2(tmp_path):
     jobs = planned("table2", tmp_path, scale="full")
     studies, searches = [jobs[:3], jobs[3:]]
-    assert [(job.name, job.searches, job.stage) for job in studies] == [
+    assert [(job.name, tuning_options(job).brackets.planned, job.stage) for job in studies] == [
         (f"s3/{optimizer}/seed-0", 280, 0) for optimizer in ("darts", "gdas", "pc-darts")
     ]
     assert len(searches) == 2 * 3 * 2 * 6 and {job.units for job in searches} == {50}
@@ -96,7 +98,7 @@ def test_table_2_tunes_on_s3_and_searches_on_s1_and_s2(tmp_path):
 
 
 def drawn_text(results):
-    return " ".join(text.get_text() for text in results.draw().texts)
+    return " ".join(text.get_text() for text in results.draw().findobj(Text))
 
 
 def test_the_curves_of_a_figure_are_averages_of_its_studies(tmp_path):
@@ -144,18 +146,25 @@ def test_figure_16_pools_seeds_and_reports_every_budget(tmp_path):
     lines = [line for job in jobs for line in job.record().lines]
     for budget, rows in fanova.groupby("budget"):
         assert set(rows["observations"]) == {sum(line["budget"] == budget for line in lines)}
-    titles = [axes.get_title() for axes in results.draw().axes]
+    figure = results.draw()
+    surfaces = [mesh for mesh in figure.findobj(QuadMesh) if mesh.axes.get_title()]  # the others are colour bars
+    assert len(surfaces) == 3
+    for surface in surfaces:
+        values = surface.get_array()
+        assert surface.get_clim() == (values.min(), values.max()) and values.min() < values.max()
+    titles = [axes.get_title() for axes in figure.axes]
     assert "search space 1, 1 epoch" in titles and "search space 1, importance" in titles
 
 
 def test_table_2_end_to_end(tmp_path, monkeypatch):
     """The searches are real but tiny; only the study is synthetic."""
-    monkeypatch.setitem(figures.SCALES, "quick", FigureScale(TINY, seeds=(0, 1)))
-    scale = FigureScale({**TINY, "eta": 2, "iterations": 3}, seeds=(0, 1))
-    monkeypatch.setitem(figures.TUNING_SCALES, "quick", scale)
-    monkeypatch.setattr(studies, "TUNE", "synthetic_study:tune")
+    shrink(monkeypatch, "table2")
+    shrink(monkeypatch, "figure5", {**TINY, "iterations": 3})
+    synthetic = {"study": replace(kinds.STUDY, command="synthetic_study:tune")}
+    monkeypatch.setattr(kinds, "KINDS", {**kinds.KINDS, **synthetic})
+    monkeypatch.setattr(planning, "KINDS", kinds.KINDS)
     monkeypatch.setattr(reproducing, "open_workers", lambda *_: this_process())
-    monkeypatch.setattr(reproducing, "measure", lambda jobs: dict.fromkeys({job.kind for job in jobs}, 1.0))
+    monkeypatch.setattr(progress, "_with_memory", lambda cost: Cost(1.0, 0.0))
     only, said = ["s1/gdas-*"], io.StringIO()
     arguments: dict[str, Any] = {"scale": "quick", "out": tmp_path / "out", "only": only, "device": "cpu"}
     picture = reproducing.reproduce("table2", console=Console(file=said, width=120), **arguments)
@@ -169,6 +178,7 @@ def test_table_2_end_to_end(tmp_path, monkeypatch):
         for run in runs:
             tuned = {name: run.config[name] for name in best}
             assert (tuned == best) == (curve == "gdas-transferred") and run.config["epochs"] == 2
+    assert re.search(r"│ +gdas-transferred +│ +2 +│ +[\d.]+ ± [\d.]+ % │", said.getvalue())
     table = picture.with_suffix(".csv").read_text().splitlines()
     for row in table[1:]:
         panel, curve, runs, mean, std, _ = row.split(",")
@@ -187,4 +197,4 @@ def test_a_transferred_search_waits_for_a_finished_study(tmp_path):
     with this_process() as workers:
         failure = workers.submit(jobs[1]).result().failure
     assert failure is not None and "is not finished: continue with nb1shot1 tune --resume" in failure
-    assert transfer_table.STUDY_SEED == 0 and not jobs[1].folder.exists()
+    assert STUDY_SEED == 0 and not jobs[1].folder.exists()

@@ -1,13 +1,17 @@
 """Figures of the paper at a tiny scale, for tests of `reproduce`."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import figures, reproducing
-from nasbench1shot1.experiments.reproduction.figures import FigureScale
+from nasbench1shot1.experiments.reproduction import reproducing
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, Figure
+from nasbench1shot1.experiments.reproduction.kinds import FigureJob
+from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.jobs.pool import this_process
 
 TINY: dict[str, Any] = {
@@ -25,21 +29,36 @@ STEM = "figure12-darts-weight-decay-1e-4+darts-weight-decay-81e-4"
 """What the picture and the CSV of that part are called."""
 
 # The command in a separate process that reacts to Ctrl-C even if the tests run in the background.
-DRIVER = f"""
+DRIVER = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import figures, reproducing
-figures.SCALES["quick"] = figures.FigureScale({TINY!r}, seeds=(0, 1))
+from tiny_figures import FIGURES, tiny
+FIGURES["figure12"] = tiny("figure12")
 cli.main(sys.argv[1:])
 """
 
 JOBS = tuple(f"{curve}/seed-{seed}" for seed in (0, 1) for curve in ONLY)
 
 
-def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the quick scale tiny, also for started processes, which get their options from here."""
-    monkeypatch.setitem(figures.SCALES, "quick", FigureScale(TINY, seeds=(0, 1)))
+def tiny(name: str, options: Mapping[str, Any] = TINY) -> Figure:
+    """Return a figure whose quick scale has other options."""
+    figure = FIGURES[name]
+    kept = {"threads", "epochs", "tuner", "eta", "iterations"}
+    own = {key: value for key, value in figure.quick.options.items() if key in kept}
+    return replace(figure, quick=replace(figure.quick, options={**own, **options}, by_optimizer={}))
+
+
+def shrink(monkeypatch: pytest.MonkeyPatch, name: str = "figure12", options: Mapping[str, Any] = TINY) -> None:
+    """Make the quick scale of a figure tiny, also for started processes, which get their options from here."""
+    monkeypatch.setitem(FIGURES, name, tiny(name, options))
+
+
+def planned(
+    name: str, out: Path, *, scale: str = "quick", only: Sequence[str] = (), seeds: Any = None, **given: Any
+) -> list[FigureJob]:
+    """The jobs of a figure, planned in this process."""
+    return open_figure(name, only).jobs(scale, out, given, seeds, lambda function, *rest: function(*rest))
 
 
 def run_jobs_here(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The proxy study at a tiny scale."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,7 @@ import pytest
 from rich.console import Console
 
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import proxy_figure
-from nasbench1shot1.experiments.reproduction.proxy_figure import ProxyScale
+from nasbench1shot1.experiments.reproduction.figures import FIGURES, Figure, _sizes
 from nasbench1shot1.proxy_training import ProxyTrainings, train_proxies
 
 TINY: dict[str, Any] = {
@@ -22,13 +22,18 @@ TINY: dict[str, Any] = {
     "device": "cpu",
 }
 SIZE = {"cells": 1, "channels": 2}
-STUDY = ProxyScale({name: TINY[name] for name in TINY if name not in ("epochs", "threads", "device")}, (3,), (2, 4))
 JOBS = ("cells-3/channels-2/seed-0", "cells-3/channels-4/seed-0")
+
+
+def tiny_study() -> Figure:
+    """Figure 17 with a tiny quick scale."""
+    own = {name: TINY[name] for name in TINY if name not in ("epochs", "threads", "device")}
+    return replace(FIGURES["figure17"], quick=_sizes((3,), (2, 4), **own))
 
 
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the quick scale tiny, also for started processes, which get their options from here."""
-    monkeypatch.setitem(proxy_figure.SCALES, "quick", STUDY)
+    monkeypatch.setitem(FIGURES, "figure17", tiny_study())
 
 
 def reproduce(out: Path, *arguments: str) -> None:

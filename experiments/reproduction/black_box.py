@@ -1,0 +1,298 @@
+"""Figures of black-box optimizers: 7 and 8 of NAS-Bench-101, 6 of NAS-Bench-201 and 6 of NATS-Bench."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.black_box_search.drawing import caption, draw_anytime, regret_floor
+from nasbench1shot1.black_box_search.record import BlackBoxStudy, statistics_over_time
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
+from nasbench1shot1.experiments.black_box_studies import (
+    compare_with_published,
+    draw_ecdf,
+    draw_sorted,
+    ecdf,
+    final_accuracies,
+)
+from nasbench1shot1.experiments.reproduction.figures import DATA_SETS, ROWS, SPACES
+from nasbench1shot1.experiments.reproduction.results import Results
+from nasbench1shot1.ground.text import counted
+
+if TYPE_CHECKING:
+    from nasbench1shot1.display import axes
+
+EVERY = 100.0
+"""Simulated seconds between two points of figure 6 of NATS-Bench."""
+Style = dict[str, Any]
+
+
+class BlackBoxResults(Results):
+    """The results of black-box studies, one per panel and curve, in rows of at most five curves.
+
+    Attributes:
+        STATISTIC: the first line of the caption, which describes the curves.
+        SHOWN: the quantity of every study that is printed on the screen.
+        SHARED: which panels share axes.
+        LEGEND: whether there is one legend of all curves below the panels.
+    """
+
+    STATISTIC: ClassVar[str] = ""
+    SHOWN: ClassVar[str] = "final test regret"
+    SHARED: ClassVar[Any] = "col"
+    LEGEND: ClassVar[bool] = True
+
+    def headings(self) -> tuple[str, ...]:
+        """Return the column headings of the summary."""
+        return "panel", "curve", "searches", self.SHOWN, "median"
+
+    def rows(self) -> list[list[str]]:
+        """Return the results of the searches of each curve."""
+        rows = []
+        for found in self.found:
+            values = 100 * self.shown_values(found.runs[0])
+            spread = f"{values.mean():.3f} ± {values.std():.3f} %"
+            rows.append([*found.place, str(len(values)), spread, f"{values.median():.3f} %"])
+        return rows
+
+    def shown_values(self, study: BlackBoxStudy) -> "pandas.Series[float]":
+        """Return the values of `SHOWN` for all searches, as fractions."""
+        return study.final["test_regret"]
+
+    def stacked(self, frame_of: Callable[[BlackBoxStudy], pandas.DataFrame]) -> pandas.DataFrame:
+        """Return the concatenated frames of all studies, with the additional first columns panel and curve."""
+        frames = {found.place: frame_of(found.runs[0]) for found in self.found}
+        return pandas.concat(frames, names=["panel", "curve"]).reset_index(["panel", "curve"]).reset_index(drop=True)
+
+    @cached_property
+    def styles(self) -> dict[str, Style]:
+        """Colour and line of every curve, by its key, which is the name of its optimizer."""
+        keys = list(dict.fromkeys(found.curve.key for found in self.found))
+        return dict(zip(keys, curve_styles(keys), strict=True))
+
+    @property
+    def curve_rows(self) -> list[list[str]]:
+        """The keys of the curves in each row of panels."""
+        return curve_rows([[found.curve.key for found in curves] for _, curves in self.by_panel])
+
+    @abstractmethod
+    def columns(self) -> Sequence[Any]:
+        """Return what distinguishes the columns of panels."""
+
+    @abstractmethod
+    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str]) -> None:
+        """Draw the curves with some keys on a row of panels."""
+
+    def draw(self) -> "axes.Figure":
+        """Return the picture."""
+        rows, columns = self.curve_rows, len(self.columns())
+        panel = (max(3.4, 8 / columns), 3.1)
+        with Canvas(len(rows), columns, panel=panel, sharex=self.SHARED, sharey=self.SHARED) as canvas:
+            for keys, line in zip(rows, canvas.grid, strict=True):
+                self.draw_row(line, keys)
+                for ax in line:
+                    ax.grid(alpha=0.25)
+            for ax in canvas.grid[:-1].flat:
+                ax.set_xlabel("")  # only the last row has a label
+            band = self.band([len(keys) for keys in rows])
+            if not self.LEGEND:
+                return canvas.finish(self._title(), f"{band}\n{self._caption()}")
+            legend = {found.curve.label: self.styles[found.curve.key] for found in self.found}
+            return canvas.finish(self._title(), self._caption(), legend=legend, legend_title=band)
+
+    @property
+    def seeds(self) -> int:
+        """Number of searches of a study."""
+        return len(self.found[0].runs[0].lines)
+
+    def _title(self) -> str:
+        config, paper = self.runs[0].config, self.figure.full
+        used = list(dict.fromkeys(study.config["space"] for study in self.runs))
+        published = list(dict.fromkeys(panel.options["space"] for panel in paper.panels))
+        is_paper = used == published and all(config[name] == value for name, value in paper.options.items())
+        setting = "" if is_paper else f"paper: {_names(published)}, {_extent(paper.options)}"
+        return self.title(f"{_names(used)}, {_extent(config)}", setting)
+
+    def _caption(self) -> str:
+        return "\n".join([*filter(None, [self.STATISTIC]), *self.unfinished(), caption(self.runs)])
+
+
+class RegretAndECDF(BlackBoxResults):
+    """Figure 7 of NAS-Bench-101: mean test regret over simulated seconds, and the ECDF of the final regrets."""
+
+    STATISTIC = "right: fraction of searches by final regret; regrets of zero are drawn at the left edge"
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return the left panel's values: panel, curve, then the columns of `record.statistics_over_time`."""
+        return self.stacked(lambda study: study.regret_statistics)
+
+    def further_tables(self) -> Mapping[str, pandas.DataFrame]:
+        """Return the right panel's values: panel, curve, test_regret and fraction (of searches)."""
+        frame = self.stacked(lambda study: ecdf(study.final["test_regret"]))
+        return {"ecdf": frame.rename(columns={"value": "test_regret"})}
+
+    def columns(self) -> Sequence[Any]:
+        """Return regrets over time (left) and the ECDF (right)."""
+        return ("regret", "ecdf")
+
+    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str]) -> None:
+        """Draw regrets over time (left) and the ECDF (right)."""
+        finals = {found.curve.key: found.runs[0].final["test_regret"].to_numpy(np.float64) for found in self.found}
+        floor = 0.5 * min(float(values[values > 0].min(initial=0.01)) for values in finals.values())
+        lowest = regret_floor(self.runs)
+        for found in self.found:
+            if (key := found.curve.key) in keys:
+                look: Style = {"label": found.curve.label, "style": self.styles[key]}
+                draw_anytime(
+                    line[0],
+                    found.runs[0],
+                    has_band=len(keys) <= MOST_BANDS,
+                    floor=lowest,
+                    label=found.curve.label,
+                    color=self.styles[key]["color"],
+                )
+                draw_ecdf(line[1], finals[key], floor=floor, **look)
+
+
+class MiniAgainstFull(BlackBoxResults):
+    """Figure 8 of NAS-Bench-101: variants of evolution on a small and a large space."""
+
+    STATISTIC = "mutation rate: expected number of changed choices"
+    SHARED, LEGEND = True, False
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return the drawn values: panel, curve, then the columns of `record.statistics_over_time`."""
+        return self.stacked(lambda study: study.regret_statistics)
+
+    @property
+    def curve_rows(self) -> list[list[str]]:
+        """The keys of the curves in each entry of `ROWS`."""
+        keys = {found.curve.key for found in self.found}
+        return [list(labels) for labels in ROWS.values() if keys & set(labels)]
+
+    def columns(self) -> Sequence[Any]:
+        """Return the spaces."""
+        return self.by_panel
+
+    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str]) -> None:
+        """Draw the median test regret of one entry of `ROWS` over simulated seconds, with one column per space."""
+        name, labels = next((name, labels) for name, labels in ROWS.items() if list(labels) == list(keys))
+        styles = dict(zip(keys, curve_styles(list(keys)), strict=True))
+        look: Style = {"statistic": "median", "floor": regret_floor(self.runs, "median")}
+        for ax, (panel, curves) in zip(line, self.by_panel, strict=True):
+            by_key = {found.curve.key: found.runs[0] for found in curves}
+            for key in (key for key in keys if key in by_key):
+                look |= {"label": labels[key], "color": styles[key]["color"], "has_band": len(keys) <= MOST_BANDS}
+                draw_anytime(ax, by_key[key], **look)
+            ax.set_title(f"{panel.title}: {name}")
+            ax.legend(fontsize=7)
+            ax.set_ylabel("median test regret [%]", fontsize=8)
+
+
+class SortedRuns(BlackBoxResults):
+    """Figure 6 of NAS-Bench-201: the sorted final accuracies of all searches on three data sets."""
+
+    STATISTIC = (
+        "searches use CIFAR-10 validation accuracies after 12 epochs; shown: accuracies of the final incumbents after "
+        "200 epochs, on validation data if the table has these accuracies for all of them, and on test data"
+    )
+
+    @cached_property
+    def accuracies(self) -> pandas.DataFrame:
+        """The drawn accuracies as fractions: panel, curve, then the columns of `final_accuracies`."""
+        return self.stacked(lambda study: final_accuracies(study, self.table))
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return `accuracies`."""
+        return self.accuracies
+
+    def further_tables(self) -> Mapping[str, pandas.DataFrame]:
+        """Return mean and standard deviation beside table 5 of NAS-Bench-201."""
+        return {"table5": compare_with_published(self.accuracies)}
+
+    def headings(self) -> tuple[str, ...]:
+        """Return the column headings of the summary."""
+        return "curve", "data set", "split", "accuracy [%]", "published"
+
+    def rows(self) -> list[list[str]]:
+        """Return mean and standard deviation of each curve beside table 5 of NAS-Bench-201."""
+        frame = compare_with_published(self.accuracies)
+        return [
+            [row["curve"], row["dataset"], row["split"], *(_format_spread(row, name) for name in ("", "published_"))]
+            for row in frame.to_dict("records")
+        ]
+
+    def columns(self) -> list[tuple[str, str]]:
+        """Return the data sets and splits."""
+        return list(dict.fromkeys(zip(self.accuracies["dataset"], self.accuracies["split"], strict=True)))
+
+    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str]) -> None:
+        """Draw the sorted accuracies of all searches, with one column per data set and split."""
+        for ax, (dataset, split) in zip(line, self.columns(), strict=True):
+            own = self.accuracies.query("dataset == @dataset and split == @split and curve in @keys")
+            for found in self.found:
+                if (key := found.curve.key) in keys:
+                    draw_sorted(ax, own[own["curve"] == key], label=found.curve.label, style=self.styles[key])
+            ax.set_title(f"{DATA_SETS.get(dataset, dataset)}, {split}")
+        line[0].set_ylabel("accuracy after 200 epochs [%]")
+
+
+class AccuracyOverTime(BlackBoxResults):
+    """Figure 6 of NATS-Bench: mean test accuracy of the incumbents over simulated seconds, per data set."""
+
+    STATISTIC = (
+        "mean over searches every 100 simulated seconds, once all searches have an incumbent; each panel is searched "
+        "on its own data set"
+    )
+    SHOWN = "final test accuracy"
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return the drawn accuracies: panel, curve, then the columns of `accuracy_over_time`."""
+        return self.stacked(accuracy_over_time)
+
+    def shown_values(self, study: BlackBoxStudy) -> "pandas.Series[float]":
+        """Return the final test accuracies."""
+        return 1 - study.final["test_error"]
+
+    def columns(self) -> Sequence[Any]:
+        """Return the data sets."""
+        return self.by_panel
+
+    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str]) -> None:
+        """Draw the mean test accuracy of the incumbents every 100 simulated seconds, with one column per data set."""
+        for ax, (panel, curves) in zip(line, self.by_panel, strict=True):
+            for found in curves:
+                if found.curve.key in keys:
+                    frame = accuracy_over_time(found.runs[0])
+                    ax.plot(frame["seconds"], 100 * frame["mean"], **self.styles[found.curve.key])
+            ax.set_title(panel.title)
+            ax.set_xlabel("simulated seconds")
+            ax.xaxis.set_major_formatter("{x:,.0f}")
+        line[0].set_ylabel("mean test accuracy of the incumbent [%]")
+
+
+def accuracy_over_time(study: BlackBoxStudy) -> pandas.DataFrame:
+    """Return the test accuracy of the incumbents (fractions) every 100 simulated seconds, as `statistics_over_time`."""
+    times = np.arange(EVERY, study.config["seconds"] + EVERY / 2, EVERY)
+    errors = statistics_over_time(study.trajectory, times, "test_error")
+    accuracies = {"mean": "mean", "median": "median", "low": "high", "high": "low"}  # a high error is a low accuracy
+    return errors.assign(**{name: 1 - errors[error] for name, error in accuracies.items()})
+
+
+def _names(spaces: Sequence[str]) -> str:
+    return " and ".join(SPACES.get(space, space) for space in spaces)
+
+
+def _extent(options: Mapping[str, Any]) -> str:
+    seconds = options["seconds"]
+    limit = f"{seconds:,.0f} simulated seconds" if seconds is not None else f"{options['evaluations']:,} trainings"
+    return f"{counted(options['repeats'], 'search')} of {limit} per curve"
+
+
+def _format_spread(row: Mapping[Any, Any], prefix: str) -> str:
+    mean, spread = row[f"{prefix}mean"], row[f"{prefix}std"]
+    return "–" if np.isnan(mean) else f"{mean:.2f} ± {spread:.2f}"

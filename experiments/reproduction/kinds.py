@@ -1,0 +1,521 @@
+"""The kinds of runs of figures, each as a record of functions, and the one class of their jobs."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nasbench1shot1.black_box_search.options import black_box_options
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
+from nasbench1shot1.experiments.correlation.record import Ranking
+from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
+from nasbench1shot1.experiments.tuning.best import best_of
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
+from nasbench1shot1.ground.files import read_bytes
+from nasbench1shot1.ground.text import counted, percent
+from nasbench1shot1.jobs.job import Job, is_started
+from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.record import Run, open_search
+from nasbench1shot1.proposers.brackets import Brackets
+from nasbench1shot1.proposers.configurations import require_extra
+from nasbench1shot1.proxy_training import ProxyTrainings
+from nasbench1shot1.proxy_training.record import proxy_config
+from nasbench1shot1.registry import search_space
+from nasbench1shot1.runs.folder import METRICS, as_json_line, read_lines
+from nasbench1shot1.runs.options import option_names
+from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.tables.table import load_table
+from nasbench1shot1.tuning.options import TuningOptions, study_options
+from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study
+
+Options = Mapping[str, Any]
+Pace = tuple[str, ...]
+"""Identifies jobs whose units take equally long."""
+START_UP = 5.0
+"""Seconds for a process to start, and to draw a picture at the end; measured on two CPU cores."""
+TRIAL = 1.0
+"""Seconds of a trial of a study besides its epochs."""
+PICTURES = 200_000
+"""Bytes of a run's pictures, options and summary."""
+RATIO = 4
+"""Ratio of the maximum and the minimum budget of a study, as in the paper: 100 and 25 epochs."""
+CONTROLLER = "controller"
+"""The value of `architectures` with which a ranking evaluates samples of ENAS's controller."""
+
+
+class Cost(NamedTuple):
+    """What a job needs.
+
+    Attributes:
+        seconds: seconds per unit.
+        disk: bytes of the whole run.
+        memory: bytes of a process, at most.
+        gpu_memory: bytes on the GPU, at most.
+    """
+
+    seconds: float
+    disk: float
+    memory: float = 0.0
+    gpu_memory: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureJob(Job):
+    """One run of a figure; its options are resolved.
+
+    Attributes:
+        panel, curve: keys of the panel and the curve that show the result; the name of the job begins with them.
+        kind: the run's kind, a key of `KINDS`.
+        stage: jobs start once all jobs of earlier stages have ended.
+        search: resolved options of the search that a ranking evaluates.
+        advice: advice in the error message if the table does not cover the space.
+    """
+
+    panel: str
+    curve: str
+    kind: str
+    stage: int = 0
+    search: Options = field(default_factory=dict)
+    advice: str = ""
+
+    @property
+    def of(self) -> "Kind":
+        """The kind of the run."""
+        return KINDS[self.kind]
+
+    @property
+    def units(self) -> int:
+        """Number of units, for example epochs, of the whole run."""
+        return self.of.units(self)
+
+    @property
+    def extent(self) -> str:
+        """The work of the whole run in words, such as "50 epochs"."""
+        return counted(self.units, self.of.unit)
+
+    @property
+    def pace(self) -> Pace:
+        """Key of jobs whose units take equally long."""
+        options = {**self.search, **self.options}
+        return self.kind, *(str(options.get(name)) for name in self.of.pace)
+
+    @property
+    def outcome(self) -> str:
+        """The result of the finished run in a few words."""
+        return self.of.outcome(self.record())
+
+    def record(self) -> RunRecord:
+        """Open the run's folder; the run must have begun."""
+        return self.of.open(self.folder)
+
+    def units_done(self) -> int:
+        """Return the number of recorded units; a running process may be one unit ahead."""
+        return min(self.of.done(self.folder), self.units)
+
+    def with_images(self, images: Mapping[str, str]) -> "FigureJob":
+        """Return the job with other image sets, which are given by the names of those that they replace."""
+        used = str((self.search or self.options).get("images"))
+        if used not in images:
+            return self
+        if self.search:
+            return replace(self, search={**self.search, "images": images[used]})
+        return replace(self, options={**self.options, "images": images[used]})
+
+
+def _lines(folder: Path) -> int:
+    try:
+        return read_bytes(folder / METRICS).count(b"\n")
+    except FileNotFoundError:
+        return 0
+
+
+def _epochs(job: FigureJob) -> int:
+    return int(job.options["epochs"])
+
+
+def _check_images(job: FigureJob) -> None:
+    from nasbench1shot1.images.image_set import load_images
+
+    load_images(job.options["images"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of run.
+
+    Attributes:
+        command: the function that starts or resumes a run, as in `Job`.
+        nouns: the singular and the plural noun for a run on screens.
+        verb: the participle for a run in error messages: "was searched with".
+        unit: the noun for a unit of progress.
+        units: returns the number of units of a run.
+        pace: options on which the cost of a unit depends.
+        adapt: returns the options of a run from the options of figure and user; defaults are filled in afterwards.
+        resolve: fills in the defaults on the machine that runs the jobs; raises UserError for bad options.
+        size: returns the work of a number of runs in words, from adapted options.
+        cost: times a few steps on the machine that runs the jobs; raises the errors that the job would raise.
+        check: raises UserError, on the machine that runs the jobs, if images or table are missing or too small.
+        open: opens the run's folder.
+        outcome: returns the result of a finished run in a few words.
+        done: returns the number of recorded units in a folder.
+        recorded: returns the recorded options of a run.
+        free: options that may differ from a recorded run. Searches are scored again on the table in use, and their
+            device only matters if it is given.
+        expense: returns a number by which the jobs of a seed are sorted, the largest first. Default: they are not.
+        inapplicable: options of `reproduce` that do not apply.
+        device: the default device.
+        has_many_seeds: whether a curve can have several seeds.
+    """
+
+    command: str
+    nouns: tuple[str, str]
+    verb: str
+    unit: str
+    units: Callable[[FigureJob], int]
+    pace: tuple[str, ...]
+    adapt: Callable[[Options], dict[str, Any]] = dict
+    resolve: Callable[[Options], dict[str, Any]]
+    size: Callable[[int, Options], str]
+    cost: Callable[[FigureJob], Cost]
+    check: Callable[[FigureJob], None] = _check_images
+    open: Callable[[Path], RunRecord]
+    outcome: Callable[[Any], str]
+    done: Callable[[Path], int] = _lines
+    recorded: Callable[[FigureJob], Options] = lambda job: job.record().config
+    free: tuple[str, ...] = ("table", "device")
+    expense: Callable[[Options], float] = lambda options: 0.0
+    inapplicable: frozenset[str] = frozenset({"space", "seconds", "repeats"})
+    device: str = "auto"
+    has_many_seeds: bool = True
+
+
+# Searches -------------------------------------------------------------------------------------------------------------
+
+
+def _search_cost(options: Options) -> Cost:
+    from nasbench1shot1.one_shot_search.estimate import seconds_per_epoch
+
+    resolved = search_options(dict(options))
+    kept = resolved.common.epochs // resolved.common.keep_weights_every if resolved.common.keep_weights_every else 0
+    weights = 4 * _parameters(options)  # float32; a checkpoint also has the momentum
+    return Cost(seconds_per_epoch(resolved), PICTURES + (2 + kept) * weights + 1_000 * resolved.common.epochs)
+
+
+def _parameters(options: Options) -> int:
+    """Return the number of parameters of the supernet of a search or a training."""
+    from nasbench1shot1.one_shot_search.memory import supernet_size
+    from nasbench1shot1.registry import one_shot
+    from nasbench1shot1.supernets.presets import PRESETS
+
+    space, preset = one_shot(search_space(options["space"])), PRESETS[options["preset"]]
+    own = options.get("partial_channels") or 1
+    return supernet_size(space, options["channels"], options["cells"], preset, partial_channels=own).parameters
+
+
+def _search_outcome(run: Run) -> str:
+    summary = run.summary
+    source = "" if summary["test_measured"] else " (predicted)"
+    return f"test regret {percent(summary['test_regret'])}{source}, {summary['search_seconds']:.0f} s"
+
+
+SEARCH = Kind(
+    command="nasbench1shot1.one_shot_search.searching:search",
+    nouns=("search", "searches"),
+    verb="searched",
+    unit="epoch",
+    units=_epochs,
+    pace=("optimizer", "space"),
+    resolve=lambda options: search_options(options).as_dict(),
+    size=lambda runs, options: f"{runs} × {options['epochs']} epochs",
+    cost=lambda job: _search_cost(job.options),
+    open=open_search,
+    outcome=_search_outcome,
+    done=lambda folder: max(_lines(folder) - 1, 0),  # the first line is epoch 0
+)
+
+
+# Searches with the best configuration of a study, which must be finished first; the option "best" names it ------------
+
+
+def _without_best(options: Options) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name != "best"}
+
+
+def _transferred_options(job: FigureJob) -> Options:
+    """Return the recorded options; transferred hyperparameters that are still the study's best count as planned."""
+    recorded, named = job.record().config, job.options["best"]
+    try:
+        best = best_of(Study.open(named["study"]), named["budget"])
+    except UserError:  # the study was removed or started again
+        best = {}
+    kept = {name for name, value in best.items() if recorded.get(name) == value}
+    return {**recorded, **{name: job.options[name] for name in kept}, "best": named}
+
+
+TRANSFER = replace(
+    SEARCH,
+    command="nasbench1shot1.experiments.tuning.best:search_with_best",
+    cost=lambda job: _search_cost(_without_best(job.options)),
+    recorded=_transferred_options,
+)
+
+
+# Rankings of searches -------------------------------------------------------------------------------------------------
+
+
+def _ranked_epochs(job: FigureJob) -> int:
+    return int(job.search["epochs"]) // int(job.search["keep_weights_every"])
+
+
+def _ranking_cost(job: FigureJob) -> Cost:
+    from nasbench1shot1.one_shot_search.estimate import seconds_to_score
+
+    architectures = _count(str(job.search["space"]), job.options["architectures"])
+    options = search_options(dict(job.search))
+    seconds = seconds_to_score(options, architectures, int(job.options["images"]))
+    return Cost(seconds, PICTURES + 40 * architectures * job.units)
+
+
+def _count(space: str, architectures: str) -> int:
+    """Return the number of architectures that a ranking evaluates."""
+    if architectures == CONTROLLER:
+        return CONTROLLER_DRAWS
+    return search_space(space).count("no_loose_ends") if architectures == "all" else int(architectures)
+
+
+def _check_ranking(job: FigureJob) -> None:
+    """Raise UserError if the images are missing, or if the ranking needs more than the architecture half has."""
+    from nasbench1shot1.one_shot_search.state import load_halves
+
+    _, halves = load_halves(search_options(dict(job.search)).common)
+    needed, half = int(job.options["images"]), len(halves.architecture)
+    if needed > half:
+        given = option("images", job.search["images"])
+        raise InvalidInputError(
+            f"the rankings need {needed:,} images, but the architecture half of {given} "
+            f"has {half:,}: give a larger image set, or use {option('scale', 'quick')}"
+        )
+
+
+def _ranking_outcome(ranking: Ranking) -> str:
+    *_, last = ranking.summary["epochs"].values()
+    found = last.get("spearman_error")
+    return "Spearman's ρ is undefined" if found is None else f"Spearman's ρ of one-shot error {found['value']:.3f}"
+
+
+RANKING = Kind(
+    command="nasbench1shot1.experiments.correlation.correlating:rank",
+    nouns=("ranking", "rankings"),
+    verb="made",
+    unit="epoch",
+    units=_ranked_epochs,
+    pace=("optimizer", "space"),
+    resolve=dict,
+    size=SEARCH.size,
+    cost=_ranking_cost,
+    check=_check_ranking,
+    open=Ranking.open,
+    outcome=_ranking_outcome,
+    free=("table", "device", "run"),  # the figure may have moved
+)
+
+
+# Studies of tuned optimizers ------------------------------------------------------------------------------------------
+
+
+def _with_budgets(options: Options) -> dict[str, Any]:
+    """Return the options of a study whose maximum budget are the epochs."""
+    largest = options["epochs"]
+    given = {name: value for name, value in options.items() if name != "epochs" and value is not None}
+    return {"min_budget": max(1, largest // RATIO), "max_budget": largest, **given}
+
+
+def tuning_options(job: FigureJob) -> TuningOptions:
+    """Return the options of a study without those of its searches."""
+    names = option_names(TuningOptions)
+    return TuningOptions(**{name: value for name, value in job.options.items() if name in names})
+
+
+def _study_epochs(job: FigureJob) -> int:
+    """Return the number of epochs of all searches of a study."""
+    plan = tuning_options(job).brackets
+    return sum(epochs * count for bracket in range(plan.iterations) for epochs, count in plan.plan(bracket))
+
+
+def _recorded_epochs(folder: Path) -> int:
+    """Return the number of epochs of the recorded searches; the running search does not count."""
+    try:
+        return sum(int(line.get("budget", 0)) for line in read_lines(folder / METRICS))
+    except UserError:
+        return 0
+
+
+def _resolve_study(options: Options) -> dict[str, Any]:
+    """Return the options of a study with images and device of the current machine."""
+    require_extra("hpbandster")
+    found = study_options(options).search.as_dict()
+    return {**options, **{name: found[name] for name in ("images", "device")}}
+
+
+def _study_size(runs: int, options: Options) -> str:
+    plan = Brackets(*(options[name] for name in ("min_budget", "max_budget", "eta", "iterations")))
+    return f"{runs} × {plan.planned} runs"
+
+
+def _study_cost(job: FigureJob) -> Cost:
+    searches = tuning_options(job).brackets.planned
+    each = _search_cost(study_options(job.options).search.as_dict())
+    return Cost(each.seconds + TRIAL * searches / job.units, PICTURES + searches * each.disk)
+
+
+def _study_outcome(study: Study) -> str:
+    found = study.summary["best"]
+    return "all searches diverged" if found is None else f"test regret {percent(found['test_regret'])}"
+
+
+STUDY = Kind(
+    command="nasbench1shot1.tuning.tuning:tune",
+    nouns=("study", "studies"),
+    verb="tuned",
+    unit="epoch",
+    units=_study_epochs,
+    pace=("optimizer", "space"),
+    adapt=_with_budgets,
+    resolve=_resolve_study,
+    size=_study_size,
+    cost=_study_cost,
+    open=Study.open,
+    outcome=_study_outcome,
+    done=_recorded_epochs,
+    recorded=lambda job: {**job.record().config, **job.record().config[SEARCH_OPTIONS]},
+)
+
+
+# Trainings of all sampled architectures in one size of a proxy --------------------------------------------------------
+
+
+def _proxy_cost(job: FigureJob) -> Cost:
+    from nasbench1shot1.proxy_training.loop import seconds_per_architecture
+
+    config = proxy_config(job.options)
+    return Cost(seconds_per_architecture(config), PICTURES + config.architectures * (400 + 45 * config.epochs))
+
+
+def _proxy_outcome(trainings: ProxyTrainings) -> str:
+    summary = trainings.summary
+    return f"mean validation error {percent(summary['mean_validation_error'], 1)}, {summary['seconds']:.0f} s"
+
+
+PROXY = Kind(
+    command="nasbench1shot1.proxy_training.running:train_proxies",
+    nouns=("proxy", "proxies"),
+    verb="trained",
+    unit="architecture",
+    units=lambda job: int(job.options["architectures"]),
+    pace=("cells", "channels"),
+    adapt=lambda options: {name: value for name, value in options.items() if name not in ("table", "compile")},
+    resolve=lambda options: proxy_config(options).as_dict(),
+    size=lambda runs, options: f"{runs} × {options['architectures']} trainings",
+    cost=_proxy_cost,
+    open=ProxyTrainings.open,
+    outcome=_proxy_outcome,
+    expense=lambda options: float(options["cells"] * options["channels"] ** 2),  # all workers finish at similar times
+    inapplicable=frozenset({*SEARCH.inapplicable, "compile"}),  # all networks differ
+)
+
+
+# Black-box studies ----------------------------------------------------------------------------------------------------
+
+
+def _resolve_black_box(options: Options) -> dict[str, Any]:
+    found = black_box_options(options)
+    return with_dataset(found, load_table(found.common.table)).as_dict()
+
+
+def _black_box_cost(job: FigureJob) -> Cost:
+    options = black_box_options(job.options)
+    repeats = Repeats(options, table_of_study(options))
+    repeats.line(0)  # opens the table's columns
+    started = time.perf_counter()
+    line = repeats.line(1)
+    return Cost(time.perf_counter() - started, PICTURES + job.units * len(as_json_line(line)))
+
+
+def _check_table(job: FigureJob) -> None:
+    """Raise UserError if the table lacks the data set, the budget or architectures of the space."""
+    options = black_box_options(job.options)
+    with_dataset(options, table := load_table(options.common.table))
+    try:
+        table_of_study(options)
+    except (OutOfDomainError, InvalidInputError) as error:
+        space = search_space(options.common.space).name
+        raise InvalidInputError(f"the table {table.id} does not cover {space}: {job.advice}") from error
+
+
+def _black_box_outcome(study: BlackBoxStudy) -> str:
+    found = study.summary["test_regret"]
+    return "no test regret" if found is None else f"mean test regret {percent(found['mean'])}"
+
+
+BLACK_BOX = Kind(
+    command="nasbench1shot1.black_box_search.studying:black_box",
+    nouns=("study", "studies"),
+    verb="searched",
+    unit="search",
+    units=lambda job: int(job.options["repeats"]),
+    pace=("space", "dataset", "optimizer", "mutation", "mutation_rate", "tournament"),
+    resolve=_resolve_black_box,
+    size=lambda runs, options: f"{runs} × {options['repeats']} searches",
+    cost=_black_box_cost,
+    check=_check_table,
+    open=BlackBoxStudy.open,
+    outcome=_black_box_outcome,
+    free=(),  # the results depend on the table
+    inapplicable=frozenset(
+        {"images", "preset", "device", "threads", "precision", "compile"}
+    ),  # no networks are trained
+    device="cpu",
+    has_many_seeds=False,
+)
+
+KINDS: Mapping[str, Kind] = {
+    "search": SEARCH,
+    "transfer": TRANSFER,
+    "ranking": RANKING,
+    "study": STUDY,
+    "proxy": PROXY,
+    "black-box": BLACK_BOX,
+}
+"""All kinds of runs, by name."""
+
+
+# Recorded and planned options -----------------------------------------------------------------------------------------
+
+
+def check_recorded(jobs: Sequence[FigureJob], given: Options) -> None:
+    """Check that existing run folders have the figure's options and are not damaged.
+
+    Raises:
+        InvalidInputError: an option of a recorded run differs from the figure's.
+        DamagedFileError: the record of a finished run is damaged or incomplete.
+    """
+    for job in jobs:
+        if job.is_finished:
+            _ = job.record().lines  # raises for damaged or missing lines
+        for name, wanted, recorded in _differences(job):
+            if name not in job.of.free or (name == "device" and name in given):
+                raise InvalidInputError(
+                    f"{job.folder} was {job.of.verb} with {option(name, recorded)}, but the figure needs {wanted}: "
+                    f"choose another {option('out')}, or remove that folder"
+                )
+
+
+def _differences(job: FigureJob) -> Iterator[tuple[str, Any, Any]]:
+    if not is_started(job.folder):
+        return
+    recorded = job.of.recorded(job)
+    for name, wanted in job.options.items():
+        if recorded.get(name) != wanted:
+            yield name, wanted, recorded.get(name)

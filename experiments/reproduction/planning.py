@@ -1,0 +1,305 @@
+"""From a figure of `figures` to its jobs: panels and curves are selected, and options are filled in."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.experiments.reproduction.figures import (
+    FIGURES,
+    METHODS,
+    STUDY_SEED,
+    TRANSFERRED,
+    TUNED_ON,
+    Curve,
+    Figure,
+    Panel,
+    Scale,
+    space_panel,
+)
+from nasbench1shot1.experiments.reproduction.kinds import CONTROLLER, KINDS, FigureJob, Kind, Options
+from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
+from nasbench1shot1.registry import search_space
+
+if TYPE_CHECKING:
+    from nasbench1shot1.black_box_search.record import BlackBoxStudy
+    from nasbench1shot1.experiments.reproduction.results import Results
+    from nasbench1shot1.tables.table import Table
+
+Resolve = Callable[[str, Sequence[Options]], list[dict[str, Any]]]
+RANKED_EPOCHS = {"full": 5, "quick": 3}
+"""Number of ranked epochs of a search in figure 3, evenly spaced (paper: every tenth epoch)."""
+RANKING: dict[str, dict[str, Any]] = {
+    "full": {"architectures": "all", "images": "1000"},
+    "quick": {"architectures": "100", "images": "200", "resamples": 10},
+}
+"""Options of the rankings by scale. The paper evaluates on the 10,000 test images of CIFAR-10."""
+_SHARED = ("preset", "device", "threads", "precision")
+"""Options that a ranking takes from its search where they are given."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A figure, or the selected part of it.
+
+    Attributes:
+        name: name of the figure, such as "figure2".
+        figure: its data.
+        only: patterns of the selected panels and curves.
+        joined: black-box studies that are drawn in the panels of their spaces.
+    """
+
+    name: str
+    figure: Figure
+    only: tuple[str, ...] = ()
+    joined: "tuple[BlackBoxStudy, ...]" = ()
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the runs that the figure shows."""
+        return KINDS[self.figure.runs]
+
+    def size(self, scale: str) -> str:
+        """Return the amount of work at a scale, such as "90 × 50 epochs"."""
+        own = self.selected(scale)
+        return self.kind.size(len(own.pairs()) * len(own.seeds), self.kind.adapt(own.options))
+
+    def selected(self, scale: str, space: str | None = None) -> Scale:
+        """Return the selected panels and curves of a scale.
+
+        Args:
+            scale: "full" or "quick".
+            space: shows the curves of the first panel on this space instead.
+
+        Raises InvalidInputError if the scale is unknown, nothing is selected, or the figure has fixed spaces.
+        """
+        if scale not in self.figure.scales:
+            raise unknown_name("scale", scale, self.figure.scales)
+        own, only = self.figure.scales[scale], self.only or self.figure.default_curves
+        if space is not None:
+            if not self.figure.takes_space:
+                raise InvalidInputError(
+                    f"{option('space')} does not apply to {self.name}, whose spaces are fixed: remove it"
+                )
+            own = replace(own, panels=(space_panel(search_space(space).name, own.panels[0].curves),))
+        found = replace(own, panels=_select(own.panels, only))
+        if not found.panels:
+            panels = [panel.key for panel in own.panels]
+            pairs = [f"{panel.key}/{curve.key}" for panel, curve in own.pairs()]
+            has = ", ".join(panels if len(panels) > 1 else pairs)
+            raise InvalidInputError(
+                f"{option('only', ','.join(self.only))} selects nothing at the {scale} scale: choose among {has}"
+            )
+        return found
+
+    def jobs(
+        self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
+    ) -> list[FigureJob]:
+        """Return the jobs of the figure in the order in which they start: seed by seed.
+
+        Args:
+            scale: "full" or "quick".
+            out: the figure's folder.
+            given: options of all jobs, which override the figure's own options.
+            seeds: seeds of every curve. Default: the seeds of the scale.
+            call: `Workers.call`, which fills in defaults on the machine of the workers.
+
+        Raises:
+            InvalidInputError: an unknown scale or option, a value out of range, or bad seeds.
+        """
+        if seeds is not None and (not seeds or len(set(seeds)) < len(seeds)):
+            raise InvalidInputError(f"seeds {list(seeds)} are empty or not distinct: give distinct seeds, such as 0-5")
+        if not self.kind.has_many_seeds and len(seeds or ()) > 1:
+            raise InvalidInputError(
+                f"{self.name} takes a single seed, because each study has many searches: give one seed"
+            )
+        own = self.selected(scale, given.get("space"))
+        own = own if seeds is None else replace(own, seeds=tuple(seeds))
+
+        def resolve(kind: str, options: Sequence[Options]) -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = call(_resolve_all, kind, options)
+            return found
+
+        composed = {"ranking": _rankings, "transfer": _transfers}
+        if self.figure.runs in composed:
+            return composed[self.figure.runs](own, out, given, resolve)
+        return _runs(self.figure.runs, own, out, given, resolve, self.figure.needs_official)
+
+    def finished(self, jobs: Sequence[FigureJob]) -> list[tuple[Panel, Curve, list[FigureJob]]]:
+        """Return every curve with finished runs that the figure shows, in the order of the figure, and these runs."""
+        runs = dict[tuple[str, str], list[FigureJob]]()
+        for job in self.shown(jobs):
+            if job.is_finished:
+                runs.setdefault((job.panel, job.curve), []).append(job)
+        pairs = [pair for scale in self.figure.scales.values() for pair in scale.pairs()]
+        known = {(panel.key, curve.key): (panel, curve) for panel, curve in pairs}
+        curves, order = {curve.key: curve for _, curve in pairs}, list(known)
+        found = []
+        for place in sorted(runs, key=lambda place: order.index(place) if place in known else len(order)):
+            panel, curve = known.get(place) or (space_panel(place[0], ()), curves[place[1]])  # --space
+            found.append((panel, curve, runs[place]))
+        return found
+
+    def shown(self, jobs: Sequence[FigureJob]) -> list[FigureJob]:
+        """Return the jobs whose results the figure shows, for example the rankings without their searches."""
+        return [job for job in jobs if job.of.open == self.kind.open]
+
+    def table(self, jobs: Sequence[FigureJob], given: Options) -> "Table":
+        """Return the table that scores the runs: the given table, or else the table in use or of the studies."""
+        from nasbench1shot1.tables.table import load_table
+
+        return load_table(jobs[0].options["table"] if self.figure.runs == "black-box" else given.get("table"))
+
+    def results(self, jobs: Sequence[FigureJob], table: "Table") -> "Results | None":
+        """Return the results of the finished runs, scored on a table; None if there is nothing to draw.
+
+        Raises OutOfDomainError if the table lacks an architecture.
+        """
+        from nasbench1shot1.experiments.reproduction.results import Found, drawing_of
+
+        finished = self.finished(jobs)
+        found = [Found(panel, curve, [job.record() for job in own]) for panel, curve, own in finished]
+        if not found:
+            return None
+        results = drawing_of(self.figure)(self.figure, jobs, self.shown(jobs), table, found, self.joined)
+        return results if len(results.as_table()) else None
+
+
+def open_figure(name: str, only: Sequence[str] = ()) -> Reproduction:
+    """Return a figure, or the selected part of it.
+
+    Args:
+        name: a name of `figures.FIGURES`.
+        only: keys of panels or of curves, or "panel/curve", each with optional `*` wildcards. A curve is selected if
+            one of them matches.
+
+    Raises InvalidInputError if one of `only` matches nothing at any scale.
+    """
+    figure = FIGURES[name]
+    pairs = [(panel.key, curve.key) for scale in figure.scales.values() for panel, curve in scale.pairs()]
+    for pattern in only:
+        if not any(_is_selected(*pair, [pattern]) for pair in pairs):
+            panels, curves = (dict.fromkeys(keys) for keys in zip(*pairs, strict=True))
+            raise unknown_name(f"part of {name}", pattern, [*panels, *curves])
+    return Reproduction(name, figure, tuple(only))
+
+
+def _select(panels: Sequence[Panel], only: Sequence[str]) -> tuple[Panel, ...]:
+    found = (
+        replace(panel, curves=tuple(curve for curve in panel.curves if _is_selected(panel.key, curve.key, only)))
+        for panel in panels
+    )
+    return tuple(panel for panel in found if panel.curves)
+
+
+def _is_selected(panel: str, curve: str, only: Sequence[str]) -> bool:
+    """Return whether a curve is selected: by its panel, its key or "panel/curve", each with optional `*` wildcards."""
+    if not only:
+        return True
+    return any(fnmatch(name, pattern) for pattern in only for name in (panel, curve, f"{panel}/{curve}"))
+
+
+def _resolve_all(kind: str, options: Sequence[Options]) -> list[dict[str, Any]]:
+    return [KINDS[kind].resolve(each) for each in options]
+
+
+# Plans: what has to run for a figure ----------------------------------------------------------------------------------
+
+
+def _runs(
+    name: str,
+    scale: Scale,
+    out: Path,
+    given: Options,
+    resolve: Resolve,
+    needs_official: Mapping[str, str] | None = None,
+) -> list[FigureJob]:
+    """Return one run of a kind for every curve and seed of a scale."""
+    kind, places, wanted = KINDS[name], list[tuple[str, str]](), list[dict[str, Any]]()
+    for seed in scale.seeds:
+        of_seed = []
+        for panel, curve in scale.pairs():
+            own = {**panel.options, **curve.options}
+            by_optimizer = scale.by_optimizer.get(own.get("optimizer", ""), {})
+            options = kind.adapt({**scale.options, **by_optimizer, **own, **given, "seed": seed})
+            of_seed.append(((panel.key, curve.key), options))
+        for place, options in sorted(of_seed, key=lambda job: -kind.expense(job[1])):
+            places.append(place)
+            wanted.append(options)
+    advice, usual = needs_official or {}, f"give a table that covers it with {option('table')}"
+    return [
+        _job(name, panel, curve, out, options, advice=advice.get(options.get("space", ""), usual))
+        for (panel, curve), options in zip(places, resolve(name, wanted), strict=True)
+    ]
+
+
+def _job(kind: str, panel: str, curve: str, out: Path, options: Options, advice: str) -> FigureJob:
+    """Return a job with resolved options; its folder is a subfolder of the figure's folder `out`."""
+    name = f"{panel}/{curve}/seed-{options['seed']}"
+    return FigureJob(
+        name=name,
+        command=KINDS[kind].command,
+        folder=out / name,
+        options=options,
+        threads=options.get("threads", 1),
+        gpu=options.get("device", "cpu").startswith("cuda"),
+        panel=panel,
+        curve=curve,
+        kind=kind,
+        advice=advice,
+    )
+
+
+def _rankings(scale: Scale, out: Path, given: Options, resolve: Resolve) -> list[FigureJob]:
+    """Return searches that save weights, then their rankings; a search's folder is its ranking's with "-search"."""
+    size = scale.options["scale"]
+    every = max(1, int(given.get("epochs") or scale.options["epochs"]) // RANKED_EPOCHS[size])
+    searches = _runs("search", scale, out, {**given, "keep_weights_every": every}, resolve)
+    rankings = [_ranking(search, size, every, given) for search in searches]
+    kept = [replace(job, name=f"{job.name}-search", folder=search_folder(job.folder)) for job in searches]
+    return [*kept, *rankings]
+
+
+def _ranking(search: FigureJob, scale: str, every: int, given: Options) -> FigureJob:
+    usual, half = RANKING[scale], search.options["images_per_half"]
+    own = {name: search.options[name] for name in _SHARED if given.get(name) is not None}
+    if given.get("table") is not None:
+        own["table"] = given["table"]
+    if scale == "full" and search.options["optimizer"] == "enas":
+        own["architectures"] = CONTROLLER  # 100 samples, as in the paper
+    if half is not None:
+        own["images"] = str(min(half, int(usual["images"])))
+    fixed = {"run": str(search_folder(search.folder).absolute()), "epochs": f"every:{every}"}
+    options = {**usual, **fixed, "threads": search.options["threads"], **own}
+    return replace(
+        search, command=KINDS["ranking"].command, kind="ranking", options=options, search=search.options, stage=1
+    )
+
+
+def search_folder(folder: Path) -> Path:
+    """Return the folder of the search that belongs to a ranking's folder."""
+    return folder.with_name(f"{folder.name}-search")
+
+
+def _transfers(scale: Scale, out: Path, given: Options, resolve: Resolve) -> list[FigureJob]:
+    """Return the studies on s3, then the searches that need no study, then the searches that do.
+
+    Studies have the budget of the searches, half of it and twice it.
+    """
+    searches = _runs("search", scale, out, given, resolve)
+    needing = [job for job in searches if job.curve.endswith(TRANSFERRED)]
+    names = [name for name in METHODS if name in {job.options["optimizer"] for job in needing}]
+    curves = tuple(Curve(name, METHODS[name], {"optimizer": name}) for name in names)
+    panel = space_panel(TUNED_ON, curves, config_space="cs2")
+    epochs = int(searches[0].options["epochs"])
+    tuned = replace(FIGURES["figure5"].scales[scale.options["scale"]], panels=(panel,), seeds=(STUDY_SEED,))
+    studies = _runs("study", tuned, out, {**given, "epochs": 2 * epochs}, resolve) if needing else []
+    folders = {job.options["optimizer"]: str(job.folder.absolute()) for job in studies}
+
+    def with_best(job: FigureJob) -> FigureJob:
+        best = {"study": folders[job.options["optimizer"]], "budget": epochs}
+        own = KINDS["transfer"].command
+        return replace(job, command=own, kind="transfer", options={**job.options, "best": best}, stage=1)
+
+    return [*studies, *(job for job in searches if job not in needing), *map(with_best, needing)]

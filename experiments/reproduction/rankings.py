@@ -1,0 +1,164 @@
+"""Figure 3 of NAS-Bench-1Shot1: rank correlation of one-shot and true errors by search epoch."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.display.axes import label_epochs
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.colours import curve_styles
+from nasbench1shot1.display.curves import describe_band, pool_values
+from nasbench1shot1.experiments.correlation.drawing import shifts
+from nasbench1shot1.experiments.correlation.record import Ranking
+from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, source_text, true_errors
+from nasbench1shot1.experiments.rank_correlation import spearman
+from nasbench1shot1.experiments.reproduction.figures import Panel
+from nasbench1shot1.experiments.reproduction.planning import search_folder
+from nasbench1shot1.experiments.reproduction.results import Found, Results, with_spread
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.one_shot_search.captions import scale_text
+from nasbench1shot1.one_shot_search.record import open_search
+from nasbench1shot1.registry import search_space
+from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from nasbench1shot1.display import axes
+
+LABELS = {"error": "ρ of one-shot error", "loss": "ρ of one-shot loss"}
+KEYS = ["epoch", "budget", "split"]
+
+
+class RankingCurves(Results):
+    """Spearman's ρ of all finished rankings, scored on one table."""
+
+    HEADINGS = ("panel", "curve", "seeds", "epoch", *(f"ρ of {name}" for name in LABELS))
+    SMALL = "so small searches and samples only demonstrate the study; they do not show which method ranks better"
+
+    @cached_property
+    def correlations(self) -> pandas.DataFrame:
+        """Spearman's ρ of every run: panel, curve, run, then the columns of `_correlations`."""
+        frames = {
+            (*found.place, number): _correlations(run, self.table)
+            for found in self.found
+            for number, run in enumerate(found.runs)
+        }
+        return pandas.concat(frames, names=["panel", "curve", "run"]).reset_index(["panel", "curve", "run"])
+
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """One row per panel, curve, epoch, budget and split.
+
+        Further columns: number of `seeds`; `n`, the number of architectures; `measured`, the fraction of their true
+        errors that are measured; mean and standard deviation over seeds (NaN for one seed) of Spearman's ρ of error and
+        of loss. Undefined correlations are NaN.
+        """
+        groups = self.correlations.groupby(["panel", "curve", *KEYS], sort=False)
+        columns = {"seeds": groups["run"].nunique(), "n": groups["n"].mean(), "measured": groups["measured"].mean()}
+        for name in LABELS:
+            columns[f"spearman_{name}_mean"] = groups[f"spearman_{name}"].mean()
+            columns[f"spearman_{name}_std"] = groups[f"spearman_{name}"].std()
+        frame = pandas.DataFrame(columns).reset_index()
+        order = [found.place for found in self.found]
+        frame["place"] = [order.index(place) for place in zip(frame["panel"], frame["curve"], strict=True)]
+        frame = frame.sort_values(["place", *KEYS]).drop(columns="place").reset_index(drop=True)
+        return frame[["panel", "curve", "seeds", *KEYS, *list(columns)[1:]]]
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return `frame`."""
+        return self.frame
+
+    @property
+    def headline(self) -> pandas.DataFrame:
+        """The rows at `headline_place`."""
+        return rows_at(self.frame, headline_place(places(self.frame)))
+
+    def rows(self) -> list[list[str]]:
+        """Return the correlations at the last epoch."""
+        found = []
+        for (panel, curve), own in self.headline.groupby(["panel", "curve"], sort=False):
+            last = own.iloc[-1]
+            names = (f"spearman_{name}" for name in LABELS)
+            values = [with_spread(last[f"{n}_mean"], last[f"{n}_std"], 3, 1, "") for n in names]
+            found.append([str(panel), str(curve), str(last["seeds"]), str(last["epoch"]), *values])
+        return found
+
+    def notes(self) -> list[str]:
+        """Return the meaning of ρ."""
+        row, source = self.headline.iloc[0], source_text(float(self.headline["measured"].mean()))
+        return [f"ρ: Spearman's ρ with true {row['split']} errors after {row['budget']} epochs, {source}"]
+
+    def draw(self) -> "axes.Figure":
+        """Return the picture: one column per space, one line per optimizer; errors in the upper row, losses below."""
+        curves = {found.curve.key: found.curve.label for found in self.found}
+        styles = dict(zip(curves, curve_styles(list(curves)), strict=True))
+        legend = {label: {**styles[key], **MARKS} for key, label in curves.items()}
+        columns = len(self.by_panel)
+        with Canvas(len(LABELS), columns, panel=(max(3.4, 7.6 / columns), 2.7), sharex=True, sharey=True) as canvas:
+            for line, predictor in zip(canvas.grid, LABELS, strict=True):
+                for ax, (panel, own) in zip(line, self.by_panel, strict=True):
+                    self._draw_panel(ax, panel, own, predictor, styles)
+                line[0].set_ylabel(LABELS[predictor])
+            for ax, (panel, _) in zip(canvas.grid[0], self.by_panel, strict=True):
+                ax.set_title(panel.title)
+            for ax in canvas.grid[-1]:
+                label_epochs(ax)
+                ax.set_xlabel("search epoch")
+            band = describe_band(self.figure.pooling.spread, self.seeds)
+            return canvas.finish(self._title(), self._caption(), legend=legend, legend_title=band)
+
+    def _draw_panel(
+        self, ax: "axes.Axes", panel: Panel, curves: Sequence[Found], predictor: str, styles: dict[str, dict[str, Any]]
+    ) -> None:
+        of_panel = self.correlations[self.correlations["panel"] == panel.key]
+        at_place = rows_at(of_panel, headline_place(places(self.frame)))
+        epochs = at_place["epoch"].drop_duplicates().sort_values()
+        for found, shift in zip(curves, shifts(epochs, len(curves)), strict=True):
+            own = at_place[at_place["curve"] == found.curve.key]
+            values = own.pivot(index="run", columns="epoch", values=f"spearman_{predictor}")
+            curve = pool_values(values.columns, values, spread=self.figure.pooling.spread, lowest=None)
+            style = {**styles[found.curve.key], **MARKS}
+            ax.plot(curve.at + shift, curve.centre, **style)
+            if curve.has_band:
+                ax.vlines(curve.at + shift, curve.low, curve.high, color=style["color"], alpha=0.5)
+        ax.axhline(0, color="black", linewidth=0.6)
+        ax.grid(alpha=0.25)
+
+    def _title(self) -> str:
+        configs = [open_search(search_folder(ranking.folder)).config for ranking in self.runs]  # may have moved
+        size = f"{counted(configs[0]['epochs'], 'epoch')}, {counted(self.seeds, 'seed')}"
+        return self.title(scale_text(configs), size)
+
+    def _caption(self) -> str:
+        rows, images = self.headline, self.runs[0].config["image_count"]
+        counts = sorted({round(n) for n in rows["n"]})
+        many = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+        budget, split = int(rows["budget"].iloc[0]), rows["split"].iloc[0]
+        text = (
+            f"Spearman's ρ over {many} architectures, {images:,} images; true {split} errors after {budget} epochs, "
+            f"{source_text(float(rows['measured'].mean()))}"
+        )
+        fidelity = self.table.fidelity(budget)
+        small = [self.SMALL] if self.is_quick else []
+        return "\n".join([text, *self.unfinished(), *small, f"table {self.table.id}{fidelity and f': {fidelity}'}"])
+
+
+MARKS: dict[str, Any] = {"marker": "o", "markersize": 4, "markevery": None}
+"""Every ranked epoch is marked."""
+
+
+def _correlations(ranking: Ranking, table: Table) -> pandas.DataFrame:
+    """Return Spearman's ρ at every epoch, budget and split; NaN if it is undefined."""
+    space, rows = search_space(ranking.config["space"]), []
+    for epoch in ranking.config["evaluated_epochs"]:
+        scores = ranking.scores(epoch)
+        architectures = [space[int(number)] for number in scores.numbers]
+        for truth in true_errors(table, architectures, table.epochs):
+            known = ~np.isnan(truth.errors)
+            values = [
+                spearman(of[known].astype(np.float64), truth.errors[known]) for of in (scores.errors, scores.losses)
+            ]
+            rows.append((epoch, truth.budget, truth.split, *values, int(known.sum()), truth.measured[known].mean()))
+    return pandas.DataFrame(rows, columns=[*KEYS, *(f"spearman_{name}" for name in LABELS), "n", "measured"])

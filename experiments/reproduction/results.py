@@ -1,0 +1,187 @@
+"""The results of a figure's finished runs, scored on one table: CSV files, a picture and a summary on the screen."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from math import isnan
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas
+
+from nasbench1shot1.display.colours import MOST_BANDS
+from nasbench1shot1.display.curves import describe_band
+from nasbench1shot1.experiments.reproduction.figures import Curve, Figure, Panel
+from nasbench1shot1.experiments.reproduction.kinds import FigureJob
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.one_shot_search.captions import table_text
+from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nasbench1shot1.black_box_search.record import BlackBoxStudy
+    from nasbench1shot1.display import axes
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The finished runs of one curve."""
+
+    panel: Panel
+    curve: Curve
+    runs: Sequence[Any]
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The keys of the panel and the curve."""
+        return self.panel.key, self.curve.key
+
+
+@dataclass(frozen=True, eq=False)
+class Results(ABC):
+    """The results of the finished runs of a figure.
+
+    Attributes:
+        figure: the figure as data.
+        jobs: all jobs of the figure, finished or not.
+        shown: those jobs whose results the figure shows.
+        table: the table that scores the runs.
+        found: curves with finished runs, in the order of the figure.
+        joined: black-box studies that are drawn in the panels of their spaces.
+        HEADINGS: column headings of the summary on the screen.
+        SMALL: a sentence about what the quick scale cannot show.
+    """
+
+    figure: Figure
+    jobs: Sequence[FigureJob]
+    shown: Sequence[FigureJob]
+    table: Table
+    found: Sequence[Found]
+    joined: "Sequence[BlackBoxStudy]" = ()
+
+    HEADINGS: ClassVar[tuple[str, ...]] = ()
+    SMALL: ClassVar[str] = ""
+
+    @abstractmethod
+    def as_table(self) -> pandas.DataFrame:
+        """Return the plotted values, for the CSV file."""
+
+    def further_tables(self) -> Mapping[str, pandas.DataFrame]:
+        """Return the contents of further CSV files by the suffix of their names. Default: none."""
+        return {}
+
+    @abstractmethod
+    def draw(self) -> "axes.Figure":
+        """Return the picture."""
+
+    def headings(self) -> Sequence[str]:
+        """Return the column headings of the summary on the screen. Default: `HEADINGS`."""
+        return self.HEADINGS
+
+    @abstractmethod
+    def rows(self) -> Sequence[Sequence[str]]:
+        """Return the rows of the summary on the screen, with the columns `headings`."""
+
+    def notes(self) -> Sequence[str]:
+        """Return lines below the summary. Default: none."""
+        return ()
+
+    def show(self, console: "Console") -> None:
+        """Print a summary."""
+        from rich.table import Table as Screen
+
+        screen = Screen(*self.headings())
+        for row in self.rows():
+            screen.add_row(*row)
+        console.print(screen)
+        for note in self.notes():
+            console.print(note, highlight=False, soft_wrap=True)
+
+    @cached_property
+    def runs(self) -> list[Any]:
+        """All finished runs."""
+        return [run for found in self.found for run in found.runs]
+
+    @cached_property
+    def by_panel(self) -> list[tuple[Panel, list[Found]]]:
+        """Every panel with its curves."""
+        panels = dict[str, list[Found]]()
+        for found in self.found:
+            panels.setdefault(found.panel.key, []).append(found)
+        return [(curves[0].panel, curves) for curves in panels.values()]
+
+    @property
+    def seeds(self) -> int:
+        """Number of runs of a complete curve."""
+        return len({{**job.search, **job.options}["seed"] for job in self.shown})
+
+    def band(self, axes_have: Sequence[int], is_cut: bool = False) -> str:
+        """Return what the curves and bands show, for the legend.
+
+        Args:
+            axes_have: the numbers of curves on each of the axes; axes of more than `MOST_BANDS` have no bands.
+            is_cut: whether a band was cut at zero.
+        """
+        pooling, many = self.figure.pooling, counted(self.seeds, self.figure.pooling.over)
+        if self.seeds == 1:
+            return ""
+        if pooling.spread is None or min(axes_have) > MOST_BANDS:
+            return f"{pooling.statistic} over {many}"
+        some = "" if max(axes_have) <= MOST_BANDS else f"; bands where at most {MOST_BANDS} curves share axes"
+        return (
+            describe_band(pooling.spread, self.seeds, pooling.over, statistic=pooling.statistic, is_cut=is_cut) + some
+        )
+
+    # Words
+
+    def title(self, *lines: str) -> str:
+        """Return the title: what is reproduced, lines about the runs, and the paper's setting at the quick scale."""
+        setting = f"paper: {self.figure.setting}"
+        first = f"After {self.figure.source}: {self.figure.title}"
+        return "\n".join([first, *filter(None, lines), *([setting] if self.is_quick and self.figure.setting else [])])
+
+    def caption(self, *lines: str, frames: Sequence[pandas.DataFrame] = ()) -> str:
+        """Return the caption: lines about the figure, unfinished curves, the scale's limits, and the table."""
+        small = [self.SMALL] if self.is_quick and self.SMALL else []
+        table = table_text(frames, self.table.id, self.table.fidelity())
+        return "\n".join([*filter(None, lines), *self.unfinished(), *small, table])
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the runs have the quick scale."""
+        return bool(self.jobs[0].options.get("scale") == "quick")
+
+    def unfinished(self) -> list[str]:
+        """Return a line that lists the curves with unfinished runs, if any."""
+        counts = {found.place: len(found.runs) for found in self.found}
+        planned = dict[tuple[str, str], int]()
+        for job in self.shown:
+            planned[job.panel, job.curve] = planned.get((job.panel, job.curve), 0) + 1
+        short = [
+            f"{'/'.join(place)} {counts.get(place, 0)}" for place, n in planned.items() if counts.get(place, 0) < n
+        ]
+        return [f"{self.jobs[-1].of.nouns[1]} finished so far: {', '.join(short)}"] if short else []
+
+
+def drawing_of(figure: Figure) -> type[Results]:
+    """Return the class that reads and draws the runs of a figure."""
+    module, _, name = figure.drawing.partition(":")
+    drawing: type[Results] = getattr(import_module(f"nasbench1shot1.experiments.reproduction.{module}"), name)
+    return drawing
+
+
+def with_spread(mean: float, spread: float, digits: int = 2, scale: float = 100.0, unit: str = " %") -> str:
+    """Return a mean and its standard deviation, if there is one, in words: "5.12 ± 0.30 %"."""
+    if isnan(mean):
+        return "undefined"
+    value = f"{scale * mean:.{digits}f}"
+    return f"{value}{unit}" if isnan(spread) else f"{value} ± {scale * spread:.{digits}f}{unit}"
+
+
+def in_front(frame: pandas.DataFrame, **columns: Any) -> pandas.DataFrame:
+    """Return a frame with further first columns of constant values."""
+    for place, (name, value) in enumerate(columns.items()):
+        frame.insert(place, name, value)
+    return frame

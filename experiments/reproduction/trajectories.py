@@ -1,0 +1,120 @@
+"""Figures 5, 14 and 15 of NAS-Bench-1Shot1: incumbents of studies over simulated time."""
+
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pandas
+
+from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
+from nasbench1shot1.experiments.black_box_studies import repetitions
+from nasbench1shot1.experiments.reproduction.figures import LABELS, Panel
+from nasbench1shot1.experiments.reproduction.results import Results, in_front, with_spread
+from nasbench1shot1.experiments.rescoring import rescore_study
+from nasbench1shot1.experiments.tuning.trajectory import Curve, average, draw_trajectories, trajectory
+from nasbench1shot1.one_shot_search.captions import provenance, scale_text
+from nasbench1shot1.tuning.record import Study
+
+if TYPE_CHECKING:
+    from nasbench1shot1.display import axes
+
+TUNED, BLACK_BOX = "tuned one-shot optimizers", "black-box optimizers"
+"""Kinds of curves."""
+
+
+class StudyResults(Results):
+    """Results of studies of tuned optimizers."""
+
+    SMALL = "studies this small show that tuning runs; they do not rank methods or hyperparameters"
+
+    def plan_title(self) -> str:
+        """Return the title, with the searches and the plan of the studies."""
+        study, plan = self.runs[0], self.runs[0].options.brackets
+        budgets = ", ".join(map(str, plan.budgets))
+        number = "one study" if self.seeds == 1 else f"{self.seeds} studies"
+        scale = scale_text([{**each.shared_options, **each.config} for each in self.runs])
+        assert isinstance(study, Study)
+        return self.title(scale, f"{plan.planned} searches of {budgets} epochs per study, {number}")
+
+    def proposals(self) -> str:
+        """Return a sentence that counts model-based proposals and diverged searches."""
+        lines = [line for study in self.runs for line in study.lines]
+        model = sum(line["model_based"] for line in lines)
+        diverged = sum(line["loss"] is None for line in lines)
+        return (
+            f"of {len(lines)} searches, {model} have a configuration that the model proposed, and {diverged} diverged"
+        )
+
+
+class Trajectories(StudyResults):
+    """The incumbents of all finished studies over simulated time, and of joined black-box studies."""
+
+    HEADINGS = ("panel", "curve", "repetitions", "test regret at the end", "budgets of the incumbents")
+
+    @cached_property
+    def frames(self) -> list[pandas.DataFrame]:
+        """The observations of every study, as `rescore_study` returns them."""
+        return [rescore_study(study, self.table) for study in self.runs]
+
+    @cached_property
+    def curves(self) -> list[tuple[Panel, Curve]]:
+        """All curves, each with its panel."""
+        frames, tuned = iter(self.frames), []
+        for found in self.found:
+            incumbents = [frame for frame in (trajectory(next(frames)) for _ in found.runs) if len(frame)]
+            method = str(found.curve.options["optimizer"])
+            if incumbents:
+                tuned.append((found.panel, Curve(found.curve.key, found.curve.label, method, TUNED, incumbents)))
+        return [*tuned, *self._black_box()] if tuned else []
+
+    def _black_box(self) -> list[tuple[Panel, Curve]]:
+        """Return the curves of the black-box studies that searched the space of a panel."""
+        selected = {job.panel for job in self.shown}
+        panels = {panel.options["space"]: panel for panel in self.figure.full.panels if panel.key in selected}
+        drawn = [study for study in self.joined if study.config["space"] in panels]
+        counts = Counter((study.config["space"], study.config["optimizer"]) for study in drawn)
+        found = []
+        for study in drawn:
+            space, name = study.config["space"], study.config["optimizer"]
+            key, label = name, LABELS.get(name, name)
+            if counts[space, name] > 1:  # identified by their folders
+                key, label = f"{name} ({study.folder.name})", f"{label} ({study.folder.name})"
+            found.append((panels[space], Curve(key, label, name, BLACK_BOX, repetitions(study, self.table))))
+        return found
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return the mean curves: `panel`, `curve`, then the columns of `trajectory.average`."""
+        frames = [
+            in_front(average(curve.repetitions), panel=panel.key, curve=curve.key) for panel, curve in self.curves
+        ]
+        return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
+
+    def rows(self) -> list[list[str]]:
+        """Return the last incumbents of every curve, and the budgets at which they were found."""
+        rows = []
+        for panel, curve in self.curves:
+            ends = pandas.DataFrame([frame.iloc[-1] for frame in curve.repetitions])
+            regret = with_spread(ends["test_regret"].mean(), ends["test_regret"].std())
+            budgets = ", ".join(str(budget) for budget in ends.get("budget", []))  # a black-box study has one budget
+            rows.append([panel.key, curve.key, str(len(ends)), regret, budgets])
+        return rows
+
+    def draw(self) -> "axes.Figure":
+        """Return the picture, as `trajectory.draw_trajectories` does."""
+        panels: dict[str, list[Curve]] = {}
+        for panel, curve in self.curves:
+            panels.setdefault(panel.title, []).append(curve)
+        observed = [frame[frame["loss"].notna()] for frame in self.frames]
+        joined = [study for study in self.joined if study.lines]
+        black_box = []
+        if joined:
+            searches = ", ".join(dict.fromkeys(f"{len(study.lines)}" for study in joined))
+            black_box = [f"black-box optimizers: {searches} searches each; {black_box_caption(joined)}"]
+        incumbent = "incumbent: lowest table validation error so far, at any budget"
+        return draw_trajectories(
+            panels,
+            self.plan_title(),
+            self.caption(incumbent, self.proposals(), *black_box, frames=observed),
+            provenance(pandas.concat(observed)["test_measured"].astype(float)),
+            self.figure.pooling.spread,
+        )

@@ -1,0 +1,94 @@
+"""Table 2 of NAS-Bench-1Shot1: the best configuration of s3 on s1 and s2, beside the default configuration."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pandas
+
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.curves import pool_values
+from nasbench1shot1.experiments.reproduction.figures import TRANSFERRED
+from nasbench1shot1.experiments.reproduction.results import Results, with_spread
+from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.experiments.tuning.best import transfer_table
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.one_shot_search.captions import provenance, scale_text
+from nasbench1shot1.tuning.record import Study
+
+if TYPE_CHECKING:
+    from nasbench1shot1.display import axes
+
+COLOUR_OF_DEFAULT, COLOUR_OF_TRANSFERRED = "#5a5a5a", "#d55e00"
+
+
+class Transfers(Results):
+    """The final test regrets of all finished searches, scored on one table."""
+
+    HEADINGS = ("panel", "curve", "searches", "test regret")
+    SMALL = "searches this small show that the transfer runs; they do not show whether it helps"
+
+    @cached_property
+    def last(self) -> dict[tuple[str, str], pandas.DataFrame]:
+        """The last epoch of every search, by panel and curve."""
+        return {
+            found.place: pandas.concat([rescore(run, self.table).tail(1) for run in found.runs]) for found in self.found
+        }
+
+    @cached_property
+    def frame(self) -> pandas.DataFrame:
+        """One row per panel and curve, as `best.transfer_table` returns them, with the share of measured values."""
+        frame = transfer_table({place: list(rows["test_regret"]) for place, rows in self.last.items()})
+        frame["test_regret_measured"] = [rows["test_measured"].mean() for rows in self.last.values()]
+        return frame
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return `frame`."""
+        return self.frame
+
+    def rows(self) -> list[list[str]]:
+        """Return the table."""
+        return [
+            [row["panel"], row["curve"], str(row["runs"]), _regret(row["test_regret_mean"], row["test_regret_std"])]
+            for _, row in self.frame.iterrows()
+        ]
+
+    def draw(self) -> "axes.Figure":
+        """Return the picture: mean and spread of the final test regret, with the numbers beside."""
+        columns, source = len(self.by_panel), provenance(self.frame["test_regret_measured"])
+        with Canvas(1, columns, panel=(max(4.4, 8 / columns), 3.4)) as canvas:
+            for ax, (panel, curves) in zip(canvas.axes, self.by_panel, strict=True):
+                for height, found in enumerate(curves):
+                    regrets = self.last[found.place]["test_regret"].to_numpy()
+                    pooled = pool_values([0], regrets[:, None], spread=self.figure.pooling.spread)
+                    mean, low, high = (100 * float(values[0]) for values in (pooled.centre, pooled.low, pooled.high))
+                    is_transferred = found.curve.key.endswith(TRANSFERRED)
+                    colour = COLOUR_OF_TRANSFERRED if is_transferred else COLOUR_OF_DEFAULT
+                    ax.errorbar(mean, height, xerr=[[mean - low], [high - mean]], fmt="o", color=colour, capsize=3)
+                    std = pandas.Series(regrets).std()
+                    place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": "small"}
+                    ax.annotate(_regret(regrets.mean(), std), (mean, height), (0, 6), **place)
+                ax.set_yticks(range(len(curves)), [found.curve.label for found in curves])
+                ax.set_ylim(len(curves) - 0.5, -0.7)
+                ax.margins(x=0.2)  # for the texts
+                ax.grid(alpha=0.25, axis="x")
+                ax.set_title(panel.title)
+                ax.set_xlabel(f"test regret after the last epoch [%] ({source})")
+            configs = [run.config for run in self.runs]
+            size = f"{counted(configs[0]['epochs'], 'epoch')}, {counted(self.seeds, 'seed')}"
+            title = self.title(scale_text(configs).splitlines()[0], size)
+            return canvas.finish(title, self._caption())
+
+    def _caption(self) -> str:
+        studies = [job.record() for job in self.jobs if job.kind == "study" and job.is_finished]
+        of_studies = []
+        if studies and isinstance(studies[0], Study):
+            of_studies = [
+                "transferred: the configuration of cs2 with the lowest validation error among the searches of as many "
+                f"epochs in one study of {studies[0].options.brackets.planned} searches on s3; default: the "
+                "optimizer's default configuration"
+            ]
+        return self.caption(self.band([1]), *of_studies, frames=list(self.last.values()))
+
+
+def _regret(mean: float, spread: float) -> str:
+    return with_spread(mean, spread, 3)
