@@ -11,7 +11,10 @@ from nasbench1shot1.runs.options import Form
 
 @dataclass(frozen=True)
 class Export:
-    """Write a study in the format of another tool. The study is not changed, and may still be running."""
+    """Write a study in the format of another tool. The study is not changed, and may still be running.
+
+    nb1shot1 export runs/tune-darts-s1-bohb-0 --optuna study.journal
+    """
 
     study: Annotated[Positional[Path], Form("STUDY")]
     """The folder of a study of nb1shot1 tune."""

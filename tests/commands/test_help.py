@@ -82,6 +82,11 @@ def test_options_are_in_groups(name: str, headings: str, shown: Shown) -> None:
     assert [line[:-1] for line in text.splitlines() if line.endswith(":") and line[0].isupper()] == headings.split(",")
 
 
+@pytest.mark.parametrize("name", ["query", "train", "export"])
+def test_help_has_an_example(name: str, shown: Shown) -> None:
+    assert f"\n  nb1shot1 {name} " in shown(name)
+
+
 def test_the_options_of_the_optimizer_are_a_group(shown: Shown) -> None:
     text = shown("search", "--optimizer", "enas")
     own = text.partition("\nThis optimizer:")[2].partition("\nMeasuring:")[0]
