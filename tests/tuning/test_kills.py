@@ -54,13 +54,18 @@ def assert_is_whole(folder, brackets=BRACKETS):
 
 @contextmanager
 def local_workers(count):
-    yield count, lambda: []
+    yield count, None
 
 
 @contextmanager
 def cluster_workers(count):
     with dask_workers(count) as cluster:
-        yield cluster.scheduler_address, lambda: [nanny.pid for nanny in cluster.workers.values() if nanny.pid]
+
+        def running():  # a nanny does not start a worker again that is killed while it starts
+            is_whole = len(cluster.scheduler.workers) == count
+            return [nanny.pid for nanny in cluster.workers.values() if nanny.pid] if is_whole else []
+
+        yield cluster.scheduler_address, running
 
 
 def run_with_kills(folder, workers, servers, rng, kills):
@@ -68,7 +73,8 @@ def run_with_kills(folder, workers, servers, rng, kills):
     killed, victims = Counter(), set()
     master = in_fork(run_toy, folder, workers)
     while killed.total() < kills and master.is_alive():
-        kind = KINDS[killed.total() % len(KINDS)] if servers() else ("process", "master")[killed.total() % 2]
+        kinds = ("process", "server", "master", "process") if servers else ("process", "master")
+        kind = kinds[killed.total() % len(kinds)]
         time.sleep(rng.uniform(0, 0.4))
         if kind == "master":
             killed[kind] += master.is_alive()
@@ -84,9 +90,6 @@ def run_with_kills(folder, workers, servers, rng, kills):
     master.join(300)
     assert master.exitcode == 0
     return killed
-
-
-KINDS = ("process", "server", "master", "process")
 
 
 @pytest.mark.parametrize(
