@@ -70,14 +70,14 @@ def cluster_workers(count):
 
 def run_with_kills(folder, workers, servers, rng, kills):
     """Run a study to its end despite kills; return how often each kind of process was killed."""
-    killed, victims = Counter(), set()
+    killed, victims, turn = Counter(), set(), 0
     master = in_fork(run_toy, folder, workers)
     while killed.total() < kills and master.is_alive():
         kinds = ("process", "server", "master", "process") if servers else ("process", "master")
-        kind = kinds[killed.total() % len(kinds)]
+        kind = kinds[turn % len(kinds)]
         time.sleep(rng.uniform(0, 0.4))
         if kind == "master":
-            killed[kind] += master.is_alive()
+            killed[kind], turn = killed[kind] + master.is_alive(), turn + 1
             master.kill()
             master.join()
             master = in_fork(run_toy, folder, workers)
@@ -87,6 +87,7 @@ def run_with_kills(folder, workers, servers, rng, kills):
             victims.add(victim := rng.choice(fresh))
             killed[kind] += 1
             kill(victim)
+        turn += bool(fresh) or kind == "server"  # a worker may not be started again
     master.join(300)
     assert master.exitcode == 0
     return killed
