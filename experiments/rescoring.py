@@ -9,6 +9,7 @@ import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.curves import Spread
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
@@ -97,17 +98,22 @@ def write_report(run: SearchRecord, table: Table, out: Path, format: PictureForm
 
 
 def write_group_report(
-    runs: Sequence[SearchRecord], table: Table, out: Path, format: PictureFormat = "png", note: str = ""
+    runs: Sequence[SearchRecord],
+    table: Table,
+    out: Path,
+    format: PictureFormat = "png",
+    note: str = "",
+    spread: Spread | None = None,
 ) -> list[dict[str, Any]]:
     """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them.
 
-    The title of the picture contains the note.
+    The title of the picture contains the note; `spread` is what its bands show (default: "ci").
     """
     warn_of_other_values(runs, table)
     with _new_report(out) as folder:
         summaries = [_write(run, table, folder / run.folder.name, format) for run in runs]
         frames = [rescore(run, table) for run in runs]
-        save_figure(regret_figure(runs, frames, table, note), folder / picture_name(FIGURE, format))
+        save_figure(regret_figure(runs, frames, table, note, spread), folder / picture_name(FIGURE, format))
         return summaries
 
 

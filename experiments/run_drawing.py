@@ -8,11 +8,11 @@ from nasbench1shot1.black_box_search.drawing import QUARTILE_BAND, draw_anytime,
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import AxesList, axes_or_new, checked_axes_list
 from nasbench1shot1.display.colours import colours
+from nasbench1shot1.display.curves import Spread, describe_band
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.one_shot_search.regret_curve import (
-    DEVIATION_BAND,
     anytime_regret,
     draw_anytime_regret,
     draw_one_shot_error,
@@ -30,25 +30,29 @@ EPOCHS = "search epoch (0: before training)"
 
 
 @overload
-def draw_regret(run: Drawable | str | Path, ax: "Axes | None" = None) -> "Axes": ...
+def draw_regret(run: Drawable | str | Path, ax: "Axes | None" = None, *, spread: Spread | None = None) -> "Axes": ...
 
 
 @overload
-def draw_regret(run: Drawable | str | Path, ax: "Sequence[Axes]") -> "list[Axes]": ...
+def draw_regret(run: Drawable | str | Path, ax: "Sequence[Axes]", *, spread: Spread | None = None) -> "list[Axes]": ...
 
 
-def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" = None) -> "Axes | list[Axes]":
+def draw_regret(
+    run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" = None, *, spread: Spread | None = None
+) -> "Axes | list[Axes]":
     """Draw the recorded regret of a run in percent, of an unfinished run as far as it is recorded.
 
     Searches are drawn over epochs, studies over simulated seconds or hours. `nb.compare` draws several runs. The legend
-    names what a band shows: the standard deviation over the seeds of a group, or the quartiles over the searches of a
-    black-box study.
+    names what a band shows: by default, the 95 % confidence interval of the mean over the seeds of a group; or the
+    quartiles over the searches of a black-box study.
 
     Args:
         run: a search, a group of seeds, a black-box study or a tuning study, or its folder.
         ax: the axes to draw on; for searches, also a pair of axes, for the regret and the one-shot validation error,
             one above the other (`plt.subplots(2, sharex=True)[1]`) or side by side. Default: the axes of a new figure
             that is not registered with pyplot.
+        spread: what the band over the seeds of a group shows: "ci" (default, the 95 % confidence interval by
+            bootstrap), "std", "quartiles" or "range".
 
     Returns:
         The axes, or the pair; `ax.figure.savefig("regret.svg")` writes the picture.
@@ -67,7 +71,7 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" =
     if not started:
         raise no_result_error(found.folder)
     if isinstance(found, SearchRecord | SearchGroup):
-        return _draw_searches(cast("list[SearchRecord]", started), ax)
+        return _draw_searches(cast("list[SearchRecord]", started), ax, spread)
     if _is_pair(ax):
         raise InvalidInputError(
             f"{value_of('ax')} must be single axes, because '{found.folder}' has no one-shot errors"
@@ -81,17 +85,17 @@ def draw_regret(run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" =
     return _with_legend(axes, title=zero_note([found]))
 
 
-def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any) -> "Axes | list[Axes]":
+def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any, spread: Spread | None) -> "Axes | list[Axes]":
     """Draw the regrets of searches, and if `ax` is a pair of axes, their one-shot errors on the second."""
     pair = checked_axes_list(ax, "curve", 2, value_of("ax")) if _is_pair(ax) else []
     axes = pair[0] if pair else axes_or_new(ax)
-    frame, method = anytime_regret([run.metrics for run in runs]), runs[0].config["optimizer"]
+    frame, method = anytime_regret([run.metrics for run in runs], spread), runs[0].config["optimizer"]
     if pair and frame["one_shot_validation_error_mean"].isna().all():
         raise InvalidInputError(
             f"{value_of('ax')} must be single axes, because '{runs[0].folder}' has no one-shot errors"
         )
     dataset = runs[0].config["dataset"]
-    _with_legend(draw_anytime_regret(frame, axes, method, len(runs), dataset, DEVIATION_BAND))
+    _with_legend(draw_anytime_regret(frame, axes, method, len(runs), dataset), describe_band(spread, len(runs)))
     axes.set_xlabel(EPOCHS)
     if not pair:
         return axes

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import checked_axes, checked_axes_list
+from nasbench1shot1.display.curves import Spread, checked_spread
 from nasbench1shot1.experiments.comparison.entries import (
     EPOCHS,
     OVER,
@@ -47,6 +48,7 @@ def compare(
     *,
     table: str | Path | Table | None = None,
     allow_module: str | None = None,
+    spread: Spread | None = None,
 ) -> Any:
     """Plot the test regret of several runs in one figure.
 
@@ -62,6 +64,8 @@ def compare(
             caption.
         table: table on which all architectures are scored, or its folder or name. Default: the recorded regrets.
         allow_module: a module that may be imported because the config.json of a run names it.
+        spread: what the bands show: "ci" (default, the 95 % confidence interval of the mean by bootstrap), "std",
+            "quartiles" or "range".
 
     Returns:
         The axes; `axes.figure.savefig(…)` saves the figure. For more than five runs, a list of two axes.
@@ -73,7 +77,7 @@ def compare(
     """
     from nasbench1shot1.experiments.comparison.drawing import comparison_figure, draw_rows, rows_of
 
-    found = compare_runs(runs, labels, over, table=table, allow_module=allow_module)
+    found = compare_runs(runs, labels, over, table=table, allow_module=allow_module, spread=spread)
     rows = len(rows_of(found))
     if ax is None:
         drawn = comparison_figure(found).axes
@@ -91,6 +95,7 @@ def compare_runs(
     *,
     table: str | Path | Table | None = None,
     allow_module: str | None = None,
+    spread: Spread | None = None,
 ) -> Comparison:
     """Return the curves, the table and the rank tests of several runs. Arguments and errors are as in `compare`."""
     import_trusted(allow_module)
@@ -107,7 +112,7 @@ def compare_runs(
     if scored_on is not None:
         facts = facts._replace(table=scored_on.id)
         goal = goal if goal.is_default else goal.on_table(scored_on, facts.dataset)
-    return Comparison(contenders, axis, facts, goal, scored_on is not None)
+    return Comparison(contenders, axis, facts, goal, scored_on is not None, checked_spread(spread))
 
 
 def _cover_space(table: str | Path | Table, entries: Sequence[Entry]) -> Table:

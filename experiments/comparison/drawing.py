@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas
 
-from nasbench1shot1.black_box_search.drawing import QUARTILE_BAND
 from nasbench1shot1.display.axes import AxesList, start_at_zero, use_whole_numbers
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
+from nasbench1shot1.display.curves import describe_band
 from nasbench1shot1.experiments.comparison.entries import EPOCHS, SEARCH_TIME, SIMULATED_TIME
-from nasbench1shot1.experiments.comparison.statistics import QUARTILES_FROM, Comparison, Contender
+from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.ground.text import counted
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def draw_comparison(comparison: Comparison, axes: "Axes", labels: Collection[str
         if contender.label in ends:
             _draw_end(curves[contender.label].iloc[-1], axes, ends[contender.label], style["color"], floor, scale)
     _label(axes, comparison, floor)
-    title = _band_kinds([contender for contender, _ in drawn]) if has_bands else ""
+    title = _band_kinds(comparison, [contender for contender, _ in drawn]) if has_bands else ""
     axes.legend(frameon=False, fontsize=8, handlelength=3.2, title=title or None, title_fontsize=8)
     return axes
 
@@ -201,21 +201,13 @@ def _bands(comparison: Comparison) -> str:
         return "One run per curve."
     if not _has_bands(comparison):
         return f"Lines: means over n runs; bands are omitted if there are more than {counted(MOST_BANDS, 'curve')}."
-    return f"Lines: means over n runs; {_band_kinds(comparison.contenders)}."
+    return f"Lines and bands: {_band_kinds(comparison, comparison.contenders)} over n runs."
 
 
-def _band_kinds(contenders: Sequence[Contender]) -> str:
-    """Return what the bands of some runs show, such as "bands: minimum to maximum"; empty if none has a band."""
-    counts = [len(contender.repetitions) for contender in contenders if len(contender.repetitions) > 1]
-    if not counts:
-        return ""
-    kinds = [
-        *([QUARTILE_BAND] if max(counts) >= QUARTILES_FROM else []),
-        *(["minimum to maximum"] if min(counts) < QUARTILES_FROM else []),
-    ]
-    if len(kinds) == 1:
-        return f"bands: {kinds[0]}"
-    return f"bands: {kinds[0]} (n ≥ {QUARTILES_FROM}), {kinds[1]} (fewer runs)"
+def _band_kinds(comparison: Comparison, contenders: Sequence[Contender]) -> str:
+    """Return what the curves and bands of some runs show; empty if none has a band."""
+    has_band = any(len(contender.repetitions) > 1 for contender in contenders)
+    return describe_band(comparison.spread) if has_band else ""
 
 
 def _has_bands(comparison: Comparison) -> bool:

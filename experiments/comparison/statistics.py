@@ -9,11 +9,10 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.black_box_search.goal import Goal
+from nasbench1shot1.display.curves import Spread, pool_values
 from nasbench1shot1.experiments.comparison.entries import EPOCHS, SIMULATED_TIME, Entry, Facts, Floats, Over, Repetition
 from nasbench1shot1.one_shot_search.captions import provenance
 
-QUARTILES_FROM = 10
-"""Minimum number of repetitions for quartiles; with fewer, the spread is from the minimum to the maximum."""
 MOST_POINTS = 1_000
 """Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
 FEWEST = 5
@@ -74,6 +73,7 @@ class Comparison:
         facts: space, data set, table and objective of all runs.
         goal: the metrics of this objective; regrets are in the unit of the metric that judges the results.
         is_rescored: whether all architectures were scored again on this table.
+        spread: what the bands show. Default: "ci", the 95 % confidence interval of the mean.
     """
 
     contenders: Sequence[Contender]
@@ -81,6 +81,7 @@ class Comparison:
     facts: Facts
     goal: Goal = field(default_factory=Goal)
     is_rescored: bool = False
+    spread: Spread | None = None
 
     def __repr__(self) -> str:
         means = (f"{of.label} {self.goal.text(of.final.mean())} (n = {len(of.final)})" for of in self.contenders)
@@ -95,7 +96,7 @@ class Comparison:
     @cached_property
     def curves(self) -> dict[str, pandas.DataFrame]:
         """The curves of all runs by label, in the format of `curve`."""
-        return {contender.label: curve(contender.repetitions, self.over) for contender in self.contenders}
+        return {contender.label: curve(contender.repetitions, self.over, self.spread) for contender in self.contenders}
 
     @property
     def source(self) -> str:
@@ -167,7 +168,7 @@ def _statistics(values: Floats) -> dict[str, float]:
 # Mean and spread over epochs or time ----------------------------------------------------------------------------------
 
 
-def curve(repetitions: Sequence[Repetition], over: Over) -> pandas.DataFrame:
+def curve(repetitions: Sequence[Repetition], over: Over, spread: Spread | None = None) -> pandas.DataFrame:
     """Return mean and spread of the test regret of the preferred architecture.
 
     The curve starts when every repetition has a result. The last result of a finished repetition extends to the end of
@@ -176,15 +177,15 @@ def curve(repetitions: Sequence[Repetition], over: Over) -> pandas.DataFrame:
     Args:
         repetitions: at least one repetition.
         over: horizontal axis. With "epochs", the curve has one point per epoch; otherwise, one point per change.
+        spread: what `low` and `high` show. Default: "ci", the 95 % confidence interval of the mean.
 
     Returns:
-        Columns `at` (epochs or seconds), `mean`, `low`, `high` (fractions) and `repetitions`. `low` and `high` are the
-        quartiles if there are ten or more repetitions, otherwise the minimum and the maximum.
+        Columns `at` (epochs or seconds), `mean`, `low`, `high` (fractions) and `repetitions`.
     """
     times = _moments(repetitions, over)
     values = np.stack([repetition.regret_at(times) for repetition in repetitions])
-    low, high = _spread(values)
-    columns = {"at": times, "mean": values.mean(axis=0), "low": low, "high": high}
+    pooled = pool_values(times, values, spread=spread)
+    columns = {"at": times, "mean": pooled.centre, "low": pooled.low, "high": pooled.high}
     return pandas.DataFrame({**columns, "repetitions": len(values)})
 
 
@@ -205,14 +206,6 @@ def _moments(repetitions: Sequence[Repetition], over: Over) -> Floats:
     if len(changes) <= MOST_POINTS:
         return changes
     return np.unique(np.clip(np.geomspace(max(start, 1e-9), end, MOST_POINTS), start, end))
-
-
-def _spread(values: Floats) -> tuple[Floats, Floats]:
-    """Return the lower and upper edges of the spread of values of shape (repetitions, T)."""
-    if len(values) >= QUARTILES_FROM:
-        low, high = np.quantile(values, (0.25, 0.75), axis=0)
-        return low, high
-    return values.min(axis=0), values.max(axis=0)
 
 
 # Rank tests of all pairs of methods -----------------------------------------------------------------------------------

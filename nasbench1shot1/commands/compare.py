@@ -32,6 +32,8 @@ class Compare:
     """Module that may be imported because the config.json of a run names it. Importing a module runs its code."""
     format: PictureFormat = "png"
     """File format of the figure."""
+    spread: Literal["ci", "std", "quartiles", "range"] = "ci"
+    """What the bands show. ci: 95 % confidence interval of the mean (bootstrap); std: standard deviation."""
 
     def run(self) -> None:
         """Compare the runs, write the files and print the tables."""
@@ -41,5 +43,7 @@ class Compare:
 
         check_out(self.out)
         labels = self.labels[0].split(",") if self.labels and len(self.labels) == 1 else self.labels
-        found = compare_runs(self.runs, labels, self.over, table=self.table, allow_module=self.allow_module)
+        found = compare_runs(
+            self.runs, labels, self.over, table=self.table, allow_module=self.allow_module, spread=self.spread
+        )
         show(found, write_comparison(found, self.out, self.format), literal_console())

@@ -37,6 +37,9 @@ class Report:
     """Folder for the summary, the values and the pictures. Default: FOLDER/report-TABLE."""
     format: PictureFormat = "png"
     """File format of the pictures."""
+    spread: Literal["ci", "std", "quartiles", "range"] = "ci"
+    """What the bands of several seeds show. ci: 95 % confidence interval of the mean (bootstrap); std: standard
+    deviation."""
 
     def run(self) -> None:
         """Write the report and print its summary."""
@@ -60,7 +63,7 @@ class Report:
         table = table_of_run(runs[0].config, runs[0].folder / CONFIG, self.table, self.reference)
         out = self.out or self.folder / f"report-{table.id}"
         if several:
-            summaries = write_group_report(runs, table, out, self.format, missing)
+            summaries = write_group_report(runs, table, out, self.format, missing, self.spread)
         else:
             summaries = [write_report(runs[0], table, out, self.format)]
         print_to_stdout(f"Table {table.id}")

@@ -8,11 +8,13 @@ and Yang 2020, section 5).
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import start_at_zero, use_whole_numbers
 from nasbench1shot1.display.colours import BLACK, COLOURS, colours
+from nasbench1shot1.display.curves import BAND_ALPHA, Spread, describe_band, pool_values
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
@@ -29,8 +31,6 @@ WIDTH = 1.6
 """Width of all curves, in points."""
 SHORT = 20
 """Number of characters from which the provenance in a legend has its own line."""
-DEVIATION_BAND = "± standard deviation"
-"""What the bands show, in words."""
 MEAN_LABEL, MEAN_COLOUR = "mean over the space", "#555555"
 ELSEWHERE = "_test_regret"
 """Suffix of the columns with test regrets on other data sets (`Run.as_frame`)."""
@@ -48,6 +48,7 @@ def regret_figure(
     frames: Sequence[pandas.DataFrame],
     table: "Table",
     note: str = "",
+    spread: Spread | None = None,
 ) -> "Figure":
     """Return the figure of one run or of several seeds of one configuration, with its scale and its table in words.
 
@@ -59,11 +60,12 @@ def regret_figure(
         frames: their metrics, perhaps scored on another table than they were searched with.
         table: the table behind `frames`.
         note: further text for the title.
+        spread: what the bands show. Default: "ci", the 95 % confidence interval of the mean.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    by_epoch, config = anytime_regret(frames), runs[0].config
+    by_epoch, config = anytime_regret(frames, spread), runs[0].config
     counts = operation_counts([frame["architecture"] for frame in frames])
     has_error = by_epoch["one_shot_validation_error_mean"].notna().any()
     heights = [3.0, *([2.0] if has_error else []), *([] if counts is None else [1.4])]
@@ -72,7 +74,7 @@ def regret_figure(
     rows = figure.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     method = config["optimizer"]
     dataset = config.get("dataset")
-    draw_anytime_regret(by_epoch, rows[0], method, len(runs), dataset)
+    draw_anytime_regret(by_epoch, rows[0], method, len(runs), dataset, table)
     space = Architecture.parse(frames[0]["architecture"].iloc[0]).space
     if (mean_regret := mean_regret_of(space, dataset, table)) is not None:
         where = _dataset_text(by_epoch, dataset)
@@ -82,18 +84,23 @@ def regret_figure(
     if counts is not None:
         draw_operation_counts(counts.loc[by_epoch.index], rows[-1])
     above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "frameon": False}
-    rows[0].legend(ncols=2 if _others(by_epoch) else 3, fontsize=8, handlelength=3, **above)
+    band = describe_band(spread, len(runs)) or None
+    rows[0].legend(ncols=2 if _others(by_epoch) else 3, fontsize=8, handlelength=3, title=band, **above)
     rows[-1].set_xlabel("search epoch (0: before training)")
-    figure.suptitle(_title(runs, frames, by_epoch, note), fontsize=9)
+    figure.suptitle(_title(runs, frames, by_epoch, note, spread), fontsize=9)
     figure.supxlabel(table_text(frames, table.id, table.fidelity()), fontsize=7, color="#444444")
     return figure
 
 
 def _title(
-    runs: Sequence[SearchRecord], frames: Sequence[pandas.DataFrame], by_epoch: pandas.DataFrame, note: str
+    runs: Sequence[SearchRecord],
+    frames: Sequence[pandas.DataFrame],
+    by_epoch: pandas.DataFrame,
+    note: str,
+    spread: Spread | None,
 ) -> str:
     config = runs[0].config
-    seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, mean ± standard deviation"
+    seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, {describe_band(spread)}"
     seeds += f"; {note}" if note else ""
     if any(len(frame) > len(by_epoch) for frame in frames):
         shortest = [run for run, frame in zip(runs, frames, strict=True) if len(frame) == len(by_epoch)]
@@ -104,32 +111,36 @@ def _title(
     return f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}"
 
 
-def anytime_regret(frames: Sequence[pandas.DataFrame]) -> pandas.DataFrame:
-    """Return mean and standard deviation over runs, for every epoch that all runs have.
+def anytime_regret(frames: Sequence[pandas.DataFrame], spread: Spread | None = None) -> pandas.DataFrame:
+    """Return mean and spread over runs, for every epoch that all runs have.
 
     Args:
         frames: `Run.metrics` of each run.
+        spread: what the bands show. Default: "ci", the 95 % confidence interval of the mean.
 
     Returns:
-        Indexed by epoch; for each of `CURVES` the columns `<curve>_mean` and `<curve>_std` (of a sample, n - 1; 0 for
-        one run), fractions; for both regrets `<curve>_measured`, the share of runs with a measured value behind it;
-        for every other data set `<data set>_test_regret_mean`. Runs whose architecture has no value do not count.
+        Indexed by epoch; for each of `CURVES`, and for the test regret of every other data set, the columns
+        `<curve>_mean`, `<curve>_std` (of a sample, n - 1; 0 for one run), `<curve>_low` and `<curve>_high` (the band),
+        as fractions; for both regrets `<curve>_measured`, the share of runs with a measured value behind it. Where a
+        run has no value, the curve has a gap.
     """
     if not frames:
         raise InvalidInputError("no run is given: give at least one")
     epochs = min(frame["epoch"].max() for frame in frames)
-    stacked = pandas.concat([frame[frame["epoch"] <= epochs] for frame in frames])
-    by_epoch = stacked.groupby("epoch")
-    columns = {}
-    for curve in CURVES:
-        columns[f"{curve}_mean"] = by_epoch[curve].mean()
-        columns[f"{curve}_std"] = by_epoch[curve].std(ddof=1).fillna(0.0)
-    for name in other_regrets(stacked):
-        columns[f"{name}_mean"] = by_epoch[name].mean()
+    kept = [frame[frame["epoch"] <= epochs] for frame in frames]
+    index = pandas.Index(kept[0]["epoch"], name="epoch")
+    columns: dict[str, Any] = {}
+    for curve in (*CURVES, *other_regrets(kept[0])):
+        pooled = pool_values(index, np.stack([frame[curve].to_numpy(np.float64) for frame in kept]), spread=spread)
+        found = pooled.frame
+        deviation = found["std"] if pooled.has_band else found["std"].fillna(0.0)
+        edges = {"mean": found["mean"], "std": deviation, "low": found["low"], "high": found["high"]}
+        columns |= {f"{curve}_{name}": values.to_numpy() for name, values in edges.items()}
+    frame, stacked = pandas.DataFrame(columns, index), pandas.concat(kept)
     for split in ("test", "validation"):
         known = stacked[f"{split}_measured"].astype(float).where(stacked[f"{split}_regret"].notna())
-        columns[f"{split}_regret_measured"] = known.groupby(stacked["epoch"]).mean()
-    return pandas.DataFrame(columns)
+        frame[f"{split}_regret_measured"] = known.groupby(stacked["epoch"]).mean()
+    return frame
 
 
 def other_regrets(frame: pandas.DataFrame) -> list[str]:
@@ -143,7 +154,7 @@ def draw_anytime_regret(
     method: str,
     runs: int = 1,
     dataset: str | None = None,
-    band_label: str | None = None,
+    table: "Table | None" = None,
 ) -> "Axes":
     """Draw the regrets that `anytime_regret` returned, in percent.
 
@@ -153,9 +164,9 @@ def draw_anytime_regret(
         frame: the return value of `anytime_regret`.
         axes: the axes to draw on.
         method: name of the optimizer.
-        runs: number of runs; the standard deviation of the test regret is shaded if there are several.
+        runs: number of runs; the bands of the test regrets are drawn if there are several.
         dataset: the data set of the search, named in the legend if the frame also has others.
-        band_label: the legend entry of the shaded area. Default: none, for figures whose title explains it.
+        table: the table behind the regrets, which tells whether those on other data sets are measured.
 
     Returns:
         The axes.
@@ -163,11 +174,12 @@ def draw_anytime_regret(
     colour = colours([method])[0]
     where = _dataset_text(frame, dataset)
     label = _label(frame, "test_regret", where)
-    _draw(frame, "test_regret", axes, label, colour, has_band=runs > 1, band_label=band_label)
+    _draw(frame, "test_regret", axes, label, colour, has_band=runs > 1)
     free = [each for each in COLOURS if each not in (colour, BLACK)]
     for name, other in zip(_others(frame), free, strict=False):
-        label = f"test regret on {name.removesuffix(f'{ELSEWHERE}_mean')}"
-        _draw(frame, name.removesuffix("_mean"), axes, label, other)
+        elsewhere = name.removesuffix(f"{ELSEWHERE}_mean")
+        label = f"test regret on {elsewhere}{_source_elsewhere(table, elsewhere)}"
+        _draw(frame, name.removesuffix("_mean"), axes, label, other, has_band=runs > 1)
     _draw(frame, "validation_regret", axes, _label(frame, "validation_regret", where), BLACK, linestyle="--")
     axes.set_ylabel("regret [%]")
     axes.grid(alpha=0.25)
@@ -212,15 +224,21 @@ def _draw(
     color: str,
     linestyle: str = "-",
     has_band: bool = False,
-    band_label: str | None = None,
 ) -> None:
     mean = 100 * frame[f"{curve}_mean"]
     marker = "o" if mean.count() == 1 else ""  # a line with a single point would be invisible
     axes.plot(frame.index, mean, linestyle, color=color, label=label, linewidth=WIDTH, marker=marker)
     if has_band:
-        spread = 100 * frame[f"{curve}_std"]
-        low = (mean - spread).clip(lower=0)  # neither a regret nor an error is negative
-        axes.fill_between(frame.index, low, mean + spread, color=color, alpha=0.15, linewidth=0, label=band_label)
+        low, high = (100 * frame[f"{curve}_{edge}"] for edge in ("low", "high"))
+        axes.fill_between(frame.index, low, high, color=color, alpha=BAND_ALPHA, linewidth=0)
+
+
+def _source_elsewhere(table: "Table | None", dataset: str) -> str:
+    """Return in brackets whether the test regrets on another data set are measured; empty if that is unknown."""
+    if table is None or dataset not in table.datasets:
+        return ""
+    objective = table.objective(dataset)
+    return " (measured)" if table.is_measured(objective.test_metric, objective.test) else " (predicted)"
 
 
 def _label(frame: pandas.DataFrame, regret: str, where: str) -> str:

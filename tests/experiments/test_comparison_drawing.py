@@ -38,7 +38,7 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
     np.testing.assert_allclose(mine.get_ydata(), 100 * curves["gdas"]["mean"])
     np.testing.assert_allclose(theirs.get_ydata(), 100 * curves["darts"]["mean"])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["mine (n = 1)", "theirs (n = 3)"]
-    assert axes.get_legend().get_title().get_text() == "bands: minimum to maximum"
+    assert axes.get_legend().get_title().get_text() == "mean and 95 % confidence interval (bootstrap)"
     assert axes.get_ylabel() == "mean test regret [%] (predicted)"
     assert to_hex(mine.get_color()) == METHODS["gdas"] and to_hex(theirs.get_color()) == METHODS["darts"]
     assert len(axes.collections) == 1, "a band for the three seeds, none for the single run"
@@ -47,7 +47,7 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
 def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
     found = compare_runs([folder / name for name in ("seeds", "random", "stopped")], ["a", "b", "c"])
     text = caption(found)
-    assert "bands: 25 % to 75 % quantiles (n ≥ 10), minimum to maximum (fewer runs)." in text
+    assert "Lines and bands: mean and 95 % confidence interval (bootstrap) over n runs." in text
     assert "Unfinished runs, shown as far as recorded: c (1 of 4 epochs)." in text
     assert "predicted; table nb101-embedded" in text
     figure = comparison_figure(found)
@@ -55,7 +55,7 @@ def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
     assert figure.get_supxlabel() == text
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert axes.get_legend().get_texts()[2].get_text() == "c (n = 1, unfinished)"
-    assert "bands: 25 % to 75 % quantiles." in caption(compare_runs([folder / "random"]))
+    assert "mean and 25 % to 75 % quantiles" in caption(compare_runs([folder / "random"], spread="quartiles"))
     assert "One run per curve." in caption(compare_runs([folder / "one"]))
 
 
@@ -78,7 +78,7 @@ def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
     assert given[0].get_ylim() == given[1].get_ylim(), "axes without shared limits"
     nb.compare([*searches[:5], folder / "seeds"], labels=list("abcdef"), ax=given)
     titles = [axes.get_legend().get_title().get_text() for axes in given]
-    assert titles == ["", "bands: minimum to maximum"], "only the seeds have a band"
+    assert titles == ["", "mean and 95 % confidence interval (bootstrap)"], "only the seeds have a band"
     with pytest.raises(
         nb.InvalidInputError, match="ax must be a list of matplotlib axes, one per row of at most five runs"
     ):

@@ -36,8 +36,11 @@ def test_a_folder_can_be_drawn_on_new_axes(group):
     axes = nb.draw_regret(group.folder)
     mean = np.mean([run.metrics["test_regret"] for run in group.runs], axis=0)
     assert np.allclose(axes.get_lines()[0].get_ydata(), 100 * mean)
-    assert [band.get_label() for band in axes.collections] == ["± standard deviation"]
-    assert "± standard deviation" in [text.get_text() for text in axes.get_legend().get_texts()]
+    title = axes.get_legend().get_title().get_text()
+    assert title == "mean and 95 % confidence interval (bootstrap), 2 seeds" and len(axes.collections) == 1
+    (band,) = nb.draw_regret(group, spread="range").collections
+    low = np.min([run.metrics["test_regret"] for run in group.runs], axis=0)
+    assert band.get_paths()[0].vertices[:, 1].min() == pytest.approx(100 * low.min())
 
 
 def test_the_second_of_two_axes_shows_the_one_shot_error(group):
