@@ -87,7 +87,7 @@ def run_with_kills(folder, workers, servers, rng, kills):
             victims.add(victim := rng.choice(fresh))
             killed[kind] += 1
             kill(victim)
-        turn += bool(fresh) or kind == "server"  # a worker may not be started again
+        turn += bool(fresh) or kind == "server" or rng.random() < 0.1  # there may be nothing to kill
     master.join(300)
     assert master.exitcode == 0
     return killed
