@@ -325,7 +325,7 @@ def test_wrong_types_of_labels_are_refused(labels: Any) -> None:
         model_spec.ModelSpec(matrix, ["input", "x", "output"]).hash_spec(labels)
 
 
-@pytest.mark.parametrize("matrix", [None, 5, "abc", {}, [[1, 2], [3]], object(), float("nan"), {1: 2}], ids=str)
+@pytest.mark.parametrize("matrix", [None, 5, "abc", {}, [[1, 2], [3]], object(), float("nan"), {1: 2}])
 def test_wrong_types_of_matrices_are_refused(matrix: Any) -> None:
     with pytest.raises(InvalidInputError):
         model_spec.ModelSpec(matrix, ["input", "x", "output"])

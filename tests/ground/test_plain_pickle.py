@@ -102,7 +102,7 @@ def test_a_forged_pickle_is_refused_with_the_name_of_what_it_asks_for(function: 
         np.ma.array([1, 2], mask=[0, 1]),
         pickle.PickleBuffer,
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_other_values_are_refused(value: Any) -> None:
     with pytest.raises((InvalidInputError, DamagedFileError)):
