@@ -87,7 +87,7 @@ def draw_regret(
 
 def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any, spread: Spread | None) -> "Axes | list[Axes]":
     """Draw the regrets of searches, and if `ax` is a pair of axes, their one-shot errors on the second."""
-    pair = checked_axes_list(ax, "curve", 2, value_of("ax")) if _is_pair(ax) else []
+    pair = checked_axes_list(ax, "curve", 2) if _is_pair(ax) else []
     axes = pair[0] if pair else axes_or_new(ax)
     frame, method = anytime_regret([run.metrics for run in runs], spread), runs[0].config["optimizer"]
     if pair and frame["one_shot_validation_error_mean"].isna().all():

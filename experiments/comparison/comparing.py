@@ -21,7 +21,7 @@ from nasbench1shot1.experiments.comparison.entries import (
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.experiments.recorded_values import warn_of_other_values
-from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name, value_of
+from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
@@ -84,7 +84,7 @@ def compare(
     elif rows == 1:
         drawn = draw_rows(found, [checked_axes(ax)])
     else:
-        drawn = draw_rows(found, checked_axes_list(ax, "row of at most five runs", rows, value_of("ax")))
+        drawn = draw_rows(found, checked_axes_list(ax, "row of at most five runs", rows))
     return drawn[0] if rows == 1 else drawn
 
 

@@ -101,7 +101,7 @@ def rank(
         raise InvalidInputError("no run is given: give the folder of a search")
     searched = run if isinstance(run, Run) else open_search(getattr(run, "folder", run))  # also refuses other records
     kind = RankingKind(searched)
-    folder = as_path(out, "--out") if out is not None else searched.folder / "ranking"
+    folder = as_path(out, "out", is_option=True) if out is not None else searched.folder / "ranking"
     wanted = kind.options(options)
     if (folder / CONFIG).is_file():
         _check_same(Ranking.open(folder), searched, wanted)

@@ -182,7 +182,11 @@ def is_list(architectures: str) -> bool:
 
 def _absolute(architectures: str) -> str:
     """Return the absolute path of a text file, so that a ranking can be resumed from anywhere; other texts stay."""
-    return str(as_path(architectures, "--architectures").absolute()) if is_list(architectures) else architectures
+    return (
+        str(as_path(architectures, "architectures", is_option=True).absolute())
+        if is_list(architectures)
+        else architectures
+    )
 
 
 def _integers(name: str, text: str, most: int | None = None) -> list[int]:

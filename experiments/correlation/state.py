@@ -214,7 +214,7 @@ def _numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int)
     if text == ALL or text.isdecimal():
         everything = _all(space, options.copies)
         return everything if text == ALL else _sample(everything, int(text), options.seed)
-    return np.unique([space.index(arch) for arch in _read_list(as_path(text, "--architectures"))])
+    return np.unique([space.index(arch) for arch in _read_list(as_path(text, "architectures", is_option=True))])
 
 
 def _all(space: OneShotSpace, copies: str) -> Indices:
@@ -249,7 +249,7 @@ def list_facts(architectures: str) -> dict[str, str]:
     """
     if not is_list(architectures):
         return {}
-    path = as_path(architectures, "--architectures")
+    path = as_path(architectures, "architectures", is_option=True)
     _read_list(path)
     return {"architectures_sha256": sha256(path)}
 

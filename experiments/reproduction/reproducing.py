@@ -85,7 +85,7 @@ def reproduce(
     from nasbench1shot1.ground.notebooks import console_or_new
 
     console = console_or_new(console)
-    folder = as_path(out, "--out") if out is not None else Path("reproduce") / f"{name}-{scale}"
+    folder = as_path(out, "out", is_option=True) if out is not None else Path("reproduce") / f"{name}-{scale}"
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"{folder} is a file: choose another {option('out')}")
     figure = open_figure(name, only, joined)

@@ -72,7 +72,9 @@ def train_and_evaluate(x: Any, config: TrainingOptions, out: str | Path) -> Trai
     """
     from rich.console import Console
 
-    return start_run(TrainingKind(x), config.resolved(), as_path(out, "--out"), console=Console(quiet=True))
+    return start_run(
+        TrainingKind(x), config.resolved(), as_path(out, "out", is_option=True), console=Console(quiet=True)
+    )
 
 
 def find_architecture(x: Any, table: "Table | None") -> Any:

@@ -56,7 +56,7 @@ def _recorded_optimizer(resume: Path | None) -> str | None:
         return None
     from nasbench1shot1.runs.folder import RECORDED, SEEDS, read_description, read_object
 
-    folder = as_path(resume, "--resume")
+    folder = as_path(resume, "resume", is_option=True)
     with suppress(UserError, OSError, KeyError, TypeError):
         if (folder / SEEDS).is_file():
             return str(read_object(folder / SEEDS)["options"]["optimizer"])

@@ -12,7 +12,7 @@ import cyclopts
 from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnknownOptionError
 
 from nasbench1shot1.commands.options import YES_NO, Asked, Option
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, flag, shorten, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, shorten, unknown_name
 from nasbench1shot1.ground.files import as_path
 
 NONE = "None"
@@ -43,7 +43,11 @@ def parse(
             what = option.help.partition(". ")[0].removesuffix(".")
             said = f"{option.flag} is missing" if option.flag else f"an argument is missing: give {_lower(what)}"
             raise _refusal(name, said)
-    return {key: as_path(value, flag(key)) if isinstance(value, Path) else value for key, value in given.items()}
+    flags = {option.name: option.flag for option in options}
+    return {
+        key: as_path(value, key, is_option=flags[key] is not None) if isinstance(value, Path) else value
+        for key, value in given.items()
+    }
 
 
 def parse_some(name: str, options: Sequence[Option], words: Iterable[str]) -> Asked:
@@ -117,7 +121,7 @@ def _value(name: str, option: Option, text: str) -> Any:
         if text in option.choices:
             return text
         kind = "axis (--over)" if option.name == "over" else option.name.replace("_", " ")
-        raise _refusal(name, unknown_name(kind, text, option.choices).for_command_line)
+        raise unknown_name(kind, text, option.choices, more=f"; see {_help(name)}")
     with suppress(ValueError, TypeError):
         return option.kind(text)
     raise _refusal(name, f"{option.flag} must be {_WORDS[option.kind]}, not '{shorten(text)}'")
@@ -137,9 +141,11 @@ def _refuse_unknown(name: str, options: Sequence[Option], word: str, explain: Ca
 
 def _refusal(name: str, said: str) -> InvalidInputError:
     """Return the error with a sentence, which refers to the command's help."""
-    see = f"see nb1shot1 {name} --help)"
-    lists_names = "(known: " in said and said.endswith(")")
-    return InvalidInputError(f"{said.removesuffix(')')}; {see}" if lists_names else f"{said} ({see}")
+    return InvalidInputError(f"{said} (see {_help(name)})")
+
+
+def _help(name: str) -> str:
+    return f"nb1shot1 {name} --help"
 
 
 def _lower(text: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.style import PictureStyle, look
-from nasbench1shot1.ground.errors import InvalidInputError, shorten
+from nasbench1shot1.ground.errors import InvalidInputError, shorten, value_of
 from nasbench1shot1.ground.files import atomic_write
 
 if TYPE_CHECKING:
@@ -50,18 +50,19 @@ def checked_axes(ax: Any) -> "Axes":
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        raise InvalidInputError(f"--ax must be matplotlib axes, as plt.subplots() returns them, not {_shown(ax)}")
+        raise InvalidInputError(
+            f"{value_of('ax')} must be matplotlib axes, as plt.subplots() returns them, not {_shown(ax)}"
+        )
     return ax
 
 
-def checked_axes_list(axes: Any, each: str, number: int, option: str = "--ax") -> "list[Axes]":
+def checked_axes_list(axes: Any, each: str, number: int) -> "list[Axes]":
     """Return the axes of a picture that has several.
 
     Args:
         axes: the value of the option: a sequence, or an array of any shape.
         each: what one of the axes shows, for the message, such as "epoch".
         number: the number of axes that the picture needs.
-        option: the option, as on the command line.
 
     Raises:
         InvalidInputError: `axes` has another length, or contains something other than axes.
@@ -70,9 +71,13 @@ def checked_axes_list(axes: Any, each: str, number: int, option: str = "--ax") -
 
     found = list(getattr(axes, "flat", axes)) if isinstance(axes, Iterable) else [axes]
     if not all(isinstance(ax, Axes) for ax in found):
-        raise InvalidInputError(f"{option} must be a list of matplotlib axes, one per {each}, not {_shown(axes)}")
+        raise InvalidInputError(
+            f"{value_of('ax')} must be a list of matplotlib axes, one per {each}, not {_shown(axes)}"
+        )
     if len(found) != number:
-        raise InvalidInputError(f"{option} must have {number} matplotlib axes, one per {each}, not {len(found)}")
+        raise InvalidInputError(
+            f"{value_of('ax')} must have {number} matplotlib axes, one per {each}, not {len(found)}"
+        )
     return found
 
 

@@ -14,22 +14,6 @@ SHORTEST_BEGINNING = 3
 OTHER_WORDS = {"gpu": "cuda", "wd": "weight-decay", "arch-learning-rate": "architecture-learning-rate"}
 """Names of options in other programs, and this package's names for them."""
 
-_SWITCHES = ("hessian_eigenvalue", "overwrite", "predicted")
-"""Options that messages advise to enable; in Python, their value is True."""
-
-_NO_VALUES = (
-    "and applies as can cannot continues does has is lists may must needs of only or requires runs to was with would"
-)
-"""Words that can follow an option in messages and are not its value."""
-
-_KEPT = r"`[^`]*`|(?<!\w)'[^']*'(?!\w)|\"[^\"]*\"|\bnb1shot1 [^,;:()]*"
-"""A quoted text, or a command."""
-
-_VALUE = rf"'[^']*'|(?!(?:{'|'.join(_NO_VALUES.split())})(?:[\s,;:)]|$))[\w./~+-](?:[^\s,;()]|,(?=\S))*(?<![:.])"
-"""A value in quotes, or one word."""
-
-_OPTION = re.compile(rf"(?P<kept>{_KEPT})|(?<![\w-])--(?P<name>[a-z][\w-]*)(?: (?!--)(?P<value>{_VALUE}))?")
-
 _BEGIN, _OR, _END = "\ue000", "\ue001", "\ue002"
 """Characters for private use, around a text for the command line and a text for Python."""
 _EITHER = re.compile(f"{_BEGIN}([^{_BEGIN}-{_END}]*){_OR}([^{_BEGIN}-{_END}]*){_END}")
@@ -63,7 +47,7 @@ class UserError(Exception):
         return _bounded(_EITHER.sub(r"\1", self.args[0]))
 
     def __str__(self) -> str:
-        return _bounded(_EITHER.sub(r"\2", _unconverted(self.args[0])))
+        return _bounded(_EITHER.sub(r"\2", self.args[0]))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
@@ -143,26 +127,6 @@ class DamagedFileError(UserError):
     """A file is missing or its content is invalid."""
 
 
-def _unconverted(message: str) -> str:
-    """Return a message with the options of Python where it lacks placeholders; to be removed with the last of them."""
-    return "".join(
-        part if part.startswith(_BEGIN) else _OPTION.sub(_as_argument, part)
-        for part in re.split(f"({_EITHER.pattern.replace('(', '(?:')})", message)
-    )
-
-
-def _as_argument(found: re.Match[str]) -> str:
-    if found["kept"]:
-        return found["kept"]
-    name, value = found["name"].replace("-", "_"), found["value"]
-    if value is not None:
-        separator = "," if found.string.startswith(" --", found.end()) else ""  # of the next argument
-        return f"{name}={_literal(value)}{separator}"
-    if found.string.startswith((" must ", " may "), found.end()):  # a sentence about the argument's value
-        return name
-    return f"{name}=True" if name in _SWITCHES else f"{name}="
-
-
 def _is_literal(value: str) -> bool:
     """Return whether a value is a number or a constant."""
     try:
@@ -175,23 +139,23 @@ def _is_literal(value: str) -> bool:
 def _literal(value: str) -> str:
     if _is_literal(value):
         return value
-    return _quote(value[1:-1] if value.startswith("'") else value)
+    return _quote(value)
 
 
 def _quote(text: str) -> str:
     return f"'{text}'" if '"' in text else f'"{text}"'
 
 
-def unknown_name(kind: str, name: object, known: Iterable[str]) -> InvalidInputError:
+def unknown_name(kind: str, name: object, known: Iterable[str], more: str = "") -> InvalidInputError:
     """Return the error for an unknown name, which need not be a string.
 
     The message suggests the closest known name, if any, and lists all known names. If it suggests an option, it does
-    not list all options, but refers to `--help` if the name is written as on the command line.
+    not list all options, but refers to `--help` if the name is written as on the command line. `more` follows the list.
     """
     known, shown = sorted(known), shorten(str(name))
     close = _suggestions(shown, known)
     hint = f"; did you mean '{close[0]}'?" if close else ""
-    listed = f" (known: {', '.join(known)})"
+    listed = f" (known: {', '.join(known)}{more})"
     if close and kind == "option":
         listed = " (--help lists all)" if shown.startswith("--") else ""
     return InvalidInputError(f"unknown {kind} '{shown}'{hint}{listed}")

@@ -46,14 +46,15 @@ _BLOCKED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM,
 """Errors of the system which do not mean that a file is missing or damaged."""
 
 
-def as_path(value: str | os.PathLike[str], name: str) -> Path:
+def as_path(value: str | os.PathLike[str], name: str, is_option: bool = False) -> Path:
     """Return the path that an option, argument or environment variable names, with a leading ~ expanded.
 
     The path need not exist. `exists`, `is_file` and `is_dir` of the result do not raise.
 
     Args:
         value: the user's value.
-        name: name of the option, argument or variable for the message, such as "--out", "NB1SHOT1_DATA" or "table".
+        name: name of the option, argument or variable for the message, such as "out", "folder" or "NB1SHOT1_DATA".
+        is_option: the name is an option's, which the command line writes with dashes.
 
     Raises:
         InvalidInputError: `value` is not text, is empty, contains NUL or bytes that are not UTF-8, starts with the
@@ -71,18 +72,12 @@ def as_path(value: str | os.PathLike[str], name: str) -> Path:
         if path.is_dir() and not os.access(path, os.X_OK) and path.is_dir():  # it may just have been renamed
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
-        if name.startswith("--") and isinstance(value, str | os.PathLike):
-            named = quoted_option(name.removeprefix("--"), shorten(str(value), 200))
-        else:
-            named = f"{name} {_shown(value)}"
+        is_text = isinstance(value, str | os.PathLike)
+        shown = shorten(str(value), 200)
+        plain = f"{name} '{shown}'" if is_text else f"{name} {shown}"
+        named = quoted_option(name, shown) if is_option and is_text else plain
         raise InvalidInputError(f"{named} is not a usable path ({_path_fault(error)}): give another") from error
     return path
-
-
-def _shown(value: object) -> str:
-    """Return a user's value for a message; only text and paths are in quotes."""
-    shown = shorten(str(value), 200)
-    return f"'{shown}'" if isinstance(value, str | os.PathLike) else shown
 
 
 def _path_fault(error: Exception) -> str:

@@ -173,7 +173,7 @@ def quick_side(name_or_path: str, wanted: int) -> int:
     The images are not read. The result is `wanted` if the set is missing or damaged, which `load_images` reports.
     """
     with suppress(Exception):
-        own = _side(str(as_path(name_or_path, "--images")))
+        own = _side(str(as_path(name_or_path, "images", is_option=True)))
         if own < SMALLEST_SIDE:
             return wanted
         return next((side for side in range(wanted, own + 1) if own % side == 0), own)

@@ -231,7 +231,7 @@ def send(job: Job, process: _WorkerProcess, directory: Path, patience: float) ->
 def _failure(job: Job, code: int) -> str:
     """Return the failure of a job whose process ended without an answer; raises JobLostError if it was killed."""
     if code < 0:
-        hint = "; there may be too little memory for this number of --workers" if -code == signal.SIGKILL else ""
+        hint = "; there may be too little memory for this many workers" if -code == signal.SIGKILL else ""
         raise JobLostError(f"its process was killed by signal {-code}{hint}")
     return f"its process ended with exit code {code} ({last_line(job.log)})"
 

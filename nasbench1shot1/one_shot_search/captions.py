@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas
 
+from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.options import non_default_options
-from nasbench1shot1.runs.options import flag
 
 LINE = 100
 """Number of characters that fit in one line of a title."""

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
@@ -24,7 +25,7 @@ from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.registry import SCRIPT
 from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.runs.next_command import command_for
-from nasbench1shot1.runs.options import flag, required
+from nasbench1shot1.runs.options import required
 from nasbench1shot1.tables.table import Table
 
 HEADING = "epoch   train loss   one-shot error   test regret   validation regret    time"

@@ -91,7 +91,7 @@ def search_seeds(
     is_here = scheduler is None and (workers or 1) == 1
     if resume is not None:
         check_resumed("group", out, overwrite)
-        folder, wanted = _group_to_resume(as_path(resume, "--resume"), seeds, options, allow_module)
+        folder, wanted = _group_to_resume(as_path(resume, "resume", is_option=True), seeds, options, allow_module)
     else:
         folder, wanted = _new_group(seeds, out, options, workers or 1)
         if not overwrite:
@@ -164,7 +164,7 @@ def _new_group(
         raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
     shared = with_threads(options, min(workers, len(seeds)))
     wanted = [search_options({**shared, "seed": seed}) for seed in seeds]
-    folder = as_path(out, "--out") if out is not None else default_folder(wanted[0], "seeds")
+    folder = as_path(out, "out", is_option=True) if out is not None else default_folder(wanted[0], "seeds")
     return folder, wanted
 
 

@@ -59,7 +59,7 @@ def check_resumable(folder: str | Path, command: str) -> None:
 
     Only the kind is checked: a folder that cannot be read, or whose kind is unknown, is valid.
     """
-    path = as_path(folder, "--resume")
+    path = as_path(folder, "resume", is_option=True)
     kind, owner = _kind_and_command(path)
     if owner and owner != command and " " not in owner:  # `reproduce` does not have --resume
         article = "an" if kind.startswith("NAS") else "a"

@@ -13,7 +13,6 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option, unknown_name, value_of
-from nasbench1shot1.ground.errors import flag as flag
 from nasbench1shot1.ground.files import as_path
 
 T = TypeVar("T")
@@ -195,11 +194,11 @@ def check_range(name: str, value: Any, least: float, most: float = math.inf) -> 
         Range(least, most).check(name, value)
 
 
-def absolute_file(value: str | None, option: str = "--images") -> str | None:
+def absolute_file(value: str | None, option: str = "images") -> str | None:
     """Return a file's absolute path, so that a run can be resumed from anywhere; a name stays a name."""
     if value is None:
         return None
-    path = as_path(value, option)
+    path = as_path(value, option, is_option=True)
     return str(path.absolute()) if path.is_file() else value
 
 

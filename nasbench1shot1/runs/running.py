@@ -12,7 +12,6 @@ from nasbench1shot1.runs.folder import check_facts, description
 from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.machine import cpu_threads, environment
-from nasbench1shot1.runs.options import flag
 from nasbench1shot1.runs.overwriting import moved_aside
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
@@ -54,9 +53,9 @@ def run(
     if resume is not None:
         check_resumed(kind.WORD, out, overwrite)
         known = {name: value for name, value in given.items() if value is not None}
-        return resume_run(kind, as_path(resume, flag("resume")), known, allow_module, console)
+        return resume_run(kind, as_path(resume, "resume", is_option=True), known, allow_module, console)
     options = kind.options(given)
-    folder = as_path(out, flag("out")) if out is not None else kind.default_folder(options)
+    folder = as_path(out, "out", is_option=True) if out is not None else kind.default_folder(options)
     return start_run(kind, options, folder, overwrite, console)
 
 

@@ -117,7 +117,7 @@ def read_config_space(path: Path) -> "ConfigurationSpace":
 def _open(named: str) -> "ConfigurationSpace":
     if named in bundled_names():
         return _from_json(read_json(FOLDER / f"{named}.json"))
-    path = as_path(named, "--config-space")
+    path = as_path(named, "config_space", is_option=True)
     if not path.is_file():
         raise InvalidInputError(
             f"{quoted_option('config_space', named)} does not exist: give "

@@ -136,7 +136,7 @@ def study_options(given: Mapping[str, Any], workers: int = 1) -> StudyOptions:
     check_ranges(tuning)
     check_not_set(others)
     _check_known(tuning.optimizer, others)
-    file = absolute_file(tuning.config_space, "--config-space")
+    file = absolute_file(tuning.config_space, "config_space")
     tuning = replace(tuning, config_space=file or tuning.config_space)
     fixed = {**study_settings(tuning, tuning.brackets.budgets[0]), **others}
     resolved = search_options(fixed).common

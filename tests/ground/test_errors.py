@@ -24,7 +24,7 @@ def test_a_message_is_one_printable_line() -> None:
 
 
 def test_long_values_are_not_repeated_in_full() -> None:
-    said = str(InvalidInputError(f"--table '{'x' * 70_000}' is not a table: give another"))
+    said = str(InvalidInputError(f"{quoted_option('table', 'x' * 70_000)} is not a table: give another"))
     assert said.startswith('table="xxx') and said.endswith('xxx" is not a table: give another')
     assert len(said) < 600
     assert str(UserError(said)) == said
@@ -46,7 +46,7 @@ def test_a_similar_option_is_suggested_without_listing_all() -> None:
 
 @pytest.mark.parametrize("kind", [UserError, InvalidInputError, DamagedFileError, UnknownCellError])
 def test_errors_can_be_pickled(kind: type[UserError]) -> None:
-    error = pickle.loads(pickle.dumps(kind("lower --epochs 3 \n")))  # noqa: S301
+    error = pickle.loads(pickle.dumps(kind(f"lower {option('epochs', 3)} \n")))  # noqa: S301
     assert type(error) is kind
     assert (str(error), error.for_command_line) == ("lower epochs=3 \\n", "lower --epochs 3 \\n")
 
@@ -94,66 +94,6 @@ def test_values_with_the_placeholders_characters_are_escaped(forged: str) -> Non
     error = UserError(f"'{forged}' is not {option('out', forged)}")
     for text in (str(error), error.for_command_line, str(UserError(forged))):
         assert text.isprintable() and "\\ue00" in text
-
-
-@pytest.mark.parametrize(
-    ("on_the_command_line", "in_python"),
-    [
-        ("--learning-rate must be at least 0, not nan", "learning_rate must be at least 0, not nan"),
-        (
-            "--resume continues in the run's own folder: remove --out",
-            "resume= continues in the run's own folder: remove out=",
-        ),
-        ("continue with --resume runs/mine, or give --out", 'continue with resume="runs/mine", or give out='),
-        ("lower --channels, --cells or --batch-size", "lower channels=, cells= or batch_size="),
-        ("score all runs with --table or repeat the study", "score all runs with table= or repeat the study"),
-        (
-            "--learning-rate 1e-05 is less than --learning-rate-min 0.001: raise --learning-rate",
-            "learning_rate=1e-05 is less than learning_rate_min=0.001: raise learning_rate=",
-        ),
-        (
-            "the temperature cannot fall from --temperature-max inf to --temperature-min -1.0: both",
-            "the temperature cannot fall from temperature_max=inf to temperature_min=-1.0: both",
-        ),
-        (
-            "holds another search (--relaxation softmax, not gumbel)",
-            'holds another search (relaxation="softmax", not gumbel)',
-        ),
-        ("was started with --cutout-schedule None: a run", "was started with cutout_schedule=None: a run"),
-        (
-            "--preset original evaluates one: use --preset corrected",
-            'preset="original" evaluates one: use preset="corrected"',
-        ),
-        ("name it with --space module:object", 'name it with space="module:object"'),
-        ("--only nb101,s1 selects nothing: choose", 'only="nb101,s1" selects nothing: choose'),
-        ("--images 'many' is not a number: write auto:0.9", 'images="many" is not a number: write auto:0.9'),
-        (
-            "continue with --resume 'runs/a b', replace it with --overwrite, or choose another --out",
-            'continue with resume="runs/a b", replace it with overwrite=True, or choose another out=',
-        ),
-        ("the Hessian's eigenvalue: add --hessian-eigenvalue", "the Hessian's eigenvalue: add hessian_eigenvalue=True"),
-        ("--hessian-eigenvalue must be true or false", "hessian_eigenvalue must be true or false"),
-        (
-            "run `nb1shot1 data import FILE --name x`, or give a --mirror",
-            "run `nb1shot1 data import FILE --name x`, or give a mirror=",
-        ),
-        (
-            "continue with --resume a/b --workers 2",
-            'continue with resume="a/b", workers=2',
-        ),
-        (
-            "start nb1shot1 tune-worker x --host y, then use --scale quick",
-            'start nb1shot1 tune-worker x --host y, then use scale="quick"',
-        ),
-        (
-            "unknown option '--spce' (see nb1shot1 search --help)",
-            "unknown option '--spce' (see nb1shot1 search --help)",
-        ),
-    ],
-)
-def test_options_are_named_in_the_syntax_of_the_caller(on_the_command_line: str, in_python: str) -> None:
-    error = InvalidInputError(on_the_command_line)
-    assert (str(error), error.for_command_line) == (in_python, on_the_command_line)
 
 
 def test_synonyms_and_initials_suggest_the_intended_name() -> None:

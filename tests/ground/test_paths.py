@@ -26,7 +26,7 @@ UNUSABLE = {
 @pytest.mark.parametrize("value", UNUSABLE)
 def test_refusals_of_unusable_paths_name_the_option_and_the_value(value: str) -> None:
     with pytest.raises(InvalidInputError, match=UNUSABLE[value]) as refusal:
-        as_path(value, "--out")
+        as_path(value, "out", is_option=True)
     said = str(refusal.value)
     assert said.startswith('out="') and said.endswith(": give another") and said.isprintable()
     assert len(said) < 400
@@ -41,7 +41,7 @@ def test_a_path_that_is_not_text_is_refused(value: object) -> None:
 def test_circular_symbolic_links_are_refused(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
     with pytest.raises(InvalidInputError, match="symbolic links"):
-        as_path(tmp_path / "circle", "--out")
+        as_path(tmp_path / "circle", "out", is_option=True)
 
 
 def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +50,7 @@ def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(Path, "stat", refuse)  # root, which often runs the tests, may read everything
     with pytest.raises(InvalidInputError, match="Permission denied"):
-        as_path(tmp_path / "locked" / "x", "--out")
+        as_path(tmp_path / "locked" / "x", "out", is_option=True)
 
 
 def test_valid_paths_are_returned_whether_or_not_the_file_exists(tmp_path: Path) -> None:
@@ -62,8 +62,8 @@ def test_valid_paths_are_returned_whether_or_not_the_file_exists(tmp_path: Path)
         Path("/dev/full"),
         tmp_path / "[/red] ü",
     ):
-        assert as_path(path, "--out") == as_path(str(path), "--out") == path
-    assert as_path("~/x", "--out") == Path.home() / "x"
+        assert as_path(path, "out", is_option=True) == as_path(str(path), "out", is_option=True) == path
+    assert as_path("~/x", "out", is_option=True) == Path.home() / "x"
 
 
 @pytest.mark.parametrize(
