@@ -271,7 +271,7 @@ def test_any_table_that_contains_the_space_can_be_used(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"optimizer": "randm"}, "unknown black-box optimizer 'randm'; did you mean 'random'"),
-        ({"optimizer": "darts"}, "unknown black-box optimizer 'darts'"),
+        ({"optimizer": "darts"}, "'darts' is a one-shot optimizer: run it with nb.search"),
         ({"population": 5}, r"population= does not apply to random \(only to regularized-evolution"),
         ({"evaluations": 0}, "evaluations must be at least 1"),
         ({"epochs": 5}, "has no budget of 5 epochs"),

@@ -48,8 +48,8 @@ def test_figures_on_nasbench201_show_curves_above_operations(seeds):
     assert re.fullmatch(r"mean over the space on cifar10 \(\d+\.\d\d %\)", mean)
     assert curves == [
         "test regret on cifar10 (measured)",
-        "test regret on cifar100",
-        "test regret on ImageNet16-120",
+        "test regret on cifar100 (measured)",
+        "test regret on ImageNet16-120 (measured)",
         "validation regret on cifar10 (measured)",
     ]
     assert len(above.get_lines()) == 5

@@ -145,13 +145,12 @@ def test_a_finished_study_is_reported_again_and_keeps_its_options(output):
 
 def test_an_interrupted_copy_of_a_shorter_search_is_completed(output, tmp_path, monkeypatch):
     source, folder = output[1].folder / "runs/0-0-0/epochs-001", tmp_path / "longer"
-    copied: list[Path] = []
+    copied: list[int] = []
 
     def copy_two(original: BinaryIO, copy: BinaryIO) -> None:
         if len(copied) == 2:
             raise KeyboardInterrupt
-        copied.append(Path(original.name))
-        copy.write(original.read())
+        copied.append(copy.write(original.read()))
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("nasbench1shot1.tuning.evaluation.shutil.copyfileobj", copy_two)
