@@ -368,5 +368,5 @@ def as_array(values: Any) -> NDArray[np.float64]:
 def _numbers(what: str, values: Any) -> NDArray[np.float64]:
     try:
         return as_array(values)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(f"{what} are not an array of numbers ({error})") from error

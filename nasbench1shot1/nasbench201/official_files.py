@@ -3,6 +3,7 @@
 import bz2
 import math
 import re
+import zipfile
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -391,6 +392,14 @@ def assemble(
     return assembly
 
 
+def _check_members(path: Path) -> None:
+    """Raise BadZipFile if the content of a zipped file differs from its checksums, which torch.load does not verify."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if damaged := archive.testzip():
+                raise zipfile.BadZipFile(f"wrong checksum of {damaged}")
+
+
 def _load(path: Path) -> Any:
     """Load a file whose only allowed globals are the ones of NumPy's float64 scalars.
 
@@ -404,6 +413,7 @@ def _load(path: Path) -> Any:
     scalar: Any = np.float64(0).__reduce__()[0]
     float64: list[Any] = [(scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
     try:
+        _check_members(path)
         with torch.serialization.safe_globals([*float64, np.dtype, type(np.dtype(np.float64))]):
             return torch.load(path, map_location="cpu", weights_only=True)
     except OSError as error:

@@ -1,6 +1,7 @@
 """The attributes and rows of a table; the base class of `Table`."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -8,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, shorten, unknown_name
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
@@ -268,13 +269,27 @@ class TableRows:
         return self._references.members(space)
 
     def hashes(self, rows: Any) -> list[str]:
-        """Return the identifiers of rows, which can be looked up: hashes, or NAS-Bench-201's strings."""
-        names: list[str] = self.keys.names(np.atleast_1d(rows))
+        """Return the identifiers of rows, which can be looked up: hashes, or NAS-Bench-201's strings.
+
+        Raises InvalidInputError for anything but row numbers of this table.
+        """
+        names: list[str] = self.keys.names(np.atleast_1d(self._checked_rows(rows)))
         return names
 
     def network(self, row: int) -> Any:
-        """Return the network of a row: a `Cell` of NAS-Bench-101, or an `Architecture`."""
-        return self.keys.network(row)
+        """Return the network of a row: a `Cell` of NAS-Bench-101, or an `Architecture`.
+
+        Raises InvalidInputError for anything but a row number of this table.
+        """
+        return self.keys.network(int(self._checked_rows(row)))
+
+    def _checked_rows(self, rows: Any) -> NDArray[np.int64]:
+        """Return row numbers as an array."""
+        with suppress(TypeError, ValueError, OverflowError):  # of ragged lists, and of numbers beyond 64 bits
+            numbers = np.asarray(rows)
+            if numbers.size == 0 or (numbers.dtype.kind in "iu" and ((numbers >= 0) & (numbers < len(self))).all()):
+                return numbers.astype(np.int64)
+        raise InvalidInputError(f"{shorten(repr(rows))} is not a row of the table: give 0 to {len(self) - 1}")
 
     def cell(self, row: int) -> Any:
         """Return the cell of a row; raises InvalidInputError if this is not a NAS-Bench-101 table."""

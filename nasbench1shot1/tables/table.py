@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.arguments import whole_number
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, unknown_name
+from nasbench1shot1.ground.errors import (
+    InvalidInputError,
+    OutOfDomainError,
+    alternatives,
+    shorten,
+    unknown_name,
+    value_of,
+)
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Run, StoredColumn, choose_repeat
@@ -77,6 +84,8 @@ class Table(TableRows):
         """
         rows = self.row_of(x) if is_item(x) else self.rows(x)
         training = self._dataset(dataset), self._budget(epochs)
+        if not isinstance(halfway, bool | np.bool_):
+            raise InvalidInputError(f"{value_of('halfway')} must be True or False, not {shorten(repr(halfway))}")
         if halfway:
             self._check_halfway(training[0])
         repeat = choose_repeat(
@@ -142,9 +151,10 @@ class Table(TableRows):
     def seeds_of(self, row: int, epochs: int | None = None, dataset: str | None = None) -> tuple[int, ...]:
         """Return the random seeds with which a network was trained, ascending; empty if the table has no seeds.
 
-        Raises InvalidInputError for an unknown data set, OutOfDomainError for an unknown budget.
+        Raises InvalidInputError for an unknown row or data set, OutOfDomainError for an unknown budget.
         """
-        trained = self._folder.trained_repeats(self._dataset(dataset), np.asarray(row), self._budget(epochs))
+        row = whole_number("row", row, "a row number")
+        trained = self._folder.trained_repeats(self._dataset(dataset), self._checked_rows(row), self._budget(epochs))
         return tuple(seed for seed, there in zip(self.seeds, trained.tolist(), strict=False) if there)
 
     def measured(self, metric: str, epochs: int | None = None, dataset: str | None = None) -> NDArray[np.float64]:

@@ -373,3 +373,14 @@ def test_a_packed_archive_must_be_unpacked(tmp_path: Path) -> None:
     packed.write_bytes(b"packed")
     with pytest.raises(InvalidInputError, match="packed"):
         import_table(packed, tmp_path / "table")
+
+
+def test_a_changed_byte_in_a_zipped_file_is_noticed(tmp_path: Path) -> None:
+    file = tmp_path / "zipped.pth"
+    torch.save(files.pth_content(range(2)), file)
+    content = bytearray(file.read_bytes())
+    content[content.index(b"G@") + 8] ^= 1  # the last byte of a pickled number: the pickle stays valid
+    file.write_bytes(content)
+    with pytest.raises(DamagedFileError):
+        import_table(file, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -301,6 +301,7 @@ def test_discretise_maximises_the_sum_over_all_choices(name: str) -> None:
         ({"output_edges": np.zeros((7, 5))}, "'output_edges' have shape (7, 5)"),
         ({"output_edges": np.array([0, 0, np.nan, 0, 0])}, "'output_edges' contain NaN: the search"),
         ({"output_edges": list("abcde")}, "'output_edges' are not an array of numbers"),
+        ({"output_edges": [10**400] * 5}, "'output_edges' are not an array of numbers"),
         ({"output_edges": [[1], [1, 2]]}, "'output_edges' are not an array of numbers"),
     ],
 )

@@ -198,6 +198,20 @@ def test_invalid_epochs_are_refused(tiny: Table, epochs: Any) -> None:
             ask(CELLS, epochs=epochs)
 
 
+@pytest.mark.parametrize("rows", [[10**9], [-1], "x", [1.5], None, [True], [[0], [0, 1]], 10**400], ids=str)
+def test_what_is_not_a_row_is_refused(tiny: Table, rows: Any) -> None:
+    for ask in (tiny.hashes, tiny.network, tiny.seeds_of):
+        with pytest.raises(InvalidInputError):
+            ask(rows)
+    assert tiny.hashes([]) == []
+
+
+@pytest.mark.parametrize("halfway", [None, 1, "yes", np.array([True, False])], ids=repr)
+def test_half_way_is_true_or_false(tiny: Table, halfway: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        tiny.query(CELLS, halfway=halfway)
+
+
 @pytest.mark.parametrize("nothing", [None, 3, 2.5, np.array(3)], ids=repr)
 def test_arguments_that_are_neither_items_nor_sequences_are_refused(tiny: Table, nothing: Any) -> None:
     for ask in (tiny.query, tiny.regret, tiny.rows):
