@@ -15,8 +15,8 @@ OTHER_WORDS = {"gpu": "cuda", "wd": "weight-decay", "arch-learning-rate": "archi
 """Names of options in other programs, and this package's names for them."""
 
 _BEGIN, _OR, _END = "\ue000", "\ue001", "\ue002"
-"""Characters for private use, around a text for the command line and a text for Python."""
-_EITHER = re.compile(f"{_BEGIN}([^{_BEGIN}-{_END}]*){_OR}([^{_BEGIN}-{_END}]*){_END}")
+"""Characters for private use, around names of options, a text for the command line and a text for Python."""
+_EITHER = re.compile(_BEGIN + _OR.join([f"([^{_BEGIN}-{_END}]*)"] * 3) + _END)
 _NOT_GIVEN = object()
 
 
@@ -29,6 +29,9 @@ class UserError(Exception):
     Messages name options through `option`, `quoted_option`, `value_of` and `switch`. `for_command_line` shows
     `--epochs 3` where `str(error)` shows `epochs=3`. A message that quotes the error which is being handled, as in
     `f"the file is damaged ({error})"`, names that error's options in both ways, too.
+
+    Attributes:
+        options: names of the options in the message, such as ("epochs",), in their order.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -38,16 +41,17 @@ class UserError(Exception):
                 text = text.replace(str(quoted), quoted.args[0])
             quoted = quoted.__context__
         plain, *others = _EITHER.split(text)
-        parts = zip(others[::3], others[1::3], others[2::3], strict=True)
-        super().__init__(_escape(plain) + "".join(either(*both) + _escape(after) for *both, after in parts))
+        parts = list(zip(others[::4], others[1::4], others[2::4], others[3::4], strict=True))
+        super().__init__(_escape(plain) + "".join(_named(*parts_of) + _escape(after) for *parts_of, after in parts))
+        self.options = tuple(dict.fromkeys(name for names, *_ in parts for name in names.split()))
 
     @property
     def for_command_line(self) -> str:
         """The message with options as the command line writes them."""
-        return _bounded(_EITHER.sub(r"\1", self.args[0]))
+        return _bounded(_EITHER.sub(r"\2", self.args[0]))
 
     def __str__(self) -> str:
-        return _bounded(_EITHER.sub(r"\2", self.args[0]))
+        return _bounded(_EITHER.sub(r"\3", self.args[0]))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self)!r})"
@@ -55,28 +59,29 @@ class UserError(Exception):
 
 def option(name: str, value: object = _NOT_GIVEN) -> str:
     """Return how a message names an option, `--epochs` or `epochs=`; with a value, `--epochs 3` or `epochs=3`."""
-    return either(flag(name), f"{_argument(name)}=") if value is _NOT_GIVEN else options({name: value})
+    return _named(name, flag(name), f"{_argument(name)}=") if value is _NOT_GIVEN else options({name: value})
 
 
 def options(values: Mapping[str, object]) -> str:
     """Return how a message names several options with values: `--resume x --workers 2`, or `resume="x", workers=2`."""
     on_command_line = " ".join(f"{flag(name)} {shlex.quote(str(value))}" for name, value in values.items())
-    return either(on_command_line, ", ".join(f"{_argument(name)}={_literal(str(v))}" for name, v in values.items()))
+    in_python = ", ".join(f"{_argument(name)}={_literal(str(value))}" for name, value in values.items())
+    return _named(" ".join(values), on_command_line, in_python)
 
 
 def quoted_option(name: str, value: object) -> str:
     """Return how a message repeats an option with a user's text, `--images 'many'` or `images="many"`."""
-    return either(f"{flag(name)} '{value}'", f"{_argument(name)}={_quote(str(value))}")
+    return _named(name, f"{flag(name)} '{value}'", f"{_argument(name)}={_quote(str(value))}")
 
 
 def value_of(name: str) -> str:
     """Return how a message names an option's value, `--epochs` or `epochs`, as in "epochs must be at least 1"."""
-    return either(flag(name), _argument(name))
+    return _named(name, flag(name), _argument(name))
 
 
 def switch(name: str) -> str:
     """Return how a message names an option that is given without a value, `--overwrite` or `overwrite=True`."""
-    return either(flag(name), f"{_argument(name)}=True")
+    return _named(name, flag(name), f"{_argument(name)}=True")
 
 
 def flag(name: str) -> str:
@@ -90,7 +95,12 @@ def _argument(name: str) -> str:
 
 def either(for_command_line: str, for_python: str) -> str:
     """Return a text of a message that differs between the command line and Python, such as a command and a call."""
-    return f"{_BEGIN}{_escape(for_command_line)}{_OR}{_escape(for_python)}{_END}"
+    return _named("", for_command_line, for_python)
+
+
+def _named(names: str, for_command_line: str, for_python: str) -> str:
+    parts = (names.replace("-", "_"), for_command_line, for_python)
+    return f"{_BEGIN}{_OR.join(map(_escape, parts))}{_END}"
 
 
 def _escape(text: str) -> str:

@@ -73,6 +73,7 @@ def test_placeholders_name_options_in_the_syntax_of_the_caller(
     assert error.for_command_line == f"lower {on_the_command_line}, to --x 1"
     assert str(error).startswith(f"lower {in_python}, to ")
     assert repr(error) == f"InvalidInputError({str(error)!r})"
+    assert error.options == (on_the_command_line.split()[0].removeprefix("--").replace("-", "_"),)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
 
 
