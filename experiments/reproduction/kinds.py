@@ -81,7 +81,7 @@ class FigureJob(Job):
     advice: str = ""
 
     @property
-    def of(self) -> "Kind":
+    def of(self) -> "JobKind":
         """The kind of the run."""
         return KINDS[self.kind]
 
@@ -142,8 +142,8 @@ def _check_images(job: FigureJob) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
-    """A kind of run.
+class JobKind:
+    """A kind of run in figures: what the pool must know of it besides its `runs.kind.Kind`.
 
     Attributes:
         command: the function that starts or resumes a run, as in `Job`.
@@ -220,7 +220,7 @@ def _search_outcome(run: Run) -> str:
     return f"test regret {percent(summary['test_regret'])}{source}, {summary['search_seconds']:.0f} s"
 
 
-SEARCH = Kind(
+SEARCH = JobKind(
     command="nasbench1shot1.one_shot_search.searching:search",
     nouns=("search", "searches"),
     verb="searched",
@@ -305,7 +305,7 @@ def _ranking_outcome(ranking: Ranking) -> str:
     return "Spearman's ρ is undefined" if found is None else f"Spearman's ρ of one-shot error {found['value']:.3f}"
 
 
-RANKING = Kind(
+RANKING = JobKind(
     command="nasbench1shot1.experiments.correlation.correlating:rank",
     nouns=("ranking", "rankings"),
     verb="made",
@@ -375,7 +375,7 @@ def _study_outcome(study: Study) -> str:
     return "all searches diverged" if found is None else f"test regret {percent(found['test_regret'])}"
 
 
-STUDY = Kind(
+STUDY = JobKind(
     command="nasbench1shot1.tuning.tuning:tune",
     nouns=("study", "studies"),
     verb="tuned",
@@ -408,7 +408,7 @@ def _proxy_outcome(trainings: ProxyTrainings) -> str:
     return f"mean validation error {percent(summary['mean_validation_error'], 1)}, {summary['seconds']:.0f} s"
 
 
-PROXY = Kind(
+PROXY = JobKind(
     command="nasbench1shot1.proxy_training.running:train_proxies",
     nouns=("proxy", "proxies"),
     verb="trained",
@@ -459,7 +459,7 @@ def _black_box_outcome(study: BlackBoxStudy) -> str:
     return "no test regret" if found is None else f"mean test regret {percent(found['mean'])}"
 
 
-BLACK_BOX = Kind(
+BLACK_BOX = JobKind(
     command="nasbench1shot1.black_box_search.studying:black_box",
     nouns=("study", "studies"),
     verb="searched",
@@ -480,7 +480,7 @@ BLACK_BOX = Kind(
     has_many_seeds=False,
 )
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, JobKind] = {
     "search": SEARCH,
     "transfer": TRANSFER,
     "ranking": RANKING,

@@ -18,7 +18,7 @@ from nasbench1shot1.experiments.reproduction.figures import (
     Scale,
     space_panel,
 )
-from nasbench1shot1.experiments.reproduction.kinds import CONTROLLER, KINDS, FigureJob, Kind, Options
+from nasbench1shot1.experiments.reproduction.kinds import CONTROLLER, KINDS, FigureJob, JobKind, Options
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.registry import search_space
 
@@ -56,7 +56,7 @@ class Reproduction:
     joined: "tuple[BlackBoxStudy, ...]" = ()
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> JobKind:
         """The kind of the runs that the figure shows."""
         return KINDS[self.figure.runs]
 
