@@ -108,7 +108,7 @@ def _run(arguments: list[str]) -> None:
     from nasbench1shot1.commands.parsing import parse  # here, because not all help needs it
 
     given = parse(name, list(command_options(command, default)), words, getattr(default, "explain", lambda _: None))
-    resolved = command(**given) if default is None else with_given(default, given)
+    resolved = with_given(command if default is None else default, given)
     (replace(resolved, named=frozenset(given)) if hasattr(resolved, "named") else resolved).run()
 
 

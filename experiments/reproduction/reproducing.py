@@ -30,7 +30,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, write_json
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Workers
-from nasbench1shot1.jobs.pool import open_workers, run_jobs
+from nasbench1shot1.jobs.pool import WorkerOptions, run_jobs
 from nasbench1shot1.runs.folder import read_object
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.options import absolute_file
@@ -52,8 +52,6 @@ def reproduce(
     only: Sequence[str] = (),
     joined: Sequence[str | Path] = (),
     seeds: Sequence[int] | None = None,
-    workers: int | None = None,
-    scheduler: str | None = None,
     dry_run: bool = False,
     format: PictureFormat = "png",
     console: "Console | None" = None,
@@ -68,12 +66,11 @@ def reproduce(
         only: parts of the figure, as in `open_figure`.
         joined: folders of black-box studies that join figure 5, 14 or 15.
         seeds: random seeds. Default: the seeds of the scale.
-        workers: number of parallel jobs. Default: one per GPU or per free core.
-        scheduler: address of a dask scheduler, whose workers run the jobs.
         dry_run: only list the jobs and the estimated time.
         format: file format of the picture.
         console: a rich console for the output. Default: a new console.
-        options: options of every job, which override the figure's own options.
+        options: options of every job, which override the figure's own options; and the fields of
+            `jobs.pool.WorkerOptions`, such as workers=2. Default: one worker per GPU, or as many as fit on the cores.
 
     Returns:
         The path of the picture; None after a dry run.
@@ -85,6 +82,7 @@ def reproduce(
     from nasbench1shot1.ground.notebooks import console_or_new
 
     console = console_or_new(console)
+    workers, options = WorkerOptions.split(options)
     folder = as_path(out, "out", is_option=True) if out is not None else Path("reproduce") / f"{name}-{scale}"
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"{folder} is a file: choose another {option('out')}")
@@ -93,9 +91,9 @@ def reproduce(
         raise InvalidInputError(f"{option(unfit[0])} does not apply to {figure.name}: remove it")
     check_belongs_to(folder, name)
     device = options.get("device", figure.kind.device)
-    with open_workers(scheduler, workers, device, options.get("threads", 1)) as places:
-        if scheduler is not None:
-            line_printer(console)(f"Planning on a worker of {scheduler} …")
+    with workers.open(device, options.get("threads", 1), console, default=None) as places:
+        if workers.scheduler is not None:
+            line_printer(console)(f"Planning on a worker of {workers.scheduler} …")
         jobs = figure.jobs(scale, folder, _with_absolute_paths(options), seeds, places.call)
         check_recorded(jobs, options)
         table = figure.table(jobs, options)

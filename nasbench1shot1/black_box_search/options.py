@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
+from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.registry import black_box_optimizer, names, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
-from nasbench1shot1.runs.options import Form, Names, Range, TableName, check_ranges, make_options, recorded_options
+from nasbench1shot1.runs.options import (
+    Form,
+    Names,
+    Range,
+    TableName,
+    check_ranges,
+    make_options,
+    option_names,
+    recorded_options,
+)
 from nasbench1shot1.tables.names import resolve_table_name
 from nasbench1shot1.tables.references import Reference
 
@@ -68,7 +78,8 @@ class BlackBoxConfig:
 
 
 RESERVED = frozenset(
-    {"out", "resume", "workers", "scheduler", "allow_module", "console", "help", "named", "kind", COMMON, OWN, *FACTS}
+    {"out", "resume", "allow_module", "console", "help", "named", "kind", COMMON, OWN, *FACTS}
+    | set(option_names(WorkerOptions))
 )
 """Names that an optimizer's own options must not have; `nb.black_box`, the command line or config.json use them."""
 METHODS = Methods(lambda: names("black_box_optimizers"), black_box_optimizer, BlackBoxConfig, RESERVED)

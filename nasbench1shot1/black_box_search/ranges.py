@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,20 +9,13 @@ from nasbench1shot1.black_box_search.options import BlackBoxOptions
 from nasbench1shot1.black_box_search.record import RANGE, BlackBoxStudy
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.jobs.job import Job, Workers
-from nasbench1shot1.jobs.pool import Watcher, open_workers, run_jobs, this_machine, this_process
+from nasbench1shot1.jobs.pool import Watcher, run_jobs
 from nasbench1shot1.runs.next_command import resume_advice
 
 SEARCHES = 125
 """Maximum number of searches in a range: a fast worker then takes over ranges from a slow or lost one."""
 SEARCH = "nasbench1shot1.black_box_search.studying:black_box"
 """What a worker process runs, as module:function."""
-
-
-def open_places(workers: int | None, scheduler: str | None) -> AbstractContextManager[Workers]:
-    """Return the workers that run ranges: this process, processes on this machine, or those of a dask scheduler."""
-    if scheduler is not None:
-        return open_workers(scheduler, workers, "cpu", 1)
-    return this_process() if workers in (None, 1) else this_machine([{}] * (workers or 1))
 
 
 def run_ranges(

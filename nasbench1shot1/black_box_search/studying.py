@@ -1,7 +1,7 @@
 """Black-box studies as a kind of run: `nb.black_box`, and what a study gives to the life cycle of all runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
-from nasbench1shot1.black_box_search.ranges import open_places, run_ranges
+from nasbench1shot1.black_box_search.ranges import run_ranges
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, summarise
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
 from nasbench1shot1.display.axes import save_figure
@@ -19,11 +19,10 @@ from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Job
-from nasbench1shot1.jobs.pool import Watcher
+from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, this_process
 from nasbench1shot1.registry import check_importable, check_recorded_names, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.kind import Begun, Kind
-from nasbench1shot1.runs.options import check_range
 from nasbench1shot1.runs.running import run
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.tables.table import load_table
@@ -38,8 +37,6 @@ def black_box(
     *,
     out: str | Path | None = None,
     resume: str | Path | None = None,
-    workers: int | None = None,
-    scheduler: str | None = None,
     allow_module: str | None = None,
     console: Console | None = None,
     **options: Any,
@@ -50,14 +47,13 @@ def black_box(
         optimizer: name of the optimizer, its class, or "module:Class". Default: "regularized-evolution".
         out: folder of the new study; it must not exist. Default: `runs/blackbox-<optimizer>-<space>-<seed>`.
         resume: folder of a stopped study. Cannot be combined with `out`; only `repeats` may increase.
-        workers: number of parallel worker processes. Default: 1, which searches in this process. Results do not depend
-            on the number of workers.
-        scheduler: address of a dask scheduler whose workers run the searches instead (docs/jobs.md).
         allow_module: module that `resume` may import because the study's config.json names it.
         console: rich console for progress output. Default: a new console. `Console(quiet=True)` is silent.
         options: fields of `black_box_search.options.BlackBoxConfig`, such as space="s1", seconds=1e7, repeats=500 or
             objective="trainable_parameters", and of the optimizer's `Hyperparameters`. `space` may be an
-            `nb.SearchSpace` that a module has as an attribute, `table` an `nb.Table` that has a folder.
+            `nb.SearchSpace` that a module has as an attribute, `table` an `nb.Table` that has a folder. The fields of
+            `jobs.pool.WorkerOptions`, such as workers=2, select where the searches run. By default, they run in this
+            process; results do not depend on it.
 
     Returns:
         The finished study. `.final` has one row per search, `.trajectory` one row per incumbent.
@@ -67,10 +63,9 @@ def black_box(
             the disk is full. Recorded searches are kept.
         RunStoppedError: Ctrl-C stopped the study; the message names the folder to resume.
     """
-    check_range("workers", workers, 1)
     given = with_names(options if optimizer is None else {"optimizer": optimizer, **options})
-    kind = BlackBoxKind(workers, scheduler)
-    return run(kind, given, out=out, resume=resume, allow_module=allow_module, console=console)
+    workers, given = WorkerOptions.split(given)
+    return run(BlackBoxKind(workers), given, out=out, resume=resume, allow_module=allow_module, console=console)
 
 
 @dataclass(frozen=True)
@@ -78,19 +73,12 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
     """A black-box study.
 
     Attributes:
-        workers: number of processes on this machine. Default: only this process.
-        scheduler: address of a dask scheduler whose workers run the searches instead.
+        workers: where the searches run, which is not recorded. Default: in this process.
     """
 
     RECORD, WRITER, MAY_GROW, WORD = BlackBoxStudy, RunWriter[BlackBoxStudy], ("repeats",), "study"
 
-    workers: int | None = None
-    scheduler: str | None = None
-
-    @property
-    def is_here(self) -> bool:
-        """Whether all searches run in this process."""
-        return self.scheduler is None and self.workers in (None, 1)
+    workers: WorkerOptions = field(default_factory=WorkerOptions)
 
     def options(self, given: Mapping[str, Any]) -> BlackBoxOptions:
         """Return resolved options, with the table's first data set as the default."""
@@ -123,7 +111,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
 
     def _check_places(self, options: BlackBoxOptions) -> None:
         """Raise InvalidInputError for an object of a script or notebook, which other processes cannot import."""
-        if self.is_here:
+        if self.workers.is_here:
             return
         if options.common.optimizer.startswith("__main__:"):
             raise InvalidInputError(
@@ -137,12 +125,12 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         repeats, study = begun.state, self.open(writer.folder)
         announce(repeats, study, console)
         with StudyProgress(study, console) as progress:
-            if self.is_here and not study.ranges:
+            if self.workers.is_here and not study.ranges:
                 for repeat in study.numbers[writer.recorded :]:
                     writer.append_line(repeats.line(repeat))
                     progress.recorded(writer.recorded)
                 return
-            with open_places(self.workers, self.scheduler) as workers:
+            with this_process() if self.workers.is_here else self.workers.open("cpu", 1, console) as workers:
                 run_ranges(repeats.options, study, writer.recorded, workers, progress)
         writer.read(len(study.numbers))  # the searches of all ranges, for the checksum in the summary
 

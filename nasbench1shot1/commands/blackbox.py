@@ -9,6 +9,8 @@ from nasbench1shot1.black_box_search.options import BlackBoxConfig
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN, default_variants
 from nasbench1shot1.commands.options import Asked, Hidden
+from nasbench1shot1.jobs.pool import WorkerOptions
+from nasbench1shot1.runs.options import option_names
 
 Own = TypeVar("Own")
 
@@ -27,6 +29,7 @@ class BlackBox(Generic[Own]):
         "Simulation": ("deduplicate", "simulated_workers", "decision_seconds"),
         "This optimizer": (OWN,),
         "Measuring": ("table", "reference"),
+        "Workers": option_names(WorkerOptions),
         "Running": ("out", "resume"),
     }
 
@@ -34,14 +37,12 @@ class BlackBox(Generic[Own]):
     """Options of every study."""
     own: Own
     """Options of this optimizer."""
+    where: WorkerOptions
+    """Where the searches run."""
     out: Path | None = None
     """Folder of the new study; it must not exist. Default: runs/blackbox-OPTIMIZER-SPACE-SEED."""
     resume: Path | None = None
     """Folder of a stopped study to resume. Other options must equal the recorded ones; only --repeats may increase."""
-    workers: int | None = None
-    """Number of parallel worker processes; the results do not depend on it. Default: 1."""
-    scheduler: str | None = None
-    """Address of a dask scheduler whose workers run the searches instead (docs/jobs.md)."""
     allow_module: str | None = None
     """Module that --resume may import because the study's config.json names it. Importing a module runs its code."""
 
@@ -59,7 +60,7 @@ class BlackBox(Generic[Own]):
 
         name = optimizer_name(asked.options, "black_box_optimizers", BlackBoxConfig.optimizer)
         common, own = help_defaults(black_box_optimizer(name), name, {})
-        return cls(common=common, own=own)  # type: ignore[arg-type]
+        return cls(common=common, own=own, where=WorkerOptions())  # type: ignore[arg-type]
 
     def explain(self, unknown: str) -> None:
         """Raise InvalidInputError for an option that belongs only to other optimizers."""
@@ -85,7 +86,6 @@ class BlackBox(Generic[Own]):
         """Run or resume the study."""
         from nasbench1shot1.black_box_search.studying import black_box
 
-        options = {**vars(self.common), **vars(self.own)}
+        options = {**vars(self.common), **vars(self.own), **vars(self.where)}
         given = {name: value for name, value in options.items() if name in self.named}
-        where: dict[str, Any] = {"workers": self.workers, "scheduler": self.scheduler}
-        black_box(out=self.out, resume=self.resume, allow_module=self.allow_module, **where, **given)
+        black_box(out=self.out, resume=self.resume, allow_module=self.allow_module, **given)

@@ -113,15 +113,18 @@ def command_options(command: Any, default: Any) -> Iterator[Option]:
 
 
 def with_given(record: Any, given: Mapping[str, Any]) -> Any:
-    """Return a command with the given options, also in nested records."""
+    """Return a command with the given options, also in nested records.
+
+    `record` is an instance; or a class whose own defaults hold for the options that are not given.
+    """
     changed = {}
     for field in fields(record):
-        value = getattr(record, field.name)
+        value = getattr(record, field.name, None)
         if is_dataclass(value) and not isinstance(value, type):
             changed[field.name] = with_given(value, given)
         elif field.name in given:
             changed[field.name] = given[field.name]
-    return replace(record, **changed)
+    return record(**changed) if isinstance(record, type) else replace(record, **changed)
 
 
 @cache

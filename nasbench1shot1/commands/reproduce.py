@@ -8,14 +8,24 @@ from typing import Annotated, ClassVar, Literal
 from nasbench1shot1.commands.options import Hidden, Positional
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
+from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.runs.machine import Device
-from nasbench1shot1.runs.options import Form, Images, Names, Seeds, TableName
+from nasbench1shot1.runs.options import Form, Images, Names, Range, Seeds, TableName, option_names
 
 GIVEN = (
     *("epochs", "images", "preset", "table", "device", "threads", "precision", "compile"),
     *("space", "seconds", "repeats"),
 )
 """Options of every search of a figure; given values override the figure's own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureWorkers(WorkerOptions):
+    """The options of workers, with the default of figures."""
+
+    workers: Annotated[int | None, Range(1)] = None
+    """Number of runs at the same time on this machine, each in a separate process. Default: one per GPU, or as many as
+    fit on the CPU cores."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,8 @@ class Reproduce:
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
         "What to reproduce": ("scale", "only", "seeds", "join", "dry_run"),
         "Searches and trainings": ("epochs", "images", "preset", "space", "seconds", "repeats", "table"),
-        "Running": ("out", "workers", "scheduler"),
+        "Workers": option_names(WorkerOptions),
+        "Running": ("out",),
     }
 
     figure: Annotated[
@@ -48,10 +59,8 @@ class Reproduce:
     cells-3/channels-8; * matches anything. Default: the whole figure."""
     seeds: Seeds | None = None
     """Seeds, as 0-5 or 1,3,8. Default: set by the figure and the scale."""
-    workers: int | None = None
-    """Number of parallel searches, trainings or studies. Default: one per GPU, or as many as fit on the CPU cores."""
-    scheduler: str | None = None
-    """Address of a dask scheduler, such as tcp://host:8786, whose workers run all jobs. Default: this machine."""
+    where: FigureWorkers = FigureWorkers()
+    """Where the searches, trainings or studies run."""
     dry_run: bool = False
     """List the runs with their expected time, memory and disk space, and stop; official images may be missing."""
     format: PictureFormat = "png"
@@ -100,10 +109,9 @@ class Reproduce:
             only=() if self.only is None else self.only.split(","),
             joined=self.join,
             seeds=parse_seeds(self.seeds) if self.seeds else None,
-            workers=self.workers,
-            scheduler=self.scheduler,
             dry_run=self.dry_run,
             format=self.format,
+            **self.where.given,
             **{name: getattr(self, name) for name in GIVEN if name in self.named},
         )
 

@@ -4,14 +4,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN, default_variants
 from nasbench1shot1.commands.options import Asked, Hidden
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
+from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.options import SearchConfig
-from nasbench1shot1.runs.options import Seeds
+from nasbench1shot1.runs.options import Range, Seeds, option_names
 
 Own = TypeVar("Own")
 
@@ -21,8 +22,17 @@ WEIGHTS = (
     *("cutout_length", "cutout_probability", "cutout_schedule"),
 )
 MEASURING = ("evaluation_batch_norm", "hessian_eigenvalue", "early_stopping", "table", "reference")
-RUNNING = ("out", "overwrite", "resume", "workers", "tensorboard", "allow_module")
+RUNNING = ("out", "overwrite", "resume", "tensorboard", "allow_module")
 SCALE = ("scale", "images", "images_per_half", "image_side", "channels", "cells", "batch_size")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedWorkers(WorkerOptions):
+    """The options of workers; only groups of seeds use them."""
+
+    workers: Annotated[int | None, Range(1)] = None
+    """With --seeds: number of runs at the same time on this machine, each in a separate process. At full scale on a
+    CPU, --threads is then the cores divided by it. Default: 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +49,7 @@ class Search(Generic[Own]):
         "Training of the weights": WEIGHTS,
         "This optimizer": (OWN,),
         "Measuring": MEASURING,
+        "Workers": option_names(WorkerOptions),
         "Running": RUNNING,
     }
 
@@ -46,6 +57,8 @@ class Search(Generic[Own]):
     """Options of every search."""
     own: Own
     """Options of this optimizer."""
+    where: SeedWorkers
+    """Where the searches of several seeds run."""
     out: Path | None = None
     """Folder of the new run; it must not exist. Default: runs/OPTIMIZER-SPACE-SEED."""
     resume: Path | None = None
@@ -55,9 +68,6 @@ class Search(Generic[Own]):
     A folder that also holds other files, such as a ranking, is refused."""
     seeds: Seeds | None = None
     """Seeds of several runs, as 0-5 or 1,3,8; the picture shows mean and spread."""
-    workers: int | None = None
-    """With --seeds: number of parallel worker processes. At full scale on a CPU, --threads is then the cores divided by
-    it. Default: 1."""
     tensorboard: bool = False
     """Write event files for TensorBoard into the run's folder. In a checkout, first run
     pip install '.[tensorboard]'."""
@@ -78,7 +88,7 @@ class Search(Generic[Own]):
 
         name = optimizer_name(asked.options, "optimizers", SearchConfig.optimizer)
         common, own = help_defaults(optimizer(name), name, {})
-        return cls(common=common, own=own)  # type: ignore[arg-type]
+        return cls(common=common, own=own, where=SeedWorkers())  # type: ignore[arg-type]
 
     def explain(self, unknown: str) -> None:
         """Raise InvalidInputError for an option that belongs only to other optimizers."""
@@ -106,15 +116,13 @@ class Search(Generic[Own]):
         if self.resume is not None:
             restore_moved_aside(self.resume)  # it may be a group
         is_group = self.seeds is not None or (self.resume is not None and (self.resume / SEEDS).exists())
-        if self.workers is not None and not is_group:
+        if self.where.given and not is_group:
+            one = option(next(iter(self.where.given)))
             if self.resume is not None:
                 open_search(self.resume)  # raises if there is no such run
-                raise InvalidInputError(
-                    f"'{self.resume}' is one search, and {option('workers')} is for several: remove {option('workers')}"
-                )
+                raise InvalidInputError(f"'{self.resume}' is one search, and {one} is for several: remove {one}")
             raise InvalidInputError(
-                f"{option('workers')} runs several seeds at the same time: add {option('seeds')}, such as "
-                f"{option('seeds', '0-5')}"
+                f"{one} is for the searches of several seeds: add {option('seeds')}, such as {option('seeds', '0-5')}"
             )
         if self.seeds is not None and self.resume is not None:
             raise InvalidInputError(
@@ -122,7 +130,7 @@ class Search(Generic[Own]):
             )
         if is_group:
             seeds = [] if self.seeds is None else parse_seeds(self.seeds)
-            search_seeds(seeds, workers=self.workers, **where, **given)
+            search_seeds(seeds, **where, **self.where.given, **given)
         else:
             search(**where, **given)
 

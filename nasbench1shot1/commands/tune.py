@@ -12,7 +12,7 @@ from nasbench1shot1.commands.search import MEASURING, RUNNING, SCALE, WEIGHTS, s
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.machine import MOST_THREADS
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import Range, option_names
 from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, TuningOptions, check_not_set
 
 Own = TypeVar("Own")
@@ -47,8 +47,8 @@ class Tune(Generic[Own]):
         "Training of the weights": WEIGHTS,
         "This optimizer": (OWN,),
         "Measuring": MEASURING,
-        "Workers": ("workers", "scheduler", "tls_ca_file", "tls_cert", "tls_key"),
-        "Running": tuple(name for name in RUNNING if name != "workers"),
+        "Workers": option_names(WorkerOptions),
+        "Running": RUNNING,
     }
 
     tuning: TuningOptions

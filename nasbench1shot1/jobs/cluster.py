@@ -5,6 +5,8 @@ TLS. This package never opens a port; it only connects to the given scheduler.
 """
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,6 +26,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CONNECTS_WITHIN = 15.0  # seconds
+REPORTS_AFTER, LOOKS_EVERY = 5.0, 1.0  # seconds without a worker until a line says so, and between two looks
 PATIENCE = 120.0  # seconds that a job waits for a folder that a lost worker's process still holds
 SEES_WITHIN = 30.0  # seconds until a worker's file system shows a new file of another machine
 IDLE_SECONDS = 60.0
@@ -38,6 +41,7 @@ def dask_cluster(
     connects_within: float = CONNECTS_WITHIN,
     patience: float = PATIENCE,
     tls: Mapping[str, str] | None = None,
+    print_line: Callable[[str], object] = print,
 ) -> Iterator[Workers]:
     """Run jobs on the workers of a dask scheduler; each worker runs as many jobs at a time as it has threads.
 
@@ -49,15 +53,19 @@ def dask_cluster(
         connects_within: timeout for the connection to the scheduler, in seconds.
         patience: seconds that a job waits for a folder that another process still holds.
         tls: files for an encrypted connection, by the names of `distributed.Security`. Default: dask's configuration.
+        print_line: receives a line each time that the cluster has had no workers for some seconds.
 
     Raises:
         UserError: dask is not installed, a TLS file cannot be read, or the scheduler does not answer.
     """
     client = _connect(address, connects_within, tls or {})
-    workers = _Cluster(client, patience)
+    workers, left = _Cluster(client, patience), threading.Event()
+    watch = (client, address, left, print_line)
+    threading.Thread(target=_report_missing_workers, args=watch, daemon=True).start()
     try:
         yield workers
     finally:
+        left.set()
         workers.executor.shutdown(wait=False)
         client.close()
 
@@ -80,6 +88,23 @@ def _connect(address: str, seconds: float, tls: Mapping[str, str]) -> "Client":
             f"no dask scheduler answers at '{address}': check {option('scheduler')}, and that a dask scheduler runs "
             "there"
         ) from error
+
+
+def _report_missing_workers(
+    client: "Client", address: str, left: threading.Event, print_line: Callable[[str], object]
+) -> None:
+    """Print a line each time that there have been no workers for `REPORTS_AFTER` seconds, until `left` is set."""
+    seen, is_reported = time.monotonic(), False
+    while not left.wait(LOOKS_EVERY):
+        try:
+            has_workers = bool(client.nthreads())
+        except Exception:  # the connection is lost, which the jobs report
+            return
+        if has_workers:
+            seen, is_reported = time.monotonic(), False
+        elif not is_reported and time.monotonic() - seen >= REPORTS_AFTER and not left.is_set():
+            is_reported = True
+            print_line(f"The dask scheduler at {address} has no workers: start one with dask worker {address}")
 
 
 async def _greet(address: str, security: "Security") -> None:

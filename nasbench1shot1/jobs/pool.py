@@ -11,13 +11,17 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Annotated, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
+from nasbench1shot1.ground.text import line_printer
 from nasbench1shot1.jobs.job import LOOK_EVERY, Ended, Job, JobLostError, Workers, run_until_finished
 from nasbench1shot1.jobs.process import WorkerProcesses, missing_result, one_line_error, usable_cores, worker_name
 from nasbench1shot1.runs.folder import METRICS, count_lines
-from nasbench1shot1.runs.options import Form, Range, check_range
+from nasbench1shot1.runs.options import Form, Range, check_range, check_ranges, make_options, option_names
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 J = TypeVar("J", bound=Job)
 P = ParamSpec("P")
@@ -168,48 +172,72 @@ class WorkerOptions:
     tls_key: Annotated[str | None, Form("FILE")] = None
     """Private key of this command (.pem) for a tls:// address. Default: dask's configuration."""
 
+    @classmethod
+    def split(cls, given: Mapping[str, Any]) -> "tuple[WorkerOptions, dict[str, Any]]":
+        """Return the options of workers among named options, checked, and all other options.
+
+        Raises:
+            InvalidInputError: a value has a wrong type or is out of range, a scheduler and a number of workers are both
+                given, or TLS files are given without a scheduler.
+        """
+        own = {name: value for name, value in given.items() if name in option_names(WorkerOptions)}
+        where = make_options(WorkerOptions, own, {})
+        where.check()
+        return where, {name: value for name, value in given.items() if name not in own}
+
+    def check(self) -> None:
+        """Raise InvalidInputError for a value out of range, and for options that exclude each other."""
+        check_ranges(self)
+        if self.scheduler is not None and self.workers is not None:
+            raise InvalidInputError(
+                f"{option('workers')} does not apply to a cluster, which has its own workers: remove it"
+            )
+        if self.scheduler is None and self.tls:
+            raise InvalidInputError(
+                f"TLS files only apply to a dask scheduler: give {option('scheduler')}, or remove them"
+            )
+
+    @property
+    def is_here(self) -> bool:
+        """Whether one worker on this machine is enough, so that this process can run everything."""
+        return self.scheduler is None and self.workers in (None, 1)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that are given, by name: with them, a command continues in the same place."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
     @property
     def tls(self) -> dict[str, str]:
         """The given TLS files, by the names of `distributed.Security`."""
         files = {"tls_ca_file": self.tls_ca_file, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
         return {name: str(file) for name, file in files.items() if file is not None}
 
-    def open(self, device: str, threads: int) -> AbstractContextManager[Workers]:
-        """Return the workers; arguments and errors are as in `open_workers`."""
-        return open_workers(self.scheduler, self.workers, device, threads, self.tls)
+    def open(
+        self, device: str, threads: int, console: "Console", default: int | None = 1
+    ) -> AbstractContextManager[Workers]:
+        """Return the workers: those of a dask cluster, or processes on this machine.
 
+        Args:
+            device: "auto", "cpu", "cuda" or "cuda:1".
+            threads: as in `places`.
+            console: receives a line if the cluster has no workers.
+            default: number of workers on this machine if no number is given; None: as in `places`.
 
-def open_workers(
-    scheduler: str | None, workers: int | None, device: str, threads: int, tls: Mapping[str, str] | None = None
-) -> AbstractContextManager[Workers]:
-    """Return the workers that a command's options select: a dask cluster's workers, or processes on this machine.
+        Raises:
+            InvalidInputError: as in `split`, or the device is unknown.
+            UserError: on entering the context, if the scheduler does not answer.
+        """
+        self.check()
+        if self.scheduler is not None:
+            from nasbench1shot1.jobs.cluster import dask_cluster
 
-    Args:
-        scheduler: address of a dask scheduler. Default: this machine.
-        workers, threads: as in `places`.
-        device: "auto", "cpu", "cuda" or "cuda:1".
-        tls: files for an encrypted connection, by the names of `distributed.Security`. Default: dask's configuration.
+            return dask_cluster(self.scheduler, tls=self.tls, print_line=line_printer(console))
+        import torch
 
-    Raises:
-        InvalidInputError: a value is out of range, the device is unknown, both a scheduler and a number of workers are
-            given, or TLS files without a scheduler.
-        UserError: on entering the context, if the scheduler does not answer.
-    """
-    if scheduler is not None:
-        from nasbench1shot1.jobs.cluster import dask_cluster
+        from nasbench1shot1.runs.machine import resolve_device
 
-        if workers is not None:
-            raise InvalidInputError(
-                f"{option('workers')} does not apply to a cluster, which has its own workers: remove it"
-            )
-        return dask_cluster(scheduler, tls=tls)
-    if tls:
-        raise InvalidInputError(f"TLS files only apply to a dask scheduler: give {option('scheduler')}, or remove them")
-    import torch
-
-    from nasbench1shot1.runs.machine import resolve_device
-
-    return this_machine(places(workers, resolve_device(device), threads, torch.cuda.device_count()))
+        return this_machine(places(self.workers or default, resolve_device(device), threads, torch.cuda.device_count()))
 
 
 def places(workers: int | None, device: str, threads: int, gpus: int) -> list[Place]:

@@ -14,6 +14,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, s
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
+from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.registry import is_trusted, names, one_shot, optimizer, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
@@ -27,6 +28,7 @@ from nasbench1shot1.runs.options import (
     absolute_file,
     check_ranges,
     make_options,
+    option_names,
     recorded_options,
 )
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
@@ -184,8 +186,8 @@ def _check_together(config: SearchConfig) -> None:
 
 
 RESERVED = frozenset(
-    {"out", "resume", "overwrite", "seeds", "workers", "tensorboard", "callbacks", "allow_module", "console", "help"}
-    | {"named", "kind", "grown", COMMON, OWN, *FACTS}
+    {"out", "resume", "overwrite", "seeds", "tensorboard", "callbacks", "allow_module", "console", "help"}
+    | {"named", "kind", "grown", COMMON, OWN, *FACTS, *option_names(WorkerOptions)}
 )
 """Names that no option of an optimizer can have: `nb.search`, the command line or config.json use them otherwise."""
 METHODS = Methods(lambda: names("optimizers"), optimizer, SearchConfig, RESERVED)

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +20,7 @@ from nasbench1shot1.ground.files import as_path, picture_name, write_json
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Job, is_started, run_until_finished
-from nasbench1shot1.jobs.pool import Watcher, open_workers, run_jobs
+from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks, check_tensorboard
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, threads_per_search
@@ -33,7 +31,7 @@ from nasbench1shot1.runs.folder import CONFIG, METRICS, SEEDS, SUMMARY, read_lin
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.next_command import resume_advice, resume_command
-from nasbench1shot1.runs.options import check_range, check_unchanged, required
+from nasbench1shot1.runs.options import check_unchanged, required
 from nasbench1shot1.runs.overwriting import has_begun, moved_aside, restore_moved_aside
 from nasbench1shot1.runs.running import REPLACE, check_equal_options, check_resumed
 
@@ -50,8 +48,6 @@ def search_seeds(
     *,
     out: str | Path | None = None,
     resume: str | Path | None = None,
-    workers: int | None = None,
-    scheduler: str | None = None,
     overwrite: bool = False,
     tensorboard: bool = False,
     allow_module: str | None = None,
@@ -68,11 +64,11 @@ def search_seeds(
         seeds: the seeds of the searches.
         out: as in `search`; default: `runs/<optimizer>-<space>-seeds`.
         resume: the folder of a group to resume.
-        workers: number of searches at the same time, each in a process of its own, without `callbacks`. Default: 1,
-            which searches in this process. Results depend on `threads`, not on the number of workers; but at full scale
-            on a CPU, the default of `threads` is the number of cores divided by the number of parallel searches.
-        scheduler: address of a dask scheduler whose workers run the searches instead (docs/jobs.md).
-        overwrite, tensorboard, allow_module, console, callbacks, options: as in `search`.
+        overwrite, tensorboard, allow_module, console, callbacks, options: as in `search`. The fields of
+            `jobs.pool.WorkerOptions`, such as workers=2, select where the searches run; other processes cannot have
+            `callbacks`. By default, they run in this process. Results depend on `threads`, not on the number of
+            workers; but at full scale on a CPU, the default of `threads` is the number of cores divided by the number
+            of parallel searches.
 
     Returns:
         The group, a sequence of the finished runs in the order of the seeds.
@@ -83,28 +79,26 @@ def search_seeds(
     """
     from nasbench1shot1.ground.notebooks import console_or_new
 
-    _check_workers(workers)
+    workers, options = WorkerOptions.split(options)
     check_callbacks(callbacks)
     if tensorboard:
         check_tensorboard()
     options, console = with_names(options), console_or_new(console)
-    is_here = scheduler is None and (workers or 1) == 1
     if resume is not None:
         check_resumed("group", out, overwrite)
         folder, wanted = _group_to_resume(as_path(resume, "resume", is_option=True), seeds, options, allow_module)
     else:
-        folder, wanted = _new_group(seeds, out, options, workers or 1)
+        folder, wanted = _new_group(seeds, out, options, workers.workers or 1)
         if not overwrite:
             _check_is_free(folder, wanted)
-    if not is_here:
+    if not workers.is_here:
         check_parallel(wanted[0], callbacks)
-    if not is_here or overwrite:
+    if not workers.is_here or overwrite:
         check_data(wanted[0])
-    places = _Places(workers, scheduler, overwrite)
     with (
         moved_aside(folder, overwrite, SearchKind.REPLACES) as discards,
         locked_folder(folder),
-        _resumable(folder, places),
+        _resumable(folder, workers),
     ):
         if resume is None:
             _check_is_free(folder, wanted)  # again, now that no other process writes there
@@ -112,42 +106,15 @@ def search_seeds(
         jobs = [_job(folder, one, tensorboard) for one in wanted]
         for job, one in zip(jobs, wanted, strict=True):
             _prepare(job.folder, one)
-        if is_here:
+        if workers.is_here:
             live = {"console": console, "callbacks": [*callbacks, *discards]}
             for job in jobs:
                 if job.is_finished:
                     line_printer(console)(f"{job.folder} is already finished.")
                 run_until_finished(job.command, job.folder, job.options, job.resume_options, **live)
         else:
-            _search_in_workers(folder, wanted, jobs, places, console, discards)
+            _search_in_workers(folder, wanted, jobs, workers, console, discards, overwrite)
     return _finish_group(SearchGroup.open(folder), wanted[0], console)
-
-
-@dataclass(frozen=True)
-class _Places:
-    """Where the searches of a group run, and how a message tells to continue there.
-
-    Attributes:
-        workers: number of processes of this machine.
-        scheduler: address of a dask scheduler.
-        overwrite: whether the group replaces another one.
-    """
-
-    workers: int | None
-    scheduler: str | None
-    overwrite: bool
-
-    @property
-    def given(self) -> dict[str, object]:
-        """The options that resume the group in the same place."""
-        where: dict[str, object] = {"workers": self.workers} if (self.workers or 1) > 1 else {}
-        return {"scheduler": self.scheduler} if self.scheduler else where
-
-
-def _check_workers(workers: object) -> None:
-    check_range("workers", workers, 1)
-    if workers is not None and not isinstance(workers, Integral):
-        raise InvalidInputError(f"workers must be a whole number, not {workers!r}")
 
 
 def _new_group(
@@ -233,12 +200,12 @@ def _write_group(folder: Path, wanted: Sequence[SearchOptions]) -> None:
 
 
 @contextmanager
-def _resumable(folder: Path, places: _Places) -> Iterator[None]:
+def _resumable(folder: Path, workers: WorkerOptions) -> Iterator[None]:
     """Let Ctrl-C name the command to resume a group, and an error remove a group without runs."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        where = " ".join(f"{flag(name)} {value}" for name, value in places.given.items())
+        where = " ".join(f"{flag(name)} {value}" for name, value in workers.given.items())
         raise RunStoppedError(folder, resume_command(Run.COMMAND, folder, where)) from stop
     except UserError:
         _remove_if_not_started(folder)
@@ -291,9 +258,10 @@ def _search_in_workers(
     folder: Path,
     wanted: Sequence[SearchOptions],
     jobs: Sequence[Job],
-    places: _Places,
+    where: WorkerOptions,
     console: "Console",
     discards: Sequence[Callable[[], None]],
+    overwrite: bool,
 ) -> None:
     """Run the searches of a group that are not finished, several at the same time, each in a process of its own.
 
@@ -301,22 +269,23 @@ def _search_in_workers(
         folder: the folder of the group.
         wanted: the options of every search.
         jobs: a job for every search.
-        places: where they run.
+        where: where they run.
         console: for the progress.
         discards: functions that are called at least once after the first epoch of any search is recorded.
+        overwrite: whether the group replaces another one.
 
     Raises:
         UserError: a search failed; the others were run to their ends.
     """
     common = wanted[0].common
-    with open_workers(places.scheduler, places.workers, common.device, required(common.threads)) as workers:
+    with where.open(common.device, required(common.threads), console) as workers:
         _announce(folder, wanted, workers.count, console)
         with SeedsProgress(jobs, common.epochs, console, discards) as progress:
             failures = run_jobs(jobs, workers, progress)
     if failures:
         name, message = next(iter(failures.items()))
-        is_kept = has_begun(folder) if places.overwrite else any(is_started(job.folder) for job in jobs)
-        advice = f"continue with {resume_advice(folder, **places.given)}" if is_kept else "start again"
+        is_kept = has_begun(folder) if overwrite else any(is_started(job.folder) for job in jobs)
+        advice = f"continue with {resume_advice(folder, **where.given)}" if is_kept else "start again"
         raise UserError(f"{name} failed ({message}): fix the cause, then {advice}")
 
 
@@ -354,6 +323,7 @@ def _job(group: Path, options: SearchOptions, tensorboard: bool) -> Job:
         options=every,
         resume_options=every,
         threads=options.common.threads,
+        gpu=options.common.device != "cpu",
     )
 
 

@@ -1,7 +1,6 @@
 """Tuning an optimizer's hyperparameters, from options to a finished study: a new one, or one that is resumed."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from nasbench1shot1.evaluator import score
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import picture_name
-from nasbench1shot1.jobs.job import Ended, Workers
+from nasbench1shot1.jobs.job import Ended
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions, data_facts
@@ -21,7 +20,7 @@ from nasbench1shot1.proposers.configurations import format_id, parse_id, require
 from nasbench1shot1.registry import check_importable, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG_SPACE
 from nasbench1shot1.runs.kind import Begun, Kind
-from nasbench1shot1.runs.options import check_ranges, check_unchanged, make_options, option_names, typed_options
+from nasbench1shot1.runs.options import check_ranges, check_unchanged, option_names, typed_options
 from nasbench1shot1.runs.running import run
 from nasbench1shot1.tables.table import Table, table_for
 from nasbench1shot1.tuning.config_spaces import check_searches, config_space, write_config_space
@@ -79,9 +78,7 @@ def tune(
     options = with_names(options)
     check_importable(str(options.get("space")), "space")
     given = options if optimizer is None else {"optimizer": optimizer_name(optimizer), **options}
-    where = {name: given.pop(name) for name in option_names(WorkerOptions) if name in given}
-    workers = make_options(WorkerOptions, where, {})
-    check_ranges(workers)
+    workers, given = WorkerOptions.split(given)
     return run(StudyKind(workers), given, out=out, resume=resume, allow_module=allow_module, console=console)
 
 
@@ -188,16 +185,9 @@ class StudyKind(Kind[StudyOptions, StudyParts, Study, StudyWriter]):
             evaluation = StudyEvaluation(study, table, writer, lines, screen)
             state = StudyState(study.folder, proposer, evaluation.observations())
             if not state.is_finished:
-                with self._open_workers(shared["device"], shared["threads"]) as workers:
+                with self.workers.open(shared["device"], shared["threads"], console) as workers:
                     observe_all(state, evaluation, workers)
         write_hpbandster_files(Study.open(writer.folder))  # an earlier session may have been killed before
-
-    def _open_workers(self, device: str, threads: int) -> AbstractContextManager[Workers]:
-        """Return the workers; the default is one process on this machine."""
-        where = self.workers
-        if where.scheduler is None and where.workers is None:
-            where = replace(where, workers=1)
-        return where.open(device, threads)
 
     def summarise(self, run: Study, begun: Begun[StudyParts]) -> Mapping[str, Any]:
         """Return the counts and the best searches."""

@@ -68,12 +68,12 @@ def test_help_fits_80_columns_and_gives_each_default_once(name: str, shown: Show
 @pytest.mark.parametrize(
     ("name", "headings"),
     [
-        ("search", "What to search,Scale,Training of the weights,This optimizer,Measuring,Running"),
+        ("search", "What to search,Scale,Training of the weights,This optimizer,Measuring,Workers,Running"),
         ("tune", "What to tune,Tuning,Scale,Training of the weights,This optimizer,Measuring,Workers,Running"),
-        ("blackbox", "What to search,Scale,Simulation,This optimizer,Measuring,Running"),
+        ("blackbox", "What to search,Scale,Simulation,This optimizer,Measuring,Workers,Running"),
         ("correlate", "Arguments,What to evaluate,Measuring,Running"),
         ("train", "Arguments,Scale,Training,Measuring,Running"),
-        ("reproduce", "Arguments,What to reproduce,Searches and trainings,Running"),
+        ("reproduce", "Arguments,What to reproduce,Searches and trainings,Workers,Running"),
         ("query", "Arguments,Options"),
     ],
 )

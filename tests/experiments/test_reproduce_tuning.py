@@ -23,7 +23,7 @@ from nasbench1shot1.experiments.reproduction.progress import describe_work
 from nasbench1shot1.experiments.reproduction.reproducing import open_figure
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.experiments.tuning.trajectory import average, trajectory
-from nasbench1shot1.jobs.pool import this_process
+from nasbench1shot1.jobs.pool import WorkerOptions, this_process
 from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.tuning.record import Study
 
@@ -163,7 +163,7 @@ def test_table_2_end_to_end(tmp_path, monkeypatch):
     synthetic = {"study": replace(kinds.STUDY, command="synthetic_study:tune")}
     monkeypatch.setattr(kinds, "KINDS", {**kinds.KINDS, **synthetic})
     monkeypatch.setattr(planning, "KINDS", kinds.KINDS)
-    monkeypatch.setattr(reproducing, "open_workers", lambda *_: this_process())
+    monkeypatch.setattr(WorkerOptions, "open", lambda *_, **__: this_process())
     monkeypatch.setattr(progress, "_with_memory", lambda cost: Cost(1.0, 0.0))
     only, said = ["s1/gdas-*"], io.StringIO()
     arguments: dict[str, Any] = {"scale": "quick", "out": tmp_path / "out", "only": only, "device": "cpu"}

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction import reproducing
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, Figure
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.planning import open_figure
-from nasbench1shot1.jobs.pool import this_process
+from nasbench1shot1.jobs.pool import WorkerOptions, this_process
 
 TINY: dict[str, Any] = {
     "scale": "quick",
@@ -63,7 +62,7 @@ def planned(
 
 def run_jobs_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run jobs in this process: a process per job would spend seconds on importing PyTorch."""
-    monkeypatch.setattr(reproducing, "open_workers", lambda *options: this_process())
+    monkeypatch.setattr(WorkerOptions, "open", lambda *_, **__: this_process())
 
 
 def reproduce(out: Path, *arguments: str) -> None:

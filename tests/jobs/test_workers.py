@@ -9,6 +9,7 @@ import pytest
 import stalling_search
 from forked_jobs import fork_jobs
 from light_run import LINES, attempts, light_job, wait_for_lines
+from rich.console import Console
 from same_search import assert_same_search
 from tiny_search import TINY
 
@@ -18,8 +19,8 @@ from nasbench1shot1.jobs.job import Ended, Job, wait_until_free
 from nasbench1shot1.jobs.pool import (
     SerialExecutor,
     Watcher,
+    WorkerOptions,
     _LocalWorkers,
-    open_workers,
     places,
     run_jobs,
     this_machine,
@@ -229,15 +230,17 @@ def test_threads_per_job_are_given_or_a_share_of_the_cores(tmp_path, monkeypatch
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ((None, 0, "cpu", 1), "workers must be at least 1, not 0"),
-        ((None, None, "cpu", 0), "threads must be at least 1, not 0"),
-        ((None, None, "cpux", 1), "unknown device 'cpux'"),
-        (("tcp://host:1", 2, "cpu", 1), "workers= does not apply to a cluster"),
+        ({"workers": 0}, "workers must be at least 1, not 0"),
+        ({"threads": 0}, "threads must be at least 1, not 0"),
+        ({"device": "cpux"}, "unknown device 'cpux'"),
+        ({"scheduler": "tcp://host:1", "workers": 2}, "workers= does not apply to a cluster"),
+        ({"tls_key": "key.pem"}, "TLS files only apply to a dask scheduler"),
     ],
 )
 def test_bad_options_are_refused(options, sentence):
     with pytest.raises(nb.InvalidInputError, match=sentence):
-        open_workers(*options)
+        where, others = WorkerOptions.split({"device": "cpu", "threads": 1, **options})
+        where.open(**others, console=Console(quiet=True))
 
 
 def test_searches_are_spread_over_cores_or_over_gpus(monkeypatch):

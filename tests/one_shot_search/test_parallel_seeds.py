@@ -169,7 +169,7 @@ def test_the_cores_are_divided_among_the_workers(monkeypatch, cores, workers, th
 
 BAD = {
     "no workers": ({"workers": 0}, "workers must be at least 1"),
-    "workers as text": ({"workers": "two"}, "workers must be a number, not 'two'"),
+    "workers as text": ({"workers": "two"}, "workers must be a whole number, not 'two'"),
     "a fractional number of workers": ({"workers": 1.5}, "workers must be a whole number, not 1.5"),
     "missing images": ({"workers": 2, "images": "cifar100"}, "CIFAR-100 is not installed"),
     "an optimizer defined in a script": ({"workers": 2, "optimizer": "__main__:Mine"}, "is part of this script"),
