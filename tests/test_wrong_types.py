@@ -32,7 +32,7 @@ CALLS = {
     "search: callbacks": (lambda out: nb.search(callbacks=3, out=out), "callbacks must be a list of functions"),
     "seeds": (lambda out: nb.search_seeds(3, out=out), "seeds must be a list of whole numbers, not 3"),
     "seeds: text": (lambda out: nb.search_seeds("0-5", out=out), "seeds must be a list of whole numbers, not '0-5'"),
-    "seeds: workers": (lambda out: nb.search_seeds([0], workers="2", out=out), "workers must be a whole number, not '2'"),
+    "seeds: workers": (lambda out: nb.search_seeds([0], workers="2"), "workers must be a whole number, not '2'"),
     "search_space": (lambda out: nb.search_space(3), "unknown search space '3'"),
     "load_table": (lambda out: nb.load_table(3), "there is no table in 3"),
     "query": (lambda out: nb.load_table().query(3.5), "3.5 cannot be looked up"),

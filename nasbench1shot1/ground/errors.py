@@ -50,6 +50,11 @@ class UserError(Exception):
         """The message with options as the command line writes them."""
         return _bounded(_EITHER.sub(r"\2", self.args[0]))
 
+    @property
+    def with_placeholders(self) -> str:
+        """The message from which another process can make the error again, with options for each caller."""
+        return str(self.args[0])
+
     def __str__(self) -> str:
         return _bounded(_EITHER.sub(r"\3", self.args[0]))
 

@@ -20,6 +20,7 @@ from nasbench1shot1.ground.errors import (
     InvalidInputError,
     UserError,
     alternatives,
+    option,
     quoted_option,
     shorten,
 )
@@ -74,8 +75,10 @@ def as_path(value: str | os.PathLike[str], name: str, is_option: bool = False) -
     except (OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
         is_text = isinstance(value, str | os.PathLike)
         shown = shorten(str(value), 200)
-        plain = f"{name} '{shown}'" if is_text else f"{name} {shown}"
-        named = quoted_option(name, shown) if is_option and is_text else plain
+        if is_option:
+            named = quoted_option(name, shown) if is_text else option(name, shown)
+        else:
+            named = f"{name} '{shown}'" if is_text else f"{name} {shown}"
         raise InvalidInputError(f"{named} is not a usable path ({_path_fault(error)}): give another") from error
     return path
 

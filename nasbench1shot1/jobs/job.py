@@ -29,7 +29,7 @@ class Ended:
     """How a job ended.
 
     Attributes:
-        failure: the reason for a failure; None after success.
+        failure: the reason for a failure, for the message of a UserError; None after success.
         error: the name of the exception's class; None if no exception was raised.
         worker: the worker's name, such as "host.local-0".
         seconds: how long the worker ran the job.

@@ -135,7 +135,7 @@ def run_jobs(jobs: Iterable[J], workers: Workers, watcher: Watcher[J] | None = N
     be resumed; leaving the workers' context ends the jobs that still run.
 
     Returns:
-        The reasons for failures, by name of the job.
+        The reasons for failures, by name of the job, for the message of a UserError.
     """
     watcher, failures, pool = watcher or Watcher[J](), dict[str, str](), Pool[J](workers)
 
@@ -143,7 +143,7 @@ def run_jobs(jobs: Iterable[J], workers: Workers, watcher: Watcher[J] | None = N
         for job, end in pool.wait(seconds):
             if end.failure:
                 failures[job.name] = end.failure
-                watcher.failed(job, end.failure)
+                watcher.failed(job, UserError(end.failure).for_command_line)
             else:
                 watcher.finished(job)
 
@@ -337,5 +337,5 @@ def _run_here(job: Job, directory: Path) -> Ended:
         try:
             run_until_finished(job.command, job.folder, job.options, job.resume_options)
         except UserError as error:
-            failure, name = error.for_command_line, type(error).__name__
+            failure, name = error.with_placeholders, type(error).__name__
     return Ended(failure or missing_result(job), name, worker_name("this"), time.monotonic() - began)

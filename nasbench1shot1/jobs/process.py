@@ -286,7 +286,7 @@ def _run(request: Mapping[str, Any]) -> dict[str, Any]:
             wait_until_free(folder, request["patience"])
             failure, error = _run_here(job, request["options"], request["resume_options"])
     except OSError as full:  # the log cannot be written
-        failure, error = write_error(job.log, full).for_command_line, UserError.__name__
+        failure, error = write_error(job.log, full).with_placeholders, UserError.__name__
     _free_memory()
     is_reusable = error is None or error == DIVERGED
     return {"failure": failure, "error": error, "is_reusable": is_reusable}
@@ -302,7 +302,7 @@ def _run_here(job: Job, options: Mapping[str, Any], resume_options: Mapping[str,
         run_until_finished(job.command, job.folder, options, resume_options)
     except UserError as error:
         print(f"nb1shot1: {error.for_command_line}", file=sys.stderr)
-        return error.for_command_line, type(error).__name__
+        return error.with_placeholders, type(error).__name__
     except BaseException as error:
         traceback.print_exc()
         return one_line_error(error), type(error).__name__

@@ -73,7 +73,7 @@ def trial_outcome(study: Study, table: Table, job: TrialJob, end: Ended) -> Outc
         OutOfDomainError: the table has no row for the architecture.
     """
     if end.error == DIVERGED:
-        return Outcome(None, end.failure, {"search_seconds": _seconds_of(job.folder)})
+        return Outcome(None, UserError(end.failure).for_command_line, {"search_seconds": _seconds_of(job.folder)})
     if end.failure:
         raise UserError(
             f"the search of {job.name} failed ({end.failure}): its output is in {job.log}; fix the cause, then "

@@ -14,6 +14,7 @@ from same_search import assert_same_search
 from tiny_search import TINY
 
 import nasbench1shot1 as nb
+from nasbench1shot1.ground.errors import option
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.jobs.job import Ended, Job, wait_until_free
 from nasbench1shot1.jobs.pool import (
@@ -95,8 +96,8 @@ def test_a_crash_is_reported_by_the_last_line_of_its_traceback(tmp_path, workers
 
 
 def test_a_job_failure_is_worded_for_each_caller(tmp_path, workers):
-    failures = run_jobs([light_job(tmp_path, "bad", fail="lower --epochs 3")], workers)
-    error = nb.UserError(f"bad failed ({failures['bad']}): continue with --resume folder")
+    failures = run_jobs([light_job(tmp_path, "bad", fail=f"lower {option('epochs', 3)}")], workers)
+    error = nb.UserError(f"bad failed ({failures['bad']}): continue with {option('resume', 'folder')}")
     assert error.for_command_line == "bad failed (lower --epochs 3): continue with --resume folder"
     assert str(error) == 'bad failed (lower epochs=3): continue with resume="folder"'
 
