@@ -7,10 +7,12 @@ import json
 import math
 import os
 import re
+import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 PACKAGE_DATA = Path(__file__).parent.parent / "data"
 LEASE = 60.0
 """Seconds without a refresh after which another machine may take a lock; holders refresh three times as often."""
+EMPTY_SECONDS = 5.0
+"""Seconds after which an empty lock belongs to no running process; writing one takes milliseconds."""
 PictureFormat = Literal["png", "svg", "pdf"]
 """File formats of pictures."""
 FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
@@ -178,18 +182,49 @@ def file_lock(file: Path) -> Iterator[None]:
 
     Raises UserError if the file cannot be written.
     """
-    from filelock import SoftFileLease
+    from filelock import SoftFileLease, Timeout
 
     lease = SoftFileLease(file, lease_duration=LEASE)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        lease.acquire()
+        while not lease.is_locked:
+            remove_empty_lock(file)
+            with suppress(Timeout):
+                lease.acquire(timeout=LEASE)
     except OSError as error:
         raise write_error(file, error) from error
     try:
         yield
     finally:
         lease.release()
+
+
+def remove_empty_lock(file: Path) -> None:
+    """Remove the file of a lock if it stays empty: its process was killed, or the disk was full, before it was written.
+
+    filelock would wait for such a lock for ever.
+    """
+    began, first = time.monotonic(), None
+    with suppress(OSError):
+        while (now := file.stat()).st_size == 0:
+            first = first or now
+            if (now.st_ino, now.st_mtime_ns) != (first.st_ino, first.st_mtime_ns):  # the lock of another process
+                began, first = time.monotonic(), now
+            is_old = abs(time.time() - now.st_mtime) > LEASE  # clocks also jump back
+            if is_old or time.monotonic() - began > EMPTY_SECONDS:
+                remove_lock(file, lambda aside: aside.stat().st_size == 0)
+                return
+            time.sleep(0.1)
+
+
+def remove_lock(file: Path, is_stale: Callable[[Path], bool]) -> None:
+    """Remove the file of a lock without a holder; a lock that another process takes at the same moment is put back."""
+    aside = file.with_name(f"{file.name}.break.{os.getpid()}.{secrets.token_hex(16)}")
+    with suppress(OSError):
+        file.rename(aside)
+        if not is_stale(aside):
+            os.link(aside, file)
+        aside.unlink()
 
 
 def write_json(path: Path, content: Any) -> None:

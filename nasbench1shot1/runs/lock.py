@@ -7,15 +7,13 @@ not been refreshed for `LEASE` seconds.
 """
 
 import os
-import secrets
 import socket
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
-from nasbench1shot1.ground.files import LEASE, write_error
+from nasbench1shot1.ground.files import LEASE, remove_empty_lock, remove_lock, write_error
 from nasbench1shot1.ground.processes import ENDED, thread_states
 
 LOCK = ".lock"
@@ -47,7 +45,7 @@ class FolderLock:
         """
         from filelock import Timeout
 
-        self._remove_if_empty()
+        remove_empty_lock(self.folder / LOCK)
         self._remove_if_zombie()
         try:
             try:
@@ -78,29 +76,16 @@ class FolderLock:
     def _remove_if_zombie(self) -> None:
         """Remove the lock's file if its holder has ended, but its parent has not yet asked how.
 
-        filelock counts such a process as running. A lock that another process takes at the same moment is put back.
+        filelock counts such a process as running.
         """
-        lines, path = self._lines(), self.folder / LOCK
+        lines = self._lines()
         states = _states_of_holder(lines)
-        if not states or states - ENDED:
-            return
-        aside = path.with_name(f"{LOCK}.break.{os.getpid()}.{secrets.token_hex(16)}")
-        with suppress(OSError):
-            path.rename(aside)
-            if _lines_of(aside) != lines:
-                os.link(aside, path)
-            aside.unlink()
+        if states and not states - ENDED:
+            remove_lock(self.folder / LOCK, lambda aside: _lines_of(aside) == lines)
 
     def _lines(self) -> list[str]:
         """Return the lines of the lock's file, none if it is missing or unreadable."""
         return _lines_of(self.folder / LOCK)
-
-    def _remove_if_empty(self) -> None:
-        """Remove an empty lock file: its process died, or the disk was full, before it could be written."""
-        path = self.folder / LOCK
-        with suppress(OSError):
-            if path.stat().st_size == 0 and abs(time.time() - path.stat().st_mtime) > LEASE:  # clocks also jump back
-                path.unlink()
 
 
 @contextmanager

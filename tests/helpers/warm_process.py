@@ -26,6 +26,7 @@ PRELOADED = [
     "PIL.WebPImagePlugin",
     "rich.progress",
     "cyclopts",
+    "distributed",
     "pytest",
     "nasbench1shot1.cli",
     "nasbench1shot1.cell_training",

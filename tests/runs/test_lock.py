@@ -13,6 +13,7 @@ import light_run
 import pytest
 
 import nasbench1shot1 as nb
+from nasbench1shot1.ground import files
 from nasbench1shot1.runs import lock
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
 
@@ -101,10 +102,15 @@ def test_a_full_disk_is_reported(tmp_path, monkeypatch):
         pass
 
 
-def test_an_old_empty_lock_file_is_removed(tmp_path):
+@pytest.mark.parametrize("age", [10**9, 0])
+def test_the_empty_lock_file_of_a_killed_process_is_removed(tmp_path, monkeypatch, age):
+    monkeypatch.setattr(files, "EMPTY_SECONDS", 0.2)
     (tmp_path / LOCK).touch()
-    os.utime(tmp_path / LOCK, (0, 0))
+    os.utime(tmp_path / LOCK, (time.time() - age,) * 2)
     with locked(tmp_path):
+        assert (tmp_path / LOCK).stat().st_size > 0
+    (tmp_path / LOCK).touch()
+    with files.file_lock(tmp_path / LOCK):
         assert (tmp_path / LOCK).stat().st_size > 0
 
 

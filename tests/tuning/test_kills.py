@@ -1,19 +1,16 @@
-"""Studies whose master, workers and processes are killed at random times.
+"""Tuning studies whose master, workers and processes are killed at random times.
 
 The number of kills is small by default. `NB1SHOT1_KILLS=100 pytest tests/tuning/test_kills.py` kills 100 times on each
-kind of workers; studies are run until there are enough kills.
+kind of workers; studies are run until there are enough kills. tests/black_box_search/test_black_box_kills.py does the
+same with black-box studies.
 """
 
-import os
 import random
-import signal
-import time
 from collections import Counter
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import nullcontext
 
 import pytest
-from local_cluster import dask_workers
+from killing import KILLS, dask_processes, is_running, run_with_kills
 from toy_objective import STEPS, loss_of
 from toy_study import BRACKETS, ToyEvaluation, in_fork, make_study, observed, run_toy, wait_until
 
@@ -21,7 +18,6 @@ from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.runs.folder import read_lines
 
-KILLS = int(os.environ.get("NB1SHOT1_KILLS", "8"))
 FEW = Brackets(1, 4, 2, 2)
 ONE = Brackets(1, 1, 2, 1)
 
@@ -29,11 +25,6 @@ ONE = Brackets(1, 1, 2, 1)
 def pids(folder):
     path = folder / "pids"
     return [int(line) for line in path.read_text().split()] if path.exists() else []
-
-
-def kill(pid, how=signal.SIGKILL):
-    with suppress(ProcessLookupError):
-        os.kill(pid, how)
 
 
 def assert_is_whole(folder, brackets=BRACKETS):
@@ -52,56 +43,20 @@ def assert_is_whole(folder, brackets=BRACKETS):
     assert not list(folder.glob("runs/.*.token"))
 
 
-@contextmanager
-def local_workers(count):
-    yield count, None
-
-
-@contextmanager
-def cluster_workers(count):
-    with dask_workers(count) as cluster:
-
-        def running():  # a nanny does not start a worker again that is killed while it starts
-            is_whole = len(cluster.scheduler.workers) == count
-            return [nanny.pid for nanny in cluster.workers.values() if nanny.pid] if is_whole else []
-
-        yield cluster.scheduler_address, running
-
-
-def run_with_kills(folder, workers, servers, rng, kills):
-    """Run a study to its end despite kills; return how often each kind of process was killed."""
-    killed, victims, turn = Counter(), set(), 0
-    master = in_fork(run_toy, folder, workers)
-    while killed.total() < kills and master.is_alive():
-        kinds = ("process", "server", "master", "process") if servers else ("process", "master")
-        kind = kinds[turn % len(kinds)]
-        time.sleep(rng.uniform(0, 0.4))
-        if kind == "master":
-            killed[kind], turn = killed[kind] + master.is_alive(), turn + 1
-            master.kill()
-            master.join()
-            master = in_fork(run_toy, folder, workers)
-            continue
-        found = servers() if kind == "server" else pids(folder)[-2:]
-        if fresh := [pid for pid in found if pid not in victims and master.is_alive() and is_running(pid)]:
-            victims.add(victim := rng.choice(fresh))
-            killed[kind] += 1
-            kill(victim)
-        turn += bool(fresh) or kind == "server" or rng.random() < 0.1  # there may be nothing to kill
-    master.join(300)
-    assert master.exitcode == 0
-    return killed
-
-
-@pytest.mark.parametrize(
-    ("opened", "count"), [(local_workers, 1), (local_workers, 2), (cluster_workers, 2)], ids=["one", "two", "dask"]
-)
-def test_kills_neither_lose_nor_repeat_nor_change_a_trial(tmp_path, opened, count):
+@pytest.mark.parametrize(("is_cluster", "count"), [(False, 1), (False, 2), (True, 2)], ids=["one", "two", "dask"])
+def test_kills_neither_lose_nor_repeat_nor_change_a_trial(tmp_path, is_cluster, count):
     rng, killed, studies = random.Random(count), Counter(), 0
-    with opened(count) as (workers, servers):
+    with dask_processes(tmp_path, count) if is_cluster else nullcontext() as cluster:
         while killed.total() < KILLS:
             folder = make_study(tmp_path / f"study-{studies}", seconds=0.02)
-            killed += run_with_kills(folder, workers, servers, rng, KILLS - killed.total())
+            kinds = {"process": lambda of=folder: pids(of)[-2:]} | ({"worker": cluster.pids} if cluster else {})
+            killed += run_with_kills(
+                lambda of=folder: in_fork(run_toy, of, cluster.address if cluster else count),
+                kinds,
+                rng,
+                KILLS - killed.total(),
+                *([cluster.revive] if cluster else []),
+            )
             assert_is_whole(folder)
             studies += 1
             if count == 1:
@@ -110,7 +65,7 @@ def test_kills_neither_lose_nor_repeat_nor_change_a_trial(tmp_path, opened, coun
                 assert observed(folder) == observed(whole)
                 submissions = [(each / "submissions.jsonl").read_text().count("\n") for each in (folder, whole)]
                 assert submissions == [BRACKETS.planned] * 2
-    print(f"{opened.__name__}: {dict(killed)} in {studies} studies")
+    print(f"{'dask' if cluster else 'local'}, {count} workers: {dict(killed)} in {studies} studies")
     assert killed["master"] and killed["process"]
 
 
@@ -139,10 +94,3 @@ def test_processes_exit_with_their_master(tmp_path):
     master.kill()
     master.join()
     wait_until(lambda: not any(is_running(pid) for pid in pids(folder)))
-
-
-def is_running(pid):
-    """Whether a process runs; an orphan may remain as a zombie if no process reaps it."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False
