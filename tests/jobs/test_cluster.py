@@ -24,6 +24,7 @@ from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.jobs import cluster as cluster_module
 from nasbench1shot1.jobs.cluster import dask_cluster
 from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs, this_process
@@ -158,6 +159,25 @@ def test_the_result_of_a_worker_with_another_file_system_is_refused(tmp_path, wo
     }
     assert not (there / "one").exists()
     assert not job.folder.exists()
+
+
+def test_a_cluster_without_workers_is_reported_once_and_the_jobs_wait_for_a_worker(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_module, "REPORTS_AFTER", 0.2)
+    monkeypatch.setattr(cluster_module, "LOOKS_EVERY", 0.05)
+    printed, job = [], light_job(tmp_path, "one")
+    with dask_workers(0) as empty, ThreadPoolExecutor(1) as thread:
+        address = empty.scheduler_address
+        with dask_cluster(address, print_line=printed.append) as workers:
+            assert workers.count == 1
+            failures = thread.submit(run_jobs, [job], workers)
+            deadline = time.monotonic() + 60
+            while not printed and time.monotonic() < deadline:
+                time.sleep(0.02)
+            empty.scale(1)
+            assert failures.result(120) == {}
+    [line] = printed
+    assert line.endswith(f"dask worker {address}")
+    assert job.is_finished
 
 
 def test_user_errors_on_a_worker_are_passed_on_and_others_wrapped(workers):

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import socket
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -215,6 +217,34 @@ def test_leaving_the_context_stops_the_processes_and_their_jobs_can_be_resumed(t
     with this_process() as workers:
         assert run_jobs(jobs[:1], workers) == {}
     assert len(read_lines(jobs[0].folder / METRICS)) == LINES
+
+
+def test_processes_of_this_machine_open_no_port(tmp_path):
+    before, during, job = listening_sockets(os.getpid()), [], light_job(tmp_path, "one", stall=True)
+
+    class Look(Watcher):
+        def tick(self, waiting):
+            wait_for_lines(job.folder, 2)
+            during.extend(map(listening_sockets, (os.getpid(), attempts(job)[0]["process"])))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), WorkerOptions().open("cpu", 1, Console(quiet=True)) as workers:
+        run_jobs([job], workers, Look())
+    assert during == [before, set()]
+    with socket.create_server(("127.0.0.1", 0)):
+        assert len(listening_sockets(os.getpid())) == len(before) + 1
+
+
+def listening_sockets(process: int) -> set[str]:
+    """The sockets of a process that listen at a TCP port."""
+    tables = [Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6")]
+    rows = [row.split() for table in tables if table.exists() for row in table.read_text().splitlines()[1:]]
+    listening = {f"socket:[{row[9]}]" for row in rows if row[3] == "0A"}
+    opened = set()
+    for handle in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(OSError):
+            opened.add(str(handle.readlink()))
+    return listening & opened
 
 
 def test_threads_per_job_are_given_or_a_share_of_the_cores(tmp_path, monkeypatch):
