@@ -159,7 +159,7 @@ def run_jobs(jobs: Iterable[J], workers: Workers, watcher: Watcher[J] | None = N
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerOptions:
-    """The options of every command that runs many jobs: where its workers are. No result depends on them."""
+    """The options of every command that runs many jobs: where its workers are. They are not recorded."""
 
     workers: Annotated[int | None, Range(1)] = None
     """Number of runs at the same time on this machine, each in a separate process. Default: 1."""
