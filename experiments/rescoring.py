@@ -10,6 +10,7 @@ import pandas
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.curves import Spread
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
@@ -81,7 +82,9 @@ def unfinished_text(run: SearchRecord | Ranking | Study) -> str:
     return f"Not finished: {counted(len(run.lines), 'search')} so far."
 
 
-def write_report(run: SearchRecord, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
+def write_report(
+    run: SearchRecord, table: Table, out: Path, format: PictureFormat = "png", style: PictureStyle | None = None
+) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
 
     The folder is written whole or not at all, and replaces an earlier report. The summary of an unfinished run has the
@@ -94,7 +97,7 @@ def write_report(run: SearchRecord, table: Table, out: Path, format: PictureForm
     """
     warn_of_other_values([run], table)
     with _new_report(out) as folder:
-        return _write(run, table, folder, format)
+        return _write(run, table, folder, format, style)
 
 
 def write_group_report(
@@ -104,6 +107,7 @@ def write_group_report(
     format: PictureFormat = "png",
     note: str = "",
     spread: Spread | None = None,
+    style: PictureStyle | None = None,
 ) -> list[dict[str, Any]]:
     """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them.
 
@@ -111,9 +115,9 @@ def write_group_report(
     """
     warn_of_other_values(runs, table)
     with _new_report(out) as folder:
-        summaries = [_write(run, table, folder / run.folder.name, format) for run in runs]
+        summaries = [_write(run, table, folder / run.folder.name, format, style) for run in runs]
         frames = [rescore(run, table) for run in runs]
-        save_figure(regret_figure(runs, frames, table, note, spread), folder / picture_name(FIGURE, format))
+        save_figure(regret_figure(runs, frames, table, note, spread, style), folder / picture_name(FIGURE, format))
         return summaries
 
 
@@ -130,7 +134,9 @@ def write_ranking_report(ranking: Ranking, table: Table, out: Path, format: Pict
         return summary
 
 
-def write_study_report(study: Study, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
+def write_study_report(
+    study: Study, table: Table, out: Path, format: PictureFormat = "png", style: PictureStyle | None = None
+) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and trajectory.png of a study scored on `table`; return the summary.
 
     The best observations are still those with the lowest loss during tuning. The call raises the errors that
@@ -142,7 +148,7 @@ def write_study_report(study: Study, table: Table, out: Path, format: PictureFor
     with _new_report(out) as folder:
         summary = _with_progress(summarise_study(study, lines, table.id), unfinished)
         _write_lines(lines, summary, folder)
-        save_figure(trajectory_figure(study, lines, table), folder / picture_name(TRAJECTORY, format))
+        save_figure(trajectory_figure(study, lines, table, style), folder / picture_name(TRAJECTORY, format))
         return summary
 
 
@@ -163,13 +169,15 @@ def _is_report(folder: Path) -> bool:
     return all(path.name in OF_A_REPORT or (path.is_dir() and _is_report(path)) for path in folder.iterdir())
 
 
-def _write(run: SearchRecord, table: Table, folder: Path, format: PictureFormat) -> dict[str, Any]:
+def _write(
+    run: SearchRecord, table: Table, folder: Path, format: PictureFormat, style: PictureStyle | None
+) -> dict[str, Any]:
     lines = _lines(run, table)
     unfinished = unfinished_text(run)
     config = {**run.config, "early_stopping": False} if unfinished else run.config  # not stopped yet
     summary = _with_progress(summarise(config, lines, table.id), unfinished)
     _write_lines(lines, summary, folder)
-    figure = regret_figure([run], [run.as_frame(lines)], table)
+    figure = regret_figure([run], [run.as_frame(lines)], table, style=style)
     save_figure(figure, folder / picture_name(FIGURE, format))
     return summary
 

@@ -1,65 +1,95 @@
 """Drawing the regret of one run on matplotlib axes: `nb.draw_regret`."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from nasbench1shot1.black_box_search.drawing import QUARTILE_BAND, draw_anytime, zero_note
+from nasbench1shot1.black_box_search.drawing import draw_anytime, optimizer_of, zero_note
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.display.axes import AxesList, axes_or_new, checked_axes_list
-from nasbench1shot1.display.colours import colours
+from nasbench1shot1.display.axes import EPOCH_LABEL, AxesList, checked_axes, checked_axes_list
+from nasbench1shot1.display.canvas import Canvas, legend_below
+from nasbench1shot1.display.colours import Colors, curve_styles, main_first
 from nasbench1shot1.display.curves import Spread, describe_band
-from nasbench1shot1.ground.errors import InvalidInputError, value_of
+from nasbench1shot1.display.style import PictureStyle, look
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, value_of
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
-from nasbench1shot1.one_shot_search.regret_curve import (
-    anytime_regret,
-    draw_anytime_regret,
-    draw_one_shot_error,
-)
+from nasbench1shot1.one_shot_search.regret_curve import anytime_regret, draw_anytime_regret, draw_one_shot_error
+from nasbench1shot1.registry import table_of_run
+from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
+from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.drawing import draw_trajectory
 from nasbench1shot1.tuning.record import Study
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from nasbench1shot1.display.axes import Axes
 
 Drawable = SearchRecord | SearchGroup | BlackBoxStudy | Study
-EPOCHS = "search epoch (0: before training)"
+Labels = str | Sequence[str]
+SIZE = (6.4, 3.8)
+"""Width and height of new axes in inches, without their legend."""
 
 
 @overload
-def draw_regret(run: Drawable | str | Path, ax: "Axes | None" = None, *, spread: Spread | None = None) -> "Axes": ...
+def draw_regret(
+    run: Drawable | str | Path,
+    ax: "Axes | None" = None,
+    *,
+    spread: Spread | None = None,
+    colors: Colors | None = None,
+    labels: Labels | None = None,
+    style: PictureStyle | None = None,
+) -> "Axes": ...
 
 
 @overload
-def draw_regret(run: Drawable | str | Path, ax: "Sequence[Axes]", *, spread: Spread | None = None) -> "list[Axes]": ...
+def draw_regret(
+    run: Drawable | str | Path,
+    ax: "Sequence[Axes]",
+    *,
+    spread: Spread | None = None,
+    colors: Colors | None = None,
+    labels: Labels | None = None,
+    style: PictureStyle | None = None,
+) -> "list[Axes]": ...
 
 
 def draw_regret(
-    run: Drawable | str | Path, ax: "Axes | Sequence[Axes] | None" = None, *, spread: Spread | None = None
+    run: Drawable | str | Path,
+    ax: "Axes | Sequence[Axes] | None" = None,
+    *,
+    spread: Spread | None = None,
+    colors: Colors | None = None,
+    labels: Labels | None = None,
+    style: PictureStyle | None = None,
 ) -> "Axes | list[Axes]":
     """Draw the recorded regret of a run in percent, of an unfinished run as far as it is recorded.
 
-    Searches are drawn over epochs, studies over simulated seconds or hours. `nb.compare` draws several runs. The legend
-    names what a band shows: by default, the 95 % confidence interval of the mean over the seeds of a group; or the
-    quartiles over the searches of a black-box study.
+    Searches are drawn over epochs, studies over simulated seconds or hours. `nb.compare` draws several runs. The title
+    of the legend names what a band shows: by default, the 95 % confidence interval of the mean over the seeds of a
+    group or over the searches of a black-box study.
 
     Args:
         run: a search, a group of seeds, a black-box study or a tuning study, or its folder.
         ax: the axes to draw on; for searches, also a pair of axes, for the regret and the one-shot validation error,
             one above the other (`plt.subplots(2, sharex=True)[1]`) or side by side. Default: the axes of a new figure
             that is not registered with pyplot.
-        spread: what the band over the seeds of a group shows: "ci" (default, the 95 % confidence interval by
-            bootstrap), "std", "quartiles" or "range".
+        spread: what bands show: "ci" (default, the 95 % confidence interval by bootstrap), "std", "quartiles" or
+            "range".
+        colors: the colour of the test regret, a colour per curve, or colours by label, by the name of the optimizer, or
+            for "validation". Default: the optimizer's colour, and black for the validation regret.
+        labels: the label of the test regret, or a label per curve.
+        style: "screen" (default) or "paper": as wide as a column, with embedded fonts.
 
     Returns:
         The axes, or the pair; `ax.figure.savefig("regret.svg")` writes the picture.
 
     Raises:
         InvalidInputError: the run has no result yet, or is of a kind without regrets; `ax` is not axes, or is a pair
-            for a run without one-shot errors.
+            for a run without one-shot errors; or `colors`, `labels`, `spread` or `style` are wrong.
     """
     found = open_run(run) if isinstance(run, str | Path) else run
     if not isinstance(found, Drawable):
@@ -70,38 +100,60 @@ def draw_regret(
     started = [each for each in runs if each.lines]
     if not started:
         raise no_result_error(found.folder)
+    looks: dict[str, Any] = {"colors": colors, "labels": labels}
     if isinstance(found, SearchRecord | SearchGroup):
-        return _draw_searches(cast("list[SearchRecord]", started), ax, spread)
+        return _draw_searches(cast("list[SearchRecord]", started), ax, spread, style, looks)
     if _is_pair(ax):
         raise InvalidInputError(
             f"{value_of('ax')} must be single axes, because '{found.folder}' has no one-shot errors"
         )
-    axes = axes_or_new(cast("Axes | None", ax))
-    if isinstance(found, Study):
-        return draw_trajectory(found.lines, axes)
-    name = found.config["optimizer"]
-    band = QUARTILE_BAND if len(found.lines) > 1 else None
-    draw_anytime(axes, found, label=name.rpartition(":")[2], color=colours([name])[0], band_label=band)
-    return _with_legend(axes, title=zero_note([found]))
+    canvas = Canvas(panel=SIZE, style=style) if ax is None else None
+    axes, name = checked_axes(ax) if canvas is None else canvas.axes[0], optimizer_of(found)
+    with look(style):
+        if isinstance(found, Study):
+            return _with_legend(draw_trajectory(found.lines, axes, name, **looks), canvas)
+        (label,) = main_first(labels, [name])
+        (own,) = curve_styles([name], colors, [label])
+        draw_anytime(axes, found, label=label, style=own, spread=spread)
+        band = describe_band(spread, len(found.lines), "search")
+        return _with_legend(axes, canvas, "\n".join(filter(None, [band, zero_note([found])])))
 
 
-def _draw_searches(runs: "Sequence[SearchRecord]", ax: Any, spread: Spread | None) -> "Axes | list[Axes]":
+def _draw_searches(
+    runs: "Sequence[SearchRecord]",
+    ax: Any,
+    spread: Spread | None,
+    style: PictureStyle | None,
+    looks: dict[str, Any],
+) -> "Axes | list[Axes]":
     """Draw the regrets of searches, and if `ax` is a pair of axes, their one-shot errors on the second."""
     pair = checked_axes_list(ax, "curve", 2) if _is_pair(ax) else []
-    axes = pair[0] if pair else axes_or_new(ax)
-    frame, method = anytime_regret([run.metrics for run in runs], spread), runs[0].config["optimizer"]
-    if pair and frame["one_shot_validation_error_mean"].isna().all():
+    canvas = Canvas(panel=SIZE, style=style) if ax is None else None
+    axes = pair[0] if pair else checked_axes(ax) if canvas is None else canvas.axes[0]
+    found, method = anytime_regret([run.metrics for run in runs], spread), runs[0].config["optimizer"]
+    if pair and not found.has_error:
         raise InvalidInputError(
             f"{value_of('ax')} must be single axes, because '{runs[0].folder}' has no one-shot errors"
         )
-    dataset = runs[0].config["dataset"]
-    _with_legend(draw_anytime_regret(frame, axes, method, len(runs), dataset), describe_band(spread, len(runs)))
-    axes.set_xlabel(EPOCHS)
-    if not pair:
-        return axes
-    draw_one_shot_error(frame, pair[1], method, len(runs)).set_xlabel(EPOCHS)
-    _fit_labels(*pair)
-    return AxesList(pair)
+    with look(style):
+        table = _recorded_table(runs[0]) if found.others else None
+        draw_anytime_regret(found, axes, method, runs[0].config["dataset"], table, **looks)
+        axes.set_xlabel(EPOCH_LABEL)
+        _with_legend(axes, canvas, describe_band(spread, len(runs)))
+        if not pair:
+            return axes
+        labels = [str(text) for text in axes.get_legend_handles_labels()[1]]
+        draw_one_shot_error(found, pair[1], method, colors=looks["colors"], labels=labels).set_xlabel(EPOCH_LABEL)
+        _fit_labels(*pair)
+        return AxesList(pair)
+
+
+def _recorded_table(run: SearchRecord) -> Table | None:
+    """Return the table of a search; None if it is not installed."""
+    with suppress(UserError):
+        table = table_of_run(run.config, run.folder / CONFIG, run.config.get("table"))
+        return table if table.id == run.config["table_id"] else None
+    return None
 
 
 def _fit_labels(first: "Axes", second: "Axes") -> None:
@@ -121,6 +173,11 @@ def _is_pair(ax: Any) -> bool:
     return hasattr(ax, "__len__") and not isinstance(ax, str)
 
 
-def _with_legend(axes: "Axes", title: str = "") -> "Axes":
-    axes.legend(frameon=False, fontsize=8, title=title or None, title_fontsize=8)
+def _with_legend(axes: "Axes", canvas: Canvas | None, title: str = "") -> "Axes":
+    """Add a legend below new axes, or inside given ones, around which there may be no space; return the axes."""
+    if canvas is not None:
+        legend_below(axes, title)
+        canvas.finish()
+    else:
+        axes.legend(frameon=False, title=title or None)
     return axes

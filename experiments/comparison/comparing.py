@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.display.axes import checked_axes, checked_axes_list
-from nasbench1shot1.display.curves import Spread, checked_spread
+from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
+from nasbench1shot1.display.colours import Colors
+from nasbench1shot1.display.curves import Spread, Trace, checked_spread
+from nasbench1shot1.display.style import PictureStyle, look
 from nasbench1shot1.experiments.comparison.entries import (
     EPOCHS,
     OVER,
@@ -15,7 +17,6 @@ from nasbench1shot1.experiments.comparison.entries import (
     Entry,
     Facts,
     Over,
-    Repetition,
     SearchEntry,
     TuningEntry,
 )
@@ -33,7 +34,7 @@ from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tuning.record import Study
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from nasbench1shot1.display.axes import Axes
 
 MOST = 10
 """Maximum number of curves in a figure."""
@@ -49,6 +50,8 @@ def compare(
     table: str | Path | Table | None = None,
     allow_module: str | None = None,
     spread: Spread | None = None,
+    colors: Colors | None = None,
+    style: PictureStyle | None = None,
 ) -> Any:
     """Plot the test regret of several runs in one figure.
 
@@ -66,6 +69,8 @@ def compare(
         allow_module: a module that may be imported because the config.json of a run names it.
         spread: what the bands show: "ci" (default, the 95 % confidence interval of the mean by bootstrap), "std",
             "quartiles" or "range".
+        colors: colours by label or optimizer, or one per run. Default: those of the methods.
+        style: "screen" (default) or "paper": without title and caption, as wide as a column, with embedded fonts.
 
     Returns:
         The axes; `axes.figure.savefig(…)` saves the figure. For more than five runs, a list of two axes.
@@ -73,18 +78,19 @@ def compare(
 
     Raises:
         UserError: no run is given, a folder is not a run, a run is given twice, runs are not comparable, a run does
-            not support the axis, the table lacks an architecture, or `ax` is not axes.
+            not support the axis, the table lacks an architecture, `ax` is not axes, or `colors` are not colours.
     """
     from nasbench1shot1.experiments.comparison.drawing import comparison_figure, draw_rows, rows_of
 
     found = compare_runs(runs, labels, over, table=table, allow_module=allow_module, spread=spread)
     rows = len(rows_of(found))
     if ax is None:
-        drawn = comparison_figure(found).axes
-    elif rows == 1:
-        drawn = draw_rows(found, [checked_axes(ax)])
+        drawn = AxesList(comparison_figure(found, colors, style).axes)
     else:
-        drawn = draw_rows(found, checked_axes_list(ax, "row of at most five runs", rows))
+        each = "row of at most five runs"
+        given = [checked_axes(ax)] if rows == 1 else checked_axes_list(ax, each, rows)
+        with look(style):
+            drawn = draw_rows(found, given, colors)
     return drawn[0] if rows == 1 else drawn
 
 
@@ -124,7 +130,7 @@ def _cover_space(table: str | Path | Table, entries: Sequence[Entry]) -> Table:
     return opened.covering(search_space(config["space"]), any(of.get("reference") == PRESENT for of, _ in configs))
 
 
-def _repetitions(entry: Entry, over: Over, table: Table | None) -> list[Repetition]:
+def _repetitions(entry: Entry, over: Over, table: Table | None) -> list[Trace]:
     found = entry.repetitions(over, table)
     if not found:
         raise InvalidInputError(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.display.curves import Trace
 from nasbench1shot1.evaluator import Score, score
 from nasbench1shot1.experiments.rescoring import rescore, rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
@@ -50,33 +51,6 @@ class Facts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Repetition:
-    """The test regret of one search over time.
-
-    Attributes:
-        at: epochs or seconds at which a preferred architecture is recorded; ascending, not empty.
-        regrets: test regret of the preferred architecture from each entry of `at` on, as fractions; shape of `at`.
-            NaN for architectures that a partial table lacks.
-        end: epoch or second at which the record ends.
-        final: test regret of the result, a fraction, or NaN likewise. It applies after `end` if the search is finished.
-        measured: fraction of the regrets that are measured; the others are predicted.
-        is_finished: whether the search is finished.
-    """
-
-    at: Floats
-    regrets: Floats
-    end: float
-    final: float
-    measured: float
-    is_finished: bool = True
-
-    def regret_at(self, times: Floats) -> Floats:
-        """Return the regret of the preferred architecture at T epochs or seconds, shape (T,); NaN before the first."""
-        found = np.concatenate([[np.nan], self.regrets])[np.searchsorted(self.at, times, side="right")]
-        return np.where(times > self.end, self.final, found)
-
-
-@dataclass(frozen=True, eq=False)
 class Entry(ABC):
     """A run, a group of seeds or a study in a comparison.
 
@@ -84,9 +58,11 @@ class Entry(ABC):
         folder: folder of the run.
         kind: kind of run, in words.
         AXES: supported horizontal axes.
+        FAMILY: the kind of method, which legends name in comparisons of several kinds.
     """
 
     AXES: ClassVar[tuple[Over, ...]]
+    FAMILY: ClassVar[str] = "one-shot"
 
     folder: Path
     kind: str
@@ -102,8 +78,10 @@ class Entry(ABC):
         """The progress of an unfinished run, such as "12 of 50 epochs"; None if it is finished."""
 
     @abstractmethod
-    def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
-        """Return the searches of the run that have a result.
+    def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
+        """Return the test regrets over time of the searches that have a result, as fractions.
+
+        NaN: an architecture that a partial table lacks.
 
         Args:
             over: one of `AXES`.
@@ -211,7 +189,7 @@ class SearchEntry(Entry):
             or None
         )
 
-    def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
+    def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
         return [self._repetition(run, over, table) for run in self.runs if self._has_result(run, over)]
 
@@ -220,7 +198,7 @@ class SearchEntry(Entry):
         known = run.config.get("reference") != PRESENT or any(line[COLUMNS[over]] is not None for line in run.lines)
         return bool(run.lines) and known
 
-    def _repetition(self, run: SearchRecord, over: Over, table: Table | None) -> Repetition:
+    def _repetition(self, run: SearchRecord, over: Over, table: Table | None) -> Trace:
         frame = run.metrics if table is None else rescore(run, table)
         regrets = self.check_known("test regrets", frame["test_regret"].to_numpy(np.float64), run.config)
         at = self.check_known("training times", frame[COLUMNS[over]].to_numpy(np.float64), run.config)
@@ -229,7 +207,8 @@ class SearchEntry(Entry):
         has_time = ~np.isnan(at)  # an architecture that a partial table lacks has no simulated time
         at, regrets = at[has_time], regrets[has_time]
         seen = latest_results(at)
-        return Repetition(at[seen], regrets[seen], float(at[-1]), final, float(measured.mean()), run.is_finished)
+        known: dict[str, Any] = {"end": float(at[-1]), "final": final, "measured": float(measured.mean())}
+        return Trace(at=at[seen], values=regrets[seen], holds=run.is_finished, **known)
 
 
 def latest_results(at: Floats) -> NDArray[np.bool_]:
@@ -260,7 +239,7 @@ def _epochs(run: SearchRecord) -> str:
 class BlackBoxEntry(Entry):
     """A black-box study. Each search is a repetition. Scoring on another table does not change its clock."""
 
-    AXES = (SIMULATED_TIME,)
+    AXES, FAMILY = (SIMULATED_TIME,), "black-box"
 
     study: BlackBoxStudy
 
@@ -290,21 +269,21 @@ class BlackBoxEntry(Entry):
         """See `Entry`."""
         return self.study.goal
 
-    def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
+    def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
         known: dict[str, Score] = {}
         return [self._repetition(line, table, known) for line in self.study.lines]
 
-    def _repetition(self, line: Mapping[str, Any], table: Table | None, known: dict[str, Score]) -> Repetition:
+    def _repetition(self, line: Mapping[str, Any], table: Table | None, known: dict[str, Score]) -> Trace:
         incumbents, limit = line["incumbents"], self.study.config["seconds"]
         regrets, is_measured = [entry[-1] for entry in incumbents], line["test_measured"]
         if table is not None:
             scores = [self._score(entry[2], table, known) for entry in incumbents]
             regrets, is_measured = [found.test_regret for found in scores], scores[-1].test_measured
         values = self.check_known("test regrets", np.array(regrets, dtype=np.float64), self.study.config)
-        return Repetition(
+        return Trace(
             at=np.array([entry[0] for entry in incumbents], dtype=np.float64),
-            regrets=values,
+            values=values,
             end=float(limit or line["simulated_seconds"]),
             final=float(values[-1]),
             measured=float(is_measured),
@@ -351,7 +330,7 @@ class TuningEntry(Entry):
         """See `Entry`."""
         return None if self.study.is_finished else counted(len(self.study.lines), "observation")
 
-    def repetitions(self, over: Over, table: Table | None) -> list[Repetition]:
+    def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
         frame = rescore_study(self.study, table or self._own_table())
         found = trajectory(frame)
@@ -360,7 +339,7 @@ class TuningEntry(Entry):
         regrets = self.check_known("test regrets", found["test_regret"].to_numpy(np.float64), self.study.shared_options)
         at = found["seconds"].to_numpy(np.float64)
         flags = frame.loc[frame["number"].isin(found["number"]), "test_measured"]
-        return [Repetition(at, regrets, float(at[-1]), float(regrets[-1]), float(flags.mean()), self.study.is_finished)]
+        return [Trace(at=at, values=regrets, holds=self.study.is_finished, measured=float(flags.mean()))]
 
     def _own_table(self) -> Table:
         """Return the table of the study, needed to tell measured from predicted regrets.

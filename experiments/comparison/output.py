@@ -10,6 +10,7 @@ from rich.table import Table as Screen
 
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.comparison.drawing import comparison_figure, missing_text, unfinished_text
 from nasbench1shot1.experiments.comparison.entries import SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.statistics import FEWEST, SIGNIFICANT, Comparison, describe_effect
@@ -105,7 +106,9 @@ def check_out(out: Path) -> None:
         raise InvalidInputError(f"'{out}' contains files other than a comparison: choose another {option('out')}")
 
 
-def write_comparison(comparison: Comparison, out: Path, suffix: PictureFormat = "png") -> list[Path]:
+def write_comparison(
+    comparison: Comparison, out: Path, suffix: PictureFormat = "png", style: PictureStyle | None = None
+) -> list[Path]:
     """Write comparison.png (or .svg, .pdf), comparison.csv and rank_tests.csv into a folder; return their paths.
 
     Either all files are written or none. An earlier comparison in the folder is replaced.
@@ -116,7 +119,7 @@ def write_comparison(comparison: Comparison, out: Path, suffix: PictureFormat = 
     """
     check_out(out)
     with atomic_folder(out) as folder:
-        save_figure(comparison_figure(comparison), folder / f"{FIGURE}.{suffix}")
+        save_figure(comparison_figure(comparison, style=style), folder / f"{FIGURE}.{suffix}")
         comparison.results.to_csv(folder / RESULTS, index=False)
         comparison.rank_tests.to_csv(folder / RANK_TESTS, index=False)
     return [out / name for name in (f"{FIGURE}.{suffix}", RESULTS, RANK_TESTS)]

@@ -9,12 +9,10 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.black_box_search.goal import Goal
-from nasbench1shot1.display.curves import Spread, pool_values
-from nasbench1shot1.experiments.comparison.entries import EPOCHS, SIMULATED_TIME, Entry, Facts, Floats, Over, Repetition
+from nasbench1shot1.display.curves import Pooled, Spread, Trace, pool, span
+from nasbench1shot1.experiments.comparison.entries import EPOCHS, SIMULATED_TIME, Entry, Facts, Floats, Over
 from nasbench1shot1.one_shot_search.captions import provenance
 
-MOST_POINTS = 1_000
-"""Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
 FEWEST = 5
 """Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""
 SIGNIFICANT = 0.05
@@ -38,12 +36,12 @@ class Contender:
 
     label: str
     entry: Entry
-    repetitions: Sequence[Repetition]
+    repetitions: Sequence[Trace]
 
     @property
     def final(self) -> Floats:
         """Final test regret of each repetition, as a fraction."""
-        return np.array([repetition.final for repetition in self.repetitions])
+        return np.array([repetition.result for repetition in self.repetitions])
 
     @property
     def missing(self) -> int:
@@ -57,7 +55,7 @@ class Contender:
 
     def at(self, moment: float) -> Floats:
         """Return the test regret of each repetition at an epoch or second; empty if a repetition has no result then."""
-        found = np.array([repetition.regret_at(np.array([moment]))[0] for repetition in self.repetitions])
+        found = np.array([repetition.value_at(np.array([moment]))[0] for repetition in self.repetitions])
         return (
             np.empty(0) if np.isnan(found).any() else found
         )  # the repetitions with an early result would be a biased sample
@@ -94,9 +92,15 @@ class Comparison:
         return str(self.contenders[0].entry.configs[0]["space"])
 
     @cached_property
-    def curves(self) -> dict[str, pandas.DataFrame]:
-        """The curves of all runs by label, in the format of `curve`."""
-        return {contender.label: curve(contender.repetitions, self.over, self.spread) for contender in self.contenders}
+    def curves(self) -> dict[str, Pooled]:
+        """The mean test regret of the preferred architecture of each run and its band, as fractions, by label.
+
+        Over epochs, a curve has one point per epoch; otherwise, one point per change.
+        """
+        return {
+            contender.label: pool(contender.repetitions, spread=self.spread, whole=self.over == EPOCHS)
+            for contender in self.contenders
+        }
 
     @property
     def source(self) -> str:
@@ -163,49 +167,6 @@ def _statistics(values: Floats) -> dict[str, float]:
         "median": float(np.median(values)),
         "best": float(values.min()),
     }
-
-
-# Mean and spread over epochs or time ----------------------------------------------------------------------------------
-
-
-def curve(repetitions: Sequence[Repetition], over: Over, spread: Spread | None = None) -> pandas.DataFrame:
-    """Return mean and spread of the test regret of the preferred architecture.
-
-    The curve starts when every repetition has a result. The last result of a finished repetition extends to the end of
-    the curve. A curve with unfinished repetitions ends with the shortest of them.
-
-    Args:
-        repetitions: at least one repetition.
-        over: horizontal axis. With "epochs", the curve has one point per epoch; otherwise, one point per change.
-        spread: what `low` and `high` show. Default: "ci", the 95 % confidence interval of the mean.
-
-    Returns:
-        Columns `at` (epochs or seconds), `mean`, `low`, `high` (fractions) and `repetitions`.
-    """
-    times = _moments(repetitions, over)
-    values = np.stack([repetition.regret_at(times) for repetition in repetitions])
-    pooled = pool_values(times, values, spread=spread)
-    columns = {"at": times, "mean": pooled.centre, "low": pooled.low, "high": pooled.high}
-    return pandas.DataFrame({**columns, "repetitions": len(values)})
-
-
-def span(repetitions: Sequence[Repetition]) -> tuple[float, float]:
-    """Return the first and last epoch or second of the curve of some repetitions."""
-    start = max(float(repetition.at[0]) for repetition in repetitions)
-    running = [repetition.end for repetition in repetitions if not repetition.is_finished]
-    end = min(running) if running else max(repetition.end for repetition in repetitions)
-    return start, max(start, end)
-
-
-def _moments(repetitions: Sequence[Repetition], over: Over) -> Floats:
-    start, end = span(repetitions)
-    if over == EPOCHS:
-        return np.arange(start, end + 1)
-    changes = np.unique(np.concatenate([[start, end], *(repetition.at for repetition in repetitions)]))
-    changes = changes[(changes >= start) & (changes <= end)]
-    if len(changes) <= MOST_POINTS:
-        return changes
-    return np.unique(np.clip(np.geomspace(max(start, 1e-9), end, MOST_POINTS), start, end))
 
 
 # Rank tests of all pairs of methods -----------------------------------------------------------------------------------

@@ -9,9 +9,12 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.black_box_search.drawing import caption, draw_anytime, regret_floor
-from nasbench1shot1.black_box_search.record import BlackBoxStudy, statistics_over_time
+from nasbench1shot1.black_box_search.options import recorded_study
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
+from nasbench1shot1.display.curves import Pooled, pool, span
 from nasbench1shot1.experiments.black_box_studies import (
     compare_with_published,
     draw_ecdf,
@@ -22,6 +25,7 @@ from nasbench1shot1.experiments.black_box_studies import (
 from nasbench1shot1.experiments.reproduction.figures import DATA_SETS, ROWS, SPACES
 from nasbench1shot1.experiments.reproduction.results import Results
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.runs.folder import CONFIG
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
@@ -67,6 +71,10 @@ class BlackBoxResults(Results):
         """Return the concatenated frames of all studies, with the additional first columns panel and curve."""
         frames = {found.place: frame_of(found.runs[0]) for found in self.found}
         return pandas.concat(frames, names=["panel", "curve"]).reset_index(["panel", "curve"]).reset_index(drop=True)
+
+    def regrets(self) -> pandas.DataFrame:
+        """Return the regrets of all studies over time: panel, curve, then the columns of `values_over_time`."""
+        return self.stacked(lambda study: values_over_time(study.regret_curve(self.figure.pooling.spread)))
 
     @cached_property
     def styles(self) -> dict[str, Style]:
@@ -118,7 +126,18 @@ class BlackBoxResults(Results):
         return self.title(f"{_names(used)}, {_extent(config)}", setting)
 
     def _caption(self) -> str:
-        return "\n".join([*filter(None, [self.STATISTIC]), *self.unfinished(), caption(self.runs)])
+        return "\n".join([*filter(None, [self.STATISTIC, self.budgets()]), *self.unfinished(), caption(self.runs)])
+
+    def budgets(self) -> str:
+        """Return at which budgets the searches train, in a sentence that names the curves if their budgets differ."""
+        found = dict[str, list[str]]()
+        for each in self.found:
+            study = each.runs[0]
+            repeats = Repeats(recorded_study(study.config, study.folder / CONFIG), self.table)
+            found.setdefault(repeats.describe_budgets(), []).append(each.curve.label)
+        several = len(found) > 1
+        parts = (f"{text} ({', '.join(dict.fromkeys(labels))})" if several else text for text, labels in found.items())
+        return f"searches: {'; '.join(parts)}"
 
 
 class RegretAndECDF(BlackBoxResults):
@@ -127,8 +146,8 @@ class RegretAndECDF(BlackBoxResults):
     STATISTIC = "right: fraction of searches by final regret; regrets of zero are drawn at the left edge"
 
     def as_table(self) -> pandas.DataFrame:
-        """Return the left panel's values: panel, curve, then the columns of `record.statistics_over_time`."""
-        return self.stacked(lambda study: study.regret_statistics)
+        """Return the left panel's values: panel, curve, then the columns of `values_over_time`."""
+        return self.regrets()
 
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
         """Return the right panel's values: panel, curve, test_regret and fraction (of searches)."""
@@ -143,18 +162,13 @@ class RegretAndECDF(BlackBoxResults):
         """Draw regrets over time (left) and the ECDF (right)."""
         finals = {found.curve.key: found.runs[0].final["test_regret"].to_numpy(np.float64) for found in self.found}
         floor = 0.5 * min(float(values[values > 0].min(initial=0.01)) for values in finals.values())
-        lowest = regret_floor(self.runs)
+        spread = self.figure.pooling.spread
+        lowest = regret_floor(self.runs, spread=spread)
         for found in self.found:
             if (key := found.curve.key) in keys:
                 look: Style = {"label": found.curve.label, "style": self.styles[key]}
-                draw_anytime(
-                    line[0],
-                    found.runs[0],
-                    has_band=len(keys) <= MOST_BANDS,
-                    floor=lowest,
-                    label=found.curve.label,
-                    color=self.styles[key]["color"],
-                )
+                has_band = len(keys) <= MOST_BANDS
+                draw_anytime(line[0], found.runs[0], has_band=has_band, floor=lowest, spread=spread, **look)
                 draw_ecdf(line[1], finals[key], floor=floor, **look)
 
 
@@ -165,8 +179,8 @@ class MiniAgainstFull(BlackBoxResults):
     SHARED, LEGEND = True, False
 
     def as_table(self) -> pandas.DataFrame:
-        """Return the drawn values: panel, curve, then the columns of `record.statistics_over_time`."""
-        return self.stacked(lambda study: study.regret_statistics)
+        """Return the drawn values: panel, curve, then the columns of `values_over_time`."""
+        return self.regrets()
 
     @property
     def curve_rows(self) -> list[list[str]]:
@@ -182,11 +196,13 @@ class MiniAgainstFull(BlackBoxResults):
         """Draw the median test regret of one entry of `ROWS` over simulated seconds, with one column per space."""
         name, labels = next((name, labels) for name, labels in ROWS.items() if list(labels) == list(keys))
         styles = dict(zip(keys, curve_styles(list(keys)), strict=True))
-        look: Style = {"statistic": "median", "floor": regret_floor(self.runs, "median")}
+        pooling = self.figure.pooling
+        look: Style = {"statistic": pooling.statistic, "spread": pooling.spread}
+        look["floor"] = regret_floor(self.runs, pooling.statistic, pooling.spread)
         for ax, (panel, curves) in zip(line, self.by_panel, strict=True):
             by_key = {found.curve.key: found.runs[0] for found in curves}
             for key in (key for key in keys if key in by_key):
-                look |= {"label": labels[key], "color": styles[key]["color"], "has_band": len(keys) <= MOST_BANDS}
+                look |= {"label": labels[key], "style": styles[key], "has_band": len(keys) <= MOST_BANDS}
                 draw_anytime(ax, by_key[key], **look)
             ax.set_title(f"{panel.title}: {name}")
             ax.legend(fontsize=7)
@@ -197,8 +213,8 @@ class SortedRuns(BlackBoxResults):
     """Figure 6 of NAS-Bench-201: the sorted final accuracies of all searches on three data sets."""
 
     STATISTIC = (
-        "searches use CIFAR-10 validation accuracies after 12 epochs; shown: accuracies of the final incumbents after "
-        "200 epochs, on validation data if the table has these accuracies for all of them, and on test data"
+        "shown: accuracies of the final incumbents after 200 epochs, on validation data if the table has these "
+        "accuracies for all of them, and on test data"
     )
 
     @cached_property
@@ -276,11 +292,17 @@ class AccuracyOverTime(BlackBoxResults):
 
 
 def accuracy_over_time(study: BlackBoxStudy) -> pandas.DataFrame:
-    """Return the test accuracy of the incumbents (fractions) every 100 simulated seconds, as `statistics_over_time`."""
+    """Return the test accuracy of the incumbents (fractions) every 100 simulated seconds, as `values_over_time`."""
+    traces = study.traces("test_error")
     times = np.arange(EVERY, study.config["seconds"] + EVERY / 2, EVERY)
-    errors = statistics_over_time(study.trajectory, times, "test_error")
+    errors = values_over_time(pool(traces, times[times >= span(traces)[0]], spread="quartiles"))
     accuracies = {"mean": "mean", "median": "median", "low": "high", "high": "low"}  # a high error is a low accuracy
     return errors.assign(**{name: 1 - errors[error] for name, error in accuracies.items()})
+
+
+def values_over_time(curve: Pooled) -> pandas.DataFrame:
+    """Return a curve as a data frame with the columns seconds, mean, median, low and high (the band)."""
+    return curve.frame.rename(columns={"at": "seconds"})[["seconds", "mean", "median", "low", "high"]]
 
 
 def _names(spaces: Sequence[str]) -> str:

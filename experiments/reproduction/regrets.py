@@ -19,13 +19,19 @@ import pandas
 from nasbench1shot1.display.axes import label_epochs, start_at_zero
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, curve_styles
-from nasbench1shot1.display.curves import draw_curve, pool_values
+from nasbench1shot1.display.curves import draw_curve
 from nasbench1shot1.experiments.reproduction.figures import Curve, Figure, Panel
 from nasbench1shot1.experiments.reproduction.results import Results, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
-from nasbench1shot1.one_shot_search.regret_curve import CURVES, anytime_regret, draw_mean_regret, mean_regret_of
+from nasbench1shot1.one_shot_search.regret_curve import (
+    CURVES,
+    AnytimeRegret,
+    anytime_regret,
+    draw_mean_regret,
+    mean_regret_of,
+)
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
@@ -47,17 +53,21 @@ class RegretCurves(Results):
         return {found.place: [rescore(run, self.table) for run in found.runs] for found in self.found}
 
     @cached_property
+    def curves(self) -> dict[Place, AnytimeRegret]:
+        """The pooled regrets and errors of all curves."""
+        return {place: anytime_regret(frames, self.figure.pooling.spread) for place, frames in self.frames.items()}
+
+    @cached_property
     def by_epoch(self) -> dict[Place, pandas.DataFrame]:
-        """Mean and standard deviation over the seeds (NaN for one seed); columns as in `anytime_regret`."""
-        found = {}
-        for place, frames in self.frames.items():
-            found[place] = anytime_regret(frames)
-            if len(frames) == 1:
-                found[place][[f"{curve}_std" for curve in CURVES]] = float("nan")
+        """The drawn values: columns as in `AnytimeRegret.frame`, but without a standard deviation of one seed."""
+        found = {place: curves.frame for place, curves in self.curves.items()}
+        single = [frame for place, frame in found.items() if self.curves[place].runs == 1]
+        for frame in single:
+            frame[[f"{curve}_std" for curve in CURVES]] = float("nan")
         return found
 
     def as_table(self) -> pandas.DataFrame:
-        """Return a row for every panel, curve and epoch: `seeds`, then the columns of `anytime_regret` (fractions)."""
+        """Return a row for every panel, curve and epoch: `seeds`, then the columns of `AnytimeRegret.frame`."""
         frames = [
             in_front(frame.reset_index(), panel=panel, curve=curve, seeds=len(self.frames[panel, curve]))
             for (panel, curve), frame in self.by_epoch.items()
@@ -89,12 +99,7 @@ class RegretCurves(Results):
                 has_band = len(curves) <= MOST_BANDS
                 for ax, quantity in zip(column, (REGRET, ERROR), strict=True):
                     for found in curves:
-                        frame, style = self.by_epoch[found.place], styles[found.place]
-                        values = [
-                            each.set_index("epoch")[quantity].loc[: frame.index[-1]]
-                            for each in self.frames[found.place]
-                        ]
-                        curve = pool_values(frame.index, values, spread=self.figure.pooling.spread)
+                        curve, style = self.curves[found.place].curves[quantity], styles[found.place]
                         draw_curve(ax, curve, label=found.curve.label, style=style, has_band=has_band)
                         is_cut |= curve.is_cut and has_band
                 config = curves[0].runs[0].config

@@ -13,10 +13,10 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.axes import use_log_axes, zero_floor
+from nasbench1shot1.display.axes import use_log_axes
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
-from nasbench1shot1.display.curves import Spread, describe_band, draw_curve, pool_values
+from nasbench1shot1.display.curves import Pooled, Spread, Trace, describe_band, draw_curve, log_floor, pool, span
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.ground.errors import InvalidInputError
@@ -95,32 +95,28 @@ def average(repetitions: Sequence[pandas.DataFrame], at: Floats | None = None) -
     Raises:
         InvalidInputError: there is no repetition, or a repetition has no incumbent.
     """
-    times, _ = _aligned(repetitions, REGRETS[0], at)
-    columns = {"seconds": times, "repetitions": np.full(len(times), len(repetitions))}
-    for name in REGRETS:
-        _, values = _aligned(repetitions, name, at)
-        columns[f"{name}_mean"] = values.mean(axis=0)
-        columns[f"{name}_std"] = values.std(axis=0, ddof=1) if len(values) > 1 else np.full(len(times), np.nan)
-    return pandas.DataFrame(columns)
+    curves = {name: pooled(repetitions, name, at=at) for name in REGRETS}
+    frames = {name: curve.frame for name, curve in curves.items()}
+    of_curve = {f"{name}_{of}": frame[of] for name, frame in frames.items() for of in ("mean", "std")}
+    first = frames[REGRETS[0]]
+    return pandas.DataFrame({"seconds": first["at"], "repetitions": first["runs"], **of_curve})
 
 
-def _aligned(repetitions: Sequence[pandas.DataFrame], name: str, at: Floats | None = None) -> tuple[Floats, Floats]:
-    """Return the times (T,) of `average`, and the values of a column at these times, shape (repetitions, T)."""
+def pooled(
+    repetitions: Sequence[pandas.DataFrame],
+    name: str,
+    spread: Spread | None = None,
+    at: Floats | None = None,
+) -> Pooled:
+    """Return the curve of a regret over repetitions; arguments and errors as in `average`."""
     if not repetitions or any(not len(frame) for frame in repetitions):
         raise InvalidInputError("a repetition has no incumbent: give at least one, each with a finished search")
-    changes = [frame["seconds"].to_numpy(np.float64) for frame in repetitions]
-    start = max(times[0] for times in changes)
-    end = max(start, min(times[-1] for times in changes))
-    times = np.unique(np.concatenate([[start, end], *changes])) if at is None else np.asarray(at, np.float64)
-    times = times[(times >= start) & (times <= end)]
-    return times, np.stack([_values_at(frame, name, times) for frame in repetitions])
-
-
-def _values_at(frame: pandas.DataFrame, name: str, times: Floats) -> Floats:
-    """Return the value of a repetition at each time, which is in its last row until then."""
-    rows = np.searchsorted(frame["seconds"].to_numpy(np.float64), times, side="right") - 1
-    held: Floats = frame[name].to_numpy(np.float64)[rows]
-    return held
+    columns = [(frame["seconds"].to_numpy(np.float64), frame[name].to_numpy(np.float64)) for frame in repetitions]
+    traces = [Trace(at=seconds, values=values, holds=False) for seconds, values in columns]
+    start, end = span(traces)
+    changes = np.unique(np.concatenate([[start, end], *(seconds for seconds, _ in columns)]))
+    times = changes if at is None else np.asarray(at, np.float64)
+    return pool(traces, times[(times >= start) & (times <= end)], spread=spread)
 
 
 # Picture: one panel per space, one line per method --------------------------------------------------------------------
@@ -153,28 +149,37 @@ def draw_trajectories(
     rows = curve_rows([[curve.key for curve in of_panel] for of_panel in panels.values()], kinds)
     order = [curves[key] for row in rows for key in row]
     styles = dict(zip(curves, curve_styles([curve.method for curve in curves.values()]), strict=True))
-    floor, width = _floor(panels), max(3.6, 8 / len(panels))
+    drawn = {
+        panel: {curve.key: pooled(curve.repetitions, "test_regret", spread) for curve in of_panel}
+        for panel, of_panel in panels.items()
+    }
+    floor = log_floor(curve for of_panel in drawn.values() for curve in of_panel.values())
+    is_cut, width = False, max(3.6, 8 / len(panels))
     with Canvas(len(rows), len(panels), panel=(width, 3.4), style=style, sharex=True, sharey=True) as canvas:
         for row, line in zip(rows, canvas.grid, strict=True):
             name = f": {kinds[row[0]]}" if len(rows) > 1 else ""
             for (panel, of_panel), ax in zip(panels.items(), line, strict=True):
                 own = [curve for curve in of_panel if curve.key in row]
                 for curve in own:
-                    _draw(curve, ax, styles[curve.key], floor, spread, has_band=len(own) <= MOST_BANDS)
+                    found, has_band = drawn[panel][curve.key], len(own) <= MOST_BANDS
+                    _draw(curve, found, ax, styles[curve.key], floor, has_band)
+                    is_cut |= found.is_cut and has_band
                 use_log_axes(ax)
                 ax.grid(alpha=0.25, which="both")
                 ax.set_title(f"{panel}{name}")
             line[0].set_ylabel(f"test regret of the incumbent [%]\n({source})")
         for ax in canvas.grid[-1]:
-            ax.set_xlabel(CLOCK, fontsize=7)
+            ax.set_xlabel(CLOCK)
         canvas.axes[0].set_ylim(bottom=100 * floor)
         legend = {curve.label: styles[curve.key] for curve in order}
         if any(_defaults(curve) for curve in order):
             legend["default configuration"] = {"color": "black", "marker": "o", "markersize": 5, "linestyle": ""}
-        return canvas.finish(title, caption, legend=legend, legend_title=_band_text(panels, rows, spread))
+        return canvas.finish(title, caption, legend=legend, legend_title=_band_text(panels, rows, spread, is_cut))
 
 
-def _band_text(panels: Mapping[str, Sequence[Curve]], rows: Sequence[Sequence[str]], spread: Spread | None) -> str:
+def _band_text(
+    panels: Mapping[str, Sequence[Curve]], rows: Sequence[Sequence[str]], spread: Spread | None, is_cut: bool
+) -> str:
     """Return what lines and bands show, for every kind of curve."""
     curves = [curve for of_panel in panels.values() for curve in of_panel]
     lines = []
@@ -186,22 +191,14 @@ def _band_text(panels: Mapping[str, Sequence[Curve]], rows: Sequence[Sequence[st
         if longest > MOST_BANDS:
             text = "mean" if runs is None else f"mean over {counted(runs, 'repetition')}"
         else:
-            text = describe_band(spread, runs, "repetition")
+            text = describe_band(spread, runs, "repetition", is_cut=is_cut)
         if text:
             lines.append(f"{kind}: {text}")
     return "\n".join(lines)
 
 
-def _floor(panels: Mapping[str, Sequence[Curve]]) -> float:
-    """Return the lower edge of the plot as a fraction: below the smallest positive regret."""
-    regrets = [frame["test_regret"] for curves in panels.values() for curve in curves for frame in curve.repetitions]
-    return zero_floor(np.concatenate([regret.to_numpy(np.float64) for regret in regrets]))
-
-
-def _draw(curve: Curve, axes: "Axes", style: Style, floor: float, spread: Spread | None, has_band: bool) -> None:
-    times, values = _aligned(curve.repetitions, "test_regret")
-    pooled = pool_values(times, values, spread=spread)
-    draw_curve(axes, pooled, label=curve.label, style=style, steps=True, floor=floor, has_band=has_band)
+def _draw(curve: Curve, drawn: Pooled, axes: "Axes", style: Style, floor: float, has_band: bool) -> None:
+    draw_curve(axes, drawn, label=curve.label, style=style, steps=True, floor=floor, has_band=has_band)
     if defaults := _defaults(curve):
         first = pandas.DataFrame(defaults)[["seconds", "test_regret"]].mean()
         axes.plot(first["seconds"], 100 * max(first["test_regret"], floor), "o", color=style["color"], markersize=5)

@@ -1,49 +1,65 @@
 """The anytime plot of black-box studies: test regret of the incumbent over simulated seconds, on logarithmic axes."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from nasbench1shot1.black_box_search.goal import Goal, common_goal
+from nasbench1shot1.black_box_search.goal import common_goal
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.display.colours import MOST_BANDS, curve_styles
+from nasbench1shot1.display.axes import ZERO_NOTE, use_log_axes
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_labels, curve_styles
+from nasbench1shot1.display.curves import Spread, Statistic, describe_band, draw_curve, log_floor
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.runs.record import RunRecord
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-Statistic = Literal["mean", "median"]
-QUARTILE_BAND = "25 % to 75 % quantiles"
-"""What the bands show, in words."""
+    from nasbench1shot1.display.axes import Axes, Figure
 
 
-def regret_figure(studies: Sequence[BlackBoxStudy], labels: Sequence[str] | None = None) -> "Figure":
-    """Return a figure with the mean test regret of each study; with up to three studies, the quartiles are shaded.
+def regret_figure(
+    studies: Sequence[BlackBoxStudy],
+    labels: Sequence[str] | str | None = None,
+    *,
+    spread: Spread | None = None,
+    colors: Colors | None = None,
+    style: PictureStyle | None = None,
+    note: str = "",
+) -> "Figure":
+    """Return a figure with the mean test regret of each study, and with bands of up to three studies.
 
     Args:
         studies: at least one study; all must have recorded searches and the same objective.
         labels: one label per study. Default: the names of the optimizers.
+        spread: what the bands show. Default: "ci".
+        colors: colours by label or optimizer, or one per study. Default: those of the optimizers.
+        style: "screen" or "paper".
+        note: a further line of the caption.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    names = [optimizer_of(study) for study in studies]
+    shown, config = checked_labels(labels, names, "study"), studies[0].config
+    looks, has_band = curve_styles(names, colors, shown), len(studies) <= MOST_BANDS
+    with Canvas(panel=(6.4, 3.8), style=style) as canvas:
+        axes, floor = canvas.axes[0], regret_floor(studies, spread=spread)
+        for study, label, look in zip(studies, shown, looks, strict=True):
+            draw_anytime(axes, study, label=label, style=look, spread=spread, has_band=has_band, floor=floor)
+        counts = {len(study.lines) for study in studies}
+        runs = counts.pop() if len(counts) == 1 else None
+        band = describe_band(spread, runs, "search") if has_band else "mean"
+        title = f"{config['space']}, {config['dataset']}: {describe_searches(studies)}"
+        return canvas.finish(title, "\n".join(filter(None, [note, caption(studies)])), legend=True, legend_title=band)
 
-    figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    has_bands, floor = len(studies) <= MOST_BANDS, regret_floor(studies)
-    names = [study.config["optimizer"].rpartition(":")[2] for study in studies]
-    for study, label, style in zip(studies, labels or names, curve_styles(names), strict=True):
-        draw_anytime(axes, study, label=label, color=style["color"], has_band=has_bands, floor=floor)
-    axes.legend(frameon=False, fontsize=8)
-    config = studies[0].config
-    many = " per optimizer" if len(studies) > 1 else ""
-    searches = counted(len(studies[0].lines), "search")
-    shaded = f"; shaded: {QUARTILE_BAND}" if has_bands else ""
-    axes.set_title(f"{config['space']}, {config['dataset']}: {searches}{many}{shaded}", fontsize=10)
-    figure.supxlabel(caption(studies), fontsize=6, color="#444444")
-    return figure
+
+def optimizer_of(study: RunRecord) -> str:
+    """Return the name of a study's optimizer; for "module:Class", only the class."""
+    return str(study.config["optimizer"]).rpartition(":")[2]
+
+
+def describe_searches(studies: Sequence[BlackBoxStudy]) -> str:
+    """Return the numbers of searches, such as "500 searches per optimizer"."""
+    found = list(dict.fromkeys(len(study.lines) for study in studies))
+    many = counted(found[0], "search") if len(found) == 1 else f"{min(found):,} to {max(found):,} searches"
+    return f"{many} per optimizer" if len(studies) > 1 else many
 
 
 def draw_anytime(
@@ -51,65 +67,53 @@ def draw_anytime(
     study: BlackBoxStudy,
     *,
     label: str,
-    color: str,
+    style: dict[str, Any],
+    spread: Spread | None = None,
     statistic: Statistic = "mean",
     has_band: bool = True,
-    band_label: str | None = None,
     floor: float | None = None,
 ) -> "Axes":
-    """Draw a study's test regret over simulated seconds, and shade the range between the quartiles (`has_band`).
+    """Draw a study's test regret over simulated seconds with its band, on logarithmic axes.
 
-    Regrets of accuracies are in percent, others in the unit of their metric.
+    Regrets of accuracies are in percent, others in the unit of their metric. The curve starts when every search has an
+    incumbent, and ends with the longest search. It has gaps where the regret of an incumbent is unknown.
 
-    The curve starts when every search has an incumbent, and ends with the longest search. It has gaps where the regret
-    of an incumbent is unknown. Regrets of zero are drawn at the lower edge, `floor`, which curves on the same axes must
-    share; default: the `regret_floor` of this study.
-    `band_label` is the legend entry of the shaded area; default: none, for figures whose title explains it.
+    Args:
+        axes: the axes to draw on.
+        study: a study with recorded searches.
+        label: its label in a legend.
+        style: arguments of `Axes.plot`, such as `display.colours.curve_styles` returns.
+        spread: what the band shows. Default: "ci".
+        statistic: "mean" or "median".
+        has_band: whether to draw the band.
+        floor: lower edge of the axes, where regrets of zero are drawn; curves on one axes must share it. Default:
+            `regret_floor` of this study.
 
     Returns:
         The axes.
     """
-    frame, scale = study.regret_statistics, study.goal.scale
-    edge = scale * (regret_floor([study], statistic) if floor is None else floor)
-    times, regrets = frame["seconds"].to_numpy(), scale * frame[[statistic, "low", "high"]].to_numpy()
-    centre, low, high = np.maximum(regrets, edge).T
-    axes.step(times, centre, where="post", color=color, linewidth=1.6, label=label)
-    if has_band:
-        axes.fill_between(times, low, high, step="post", color=color, alpha=0.15, linewidth=0, label=band_label)
-    _use_log_axes(axes, statistic, study.goal)
-    axes.set_ylim(bottom=min(edge, axes.dataLim.y0), auto=None)  # the top still follows the curves of shared axes
-    return axes
-
-
-def regret_floor(studies: Sequence[BlackBoxStudy], statistic: Statistic = "mean") -> float:
-    """Return the lower edge of axes with the curves of these studies, as recorded: for accuracies, a fraction.
-
-    Raises InvalidInputError if the objectives of the studies differ.
-    """
-    return common_goal(study.goal for study in studies).floor(
-        np.concatenate([study.regret_statistics[statistic] for study in studies])
-    )
-
-
-def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
-    """Return a sentence about regrets of zero for a plot of the mean; empty if no mean is zero."""
-    from nasbench1shot1.display.axes import ZERO_NOTE
-
-    return ZERO_NOTE if any((study.regret_statistics["mean"] == 0).any() for study in studies) else ""
-
-
-def _use_log_axes(axes: "Axes", statistic: Statistic, goal: Goal) -> "Axes":
-    from nasbench1shot1.display.axes import label_log_axis
-
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    label_log_axis(axes.xaxis)
-    label_log_axis(axes.yaxis)
+    goal, curve = study.goal, study.regret_curve(spread, statistic)
+    edge = regret_floor([study], statistic, spread) if floor is None else floor
+    draw_curve(axes, curve, label=label, style=style, scale=goal.scale, steps=True, floor=edge, has_band=has_band)
+    use_log_axes(axes)
+    axes.set_ylim(bottom=goal.scale * edge, auto=None)  # the top still follows the curves of shared axes
     axes.set_xlabel("simulated seconds")
     of_incumbent = " of the incumbent" if goal.is_default else ""  # longer names leave no space for it
     axes.set_ylabel(goal.with_unit(f"{statistic} {goal.regret}{of_incumbent}"))
     axes.grid(alpha=0.25, which="major")
     return axes
+
+
+def regret_floor(
+    studies: Sequence[BlackBoxStudy], statistic: Statistic = "mean", spread: Spread | None = None
+) -> float:
+    """Return the lower edge of axes with the curves of these studies, as recorded: for accuracies, a fraction."""
+    return log_floor([study.regret_curve(spread, statistic) for study in studies])
+
+
+def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
+    """Return a sentence about regrets of zero for a plot of the mean; empty if no mean is zero."""
+    return ZERO_NOTE if any((study.regret_curve("range").centre == 0).any() for study in studies) else ""
 
 
 def caption(studies: Sequence[BlackBoxStudy]) -> str:
@@ -131,5 +135,11 @@ def _sources(studies: Sequence[BlackBoxStudy]) -> str:
     if judge.fidelity == "exact":
         return f"table {tables}; all final {values} are exact"
     if measured in (0, len(lines)):
-        return f"table {tables}; all final {values} are {'measured' if measured else 'predicted'}"
+        return f"table {tables}; all final {values} are {measured_text(lines)}"
     return f"table {tables}; {measured:,} of {len(lines):,} final {values} are measured"
+
+
+def measured_text(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return whether final test errors are measured: "measured", "predicted" or "partly predicted"."""
+    flags = {line["test_measured"] for line in lines}
+    return "partly predicted" if len(flags) > 1 else "measured" if True in flags else "predicted"

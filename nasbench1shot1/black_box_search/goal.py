@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.tables.columns import STANDARD, Column
@@ -89,17 +87,6 @@ class Goal:
     def with_unit(self, label: str) -> str:
         """Return the label of an axis or a table, followed by the unit of regrets in brackets."""
         return f"{label} [{self.unit}]" if self.unit else label
-
-    def floor(self, regrets: Any) -> float:
-        """Return the lower edge of a logarithmic axis with these regrets (`display.axes.zero_floor`).
-
-        It is at most half a percent, or, if regrets are not fractions, half a percent of the largest regret.
-        """
-        from nasbench1shot1.display.axes import zero_floor
-
-        values = np.asarray(regrets, np.float64)
-        largest = 1.0 if self.judge.unit == "fraction" else float(np.nanmax(values, initial=0)) or 1.0
-        return largest * zero_floor(values / largest)
 
     def number(self, regret: float, digits: int = 2) -> str:
         """Return a regret without its unit; `digits` are the decimal places of a percentage."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.black_box_search.goal import FIELD as OBJECTIVE
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
+from nasbench1shot1.display.curves import Pooled, Spread, Statistic, Trace, pool, span
 from nasbench1shot1.evaluator import ELSEWHERE
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
@@ -57,9 +58,11 @@ INCUMBENT: dict[str, Any] = {
 }
 """Fields of each entry of `incumbents`, in order, with their types."""
 FIGURE = "regret.png"
+POINTS = 300
+"""Number of points of a curve."""
 RANGE = "repeats-"
 """Beginning of the names of the sub-folders with ranges of a study's searches."""
-NOT_SHARED = ("first_repeat", "repeats", "table", "format")
+NOT_SHARED = ("first_repeat", "repeats", "table", "format", "style", "spread")
 """Fields of config.json that may differ between ranges of one study; `table_id` identifies the table."""
 FROM_CONFIG = ("optimizer", "space", "seed", "repeats", "seconds", "evaluations", "epochs", "dataset", "table_id")
 
@@ -195,14 +198,26 @@ class BlackBoxStudy(RunRecord):
         numbers = ("simulated_seconds", "validation_error", "test_error", "test_regret")
         return frame.astype(dict.fromkeys(numbers, "float64"))
 
-    @cached_property
-    def regret_statistics(self) -> "pandas.DataFrame":
-        """Return the test regret of the incumbent over simulated seconds, as fractions, up to the longest search.
+    def traces(self, column: str = "test_regret") -> list[Trace]:
+        """Return a key of `INCUMBENT` over the simulated seconds of each search; NaN where it is unknown."""
+        place, found = list(INCUMBENT).index(column), []
+        for line in self.lines:
+            at, values = (np.array([entry[of] for entry in line["incumbents"]], np.float64) for of in (0, place))
+            found.append(Trace(at=at, values=values, end=line["simulated_seconds"], final=float(values[-1])))
+        return found
 
-        Columns: as in `statistics_over_time`.
+    def regret_curve(self, spread: Spread | None = None, statistic: Statistic = "mean") -> Pooled:
+        """Return the test regret of the incumbents, pooled over all searches, over simulated seconds.
+
+        The curve starts when every search has an incumbent, and ends with the longest search. Its points are evenly
+        spaced on a logarithmic axis.
+
+        Args:
+            spread: what the band shows. Default: "ci".
+            statistic: "mean" or "median".
         """
-        end = float(self.final["simulated_seconds"].max())
-        return statistics_over_time(self.trajectory, time_grid([self.trajectory], end))
+        traces = self.traces()
+        return pool(traces, _times(traces), spread=spread, statistic=statistic)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -283,58 +298,16 @@ def _are_scores(line: Mapping[str, Any]) -> bool:
     )
 
 
-def statistics_over_time(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> "pandas.DataFrame":
-    """Return statistics of the incumbents over all searches, from the time at which every search has a value.
+def _times(traces: Sequence[Trace]) -> Floats:
+    """Return `POINTS` times from the first incumbent of any search to the end, without those before `span`.
 
-    Args:
-        trajectory, times, column: as in `values_at`.
-
-    Returns:
-        A data frame with the columns seconds, mean, median, low and high (25 % and 75 % quantiles), one row per time.
-        The statistics are NaN at times at which the value of an incumbent is unknown.
+    A logarithmic axis cannot start at zero, so incumbents without cost are ignored.
     """
-    import pandas
-
-    moments, values = np.asarray(times, np.float64), values_at(trajectory, times, column)
-    has_started = np.logical_or.accumulate(~np.isnan(values).any(axis=0))
-    moments, values = moments[has_started], values[:, has_started]
-    low, median, high = np.quantile(values, (0.25, 0.5, 0.75), axis=0)
-    return pandas.DataFrame(
-        {"seconds": moments, "mean": values.mean(axis=0), "median": median, "low": low, "high": high}
-    )
-
-
-def values_at(trajectory: "pandas.DataFrame", times: Any, column: str = "test_regret") -> Floats:
-    """Return a column of the incumbents at T times, shape (searches, T); NaN before a search's first training ends.
-
-    Args:
-        trajectory: rows of incumbents with the columns repeat, simulated_seconds and `column`, sorted by time within
-            each repeat.
-        times: T simulated seconds, ascending.
-        column: the column to return, such as "test_regret" or "test_error".
-    """
-    moments, searches = np.asarray(times, np.float64), trajectory.groupby("repeat", sort=True)
-    return np.stack([_steps(rows, moments, column) for _, rows in searches])
-
-
-def _steps(rows: "pandas.DataFrame", times: Floats, column: str) -> Floats:
-    values = np.concatenate([[np.nan], rows[column].to_numpy(np.float64)])
-    return values[np.searchsorted(rows["simulated_seconds"].to_numpy(np.float64), times, side="right")]
-
-
-def time_grid(trajectories: Sequence["pandas.DataFrame"], last: float | None = None, points: int = 300) -> Floats:
-    """Return times, evenly spaced on a logarithmic axis, from the first incumbent of any search to the last time.
-
-    A logarithmic grid cannot start at zero, so incumbents without cost are ignored.
-
-    Args:
-        trajectories: rows of incumbents.
-        last: the last time in simulated seconds. Default: the time of the last incumbent.
-        points: number of times.
-    """
-    seconds = np.concatenate([rows["simulated_seconds"].to_numpy(np.float64) for rows in trajectories])
-    first, end = float(seconds[seconds > 0].min(initial=last or seconds.max() or 1.0)), float(last or seconds.max())
-    return np.geomspace(first, max(end, first), points)
+    start, end = span(traces)
+    seconds = np.concatenate([trace.at for trace in traces])
+    first = float(seconds[seconds > 0].min(initial=end or 1.0))
+    times = np.geomspace(first, max(end, first), POINTS)
+    return times[times >= start]
 
 
 def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from nasbench1shot1.black_box_search.options import BlackBoxOptions
 from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, SearchResult, TableTrainings, simulate
 from nasbench1shot1.evaluator import Score, score, scores_on_other_datasets
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.description import Objective
@@ -70,6 +71,11 @@ class Repeats:
                 f"the table {table.id} has the {about.words} of {space} only at {alternatives(known)} epochs, not at "
                 f"{self.epochs}: give {option('epochs', known[-1])}"
             )
+
+    def describe_budgets(self) -> str:
+        """Return at which budgets the optimizer trains, such as "12 or 200 epochs per training"."""
+        *fewer, most = self.method(np.random.default_rng(0)).used_budgets
+        return f"{alternatives([*map(str, fewer), counted(most, 'epoch')])} per training"
 
     @cached_property
     def limits(self) -> Limits:

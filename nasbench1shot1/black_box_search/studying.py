@@ -14,7 +14,7 @@ from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, summar
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError, alternatives
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
@@ -140,7 +140,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
 
     def present(self, run: BlackBoxStudy, begun: Begun[Repeats], console: Console) -> None:
         """Draw the regret over simulated time, and print the regret over all searches."""
-        from nasbench1shot1.black_box_search.drawing import regret_figure
+        from nasbench1shot1.black_box_search.drawing import measured_text, regret_figure
 
         print_line, goal, regrets = line_printer(console), run.goal, run.summary["test_regret"]
         if regrets is None:
@@ -148,10 +148,12 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
             print_line(f"The table lacks {name} of final incumbents, so no picture was drawn.")
             return
         picture = run.folder / picture_name(FIGURE, run.config["format"])
-        save_figure(regret_figure([run]), picture)
-        predicted = "" if all(line["test_measured"] for line in run.lines) else " (predicted)"
+        spread, style = run.config.get("spread"), run.config.get("style")
+        figure = regret_figure([run], spread=spread, style=style, note=begun.state.describe_budgets())
+        save_figure(figure, picture)
+        source = "" if goal.judge.fidelity == "exact" else f" ({measured_text(run.lines)})"
         mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
-        print_line(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median}{predicted}")
+        print_line(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median}{source}")
         print_line(f"Picture: {picture}")
 
 
@@ -183,9 +185,7 @@ def announce(repeats: Repeats, study: BlackBoxStudy, console: Console) -> None:
     print_line(f"{counted(config.repeats, 'search')}{first} of {' or '.join(ends)} each")
     if sentence := repeats.goal.sentence():
         print_line(sentence)
-    *fewer, most = repeats.method(np.random.default_rng(0)).used_budgets
-    epochs = alternatives([*map(str, fewer), counted(most, "epoch")])
-    print_line(f"Table {repeats.table.id}, data set {config.dataset}, {epochs} per training")
+    print_line(f"Table {repeats.table.id}, data set {config.dataset}, {repeats.describe_budgets()}")
     for note in repeats.table.notes():
         print_line(note)
     if study.recorded:

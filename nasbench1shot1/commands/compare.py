@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from nasbench1shot1.commands.options import Positional
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.runs.options import Form, TableName
 
@@ -34,6 +35,8 @@ class Compare:
     """File format of the figure."""
     spread: Literal["ci", "std", "quartiles", "range"] = "ci"
     """What the bands show. ci: 95 % confidence interval of the mean (bootstrap); std: standard deviation."""
+    style: PictureStyle = "screen"
+    """Style of the figure. paper: no title or caption, as wide as a column, embedded fonts."""
 
     def run(self) -> None:
         """Compare the runs, write the files and print the tables."""
@@ -46,4 +49,4 @@ class Compare:
         found = compare_runs(
             self.runs, labels, self.over, table=self.table, allow_module=self.allow_module, spread=self.spread
         )
-        show(found, write_comparison(found, self.out, self.format), literal_console())
+        show(found, write_comparison(found, self.out, self.format, self.style), literal_console())

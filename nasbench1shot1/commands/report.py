@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.commands.options import Positional
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.ground.text import print_to_stdout
@@ -14,6 +15,7 @@ from nasbench1shot1.tables.references import Reference
 if TYPE_CHECKING:
     from nasbench1shot1.one_shot_search.group import SearchGroup
     from nasbench1shot1.one_shot_search.record import Run
+    from nasbench1shot1.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Report:
     spread: Literal["ci", "std", "quartiles", "range"] = "ci"
     """What the bands of several seeds show. ci: 95 % confidence interval of the mean (bootstrap); std: standard
     deviation."""
+    style: PictureStyle = "screen"
+    """Style of the pictures. paper: no title or caption, as wide as a column, embedded fonts."""
 
     def run(self) -> None:
         """Write the report and print its summary."""
@@ -63,12 +67,12 @@ class Report:
         table = table_of_run(runs[0].config, runs[0].folder / CONFIG, self.table, self.reference)
         out = self.out or self.folder / f"report-{table.id}"
         if several:
-            summaries = write_group_report(runs, table, out, self.format, missing, self.spread)
+            summaries = write_group_report(runs, table, out, self.format, missing, self.spread, self.style)
         else:
-            summaries = [write_report(runs[0], table, out, self.format)]
+            summaries = [write_report(runs[0], table, out, self.format, self.style)]
         print_to_stdout(f"Table {table.id}")
         for summary in summaries:
-            _show(summary, runs[0].config.get("dataset"))
+            _show(summary, runs[0].config.get("dataset"), table)
             if "unfinished" in summary:
                 print_to_stdout(summary["unfinished"])
         if missing:
@@ -99,7 +103,7 @@ class Report:
             recorded = {"space": run.config["space"], "reference": run.shared_options["reference"]}
             table = table_of_run(recorded, self.folder / CONFIG, self.table, self.reference)
             out = self.out or self.folder / f"report-{table.id}"
-            summary, show_summary = write_study_report(run, table, out, self.format), show_result
+            summary, show_summary = write_study_report(run, table, out, self.format, self.style), show_result
         print_to_stdout(f"Table {table.id}")
         show_summary(summary, out, literal_console(), self.format)
         if "unfinished" in summary:
@@ -122,15 +126,14 @@ def _missing_text(group: "SearchGroup", started: int) -> str:
     return f"{missing} of {len(group.seeds)} seeds {'has' if missing == 1 else 'have'} not started" if missing else ""
 
 
-def _show(summary: dict[str, Any], dataset: str | None) -> None:
+def _show(summary: dict[str, Any], dataset: str | None, table: "Table") -> None:
     from nasbench1shot1.one_shot_search.screen import format_regret, other_regrets
 
     print_to_stdout(f"Seed {summary['seed']}, final architecture: '{summary['architecture']}'")
-    others = other_regrets(summary)
+    others = other_regrets(summary, table)
     where = f" on {dataset}" if dataset and others else ""
     splits: tuple[tuple[str, Literal["test", "validation"]], ...] = (("Test", "test"), ("Validation", "validation"))
     for name, split in splits:
-        is_measured = summary[f"{split}_measured"]
-        print_to_stdout(f"{name} regret{where}: {format_regret(summary, split)}{' (measured)' if is_measured else ''}")
+        print_to_stdout(f"{name} regret{where}: {format_regret(summary, split)}")
     for line in others:
         print_to_stdout(line)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN, default_variants
@@ -68,6 +68,9 @@ class Search(Generic[Own]):
     A folder that also holds other files, such as a ranking, is refused."""
     seeds: Seeds | None = None
     """Seeds of several runs, as 0-5 or 1,3,8; the picture shows mean and spread."""
+    spread: Literal["ci", "std", "quartiles", "range"] | None = None
+    """With --seeds: what the bands of the picture show. ci: 95 % confidence interval of the mean (bootstrap); std:
+    standard deviation. Default: ci."""
     tensorboard: bool = False
     """Write event files for TensorBoard into the run's folder. In a checkout, first run
     pip install '.[tensorboard]'."""
@@ -116,8 +119,9 @@ class Search(Generic[Own]):
         if self.resume is not None:
             restore_moved_aside(self.resume)  # it may be a group
         is_group = self.seeds is not None or (self.resume is not None and (self.resume / SEEDS).exists())
-        if self.where.given and not is_group:
-            one = option(next(iter(self.where.given)))
+        for_groups = {**self.where.given, **({} if self.spread is None else {"spread": self.spread})}
+        if for_groups and not is_group:
+            one = option(next(iter(for_groups)))
             if self.resume is not None:
                 open_search(self.resume)  # raises if there is no such run
                 raise InvalidInputError(f"'{self.resume}' is one search, and {one} is for several: remove {one}")
@@ -130,7 +134,7 @@ class Search(Generic[Own]):
             )
         if is_group:
             seeds = [] if self.seeds is None else parse_seeds(self.seeds)
-            search_seeds(seeds, **where, **self.where.given, **given)
+            search_seeds(seeds, **where, **for_groups, **given)
         else:
             search(**where, **given)
 

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.style import PictureStyle, look
 from nasbench1shot1.ground.errors import InvalidInputError, shorten, value_of
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import SubFigure as SubFigure
 
 ZERO_NOTE: Final = "Regrets of zero are drawn at the lower edge."
-"""Sentence for the caption of a logarithmic plot whose lower edge is `zero_floor`."""
+"""Sentence for the caption of a logarithmic plot whose lower edge is `curves.log_floor`."""
 EPOCH_LABEL: Final = "search epoch (0: before training)"
 BELOW, ABOVE = 0.03, 0.05
 """Margins of an axis that starts at zero, as fractions of its largest value."""
@@ -151,20 +149,3 @@ def start_at_zero(axes: "Axes") -> "Axes":
     top = max((high for high in highs if math.isfinite(high)), default=0.0) or 1.0
     axes.set_ylim(min((low for low in lows if math.isfinite(low)), default=0.0) - BELOW * top, (1 + ABOVE) * top)
     return axes
-
-
-def show_single_points(axes: "Axes") -> None:
-    """Widen axes whose curves have a single point, which would otherwise lie on the frame or span no range."""
-    limits = axes.dataLim
-    if math.isfinite(limits.x0) and limits.x0 == limits.x1 and axes.get_xscale() == "linear":
-        axes.set_xlim(limits.x0 - 1, limits.x0 + 1)
-
-
-def zero_floor(values: Any) -> float:
-    """Return the lower edge of a logarithmic axis, where zero is drawn: half of the smallest positive value.
-
-    Args:
-        values: fractions, an array of any shape. If none is positive, the result is half a percent.
-    """
-    found = np.asarray(values, np.float64)
-    return 0.5 * float(found[found > 0].min(initial=0.01))

@@ -30,6 +30,10 @@ FLATTEST = 0.6
 """Minimum height of a panel in the paper style, relative to its width."""
 MOST_COLUMNS = 6
 """Maximum number of entries in a row of a legend."""
+BESIDE = "beside the panel"
+"""Group id of legends that are not inside a panel."""
+LINE_HEIGHT = 1.2
+"""Distance of lines of text, relative to the font size."""
 BELOW: dict[str, Any] = {"loc": "lower center", "borderpad": 0, "borderaxespad": 0}
 Shared = bool | Literal["none", "all", "row", "col"]
 
@@ -71,6 +75,7 @@ class Canvas:
         self.style = checked_style(style or "screen")
         width, height = _panel_size(panel, columns, self.style)
         self._size = width * columns, height * rows
+        self._shares = [each / sum(heights) for each in heights] if heights else [1 / rows] * rows
         self._look = look(self.style)
         with look(self.style):
             self.figure = StyledFigure(self._size, self.style)
@@ -102,8 +107,11 @@ class Canvas:
         *,
         legend: "bool | Sequence[Any] | Mapping[str, Mapping[str, Any]]" = False,
         legend_title: str = "",
+        height: float | None = None,
     ) -> "StyledFigure":
         """Add texts around the panels, make the figure as high as they need, and return it.
+
+        Labels that are too long for their panels are wrapped.
 
         Args:
             title: text above the panels. Lines that are too long for the figure are wrapped.
@@ -112,8 +120,10 @@ class Canvas:
             legend: a legend below the panels: True for the curves of all panels, handles with labels, or arguments of
                 `Line2D` by label.
             legend_title: the title of the legend, such as `curves.describe_band`.
+            height: height of all panels in inches. Default: as given by `panel`.
         """
-        figure, (width, height) = self.figure, self._size
+        figure, width = self.figure, self._size[0]
+        height = (height or self._size[1]) + self._fit_labels() + self._beside_panels()
         figure.title, figure.caption = title, caption
         if self.style == "paper":
             title = caption = ""
@@ -135,6 +145,27 @@ class Canvas:
         engine.set(h_pad=PAD, rect=(0, of_legend / total, 1, 1 - of_legend / total))
         return figure
 
+    def _fit_labels(self) -> float:
+        """Wrap the labels of the panels' axes; return the height of further lines below the panels, in inches."""
+        rows, columns = self.grid.shape if self.axes else (0, 1)
+        size, further = float(SETTINGS[self.style]["axes.labelsize"]), 0.0
+        for row in range(rows):
+            for axes in self.grid[row]:
+                places = ((axes.xaxis, self._size[0] / columns), (axes.yaxis, self._size[1] * self._shares[row]))
+                for axis, length in places:
+                    axis.set_label_text(wrapped(axis.get_label_text(), length - 2 * MARGIN, size))
+            lines = max(axes.get_xlabel().count("\n") for axes in self.grid[row])
+            further += lines * LINE_HEIGHT * size / 72
+        return further
+
+    def _beside_panels(self) -> float:
+        """Return the height of the legends above or below single panels, in inches."""
+        legends = [[axes.get_legend() for axes in row] for row in (self.grid if self.axes else ())]
+        return sum(
+            max((self._height(each) for each in row if each is not None and each.get_gid() == BESIDE), default=0.0)
+            for row in legends
+        )
+
     def _height(self, drawn: Any) -> float:
         """Return the height of a text or legend in inches, with the space that the layout leaves around it."""
         return float(drawn.get_window_extent().height) / self.figure.dpi + 2 * PAD
@@ -155,7 +186,7 @@ class Canvas:
             columns = -(-len(handles) // (-(-len(handles) // columns) + 1)) if columns > 2 else 1
 
 
-def legend_below(axes: "Axes", title: str = "", gap: float = 0.5, columns: int = 2, **properties: Any) -> "Legend":
+def legend_below(axes: "Axes", title: str = "", gap: float = 0.5, columns: int = 2) -> "Legend":
     """Draw a legend below single axes, centred, at most as wide as their figure.
 
     Args:
@@ -163,23 +194,26 @@ def legend_below(axes: "Axes", title: str = "", gap: float = 0.5, columns: int =
         title: the title of the legend.
         gap: distance from the axes in inches, for the labels of the horizontal axis.
         columns: maximum number of columns.
-        properties: further arguments of `Axes.legend`.
     """
+    return _legend_beside(axes, title, 0.0, -gap, columns)
+
+
+def legend_above(axes: "Axes", title: str = "", columns: int = 3) -> "Legend":
+    """Draw a legend above single axes; otherwise as `legend_below`."""
+    return _legend_beside(axes, title, 1.0, PAD, columns)
+
+
+def _legend_beside(axes: "Axes", title: str, edge: float, gap: float, columns: int) -> "Legend":
     from matplotlib.transforms import ScaledTranslation
 
     figure = axes.get_figure(root=True)
     assert figure is not None  # axes that were drawn on have one
-    place = axes.transAxes + ScaledTranslation(0, -gap, figure.dpi_scale_trans)
+    place: dict[str, Any] = {"loc": "upper center" if gap < 0 else "lower center", "bbox_to_anchor": (0.5, edge)}
+    place["bbox_transform"] = axes.transAxes + ScaledTranslation(0, gap, figure.dpi_scale_trans)
     for number in range(columns, 0, -1):
-        drawn = axes.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, 0.0),
-            bbox_transform=place,
-            ncols=number,
-            title=title or None,
-            borderaxespad=0,
-            **{"frameon": False, **properties},
-        )
+        drawn = axes.legend(ncols=number, title=title or None, borderaxespad=0, frameon=False, **place)
+        drawn.get_title().set_multialignment("center")
+        drawn.set_gid(BESIDE)
         if drawn.get_window_extent().width <= figure.bbox.width - 2 * MARGIN * figure.dpi:
             break
     return drawn

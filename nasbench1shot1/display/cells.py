@@ -5,17 +5,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.display.colours import checked_colors
 from nasbench1shot1.display.layout import EDGE_TEXT, HALF_HEIGHT, Layout
+from nasbench1shot1.display.style import PictureStyle, look
 from nasbench1shot1.ground.errors import InvalidInputError
 
 if TYPE_CHECKING:
     import networkx
-    from matplotlib.axes import Axes
+
+    from nasbench1shot1.display.axes import Axes
 
 ENDS = "#dddddd"
 """Fill colour of the input and the output."""
 OPERATIONS = ("#9ecae9", "#f7c99b", "#b5dfb1")
 """Fill colours of nodes by their operation; nodes without an operation are white."""
+
+
+Fills = str | Mapping[str, str]
+"""The values of `colors=` for cells: one colour, or colours by the text in a node."""
 
 
 class Drawable(Protocol):
@@ -31,6 +38,8 @@ def draw_cell(
     *,
     parameters: Mapping[str, Any] | None = None,
     title: str | None = None,
+    colors: Fills | None = None,
+    style: PictureStyle | None = None,
 ) -> "Axes":
     """Draw a cell with its input at the top and its output at the bottom. Loose ends are pale.
 
@@ -41,22 +50,26 @@ def draw_cell(
         parameters: raw architecture parameters Λ for every key of the space's `mixing_shapes()`. If given, all
             candidate edges are drawn with their softmax weights as widths; edges that the architecture lacks are grey.
         title: title of the axes. Default: none.
+        colors: fill colours of the nodes with operations: one for all, or colours by the text in the node. Default:
+            `OPERATIONS`, in the benchmark's order.
+        style: "screen" (default) or "paper": as wide as a column, with embedded fonts.
 
     Returns:
         The axes; `ax.figure.savefig("cell.png")` writes the picture.
 
     Raises:
-        InvalidInputError: `x` cannot be drawn, `ax` is not axes, or `parameters` are given for a cell.
+        InvalidInputError: `x` cannot be drawn, `ax` is not axes, `parameters` are given for a cell, or a
+            colour is not a colour.
     """
     graph = _graph(Architecture.parse(x) if isinstance(x, str) else x, parameters)
     layout = Layout.of(graph)
-    axes = axes_or_new(ax, _figure_size(layout))
-    live = _live_nodes(graph)
-    _draw_edges(axes, graph, layout, live)
-    _draw_nodes(axes, graph, layout, live)
-    _frame(axes, layout)
-    if title is not None:
-        axes.set_title(title, fontsize=9)
+    axes, live, fills = axes_or_new(ax, _figure_size(layout), style), _live_nodes(graph), _fills(graph, colors)
+    with look(style):
+        _draw_edges(axes, graph, layout, live)
+        _draw_nodes(axes, graph, layout, live, fills)
+        _frame(axes, layout)
+        if title is not None:
+            axes.set_title(title, fontsize=9)
     return axes
 
 
@@ -119,7 +132,9 @@ def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout, li
             axes.add_artist(ScaledText(*place, edge["label"], fontsize=9, height=EDGE_TEXT, **more))
 
 
-def _draw_nodes(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout, live: set[int]) -> None:
+def _draw_nodes(
+    axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout, live: set[int], fills: Mapping[int, str]
+) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     from nasbench1shot1.display.artists import ScaledText
@@ -133,7 +148,7 @@ def _draw_nodes(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout, li
             corner,
             *size,
             boxstyle="round,pad=0,rounding_size=0.12",
-            facecolor=_fill(graph, node) if is_live else "#f6f6f6",
+            facecolor=fills[node] if is_live else "#f6f6f6",
             edgecolor="#444444" if is_live else "#c4c4c4",
             linewidth=0.8,
             zorder=4,
@@ -143,12 +158,18 @@ def _draw_nodes(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout, li
         axes.add_artist(ScaledText(0, y, attributes["label"], fontsize=8, height=height, **more))
 
 
-def _fill(graph: "networkx.DiGraph[int]", node: int) -> str:
-    """Return the fill colour of a node."""
-    if node in (0, len(graph) - 1):
-        return ENDS
-    operation = graph.nodes[node]["operation"]
-    return "white" if operation is None else OPERATIONS[operation % len(OPERATIONS)]
+def _fills(graph: "networkx.DiGraph[int]", colors: Fills | None) -> dict[int, str]:
+    """Return the fill colour of every node."""
+    operations = {node: graph.nodes[node]["operation"] for node in list(graph)[1:-1]}
+    known = {node: operation for node, operation in operations.items() if operation is not None}
+    texts = [graph.nodes[node]["label"] for node in known]
+    by_text = dict.fromkeys(texts, colors) if isinstance(colors, str) else colors or {}
+    given = checked_colors({text: colour for text, colour in by_text.items() if text in texts}, texts)
+    own = {
+        node: colour or OPERATIONS[operation % len(OPERATIONS)]
+        for (node, operation), colour in zip(known.items(), given, strict=True)
+    }
+    return {node: ENDS if node in (0, len(graph) - 1) else own.get(node, "white") for node in graph}
 
 
 def _frame(axes: "Axes", layout: Layout) -> None:

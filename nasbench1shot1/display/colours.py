@@ -98,6 +98,11 @@ def _free_colours(methods: Sequence[str]) -> Iterator[str]:
     return cycle([*(colour for colour in COLOURS if colour not in taken), *COLOURS])
 
 
+def shades(number: int) -> list[str]:
+    """Return a number of greys, from light to dark."""
+    return [f"{0.75 - 0.6 * rank / number:.3f}" for rank in range(number)]
+
+
 def checked_colors(
     colors: Colors | None, methods: Sequence[str], labels: Sequence[str] | None = None
 ) -> list[str | None]:
@@ -145,6 +150,14 @@ def checked_labels(labels: Sequence[str] | str | None, default: Sequence[str], w
             f"give one label per {what}"
         )
     return found
+
+
+def main_first(labels: Sequence[str] | str | None, default: Sequence[str]) -> list[str]:
+    """Return the value of `labels=` for the curves of one run, the first of which is its main curve.
+
+    A single label replaces that of the main curve; otherwise as in `checked_labels`.
+    """
+    return [labels, *default[1:]] if isinstance(labels, str) else checked_labels(labels, default)
 
 
 # Rows of panels -------------------------------------------------------------------------------------------------------

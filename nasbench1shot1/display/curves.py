@@ -5,7 +5,7 @@ seconds. `pool` puts the traces on a common axis. The curve is their mean or med
 confidence interval of this statistic by the percentile bootstrap (Efron 1979) with `RESAMPLES` resamples of runs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -36,6 +36,8 @@ MOST_POINTS = 1_000
 """Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
 COLUMNS = ("at", "runs", "mean", "median", "std", "low", "high")
 BAND_ALPHA = 0.15
+ALL_ZERO = 0.005
+"""Lower edge of a logarithmic axis if all values are zero."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,6 +65,11 @@ class Trace:
     def last(self) -> float:
         """The position at which the record ends."""
         return float(self.at[-1]) if np.isnan(self.end) else self.end
+
+    @property
+    def result(self) -> float:
+        """The value at the end."""
+        return float(self.values[-1]) if np.isnan(self.end) else self.final
 
     def value_at(self, positions: Floats) -> Floats:
         """Return the values at T positions, shape (T,); NaN before the first one."""
@@ -301,6 +308,20 @@ def describe_band(
     return f"{statistic}{joined}{SPREADS[name]}{cut}{many}"
 
 
+def log_floor(curves: Iterable[Pooled]) -> float:
+    """Return the lower edge of a logarithmic axis with these curves, as they are recorded.
+
+    The edge is below all values, so that a curve does not lie on the frame. If a centre is zero, which is drawn at the
+    edge, it is half of the smallest positive centre. Bands end at this edge.
+    """
+    centres, lows = (np.concatenate(rows) for rows in zip(*((of.centre, of.low) for of in curves), strict=True))
+    smallest = float(centres[centres > 0].min(initial=np.inf))
+    if smallest == np.inf:
+        return ALL_ZERO
+    lowest = float(lows[lows > 0].min(initial=smallest))
+    return 0.5 * smallest if (centres == 0).any() else max(0.5 * smallest, 0.9 * min(smallest, lowest))
+
+
 def draw_curve(
     axes: "Axes",
     curve: Pooled,
@@ -326,8 +347,8 @@ def draw_curve(
     """
     rows = (curve.centre, curve.low, curve.high)
     centre, low, high = (scale * (row if floor is None else np.maximum(row, floor)) for row in rows)
-    if np.isfinite(centre).sum() == 1:  # a line with a single point would be invisible
-        style = {**style, "marker": "o", "markevery": None, "markersize": 5}
+    if np.isfinite(centre).sum() == 1:  # a line with a single point would be invisible, and half hidden by the frame
+        style = {**style, "marker": "o", "markevery": None, "markersize": 5, "clip_on": False}
     axes.plot(curve.at, centre, drawstyle="steps-post" if steps else "default", label=label, **style)
     if has_band and curve.has_band:
         step: Literal["post"] | None = "post" if steps else None

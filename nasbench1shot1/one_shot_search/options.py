@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, switch
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
@@ -146,6 +147,8 @@ class SearchConfig:
     """Save the supernet's weights every N epochs in weights/; 0 disables this."""
     format: PictureFormat | None = None
     """File format of the pictures. Default: png."""
+    style: PictureStyle | None = None
+    """Style of the pictures. paper: no title or caption, as wide as a column, embedded fonts. Default: screen."""
 
     def resolved(self) -> "SearchConfig":
         """Fill in every None and check every value.
@@ -334,6 +337,7 @@ def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves:
 _OF_A_RUN = {
     "seed", "space", "epochs", "images", "images_per_half", "image_side", "channels", "cells", "batch_size", "table",
     "device", "threads", "precision", "compile", "keep_weights_every", "hessian_eigenvalue", "format",
+    "style",
 }  # fmt: skip
 
 

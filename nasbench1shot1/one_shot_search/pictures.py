@@ -1,6 +1,5 @@
 """The pictures of a search: its preferred cells over the epochs, with Λ as widths of edges, and its regret."""
 
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import AxesList, checked_axes_list, save_figure
-from nasbench1shot1.display.cells import draw_cell, is_drawable
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.cells import Fills, draw_cell, is_drawable
+from nasbench1shot1.display.colours import checked_labels
+from nasbench1shot1.display.style import PictureStyle, look
 from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
-from nasbench1shot1.ground.files import PictureFormat, picture_name
+from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, Parameters, SearchRecord, describe_regrets
 from nasbench1shot1.one_shot_search.regret_curve import other_regrets, regret_figure
@@ -20,39 +22,42 @@ from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+    from nasbench1shot1.display.axes import Axes, Figure
     from nasbench1shot1.tables.table import Table
 
-PANELS = 5
+PANELS = 6
 """Largest number of epochs in a picture."""
 PER_ROW = 3
 """Largest number of panels in a row; with more, the text would be too small."""
-PANEL_WIDTH, TITLE_HEIGHT, LINE_HEIGHT = 2.9, 0.47, 0.14
-"""Width of a panel, height of its title with all margins, and height of a line of the caption, in inches."""
+PANEL_WIDTH, TITLE_HEIGHT = 2.9, 0.47
+"""Width of a panel, and height of its title with all margins, in inches."""
 TALLEST = 1.25
-"""Largest height of a drawn cell, relative to `PANEL_WIDTH`; only cells with few arcs are narrower."""
-LINE = 48
-"""Number of characters of the caption that fit below a panel."""
+"""Largest height of a drawn cell, relative to the width of its panel; only cells with few arcs are narrower."""
 
 
-def save_pictures(run: SearchRecord, table: "Table", suffix: PictureFormat | None = None) -> None:
+def save_pictures(run: SearchRecord, table: "Table") -> None:
     """Write the pictures of a finished run into its folder: its regret and, if they can be drawn, its cells."""
-    save_figure(regret_figure([run], [run.metrics], table), run.folder / picture_name(FIGURE, suffix))
-    if (cells := cells_figure(run)) is not None:
-        save_figure(cells, run.folder / picture_name(CELLS, suffix))
+    format, style = run.config.get("format"), run.config.get("style")
+    save_figure(regret_figure([run], [run.metrics], table, style=style), run.folder / picture_name(FIGURE, format))
+    if (cells := cells_figure(run, style)) is not None:
+        save_figure(cells, run.folder / picture_name(CELLS, format))
 
 
-def cells_figure(run: SearchRecord) -> "Figure | None":
+def cells_figure(run: SearchRecord, style: PictureStyle | None = None) -> "Figure | None":
     """Return the figure of `draw_cells` for a search with a recorded epoch; None if its cells cannot be drawn."""
     if not is_drawable(run.architectures[0]):
         return None
-    return draw_cells(run)[0].get_figure(root=True)
+    return draw_cells(run, style=style)[0].get_figure(root=True)
 
 
 def draw_cells(
-    run: SearchRecord | str | Path, ax: "Sequence[Axes] | NDArray[Any] | None" = None, panels: int = PANELS
+    run: SearchRecord | str | Path,
+    ax: "Sequence[Axes] | NDArray[Any] | None" = None,
+    panels: int = PANELS,
+    *,
+    labels: Sequence[str] | None = None,
+    colors: Fills | None = None,
+    style: PictureStyle | None = None,
 ) -> AxesList:
     """Draw the preferred cells of some epochs of a search, including the first and the last, with their regrets.
 
@@ -63,6 +68,9 @@ def draw_cells(
         ax: the axes to draw on, one per epoch shown. Default: rows of at most three axes in a new figure with a
             caption that names the table.
         panels: largest number of epochs, at least 2. Epochs are spread evenly.
+        labels: titles of the axes, one per epoch shown. Default: epoch and test regret.
+        colors: fill colours of nodes, as in `draw_cell`.
+        style: "screen" (default) or "paper": without caption, as wide as a page's text, with embedded fonts.
 
     Returns:
         A list of E axes, for E = min(panels, number of recorded epochs, with epoch 0); `axes[0].figure` is the
@@ -82,15 +90,47 @@ def draw_cells(
     if not is_drawable(found.architectures[0]):
         raise InvalidInputError(f"architectures of '{found.config['space']}' cannot be drawn: use a bundled space")
     epochs = _shown_epochs(found, panels)
-    given = _new_axes(found, len(epochs)) if ax is None else checked_axes_list(ax, "epoch shown (panels=)", len(epochs))
-    parameters = searched_parameters(found)
-    for place, epoch in zip(given, epochs, strict=True):
+    titles = checked_labels(labels, [_title(found, epoch) for epoch in epochs], "epoch shown")
+    if ax is not None:
+        given = checked_axes_list(ax, "epoch shown (panels=)", len(epochs))
+        with look(style):
+            return _draw(found, epochs, given, titles, colors)
+    rows = -(-len(epochs) // PER_ROW)
+    columns = -(-len(epochs) // rows)
+    with Canvas(rows, columns, panel=(PANEL_WIDTH, PANEL_WIDTH), style=style, empty=True) as canvas:
+        drawn = _draw(found, epochs, _centred_panels(canvas.figure, rows, columns, len(epochs)), titles, colors)
+        canvas.finish(caption=_caption(found), height=rows * _height(drawn, canvas.figure.get_figwidth() / columns))
+        return drawn
+
+
+def _draw(
+    run: SearchRecord, epochs: Sequence[int], panels: "Sequence[Axes]", titles: Sequence[str], colors: Fills | None
+) -> AxesList:
+    parameters = searched_parameters(run)
+    for place, epoch, title in zip(panels, epochs, titles, strict=True):
         of_epoch = {key: values[epoch] for key, values in parameters.items()} or None
-        draw_cell(found.architectures[epoch], place, parameters=of_epoch, title=_title(found, epoch))
-    _share_limits(given)
-    if ax is None:
-        _fit_height(given)
-    return AxesList(given)
+        draw_cell(run.architectures[epoch], place, parameters=of_epoch, title=title, colors=colors)
+    lefts, rights = zip(*(axes.get_xlim() for axes in panels), strict=True)
+    for axes in panels:  # equal limits, so that equally large panels have text of one size
+        axes.set_xlim(min(lefts), max(rights))
+    return AxesList(panels)
+
+
+def _centred_panels(figure: "Figure", rows: int, columns: int, number: int) -> "list[Axes]":
+    """Return axes in rows; those of a shorter last row are in its middle."""
+    grid, found = figure.add_gridspec(rows, 2 * columns), []
+    for panel in range(number):
+        row, place = divmod(panel, columns)
+        first = 2 * place + max(0, (row + 1) * columns - number)
+        found.append(figure.add_subplot(grid[row, first : first + 2], anchor="N"))
+    return found
+
+
+def _height(panels: "Sequence[Axes]", width: float) -> float:
+    """Return the height of a row of panels in which drawn cells about fill the width of their panels."""
+    left, right = panels[0].get_xlim()
+    height = max(top - bottom for bottom, top in (axes.get_ylim() for axes in panels))
+    return TITLE_HEIGHT + width * min(height / (right - left), TALLEST)
 
 
 def searched_parameters(run: SearchRecord) -> Parameters:
@@ -110,49 +150,17 @@ def _shown_epochs(run: SearchRecord, panels: int) -> list[int]:
     return epochs
 
 
-def _new_axes(run: SearchRecord, number: int) -> "list[Axes]":
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    rows, columns = -(-number // PER_ROW), min(number, PER_ROW)
-    caption = _caption(run, LINE * columns)
-    figure = Figure(layout="constrained", dpi=150)
-    figure.set_figwidth(PANEL_WIDTH * columns)
-    FigureCanvasAgg(figure)
-    figure.supxlabel("\n".join(caption), fontsize=7, color="#444444")
-    return [figure.add_subplot(rows, columns, place, anchor="N") for place in range(1, number + 1)]
-
-
-def _caption(run: SearchRecord, characters: int) -> list[str]:
-    """Return the lines of the caption: the search, what widths, numbers and grey mean, and the table."""
+def _caption(run: SearchRecord) -> str:
+    """Return the caption: the search, what widths, numbers and grey mean, and the table."""
     search = f"{run.config['optimizer']} on {run.config['space']}, seed {run.config['seed']}"
     if (dataset := run.config.get("dataset")) and other_regrets(run.metrics):
         search += f"; test regrets on {dataset}"
     drawn = "not on a path from input to output"
     if searched_parameters(run):
         drawn = f"not chosen, or {drawn}; widths: softmax of Λ; numbers: softmax weights of the preferred operations"
-    texts = (search, f"grey: {drawn}", table_text([run.metrics], run.config["table_id"]))
-    return [line for text in texts for line in textwrap.wrap(text, characters, break_on_hyphens=False)]
+    return "\n".join((search, f"grey: {drawn}", table_text([run.metrics], run.config["table_id"])))
 
 
 def _title(run: SearchRecord, epoch: int) -> str:
     line = run.lines[epoch]
     return f"epoch {epoch}\n{describe_regrets('test regret', [line['test_regret']], line['test_measured'])}"
-
-
-def _share_limits(panels: "Sequence[Axes]") -> None:
-    """Give all panels the limits of the widest, so that equally large panels have text of one size."""
-    lefts, rights = zip(*(axes.get_xlim() for axes in panels), strict=True)
-    for axes in panels:
-        axes.set_xlim(min(lefts), max(rights))
-
-
-def _fit_height(panels: "Sequence[Axes]") -> None:
-    """Set the height of the figure of drawn cells, so that they about fill the width of their panels."""
-    figure = panels[0].get_figure(root=True)
-    assert figure is not None  # panels of a new figure
-    left, right = panels[0].get_xlim()
-    height = max(top - bottom for bottom, top in (axes.get_ylim() for axes in panels))
-    panel = TITLE_HEIGHT + PANEL_WIDTH * min(height / (right - left), TALLEST)
-    rows, lines = -(-len(panels) // PER_ROW), len(figure.get_supxlabel().splitlines())
-    figure.set_figheight(rows * panel + LINE_HEIGHT * lines)

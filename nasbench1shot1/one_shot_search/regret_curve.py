@@ -5,30 +5,30 @@ operation is drawn below the curves: when DARTS collapses on NAS-Bench-201, the 
 and Yang 2020, section 5).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.display.axes import start_at_zero, use_whole_numbers
-from nasbench1shot1.display.colours import BLACK, COLOURS, colours
-from nasbench1shot1.display.curves import BAND_ALPHA, Spread, describe_band, pool_values
+from nasbench1shot1.display.axes import label_epochs, start_at_zero, use_whole_numbers
+from nasbench1shot1.display.canvas import Canvas, legend_above, legend_below
+from nasbench1shot1.display.colours import BLACK, COLOURS, Colors, checked_colors, curve_styles, main_first
+from nasbench1shot1.display.curves import Pooled, Spread, describe_band, draw_curve, pool_values
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.record import SearchRecord
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+    from nasbench1shot1.display.axes import Axes, Figure
     from nasbench1shot1.tables.table import Table
 
-CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
-WIDTH = 1.6
-"""Width of all curves, in points."""
+TEST, VALIDATION, ERROR = CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
 SHORT = 20
 """Number of characters from which the provenance in a legend has its own line."""
 MEAN_LABEL, MEAN_COLOUR = "mean over the space", "#555555"
@@ -49,6 +49,7 @@ def regret_figure(
     table: "Table",
     note: str = "",
     spread: Spread | None = None,
+    style: PictureStyle | None = None,
 ) -> "Figure":
     """Return the figure of one run or of several seeds of one configuration, with its scale and its table in words.
 
@@ -61,86 +62,116 @@ def regret_figure(
         table: the table behind `frames`.
         note: further text for the title.
         spread: what the bands show. Default: "ci", the 95 % confidence interval of the mean.
+        style: "screen" or "paper".
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    by_epoch, config = anytime_regret(frames, spread), runs[0].config
+    found, config = anytime_regret(frames, spread), runs[0].config
     counts = operation_counts([frame["architecture"] for frame in frames])
-    has_error = by_epoch["one_shot_validation_error_mean"].notna().any()
-    heights = [3.0, *([2.0] if has_error else []), *([] if counts is None else [1.4])]
-    figure = Figure(figsize=(7.2, 2.0 + 0.9 * sum(heights)), layout="constrained", dpi=150)
-    FigureCanvasAgg(figure)
-    rows = figure.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-    method = config["optimizer"]
-    dataset = config.get("dataset")
-    draw_anytime_regret(by_epoch, rows[0], method, len(runs), dataset, table)
-    space = Architecture.parse(frames[0]["architecture"].iloc[0]).space
-    if (mean_regret := mean_regret_of(space, dataset, table)) is not None:
-        where = _dataset_text(by_epoch, dataset)
-        draw_mean_regret(mean_regret, rows[0], f"{MEAN_LABEL}{where} ({percent(mean_regret)})")
-    if has_error:
-        draw_one_shot_error(by_epoch, rows[1], method, len(runs))
-    if counts is not None:
-        draw_operation_counts(counts.loc[by_epoch.index], rows[-1])
-    above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0), "frameon": False}
-    band = describe_band(spread, len(runs)) or None
-    rows[0].legend(ncols=2 if _others(by_epoch) else 3, fontsize=8, handlelength=3, title=band, **above)
-    rows[-1].set_xlabel("search epoch (0: before training)")
-    figure.suptitle(_title(runs, frames, by_epoch, note, spread), fontsize=9)
-    figure.supxlabel(table_text(frames, table.id, table.fidelity()), fontsize=7, color="#444444")
-    return figure
+    heights = [3.0, *([2.0] if found.has_error else []), *([] if counts is None else [1.4])]
+    panel = (7.2, 0.35 + 0.9 * sum(heights) / len(heights))
+    with Canvas(len(heights), panel=panel, heights=heights, style=style, sharex=True) as canvas:
+        method, dataset, rows = config["optimizer"], config.get("dataset"), canvas.axes
+        draw_anytime_regret(found, rows[0], method, dataset, table)
+        space = Architecture.parse(frames[0]["architecture"].iloc[0]).space
+        if (mean := mean_regret_of(space, dataset, table)) is not None:
+            draw_mean_regret(mean, rows[0], f"{MEAN_LABEL}{found.where(dataset)} ({percent(mean)})")
+        if found.has_error:
+            draw_one_shot_error(found, rows[1], method)
+        if counts is not None:
+            draw_operation_counts(counts.loc[found.frame.index], rows[-1])
+        legend_above(rows[0], describe_band(spread, len(runs)), columns=2 if found.others else 3)
+        label_epochs(rows[-1])
+        return canvas.finish(_title(runs, frames, found, note, spread), table_text(frames, table.id, table.fidelity()))
 
 
 def _title(
     runs: Sequence[SearchRecord],
     frames: Sequence[pandas.DataFrame],
-    by_epoch: pandas.DataFrame,
+    found: "AnytimeRegret",
     note: str,
     spread: Spread | None,
 ) -> str:
-    config = runs[0].config
+    config, epochs = runs[0].config, found.curves[TEST].at
     seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, {describe_band(spread)}"
     seeds += f"; {note}" if note else ""
-    if any(len(frame) > len(by_epoch) for frame in frames):
-        shortest = [run for run, frame in zip(runs, frames, strict=True) if len(frame) == len(by_epoch)]
+    if any(len(frame) > len(epochs) for frame in frames):
+        shortest = [run for run, frame in zip(runs, frames, strict=True) if len(frame) == len(epochs)]
         why = "where the first search ended" if all(run.is_finished for run in shortest) else "as some are unfinished"
-        seeds += f"\nonly up to epoch {by_epoch.index[-1]}, {why}"
-    elif not config.get("early_stopping") and by_epoch.index[-1] < config.get("epochs", 0):
-        seeds += f", unfinished: epoch {by_epoch.index[-1]} of {config['epochs']}"
+        seeds += f"\nonly up to epoch {epochs[-1]:.0f}, {why}"
+    elif not config.get("early_stopping") and epochs[-1] < config.get("epochs", 0):
+        seeds += f", unfinished: epoch {epochs[-1]:.0f} of {config['epochs']}"
     return f"{config['optimizer']} on {config['space']}, {seeds}\n{scale_text([config])}"
 
 
-def anytime_regret(frames: Sequence[pandas.DataFrame], spread: Spread | None = None) -> pandas.DataFrame:
-    """Return mean and spread over runs, for every epoch that all runs have.
+@dataclass(frozen=True, eq=False)
+class AnytimeRegret:
+    """The regrets and errors of several runs of one configuration, after every epoch that all of them have.
+
+    Attributes:
+        curves: the pooled values, as fractions: of each of `CURVES`, and of the test regret on every other data set.
+            Where a run has no value, the curve has a gap.
+        measured: for both regrets, the share of runs with a measured value behind each epoch.
+    """
+
+    curves: Mapping[str, Pooled]
+    measured: "Mapping[str, pandas.Series[float]]"
+
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return self.curves[TEST].runs
+
+    @property
+    def has_error(self) -> bool:
+        """Whether one-shot errors are recorded."""
+        return bool(np.isfinite(self.curves[ERROR].centre).any())
+
+    @property
+    def others(self) -> list[str]:
+        """The other data sets with test regrets."""
+        return [name.removesuffix(ELSEWHERE) for name in self.curves if name.endswith(ELSEWHERE)]
+
+    def where(self, dataset: str | None) -> str:
+        """Return the search's data set for labels; empty if no other data set has a curve."""
+        return f" on {dataset}" if dataset and self.others else ""
+
+    @property
+    def frame(self) -> pandas.DataFrame:
+        """A data frame indexed by epoch.
+
+        For each curve, it has the columns `<curve>_mean`, `<curve>_std` (of a sample, n - 1; 0 for one run),
+        `<curve>_low` and `<curve>_high` (the band); for both regrets, `<curve>_measured`.
+        """
+        columns: dict[str, Any] = {}
+        for name, curve in self.curves.items():
+            found = curve.frame if curve.has_band else curve.frame.fillna({"std": 0.0})
+            columns |= {f"{name}_{of}": found[of].to_numpy() for of in ("mean", "std", "low", "high")}
+        frame = pandas.DataFrame(columns, pandas.Index(self.curves[TEST].at.astype(int), name="epoch"))
+        return frame.assign(**{f"{name}_measured": share for name, share in self.measured.items()})
+
+
+def anytime_regret(frames: Sequence[pandas.DataFrame], spread: Spread | None = None) -> AnytimeRegret:
+    """Pool the metrics of several runs.
 
     Args:
         frames: `Run.metrics` of each run.
         spread: what the bands show. Default: "ci", the 95 % confidence interval of the mean.
 
-    Returns:
-        Indexed by epoch; for each of `CURVES`, and for the test regret of every other data set, the columns
-        `<curve>_mean`, `<curve>_std` (of a sample, n - 1; 0 for one run), `<curve>_low` and `<curve>_high` (the band),
-        as fractions; for both regrets `<curve>_measured`, the share of runs with a measured value behind it. Where a
-        run has no value, the curve has a gap.
+    Raises InvalidInputError if there is no run.
     """
     if not frames:
         raise InvalidInputError("no run is given: give at least one")
-    epochs = min(frame["epoch"].max() for frame in frames)
-    kept = [frame[frame["epoch"] <= epochs] for frame in frames]
-    index = pandas.Index(kept[0]["epoch"], name="epoch")
-    columns: dict[str, Any] = {}
-    for curve in (*CURVES, *other_regrets(kept[0])):
-        pooled = pool_values(index, np.stack([frame[curve].to_numpy(np.float64) for frame in kept]), spread=spread)
-        found = pooled.frame
-        deviation = found["std"] if pooled.has_band else found["std"].fillna(0.0)
-        edges = {"mean": found["mean"], "std": deviation, "low": found["low"], "high": found["high"]}
-        columns |= {f"{curve}_{name}": values.to_numpy() for name, values in edges.items()}
-    frame, stacked = pandas.DataFrame(columns, index), pandas.concat(kept)
-    for split in ("test", "validation"):
-        known = stacked[f"{split}_measured"].astype(float).where(stacked[f"{split}_regret"].notna())
-        frame[f"{split}_regret_measured"] = known.groupby(stacked["epoch"]).mean()
-    return frame
+    last = min(frame["epoch"].max() for frame in frames)
+    kept = [frame[frame["epoch"] <= last] for frame in frames]
+    values = {name: np.stack([frame[name].to_numpy(np.float64) for frame in kept]) for name in _columns(kept[0])}
+    curves = {name: pool_values(kept[0]["epoch"], found, spread=spread) for name, found in values.items()}
+    stacked = pandas.concat(kept)
+    known = {name: stacked[name.replace("regret", "measured")].astype(float) for name in (TEST, VALIDATION)}
+    shares = {name: flags.where(stacked[name].notna()) for name, flags in known.items()}
+    return AnytimeRegret(curves, {name: flags.groupby(stacked["epoch"]).mean() for name, flags in shares.items()})
+
+
+def _columns(frame: pandas.DataFrame) -> list[str]:
+    return [*CURVES, *other_regrets(frame)]
 
 
 def other_regrets(frame: pandas.DataFrame) -> list[str]:
@@ -149,48 +180,72 @@ def other_regrets(frame: pandas.DataFrame) -> list[str]:
 
 
 def draw_anytime_regret(
-    frame: pandas.DataFrame,
+    found: AnytimeRegret,
     axes: "Axes",
     method: str,
-    runs: int = 1,
     dataset: str | None = None,
     table: "Table | None" = None,
+    *,
+    colors: Colors | None = None,
+    labels: Sequence[str] | str | None = None,
 ) -> "Axes":
-    """Draw the regrets that `anytime_regret` returned, in percent.
+    """Draw regrets in percent: on the search's test data, on those of other data sets, and on its validation data.
 
-    The test regret has the method's colour. The validation regret is dashed and black, because the two often coincide.
+    The test regret has the method's colour and line. The validation regret is dashed and black, because the two often
+    coincide. It has no band.
 
     Args:
-        frame: the return value of `anytime_regret`.
+        found: the regrets.
         axes: the axes to draw on.
         method: name of the optimizer.
-        runs: number of runs; the bands of the test regrets are drawn if there are several.
-        dataset: the data set of the search, named in the legend if the frame also has others.
+        dataset: the data set of the search, named in the legend if there are others.
         table: the table behind the regrets, which tells whether those on other data sets are measured.
+        colors: the colour of the test regret, a colour per curve, or colours by label, by `method`, by data set, or
+            for "validation". Default: see above.
+        labels: the label of the test regret, or a label per curve.
 
     Returns:
         The axes.
     """
-    colour = colours([method])[0]
-    where = _dataset_text(frame, dataset)
-    label = _label(frame, "test_regret", where)
-    _draw(frame, "test_regret", axes, label, colour, has_band=runs > 1)
-    free = [each for each in COLOURS if each not in (colour, BLACK)]
-    for name, other in zip(_others(frame), free, strict=False):
-        elsewhere = name.removesuffix(f"{ELSEWHERE}_mean")
-        label = f"test regret on {elsewhere}{_source_elsewhere(table, elsewhere)}"
-        _draw(frame, name.removesuffix("_mean"), axes, label, other, has_band=runs > 1)
-    _draw(frame, "validation_regret", axes, _label(frame, "validation_regret", where), BLACK, linestyle="--")
+    where = found.where(dataset)
+    default = [_label(found, TEST, where)]
+    default += [f"test regret on {other}{source_elsewhere(table, other)}" for other in found.others]
+    shown = main_first(labels, [*default, _label(found, VALIDATION, where)])
+    drawn = [TEST, *(f"{other}{ELSEWHERE}" for other in found.others), VALIDATION]
+    for name, label, style in zip(drawn, shown, _styles(found, method, colors, shown), strict=True):
+        draw_curve(axes, found.curves[name], label=label, style=style, has_band=name != VALIDATION)
     axes.set_ylabel("regret [%]")
-    axes.grid(alpha=0.25)
-    use_whole_numbers(axes.xaxis)
-    return start_at_zero(axes)
+    return start_at_zero(_over_epochs(axes))
 
 
-def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs: int = 1) -> "Axes":
-    """Draw the one-shot validation error that `anytime_regret` returned, in percent; as in `draw_anytime_regret`."""
-    _draw(frame, "one_shot_validation_error", axes, "", colours([method])[0], has_band=runs > 1)
+def _styles(
+    found: AnytimeRegret, method: str, colors: Colors | None, labels: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the styles of the curves on the search's test data, on other data sets and on its validation data."""
+    main = {**curve_styles([method])[0], "marker": ""}
+    free = [colour for colour in COLOURS if colour not in (main["color"], BLACK)]
+    others = [{"color": colour} for _, colour in zip(found.others, free, strict=False)]
+    styles = [main, *others, {"color": BLACK, "linestyle": "--"}]
+    names = [method, *found.others, "validation"]
+    given = checked_colors({method: colors} if isinstance(colors, str) else colors, names, labels)
+    return [{**style, "color": colour or style["color"]} for style, colour in zip(styles, given, strict=True)]
+
+
+def draw_one_shot_error(
+    found: AnytimeRegret,
+    axes: "Axes",
+    method: str,
+    *,
+    colors: Colors | None = None,
+    labels: Sequence[str] | None = None,
+) -> "Axes":
+    """Draw the one-shot validation error in percent; arguments as in `draw_anytime_regret`."""
+    draw_curve(axes, found.curves[ERROR], label="", style=_styles(found, method, colors, labels)[0])
     axes.set_ylabel("one-shot validation\nerror [%]")
+    return _over_epochs(axes)
+
+
+def _over_epochs(axes: "Axes") -> "Axes":
     axes.grid(alpha=0.25)
     use_whole_numbers(axes.xaxis)
     return axes
@@ -198,7 +253,7 @@ def draw_one_shot_error(frame: pandas.DataFrame, axes: "Axes", method: str, runs
 
 def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axes":
     """Draw the mean regret of a space, a fraction, as a dotted horizontal line; return the axes."""
-    axes.axhline(100 * mean, color=MEAN_COLOUR, linestyle=":", linewidth=WIDTH, label=label, zorder=1)
+    axes.axhline(100 * mean, color=MEAN_COLOUR, linestyle=":", label=label, zorder=1)
     return start_at_zero(axes)
 
 
@@ -216,46 +271,19 @@ def mean_regret_of(space: str, dataset: str | None, table: "Table") -> float | N
         return None
 
 
-def _draw(
-    frame: pandas.DataFrame,
-    curve: str,
-    axes: "Axes",
-    label: str,
-    color: str,
-    linestyle: str = "-",
-    has_band: bool = False,
-) -> None:
-    mean = 100 * frame[f"{curve}_mean"]
-    marker = "o" if mean.count() == 1 else ""  # a line with a single point would be invisible
-    axes.plot(frame.index, mean, linestyle, color=color, label=label, linewidth=WIDTH, marker=marker)
-    if has_band:
-        low, high = (100 * frame[f"{curve}_{edge}"] for edge in ("low", "high"))
-        axes.fill_between(frame.index, low, high, color=color, alpha=BAND_ALPHA, linewidth=0)
-
-
-def _source_elsewhere(table: "Table | None", dataset: str) -> str:
+def source_elsewhere(table: "Table | None", dataset: str) -> str:
     """Return in brackets whether the test regrets on another data set are measured; empty if that is unknown."""
-    if table is None or dataset not in table.datasets:
-        return ""
-    objective = table.objective(dataset)
-    return " (measured)" if table.is_measured(objective.test_metric, objective.test) else " (predicted)"
+    with suppress(UserError):  # a table without this data set
+        if table is not None:
+            objective = table.objective(dataset)
+            return " (measured)" if table.is_measured(objective.test_metric, objective.test) else " (predicted)"
+    return ""
 
 
-def _label(frame: pandas.DataFrame, regret: str, where: str) -> str:
-    name = {"test_regret": "test regret", "validation_regret": "validation regret"}[regret] + where
-    source = provenance(frame[f"{regret}_measured"])
+def _label(found: AnytimeRegret, regret: str, where: str) -> str:
+    source = provenance(found.measured[regret])
     gap = "\n" if len(source) > SHORT else " "  # a legend of long lines is wider than the axes
-    return f"{name}{gap}({source})"
-
-
-def _others(by_epoch: pandas.DataFrame) -> list[str]:
-    """Return the columns of `anytime_regret` with test regrets on other data sets."""
-    return [name for name in by_epoch.columns if name.endswith(f"{ELSEWHERE}_mean")]
-
-
-def _dataset_text(by_epoch: pandas.DataFrame, dataset: str | None) -> str:
-    """Return the search's data set for labels; empty if no other data set has a curve."""
-    return f" on {dataset}" if dataset and _others(by_epoch) else ""
+    return f"{regret.replace('_', ' ')}{where}{gap}({source})"
 
 
 def operation_counts(runs: Sequence[Iterable[str]]) -> pandas.DataFrame | None:
@@ -278,18 +306,15 @@ def operation_counts(runs: Sequence[Iterable[str]]) -> pandas.DataFrame | None:
 
 def draw_operation_counts(counts: pandas.DataFrame, axes: "Axes") -> "Axes":
     """Draw what `operation_counts` returned as stacked bars, with skip connections at the bottom."""
-    from matplotlib.ticker import MaxNLocator
-
     bottom = pandas.Series(0.0, counts.index)
     for name in sorted(counts, key=lambda name: name != "skip_connect"):
         colour = OPERATION_COLOURS.get(str(name))  # None: the next colour of the axes
         axes.bar(counts.index, counts[name], 1.0, bottom, color=colour, label=str(name))
         bottom += counts[name]
-    axes.set_xlabel("search epoch (0: before training)")
+    label_epochs(axes)
     axes.set_ylabel("edges")
     axes.set_xlim(counts.index.min() - 0.5, counts.index.max() + 0.5)
     axes.set_ylim(0, bottom.max())
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.42), ncols=5, frameon=False, fontsize=7)
+    use_whole_numbers(axes.yaxis)
+    legend_below(axes, columns=5)
     return axes

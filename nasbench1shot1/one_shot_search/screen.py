@@ -20,7 +20,7 @@ from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, Run, returned_epoch
-from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of
+from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of, source_elsewhere
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.registry import SCRIPT
 from nasbench1shot1.runs.folder import WEIGHTS
@@ -142,7 +142,7 @@ def show_result(run: Run, table: Table, console: Console) -> None:
         )
     print_line(f"Final architecture: '{summary['architecture']}'")
     space = Architecture.parse(summary["architecture"]).space
-    dataset, others = run.config.get("dataset"), other_regrets(summary)
+    dataset, others = run.config.get("dataset"), other_regrets(summary, table)
     where = f" on {dataset}" if others else ""
     print_line(f"Test regret{where}: {format_regret(summary, 'test')}{_mean_regret(table, space, dataset)}")
     for line in others:
@@ -162,24 +162,25 @@ def show_group_result(group: SearchGroup, console: Console) -> None:
     print_line = line_printer(console)
     regrets = [run.summary["test_regret"] for run in group]
     if len(group) > 1 and None not in regrets:
-        predicted = "" if all(run.summary["test_measured"] for run in group) else " (predicted)"
+        flags = {run.summary["test_measured"] for run in group}
+        source = "partly predicted" if len(flags) > 1 else "measured" if True in flags else "predicted"
         mean, spread = statistics.mean(regrets), statistics.stdev(regrets)
-        print_line(f"Test regret of {len(group)} seeds: {percent(mean)} ± {percent(spread)}{predicted}")
+        print_line(f"Test regret of {len(group)} seeds: {percent(mean)} ± {percent(spread)} ({source})")
     print_line(f"Picture of all: {group.folder / picture_name(FIGURE, group[0].config.get('format'))}")
 
 
-def other_regrets(summary: Mapping[str, Any]) -> list[str]:
+def other_regrets(summary: Mapping[str, Any], table: Table) -> list[str]:
     """Return a line for each other data set of the table on which the test regret is known."""
     others = summary.get("other_datasets", {}).items()
     known = ((dataset, found["test_regret"]) for dataset, found in others if found["test_regret"] is not None)
-    return [f"Test regret on {dataset}: {percent(regret)}" for dataset, regret in known]
+    return [f"Test regret on {name}: {percent(regret)}{source_elsewhere(table, name)}" for name, regret in known]
 
 
 def format_regret(result: Mapping[str, Any], split: Literal["test", "validation"]) -> str:
-    """Return a regret of a line or summary in percent, and whether it is predicted or unknown."""
+    """Return a regret of a line or summary in percent, and whether it is measured, predicted or unknown."""
     regret = result[f"{split}_regret"]
-    source = "not in the table" if regret is None else "" if result[f"{split}_measured"] else "predicted"
-    return percent(regret) + (f" ({source})" if source else "")
+    source = "measured" if result[f"{split}_measured"] else "predicted"
+    return f"{percent(regret)} ({'not in the table' if regret is None else source})"
 
 
 def _mean_regret(table: Table, space: str, dataset: str | None) -> str:

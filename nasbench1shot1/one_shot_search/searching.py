@@ -152,7 +152,7 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
         from nasbench1shot1.one_shot_search.pictures import save_pictures
         from nasbench1shot1.one_shot_search.screen import show_result
 
-        save_pictures(run, begun.table, run.config["format"])
+        save_pictures(run, begun.table)
         show_result(run, begun.table, console)
 
     def changes(self, run: Run, options: SearchOptions, begun: "Begun[SearchState]") -> dict[str, Any]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.curves import Spread, checked_spread
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import (
     DamagedFileError,
@@ -23,7 +24,7 @@ from nasbench1shot1.jobs.job import Job, is_started, run_until_finished
 from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks, check_tensorboard
 from nasbench1shot1.one_shot_search.group import SearchGroup
-from nasbench1shot1.one_shot_search.options import SearchOptions, search_options, threads_per_search
+from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions, search_options, threads_per_search
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, open_search
 from nasbench1shot1.one_shot_search.searching import SearchKind, check_data, default_folder
 from nasbench1shot1.registry import check_importable, check_recorded_names, with_names
@@ -53,6 +54,7 @@ def search_seeds(
     allow_module: str | None = None,
     console: "Console | None" = None,
     callbacks: Sequence[Callback] = (),
+    spread: Spread | None = None,
     **options: Any,
 ) -> SearchGroup:
     """Run one search for each seed, in `out/seed-<seed>`, and draw `out/regret.png` with their mean and spread.
@@ -69,6 +71,8 @@ def search_seeds(
             `callbacks`. By default, they run in this process. Results depend on `threads`, not on the number of
             workers; but at full scale on a CPU, the default of `threads` is the number of cores divided by the number
             of parallel searches.
+        spread: what the bands of the picture show: "ci" (default, the 95 % confidence interval of the mean by
+            bootstrap), "std", "quartiles" or "range".
 
     Returns:
         The group, a sequence of the finished runs in the order of the seeds.
@@ -80,6 +84,7 @@ def search_seeds(
     from nasbench1shot1.ground.notebooks import console_or_new
 
     workers, options = WorkerOptions.split(options)
+    checked_spread(spread)
     check_callbacks(callbacks)
     if tensorboard:
         check_tensorboard()
@@ -114,7 +119,7 @@ def search_seeds(
                 run_until_finished(job.command, job.folder, job.options, job.resume_options, **live)
         else:
             _search_in_workers(folder, wanted, jobs, workers, console, discards, overwrite)
-    return _finish_group(SearchGroup.open(folder), wanted[0], console)
+    return _finish_group(SearchGroup.open(folder), wanted[0].common, console, spread)
 
 
 def _new_group(
@@ -220,14 +225,14 @@ def _remove_if_not_started(folder: Path) -> None:
                 path.unlink()
 
 
-def _finish_group(group: SearchGroup, options: SearchOptions, console: "Console") -> SearchGroup:
+def _finish_group(group: SearchGroup, options: SearchConfig, console: "Console", spread: Spread | None) -> SearchGroup:
     from nasbench1shot1.one_shot_search.regret_curve import regret_figure
     from nasbench1shot1.one_shot_search.screen import show_group_result
     from nasbench1shot1.tables.table import load_table
 
-    table = load_table(options.common.table)  # only for its caption
-    figure = regret_figure(group.runs, [run.metrics for run in group], table)
-    save_figure(figure, group.folder / picture_name(FIGURE, options.common.format))
+    table = load_table(options.table)  # only for its caption
+    figure = regret_figure(group.runs, [run.metrics for run in group], table, spread=spread, style=options.style)
+    save_figure(figure, group.folder / picture_name(FIGURE, options.format))
     show_group_result(group, console)
     return group
 

@@ -138,6 +138,10 @@ def has_simple_type(hint: Any) -> bool:
     return all(kind in (*_WORDS, NoneType) or get_origin(kind) is Literal for kind in _alternatives(hint))
 
 
+OF_PICTURES = ("style", "spread")
+"""Options of pictures that records of earlier versions lack; their defaults apply."""
+
+
 def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) -> T:
     """Read the options that a run's config.json records.
 
@@ -150,7 +154,7 @@ def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) 
         DamagedFileError: an option is missing, has a wrong type, or is out of its range.
     """
     known = {name: recorded[name] for name in option_names(record) if name in recorded}
-    if missing := [name for name in option_names(record) if name not in known]:
+    if missing := [name for name in option_names(record) if name not in known and name not in OF_PICTURES]:
         raise DamagedFileError(f"{where} lacks '{missing[0]}': restore it, or start a new run")
     try:
         options = record(**typed_options(record, known))

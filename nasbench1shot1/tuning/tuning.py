@@ -198,7 +198,7 @@ class StudyKind(Kind[StudyOptions, StudyParts, Study, StudyWriter]):
         from nasbench1shot1.tuning.drawing import trajectory_figure
 
         format = run.shared_options["format"]
-        figure = trajectory_figure(run, run.lines, begun.state.table)
+        figure = trajectory_figure(run, run.lines, begun.state.table, run.shared_options.get("style"))
         save_figure(figure, run.folder / picture_name(TRAJECTORY, format))
         show_result(run.summary, run.folder, console, format)
 

@@ -177,7 +177,7 @@ def test_studies_with_different_objectives_are_not_joined(table: nb.Table, tmp_p
     found, axes = compare_runs([fast, other]), nb.compare([fast, other])
     assert found.results["final_mean"].tolist() == [s.final["test_regret"].mean() for s in (fast, other)]
     assert axes.get_ylabel() == "mean regret in latency edgegpu [ms] (measured)"
-    assert axes.get_title() == "Regret in latency edgegpu on s1, cifar10, over simulated time"
+    assert axes.figure.title == "Regret in latency edgegpu on s1, cifar10, over simulated time"
     assert "%" not in repr(found) and " ms (n = 3)" in repr(found)
     again = compare_runs([fast, other], table=table)
     assert again.results["final_mean"].tolist() == found.results["final_mean"].tolist()

@@ -58,7 +58,7 @@ def assert_same(made: nb.BlackBoxStudy, whole: nb.BlackBoxStudy) -> None:
     assert json.dumps(made.lines) == json.dumps(whole.lines)
     assert made.summary == whole.summary
     assert made.is_finished
-    for name in ("final", "trajectory", "regret_statistics", "metrics"):
+    for name in ("final", "trajectory", "metrics"):
         pandas.testing.assert_frame_equal(getattr(made, name), getattr(whole, name), check_exact=True)
     for drawn in (made,) if made.PICTURE is None else (made, made.folder):
         ours, theirs = (nb.draw_regret(run).get_lines()[0].get_xydata() for run in (drawn, whole))

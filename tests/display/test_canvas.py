@@ -16,13 +16,6 @@ from nasbench1shot1.display.style import COLUMN_WIDTH, TEXT_WIDTH
 
 ROOT = Path(nb.__file__).resolve().parent.parent
 NOT_YET = (
-    "experiments/black_box_studies.py",
-    "experiments/comparison/",
-    "experiments/run_drawing.py",
-    "nasbench1shot1/black_box_search/drawing.py",
-    "nasbench1shot1/one_shot_search/pictures.py",
-    "nasbench1shot1/one_shot_search/regret_curve.py",
-    "nasbench1shot1/tuning/drawing.py",
     "experiments/space_statistics",
     "experiments/correlation",
 )

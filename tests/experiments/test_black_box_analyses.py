@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 import nasbench1shot1 as nb
-from nasbench1shot1.black_box_search.record import statistics_over_time
 from nasbench1shot1.experiments.black_box_studies import (
     PUBLISHED,
     compare_with_published,
@@ -32,18 +31,14 @@ def test_an_ecdf_counts_values_not_larger():
         assert fraction == np.mean(np.array([3.0, 1.0, 2.0, 2.0]) <= value)
 
 
-def test_statistics_over_time_start_when_every_search_has_an_incumbent():
-    rows = [(0, 10.0, 0.4), (0, 30.0, 0.2), (1, 20.0, 0.3), (2, 5.0, 0.8), (2, 25.0, 0.1)]
-    trajectory = pandas.DataFrame(rows, columns=["repeat", "simulated_seconds", "test_regret"])
-    frame = statistics_over_time(trajectory, [4.0, 19.9, 20.0, 30.0])
-    assert frame["seconds"].tolist() == [20.0, 30.0]
-    assert frame["mean"].tolist() == pytest.approx([(0.4 + 0.3 + 0.8) / 3, (0.2 + 0.3 + 0.1) / 3])
-    assert frame["median"].tolist() == pytest.approx([0.4, 0.2])
-    assert frame.loc[1, ["low", "high"]].tolist() == pytest.approx([0.15, 0.25])
-    trajectory.loc[1, "test_regret"] = np.nan
-    gap = statistics_over_time(trajectory, [4.0, 19.9, 20.0, 30.0])
-    assert gap["seconds"].tolist() == [20.0, 30.0]
-    assert gap.iloc[0].equals(frame.iloc[0]) and gap.iloc[1, 1:].isna().all()
+def test_a_curve_over_time_starts_when_every_search_has_an_incumbent(tmp_path):
+    study = made(tmp_path / "study", "s1", evaluations=5)
+    curve, starts = study.regret_curve("quartiles"), study.trajectory.groupby("repeat")["simulated_seconds"].first()
+    assert curve.at[0] >= starts.max() and curve.at[-1] == study.final["simulated_seconds"].max()
+    for at, mean, low, high in zip(curve.at, curve.centre, curve.low, curve.high, strict=True):
+        rows = study.trajectory[study.trajectory["simulated_seconds"] <= at]
+        values = rows.groupby("repeat")["test_regret"].last()
+        assert (mean, low, high) == pytest.approx((values.mean(), *values.quantile([0.25, 0.75])))
 
 
 def test_final_accuracies_agree_with_the_table_on_every_data_set(tmp_path):

@@ -10,12 +10,11 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 import nasbench1shot1 as nb
+from nasbench1shot1.display.curves import pool
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
-from nasbench1shot1.experiments.comparison.entries import Repetition, latest_results
+from nasbench1shot1.experiments.comparison.entries import latest_results
 from nasbench1shot1.experiments.comparison.statistics import (
-    MOST_POINTS,
     Comparison,
-    curve,
     describe_effect,
     effect_size,
     holm,
@@ -53,24 +52,24 @@ def test_over_epochs_the_curve_of_a_group_is_mean_minimum_and_maximum_of_its_sea
     found = compare_runs([folder / "one", folder / "seeds"])
     assert found.over == "epochs"
     values = [[line["test_regret"] for line in run.lines] for run in nb.open_run(folder / "seeds").runs]
-    frame = found.curves["darts"]
+    frame = found.curves["darts"].frame
     assert frame["at"].tolist() == [0, 1, 2, 3, 4]
     for name, naive in (("mean", np.mean), ("low", np.min), ("high", np.max)):
         np.testing.assert_allclose(frame[name], naive(values, axis=0))
     alone = compare_runs(nb.open_run(folder / "seeds"))  # a sequence with a single entry
-    assert alone.curves["darts"].equals(frame)
-    single = found.curves["gdas"]
+    assert alone.curves["darts"].frame.equals(frame)
+    single = found.curves["gdas"].frame
     assert single["mean"].tolist() == [line["test_regret"] for line in nb.load_run(folder / "one").lines]
 
 
 def test_over_search_time_the_last_finished_epoch_counts(folder):
-    frame = compare_runs([folder / "one"], over="search-time").curves["gdas"]
+    frame = compare_runs([folder / "one"], over="search-time").curves["gdas"].frame
     assert frame["at"].tolist() == [0, 10, 20, 30, 40]
 
 
 def test_over_simulated_time_a_search_shows_the_latest_epoch_within_search_and_training_time(everything, folder):
     runs = nb.open_run(folder / "seeds").runs
-    frame = everything.curves["darts"]
+    frame = everything.curves["darts"].frame
     for row in frame.itertuples():
         values = [regret_at(run.lines, row.at) for run in runs]
         assert (row.mean, row.low, row.high) == pytest.approx((np.mean(values), min(values), max(values)))
@@ -85,8 +84,8 @@ def test_an_epoch_completed_after_a_later_epoch_is_hidden():
 def test_black_box_studies_keep_their_simulated_clock(everything, folder):
     study = nb.open_run(folder / "evolution")
     (contender,) = [of for of in everything.contenders if of.label == "regularized-evolution"]
-    frame = curve(contender.repetitions, everything.over, "quartiles")
-    assert frame["at"].iloc[-1] == 3e4 and frame["repetitions"].unique() == [12]
+    frame = pool(contender.repetitions, spread="quartiles").frame
+    assert frame["at"].iloc[-1] == 3e4 and frame["runs"].unique() == [12]
     for row in frame.iloc[[0, len(frame) // 2, -1]].itertuples():
         values = [
             [entry[5] for entry in line["incumbents"] if entry[0] <= row.at][-1] for line in study.lines
@@ -97,8 +96,8 @@ def test_black_box_studies_keep_their_simulated_clock(everything, folder):
 
 def test_a_tuning_study_has_one_repetition_on_its_simulated_clock(everything, folder):
     expected = trajectory(nb.open_run(folder / "tuned").observations)
-    frame = everything.curves["darts, tuned by BOHB"]
-    assert frame["repetitions"].unique() == [1]
+    frame = everything.curves["darts, tuned by BOHB"].frame
+    assert frame["runs"].unique() == [1]
     for row in frame.itertuples():
         assert row.mean == expected.loc[expected["seconds"] <= row.at, "test_regret"].iloc[-1]
 
@@ -116,7 +115,7 @@ def test_the_table_has_the_statistics_of_the_final_regrets(everything, folder):
 
 
 def test_the_common_time_is_the_earliest_end_of_a_curve(everything, folder):
-    ends = [frame["at"].iloc[-1] for frame in everything.curves.values()]
+    ends = [curve.at[-1] for curve in everything.curves.values()]
     results = everything.results.set_index("label")
     assert set(results["common_seconds"]) == {min(ends)}
     found = nb.open_run(folder / "random").trajectory
@@ -147,17 +146,7 @@ def test_regrets_on_another_table_use_that_table(folder, everything):
     again = compare_runs([folder / name for name in ("one", "seeds", "random", "tuned")], table="embedded")
     assert again.is_rescored and again.facts.table == nb.load_table("embedded").id
     for label in ("gdas", "darts", "random", "darts, tuned by BOHB"):
-        pandas.testing.assert_frame_equal(again.curves[label], everything.curves[label])
-
-
-def test_curves_continue_for_finished_searches_and_end_at_unfinished_ones():
-    def repetition(end: int, is_finished: bool) -> Repetition:
-        at = np.arange(end + 1.0)
-        return Repetition(at, at / 10, end, 0.7, 1.0, is_finished)
-
-    finished = curve([repetition(2, True), repetition(4, True)], "epochs")
-    assert finished["mean"].tolist() == pytest.approx([0, 0.1, 0.2, (0.7 + 0.3) / 2, (0.7 + 0.4) / 2])
-    assert curve([repetition(2, False), repetition(4, True)], "epochs")["at"].tolist() == [0, 1, 2]
+        pandas.testing.assert_frame_equal(again.curves[label].frame, everything.curves[label].frame)
 
 
 def test_an_early_stopped_search_ends_with_the_architecture_it_went_back_to(tmp_path):
@@ -165,13 +154,6 @@ def test_an_early_stopped_search_ends_with_the_architecture_it_went_back_to(tmp_
     write_json(run.folder / "summary.json", {**run.summary, "final_epoch": 2})
     found = compare_runs(run.folder)
     assert found.results["final_mean"].item() == run.lines[2]["test_regret"] != run.lines[4]["test_regret"]
-
-
-def test_a_curve_with_many_changes_is_drawn_at_fewer_points():
-    at = np.arange(1.0, 5_000.0)
-    frame = curve([Repetition(at, 1 / at, 5_000.0, 1 / at[-1], 1.0)], "simulated-time")
-    assert len(frame) <= MOST_POINTS and (frame["at"].iloc[0], frame["at"].iloc[-1]) == (1.0, 5_000.0)
-    np.testing.assert_allclose(frame["mean"], 1 / np.minimum(np.floor(frame["at"]), 4_999))
 
 
 def test_times_before_the_first_result_of_a_search_have_no_regrets(everything):

@@ -35,8 +35,8 @@ def test_compare_draws_on_given_axes_and_returns_them(folder):
     drawn = nb.compare([folder / "one", nb.open_run(folder / "seeds")], labels=["mine", "theirs"], ax=axes)
     assert drawn is axes
     (mine, theirs), curves = axes.get_lines(), compare_runs([folder / "one", folder / "seeds"]).curves
-    np.testing.assert_allclose(mine.get_ydata(), 100 * curves["gdas"]["mean"])
-    np.testing.assert_allclose(theirs.get_ydata(), 100 * curves["darts"]["mean"])
+    np.testing.assert_allclose(mine.get_ydata(), 100 * curves["gdas"].centre)
+    np.testing.assert_allclose(theirs.get_ydata(), 100 * curves["darts"].centre)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["mine (n = 1)", "theirs (n = 3)"]
     assert axes.get_legend().get_title().get_text() == "mean and 95 % confidence interval (bootstrap)"
     assert axes.get_ylabel() == "mean test regret [%] (predicted)"
@@ -52,9 +52,13 @@ def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
     assert "predicted; table nb101-embedded" in text
     figure = comparison_figure(found)
     axes = figure.axes[0]
-    assert figure.get_supxlabel() == text
+    assert figure.caption == text
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-    assert axes.get_legend().get_texts()[2].get_text() == "c (n = 1, unfinished)"
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "a (one-shot, n = 3)",
+        "b (black-box, n = 10)",
+        "c (one-shot, n = 1, unfinished)",
+    ]
     assert "mean and 25 % to 75 % quantiles" in caption(compare_runs([folder / "random"], spread="quartiles"))
     assert "One run per curve." in caption(compare_runs([folder / "one"]))
 
@@ -63,7 +67,7 @@ def test_many_curves_have_no_bands(folder, tmp_path):
     groups = [make.group(tmp_path / str(number), [(1, 2), (3, 4)]) for number in range(MOST_BANDS + 1)]
     axes = nb.compare(groups)
     assert not axes.collections and len(axes.get_lines()) == MOST_BANDS + 1
-    assert "bands are omitted if there are more than 3 curves" in axes.figure.get_supxlabel()
+    assert "bands are omitted if there are more than 3 curves" in axes.figure.caption
 
 
 def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
@@ -92,7 +96,7 @@ def test_all_curves_and_their_ends_are_within_the_limits(over, tmp_path):
     good = [make.search(tmp_path / f"good{number}", (5, 3 + number)) for number in range(3)]
     bad = [make.search(tmp_path / f"bad{number}", (59, 58, 57, 40 + number)) for number in range(3)]
     above, below = nb.compare([*good, *bad], labels=list("abcdef"), over=over)
-    assert "Dots: ends of finished runs; dotted lines: their results afterwards." in above.figure.get_supxlabel()
+    assert "Dots: ends of finished runs; dotted lines: their results afterwards." in above.figure.caption
     longest = max(max(line.get_xdata()) for line in below.get_lines())
     for axes in (above, below):
         (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()

@@ -20,7 +20,6 @@ from tiny_figures import run_jobs_here
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.black_box_search import studying
-from nasbench1shot1.black_box_search.record import values_at
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction.black_box import BlackBoxResults
 from nasbench1shot1.experiments.reproduction.figures import Curve
@@ -148,6 +147,12 @@ def test_bad_input_is_reported_in_one_sentence_and_writes_nothing(tmp_path, monk
     assert (stopped.value.code, said.out, said.err.count("\n")) == (2, "", 1)
     assert sentence in said.err
     assert list(tmp_path.iterdir()) == []
+
+
+def values_at(trajectory, times, column="test_regret"):
+    """The column of the last incumbent of every search at every time."""
+    searches = [rows for _, rows in trajectory.groupby("repeat")]
+    return np.array([[rows.loc[rows["simulated_seconds"] <= at, column].iloc[-1] for at in times] for rows in searches])
 
 
 def test_figure_7_draws_the_results_of_its_studies_and_searches_once(tmp_path, here, monkeypatch):

@@ -166,7 +166,10 @@ def test_studies_are_drawn_over_simulated_time(tmp_path):
     study = nb.black_box("random", out=tmp_path / "study", **options)
     axes = nb.draw_regret(study)
     assert "simulated seconds" in axes.get_xlabel()
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["random", "25 % to 75 % quantiles"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["random"]
+    band = axes.get_legend().get_title().get_text()
+    assert band == "mean and 95 % confidence interval (bootstrap), 2 searches"
+    assert "quantiles" in nb.draw_regret(study, spread="quartiles").get_legend().get_title().get_text()
     with pytest.raises(nb.InvalidInputError, match=r"^ax\b.*one-shot"):
         nb.draw_regret(study, Figure().subplots(2))
     assert "simulated time" in nb.draw_regret(write_study(tmp_path / "tuning", iterations=1)).get_xlabel()

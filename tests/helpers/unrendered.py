@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nasbench1shot1.display.cells import is_drawable
-from nasbench1shot1.ground.files import PictureFormat, atomic_write, picture_name
+from nasbench1shot1.ground.files import atomic_write, picture_name
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SearchRecord
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def save_unrendered(figure: "Figure | None", path: Path) -> None:
         file.write(b"\x89PNG\r\n\x1a\n")
 
 
-def save_undrawn(run: SearchRecord, table: "Table", suffix: PictureFormat | None = None) -> None:
+def save_undrawn(run: SearchRecord, table: "Table") -> None:
     """Replace `pictures.save_pictures` without drawing a figure."""
     for name in (FIGURE, CELLS) if is_drawable(run.architectures[0]) else (FIGURE,):
-        save_unrendered(None, run.folder / picture_name(name, suffix))
+        save_unrendered(None, run.folder / picture_name(name, run.config.get("format")))
