@@ -113,8 +113,11 @@ def compare_with_published(accuracies: pandas.DataFrame) -> pandas.DataFrame:
 
 def draw_sorted(axes: "Axes", accuracies: pandas.DataFrame, *, label: str, style: dict[str, Any]) -> "Axes":
     """Draw the sorted accuracies of one study on one data set and split, in percent; return the axes."""
+    from nasbench1shot1.display.axes import use_whole_numbers
+
     axes.plot(accuracies["rank"], 100 * accuracies["accuracy"], label=label, **style)
     axes.set_xlabel("search, sorted by accuracy")
+    use_whole_numbers(axes.xaxis)
     axes.grid(alpha=0.25)
     return axes
 

@@ -14,7 +14,8 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
-from nasbench1shot1.display.curves import Pooled, pool, span
+from nasbench1shot1.display.curves import Pooled, describe_band, pool, span
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.black_box_studies import (
     compare_with_published,
     draw_ecdf,
@@ -43,12 +44,14 @@ class BlackBoxResults(Results):
         SHOWN: the quantity of every study that is printed on the screen.
         SHARED: which panels share axes.
         LEGEND: whether there is one legend of all curves below the panels.
+        POOLED: whether a curve shows all searches together.
     """
 
     STATISTIC: ClassVar[str] = ""
     SHOWN: ClassVar[str] = "final test regret"
     SHARED: ClassVar[Any] = "col"
     LEGEND: ClassVar[bool] = True
+    POOLED: ClassVar[bool] = True
 
     def headings(self) -> tuple[str, ...]:
         """Return the column headings of the summary."""
@@ -95,18 +98,18 @@ class BlackBoxResults(Results):
     def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str]) -> None:
         """Draw the curves with some keys on a row of panels."""
 
-    def draw(self) -> "axes.Figure":
+    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
         """Return the picture."""
         rows, columns = self.curve_rows, len(self.columns())
         panel = (max(3.4, 8 / columns), 3.1)
-        with Canvas(len(rows), columns, panel=panel, sharex=self.SHARED, sharey=self.SHARED) as canvas:
+        with Canvas(len(rows), columns, panel=panel, sharex=self.SHARED, sharey=self.SHARED, style=style) as canvas:
             for keys, line in zip(rows, canvas.grid, strict=True):
                 self.draw_row(line, keys)
                 for ax in line:
                     ax.grid(alpha=0.25)
             for ax in canvas.grid[:-1].flat:
                 ax.set_xlabel("")  # only the last row has a label
-            band = self.band([len(keys) for keys in rows])
+            band = self.band([len(keys) for keys in rows]) if self.POOLED else ""
             if not self.LEGEND:
                 return canvas.finish(self._title(), f"{band}\n{self._caption()}")
             legend = {found.curve.label: self.styles[found.curve.key] for found in self.found}
@@ -199,19 +202,22 @@ class MiniAgainstFull(BlackBoxResults):
         pooling = self.figure.pooling
         look: Style = {"statistic": pooling.statistic, "spread": pooling.spread}
         look["floor"] = regret_floor(self.runs, pooling.statistic, pooling.spread)
+        look["has_band"] = len(keys) <= MOST_BANDS
         for ax, (panel, curves) in zip(line, self.by_panel, strict=True):
             by_key = {found.curve.key: found.runs[0] for found in curves}
             for key in (key for key in keys if key in by_key):
-                look |= {"label": labels[key], "style": styles[key], "has_band": len(keys) <= MOST_BANDS}
+                look |= {"label": labels[key], "style": styles[key]}
                 draw_anytime(ax, by_key[key], **look)
             ax.set_title(f"{panel.title}: {name}")
-            ax.legend(fontsize=7)
-            ax.set_ylabel("median test regret [%]", fontsize=8)
+            many = describe_band(pooling.spread, self.seeds, pooling.over, statistic=pooling.statistic)
+            ax.legend(title=many if look["has_band"] else None)
+            ax.set_ylabel("median test regret [%]")
 
 
 class SortedRuns(BlackBoxResults):
     """Figure 6 of NAS-Bench-201: the sorted final accuracies of all searches on three data sets."""
 
+    POOLED = False
     STATISTIC = (
         "shown: accuracies of the final incumbents after 200 epochs, on validation data if the table has these "
         "accuracies for all of them, and on test data"

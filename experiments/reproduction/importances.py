@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas
 
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.reproduction.results import Found
 from nasbench1shot1.experiments.reproduction.trajectories import StudyResults
 from nasbench1shot1.experiments.tuning.importance import (
@@ -76,7 +77,7 @@ class Importances(StudyResults):
         """Return what the numbers are."""
         return [f"Fraction of the variance of the validation error, by {FANOVA}"]
 
-    def draw(self) -> "axes.Figure":
+    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
         """Return the picture, as `importance.draw_importances` does."""
         pooled = f"; {self.seeds} studies of a space are pooled" if self.seeds > 1 else ""
         lines = [
@@ -89,7 +90,7 @@ class Importances(StudyResults):
         small = [self.SMALL] if self.is_quick else []
         seen = f"validation errors: table {self.runs[0].config['table_id']}, as the tuner saw them"
         caption = "\n".join([*lines, *self.unfinished(), self.proposals(), *small, seen])
-        return draw_importances([self._row(found) for found in self.found], self.plan_title(), caption)
+        return draw_importances([self._row(found) for found in self.found], self.plan_title(), caption, style)
 
     def _row(self, found: Found) -> Row:
         budgets = found.runs[0].options.brackets.budgets

@@ -14,6 +14,7 @@ from nasbench1shot1.display.axes import use_whole_numbers
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import COLOURS
 from nasbench1shot1.display.curves import Pooled, draw_curve
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.correlation.criteria import bootstrap, evaluate
 from nasbench1shot1.experiments.reproduction.results import Results
@@ -131,7 +132,7 @@ class ProxyCorrelations(Results):
             f"table errors: {', '.join(f'{split} {self._source(split)}' for split in SPLITS)}",
         ]
 
-    def draw(self) -> "axes.Figure":
+    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
         """Return the picture: Spearman's ρ of the proxy's validation error and the table's errors.
 
         There is a column per number of cells, and a band for the validation error.
@@ -139,7 +140,7 @@ class ProxyCorrelations(Results):
         cells = sorted({result.cells for result in self.sizes})
         widths = sorted({result.channels for result in self.sizes})
         colours = {number: COLOURS[i % len(COLOURS)] for i, number in enumerate(widths)}
-        with Canvas(1, len(cells), panel=(max(3.6, 8 / len(cells)), 3.6), sharey=True) as canvas:
+        with Canvas(1, len(cells), panel=(max(3.6, 8 / len(cells)), 3.6), sharey=True, style=style) as canvas:
             for number, ax in zip(cells, canvas.axes, strict=True):
                 for result in self.sizes:
                     if result.cells == number:

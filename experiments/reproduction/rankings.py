@@ -11,6 +11,7 @@ from nasbench1shot1.display.axes import label_epochs
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import describe_band, pool_values
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.correlation.drawing import shifts
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, source_text, true_errors
@@ -90,13 +91,15 @@ class RankingCurves(Results):
         row, source = self.headline.iloc[0], source_text(float(self.headline["measured"].mean()))
         return [f"ρ: Spearman's ρ with true {row['split']} errors after {row['budget']} epochs, {source}"]
 
-    def draw(self) -> "axes.Figure":
+    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
         """Return the picture: one column per space, one line per optimizer; errors in the upper row, losses below."""
         curves = {found.curve.key: found.curve.label for found in self.found}
         styles = dict(zip(curves, curve_styles(list(curves)), strict=True))
         legend = {label: {**styles[key], **MARKS} for key, label in curves.items()}
         columns = len(self.by_panel)
-        with Canvas(len(LABELS), columns, panel=(max(3.4, 7.6 / columns), 2.7), sharex=True, sharey=True) as canvas:
+        with Canvas(
+            len(LABELS), columns, panel=(max(3.4, 7.6 / columns), 2.7), sharex=True, sharey=True, style=style
+        ) as canvas:
             for line, predictor in zip(canvas.grid, LABELS, strict=True):
                 for ax, (panel, own) in zip(line, self.by_panel, strict=True):
                     self._draw_panel(ax, panel, own, predictor, styles)

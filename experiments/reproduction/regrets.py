@@ -20,6 +20,7 @@ from nasbench1shot1.display.axes import label_epochs, start_at_zero
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import draw_curve
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.reproduction.figures import Curve, Figure, Panel
 from nasbench1shot1.experiments.reproduction.results import Results, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
@@ -84,7 +85,7 @@ class RegretCurves(Results):
             found.append([*place, str(len(self.frames[place])), regret + source, error])
         return found
 
-    def draw(self) -> "axes.Figure":
+    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
         """Return the picture: a column per panel, test regret in the upper row, one-shot error in the lower row.
 
         Panels share their axes. A dotted line shows the mean regret of the space.
@@ -92,15 +93,15 @@ class RegretCurves(Results):
         styles, is_cut = variant_styles(self.figure), False
         columns, heights = len(self.by_panel), (3, 2)
         with Canvas(
-            2, columns, panel=(max(3.6, 8 / columns), 2.8), heights=heights, sharex=True, sharey="row"
+            2, columns, panel=(max(3.6, 8 / columns), 2.8), heights=heights, sharex=True, sharey="row", style=style
         ) as canvas:
             for (panel, curves), column in zip(self.by_panel, canvas.grid.T, strict=True):
                 column[0].set_title(panel.title)
                 has_band = len(curves) <= MOST_BANDS
                 for ax, quantity in zip(column, (REGRET, ERROR), strict=True):
                     for found in curves:
-                        curve, style = self.curves[found.place].curves[quantity], styles[found.place]
-                        draw_curve(ax, curve, label=found.curve.label, style=style, has_band=has_band)
+                        curve, line = self.curves[found.place].curves[quantity], styles[found.place]
+                        draw_curve(ax, curve, label=found.curve.label, style=line, has_band=has_band)
                         is_cut |= curve.is_cut and has_band
                 config = curves[0].runs[0].config
                 if (mean := mean_regret_of(config["space"], config["dataset"], self.table)) is not None:

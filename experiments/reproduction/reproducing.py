@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.reproduction import planning
 from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES, TRAJECTORIES
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob, check_recorded
@@ -54,6 +55,7 @@ def reproduce(
     seeds: Sequence[int] | None = None,
     dry_run: bool = False,
     format: PictureFormat = "png",
+    style: PictureStyle | None = None,
     console: "Console | None" = None,
     **options: Any,
 ) -> Path | None:
@@ -68,6 +70,7 @@ def reproduce(
         seeds: random seeds. Default: the seeds of the scale.
         dry_run: only list the jobs and the estimated time.
         format: file format of the picture.
+        style: "screen" (default) or "paper".
         console: a rich console for the output. Default: a new console.
         options: options of every job, which override the figure's own options; and the fields of
             `jobs.pool.WorkerOptions`, such as workers=2. Default: one worker per GPU, or as many as fit on the cores.
@@ -111,7 +114,7 @@ def reproduce(
             kept = f"finished {nouns(jobs)[1]} stay in {folder}"
             raise KeyboardInterrupt(f"stopped; {kept}: run the same command to continue") from stop
     picture = folder / f"{stem(name, only)}.{format}"
-    _draw(picture, figure, jobs, table, console)
+    _draw(picture, figure, jobs, table, style, console)
     if failures:
         told = "; ".join(f"{job}: {message}" for job, message in failures.items())
         failed = f"{len(failures)} of {counted_jobs(jobs)}"
@@ -188,7 +191,14 @@ def _announce(
     return costs
 
 
-def _draw(picture: Path, figure: Reproduction, jobs: Sequence[FigureJob], table: "Table", console: "Console") -> None:
+def _draw(
+    picture: Path,
+    figure: Reproduction,
+    jobs: Sequence[FigureJob],
+    table: "Table",
+    style: PictureStyle | None,
+    console: "Console",
+) -> None:
     """Write the picture, and the values beside it, and print the results."""
     results, values, stem = figure.results(jobs, table), picture.with_suffix(".csv"), picture.stem
     if results is None:
@@ -197,7 +207,7 @@ def _draw(picture: Path, figure: Reproduction, jobs: Sequence[FigureJob], table:
     for path, frame in {values: results.as_table(), **further}.items():
         with atomic_write(path) as file:
             file.write(frame.to_csv(index=False).encode())
-    save_figure(results.draw(), picture)
+    save_figure(results.draw(style), picture)
     results.show(console)
     print_line = line_printer(console)
     print_line(f"Table {table.id}")

@@ -12,6 +12,7 @@ import pandas
 
 from nasbench1shot1.display.colours import MOST_BANDS
 from nasbench1shot1.display.curves import describe_band
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.reproduction.figures import Curve, Figure, Panel
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.ground.text import counted
@@ -73,8 +74,8 @@ class Results(ABC):
         return {}
 
     @abstractmethod
-    def draw(self) -> "axes.Figure":
-        """Return the picture."""
+    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
+        """Return the picture, in the style "screen" or "paper"."""
 
     def headings(self) -> Sequence[str]:
         """Return the column headings of the summary on the screen. Default: `HEADINGS`."""

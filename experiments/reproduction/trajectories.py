@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas
 
 from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.black_box_studies import repetitions
 from nasbench1shot1.experiments.reproduction.figures import LABELS, Panel
 from nasbench1shot1.experiments.reproduction.results import Results, in_front, with_spread
@@ -99,7 +100,7 @@ class Trajectories(StudyResults):
             rows.append([panel.key, curve.key, str(len(ends)), regret, budgets])
         return rows
 
-    def draw(self) -> "axes.Figure":
+    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
         """Return the picture, as `trajectory.draw_trajectories` does."""
         panels: dict[str, list[Curve]] = {}
         for panel, curve in self.curves:
@@ -117,4 +118,5 @@ class Trajectories(StudyResults):
             self.caption(incumbent, self.proposals(), *black_box, frames=observed),
             provenance(pandas.concat(observed)["test_measured"].astype(float)),
             self.figure.pooling.spread,
+            style,
         )

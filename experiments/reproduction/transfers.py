@@ -7,6 +7,7 @@ import pandas
 
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.curves import pool_values
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.reproduction.figures import TRANSFERRED
 from nasbench1shot1.experiments.reproduction.results import Results, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
@@ -52,10 +53,10 @@ class Transfers(Results):
             for _, row in self.frame.iterrows()
         ]
 
-    def draw(self) -> "axes.Figure":
+    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
         """Return the picture: mean and spread of the final test regret, with the numbers beside."""
         columns, source = len(self.by_panel), provenance(self.frame["test_regret_measured"])
-        with Canvas(1, columns, panel=(max(4.4, 8 / columns), 3.4)) as canvas:
+        with Canvas(1, columns, panel=(max(4.4, 8 / columns), 3.4), style=style) as canvas:
             for ax, (panel, curves) in zip(canvas.axes, self.by_panel, strict=True):
                 for height, found in enumerate(curves):
                     regrets = self.last[found.place]["test_regret"].to_numpy()

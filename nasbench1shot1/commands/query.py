@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.commands.options import Positional
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
@@ -40,6 +41,8 @@ class Query:
     """Draw the cell into this file; the format follows from the name, as in cell.png, cell.svg or cell.pdf."""
     format: PictureFormat | None = None
     """File format of the drawing, which replaces the suffix of --draw. Default: the suffix of --draw."""
+    style: PictureStyle = "screen"
+    """Style of the drawing. paper: as wide as a column, embedded fonts."""
 
     def run(self) -> None:
         """Print the values of the table, and draw the cell if requested."""
@@ -80,7 +83,7 @@ class Query:
         if note and space and space.name not in BUILT_IN["search_spaces"]:
             print_to_stdout(note)
         if picture is not None:
-            _draw(item if isinstance(item, Architecture) else table.network(table.row_of(item)), picture)
+            _draw(item if isinstance(item, Architecture) else table.network(table.row_of(item)), picture, self.style)
             print_to_stdout(f"Picture: {picture}")
 
     def _picture(self) -> Path | None:
@@ -135,11 +138,11 @@ def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str
         return table, f"No regret in {space.name if space else ''}: {error.for_command_line.partition(':')[0]}."
 
 
-def _draw(network: "Architecture | Cell", path: Path) -> None:
+def _draw(network: "Architecture | Cell", path: Path, style: PictureStyle) -> None:
     from nasbench1shot1.display.axes import save_figure
     from nasbench1shot1.display.cells import draw_cell
 
-    if figure := draw_cell(network).get_figure(root=True):
+    if figure := draw_cell(network, style=style).get_figure(root=True):
         save_figure(figure, path)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from nasbench1shot1.commands.options import Hidden, Positional
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.jobs.pool import WorkerOptions
@@ -65,6 +66,8 @@ class Reproduce:
     """List the runs with their expected time, memory and disk space, and stop; official images may be missing."""
     format: PictureFormat = "png"
     """File format of the picture."""
+    style: PictureStyle = "screen"
+    """Style of the picture. paper: no title or caption, as wide as a column, embedded fonts."""
     epochs: int | None = None
     """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
     images: Images | None = None
@@ -111,6 +114,7 @@ class Reproduce:
             seeds=parse_seeds(self.seeds) if self.seeds else None,
             dry_run=self.dry_run,
             format=self.format,
+            style=self.style,
             **self.where.given,
             **{name: getattr(self, name) for name in GIVEN if name in self.named},
         )

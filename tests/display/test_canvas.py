@@ -82,6 +82,18 @@ def test_pdf_files_embed_fonts_and_leave_the_settings_of_matplotlib_alone(style,
     assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_a_picture_does_not_depend_on_those_drawn_before(suffix, tmp_path):
+    def content(style, columns):
+        save_figure(drawn(style, columns).figure, tmp_path / f"a.{suffix}")
+        return (tmp_path / f"a.{suffix}").read_bytes()
+
+    first, paper = content("screen", 1), content("paper", 3)
+    nb.draw_cell("s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3", style="paper").figure.canvas.draw()
+    assert content("screen", 1) == first
+    assert content("paper", 3) == paper
+
+
 def test_an_unknown_style_is_refused():
     with pytest.raises(nb.InvalidInputError, match="unknown style 'papr'; did you mean 'paper'"):
         Canvas(style="papr")
