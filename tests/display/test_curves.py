@@ -17,6 +17,7 @@ from nasbench1shot1.display.curves import (
     bootstrap,
     describe_band,
     draw_curve,
+    log_floor,
     pool,
     pool_values,
 )
@@ -161,3 +162,10 @@ def test_a_drawn_curve_has_the_pooled_values():
     draw_curve(axes, pool([steps((3, 0.1))]), label="one", style={"color": "red", "marker": "", "markevery": 0.1})
     assert axes.get_lines()[1].get_marker() == "o", "a line with a single point is invisible"
     assert len(axes.collections) == 1 and EPOCH_LABEL.startswith("search epoch")
+
+
+def test_a_logarithmic_axis_ends_just_below_its_curves():
+    high, free = pool_values([0, 1], [[0.08, 0.05]]), pool_values([0, 1], [[0.08, 0.0]])
+    assert log_floor([high]) == pytest.approx(0.045)
+    assert log_floor([high, free]) == pytest.approx(0.025)
+    assert log_floor([pool_values([0], [[0.0]])]) > 0

@@ -11,6 +11,7 @@ from rich.console import Console
 from synthetic_study import write_study
 
 import nasbench1shot1 as nb
+from nasbench1shot1.display.style import COLUMN_WIDTH
 from nasbench1shot1.one_shot_search.pictures import PANEL_WIDTH
 from nasbench1shot1.one_shot_search.record import SearchRecord
 
@@ -41,6 +42,22 @@ def test_a_folder_can_be_drawn_on_new_axes(group):
     (band,) = nb.draw_regret(group, spread="range").collections
     low = np.min([run.metrics["test_regret"] for run in group.runs], axis=0)
     assert band.get_paths()[0].vertices[:, 1].min() == pytest.approx(100 * low.min())
+
+
+def test_colours_labels_and_style_are_the_callers_choice(group):
+    axes = nb.draw_regret(group, colors="red", labels="mine", style="paper")
+    test, validation = axes.get_lines()
+    assert (test.get_color(), test.get_label(), validation.get_color()) == ("red", "mine", "#000000")
+    assert axes.figure.get_figwidth() == COLUMN_WIDTH
+    labelled = nb.draw_regret(group, labels=["a", "b"], colors={"b": "red", "darts": "blue"}).get_lines()
+    assert [(line.get_label(), line.get_color()) for line in labelled] == [("a", "blue"), ("b", "red")]
+    for wrong in ({"labels": ["a"]}, {"colors": {"gdas": "red"}}, {"colors": ["red"]}, {"style": "papr"}):
+        with pytest.raises(nb.InvalidInputError):
+            nb.draw_regret(group, **wrong)
+    compared = nb.compare([group], colors=["red"], style="paper")
+    assert compared.get_lines()[0].get_color() == "red" and compared.figure.get_suptitle() == ""
+    titles = [axes.get_title() for axes in nb.draw_cells(group[0], labels=list("abc"), style="paper")]
+    assert titles == ["a", "b", "c"]
 
 
 def test_the_second_of_two_axes_shows_the_one_shot_error(group):
