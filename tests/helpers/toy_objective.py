@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from nasbench1shot1.ground.errors import DivergedError, UserError
-from nasbench1shot1.ground.files import write_json
+from nasbench1shot1.ground.files import atomic_write, write_json
 from nasbench1shot1.runs.folder import as_json_line, read_lines
 from nasbench1shot1.runs.lock import locked
 
@@ -42,7 +42,8 @@ def run(out=None, resume=None, *, study, name, configuration, epochs):
         write_json(folder / "config.json", {})
         metrics = folder / "metrics.jsonl"
         done = read_lines(metrics)
-        metrics.write_text("".join(map(as_json_line, done)))  # without the incomplete line of a killed process
+        with atomic_write(metrics) as file:  # without the incomplete line of a killed process
+            file.write("".join(map(as_json_line, done)).encode())
         for step in range(len(done), STEPS):
             time.sleep(toy.get("seconds", 0.0))
             with metrics.open("a") as file:

@@ -11,6 +11,7 @@ from forked_jobs import fork_jobs
 from toy_objective import COMMAND
 
 from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.files import atomic_write
 from nasbench1shot1.jobs.cluster import dask_cluster
 from nasbench1shot1.jobs.pool import this_machine, this_process
 from nasbench1shot1.proposers.brackets import Brackets
@@ -44,7 +45,9 @@ class ToyEvaluation:
 
     def observations(self):
         if self.path.exists():
-            self.path.write_text("".join(map(as_json_line, self.lines)))
+            lines = self.lines
+            with atomic_write(self.path) as file:  # a master may be killed here, too
+                file.write("".join(map(as_json_line, lines)).encode())
         return [
             RecordedObservation(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
             for line in self.lines

@@ -5,12 +5,14 @@ arguments, environment, working folder and standard streams, and signals kill it
 start-up or of standard streams need a new interpreter (`command_line.new_process`).
 """
 
+import errno
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
 from functools import cache
-from multiprocessing import forkserver, get_context
+from multiprocessing import forkserver, get_context, reduction
 from multiprocessing.context import ForkServerContext
 from multiprocessing.forkserver import ensure_running, set_forkserver_preload
 from pathlib import Path
@@ -38,6 +40,17 @@ PRELOADED = [
     "toy_study",
 ]
 """What small runs and studies spend most of their time importing."""
+
+
+def _receive(connection: socket.socket, most: int, real: Any = reduction.recvfds) -> list[int]:
+    """Receive a request to fork; raise the error that the server ignores if the process that asks was killed."""
+    try:
+        return cast(list[int], real(connection, most))
+    except EOFError as error:
+        raise ConnectionAbortedError(errno.ECONNABORTED, "killed") from error
+
+
+reduction.recvfds = _receive  # in the fork server, which imports this module with `toy_study`
 
 
 @cache
