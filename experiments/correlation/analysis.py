@@ -234,7 +234,7 @@ def _versions(truth: Truth) -> Iterator[tuple[Floats, NDArray[np.bool_], float]]
 def compare(pairing: Pairing, seed: int, resamples: int | None) -> tuple[list[tuple[Any, ...]], list[Undefined]]:
     """Return the criteria of one predictor in every scope, as rows with `COLUMNS`, and the undefined criteria."""
 
-    @cache  # small samples have equal scopes
+    @cache  # scopes can be equal, for example because true errors are tied
     def measure(chosen: bytes) -> tuple[dict[str, tuple[float, ...]], dict[str, str]]:
         return _evaluate_scope(pairing, np.frombuffer(chosen, np.bool_), seed, resamples)
 

@@ -288,7 +288,8 @@ def scopes(true: ArrayLike) -> dict[str, NDArray[np.bool_]]:
         true: (A,) true errors as fractions.
 
     Returns:
-        (A,) masks: "all"; "top-1000", the 1,000 smallest true errors; "top-10%", the smallest 10 % (at least 1).
+        (A,) masks: "all"; "top-1000", the 1,000 smallest true errors; "top-10%", the smallest 10 % (at least 1). A top
+        that would be all architectures is left out.
         Architectures that tie with the last architecture of a group belong to the group, which may then be larger.
 
     Raises:
@@ -296,7 +297,7 @@ def scopes(true: ArrayLike) -> dict[str, NDArray[np.bool_]]:
     """
     comparison = _comparison(true, true, (LABELS[1], LABELS[1]))
     largest = {"all": len(comparison), "top-1000": 1000, "top-10%": top_size(100, len(comparison))}
-    return {name: comparison.true_ranks <= size for name, size in largest.items()}
+    return {n: comparison.true_ranks <= k for n, k in largest.items() if n == "all" or k < len(comparison)}
 
 
 # Bootstrap confidence intervals over architectures --------------------------------------------------------------------

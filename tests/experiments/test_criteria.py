@@ -274,7 +274,9 @@ def test_scopes_contain_the_truly_best():
 def test_ties_with_the_last_of_a_scope_are_included():
     found = scopes([0.05, 0.06, 0.06, 0.06, *np.full(6, 0.07), *np.full(10, 0.08)])
     assert found["top-10%"].nonzero()[0].tolist() == [0, 1, 2, 3]
-    assert found["top-1000"].all()
+    assert "top-1000" not in found, "it would repeat all"
+    assert list(scopes(np.linspace(0, 1, 1001))) == ["all", "top-1000", "top-10%"]
+    assert list(scopes(np.linspace(0, 1, 1000))) == ["all", "top-10%"]
 
 
 def test_scopes_of_unknown_errors_are_refused():
@@ -286,5 +288,5 @@ def test_the_page_defines_every_criterion_and_scope():
     page = (CHECKOUT / "docs" / "ranking_criteria.md").read_text()
     defined = set(re.findall(r"`([\w@.%-]+)`", page))
     ends = [f"{kind}@{k}" for kind in ("p", "br", "wr") for k in ("0.1", "20")]
-    assert {*CORRELATIONS, *ends, "regret", *scopes([0.1])} <= defined
+    assert {*CORRELATIONS, *ends, "regret", "top-1000", *scopes([0.1, 0.2])} <= defined
     assert ", ".join(TOP_SHARES).replace(", 20", " or 20 %") in page.replace("\n", " ")
