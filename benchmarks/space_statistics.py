@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.space_statistics.analysis import figure_of
 from nasbench1shot1.experiments.space_statistics.nasbench101 import ANALYSES
 from nasbench1shot1.search_spaces.nasbench101 import SPACE
 
@@ -44,11 +43,10 @@ def main():
     table.rows_of_encodings(np.asarray(table.column("cell")[:1]))  # the index of encodings is made once
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for name, analysis in ANALYSES.items():
-        options = {"split": analysis.split, "predicted": False, "rng": np.random.default_rng(0), "space": None}
         started = time.perf_counter()
-        frame = analysis.run(table, options)
+        frame = analysis.run(table, analysis.split)
         asked = time.perf_counter()
-        figure_of(analysis.panels, frame).canvas.draw()
+        analysis.draw(frame).figure.canvas.draw()
         seconds[name] = [round(asked - started, 1), round(time.perf_counter() - asked, 1)]
     figures = {
         "date": datetime.date.today().isoformat(),

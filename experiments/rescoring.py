@@ -121,7 +121,9 @@ def write_group_report(
         return summaries
 
 
-def write_ranking_report(ranking: Ranking, table: Table, out: Path, format: PictureFormat = "png") -> dict[str, Any]:
+def write_ranking_report(
+    ranking: Ranking, table: Table, out: Path, format: PictureFormat = "png", style: PictureStyle | None = None
+) -> dict[str, Any]:
     """Write the correlations of a ranking with another table into a folder; return the summary.
 
     The call writes summary.json and the files named in `correlation.outcome.FILES`. It raises the errors that
@@ -129,7 +131,7 @@ def write_ranking_report(ranking: Ranking, table: Table, out: Path, format: Pict
     """
     unfinished = unfinished_text(ranking)
     with _new_report(out) as folder:
-        summary = _with_progress(write_outcome(ranking, table, folder, format=format), unfinished)
+        summary = _with_progress(write_outcome(ranking, table, folder, format=format, style=style), unfinished)
         write_json(folder / SUMMARY, summary)
         return summary
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
     from nasbench1shot1.experiments.correlation.drawing import draw_ranking as draw_ranking
     from nasbench1shot1.experiments.run_drawing import draw_regret as draw_regret
+    from nasbench1shot1.experiments.space_statistics.catalogue import draw_statistics as draw_statistics
     from nasbench1shot1.ground.errors import DamagedFileError as DamagedFileError
     from nasbench1shot1.ground.errors import InvalidInputError as InvalidInputError
     from nasbench1shot1.ground.errors import OutOfDomainError as OutOfDomainError
@@ -90,6 +91,7 @@ _HOME = {
     "draw_cells": "one_shot_search.pictures",
     "draw_ranking": "experiments.correlation.drawing",
     "draw_regret": "experiments.run_drawing",
+    "draw_statistics": "experiments.space_statistics.catalogue",
     "image_batches": "images.batches",
     "load_images": "images.image_set",
     "load_run": "one_shot_search.group",

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quoted_option
 from nasbench1shot1.ground.files import PictureFormat, as_path
 from nasbench1shot1.runs.folder import COMMON
@@ -53,6 +54,9 @@ class RankingOptions:
     """float32, or bfloat16 to evaluate under autocast."""
     format: PictureFormat | None = None
     """File format of the pictures. Default: png."""
+    style: PictureStyle | None = None
+    """screen: pictures with title and caption. paper: without them, as wide as a page, with embedded fonts. Default:
+    screen."""
 
     def resolved(self) -> "RankingOptions":
         """Fill in every None and check every value; raises InvalidInputError for an invalid value."""

@@ -8,6 +8,7 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, compute_correlations
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, scatter_figure, spearman_row
 from nasbench1shot1.experiments.correlation.record import (
@@ -25,7 +26,7 @@ from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_write, pi
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from nasbench1shot1.display.axes import Figure
 
 SHOWN = ("spearman", "kendall", "p@10", "regret")
 """Criteria in the summary, for one-shot errors and losses."""
@@ -39,6 +40,7 @@ def write_outcome(
     folder: Path,
     advance: Callable[[float], None] = lambda share: None,
     format: PictureFormat | None = None,
+    style: PictureStyle | None = None,
 ) -> dict[str, Any]:
     """Compute the results from the scores, write `FILES`, and return the summary.
 
@@ -47,7 +49,7 @@ def write_outcome(
         table: the table with the true errors.
         folder: the folder for the files.
         advance: function to call after each part of an epoch, with its share of the epoch's work.
-        format: file format of the pictures. Default: the ranking's option.
+        format, style: file format and style of the pictures. Default: the ranking's options.
 
     Raises OutOfDomainError if the table lacks an architecture, UserError if a file cannot be written.
     """
@@ -56,7 +58,8 @@ def write_outcome(
     for name, content in ((CORRELATIONS, frame), (RELIABILITY, reliability)):
         with atomic_write(folder / name) as file:
             file.write(content.to_csv(index=False).encode())
-    pictures = _figures(ranking, frame, predictions, truth, table)
+    style = style or ranking.options.style
+    pictures = _figures(ranking, frame, predictions, truth, table, style)
     for name, figure in pictures.items():
         save_figure(figure, folder / picture_name(name, format or ranking.options.format))
     return _summary(table, ranking, frame, reliability, undefined, truth)
@@ -128,7 +131,12 @@ def _last_reliability(reliability: pandas.DataFrame) -> dict[str, Any]:
 
 
 def _figures(
-    ranking: Ranking, frame: pandas.DataFrame, predictions: Predictions, truth: Truth, table: Table
+    ranking: Ranking,
+    frame: pandas.DataFrame,
+    predictions: Predictions,
+    truth: Truth,
+    table: Table,
+    style: PictureStyle | None,
 ) -> dict[str, "Figure"]:
     """Return the figures by the names of their PNG files."""
     config = ranking.config
@@ -139,8 +147,8 @@ def _figures(
         f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
         f"{config['preset']}. True errors: {source}, table {table.id}{fidelity and f' ({fidelity})'}."
     )
-    by_epoch = by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note)
+    by_epoch = by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note, style)
     scores = {name: predictions.values[name] for name in ("error", "loss")}
     rows = {name: spearman_row(frame, predictions.epoch, truth, name) for name in scores}
-    scatter = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", note)
+    scatter = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", note, style)
     return {BY_EPOCH: by_epoch, SCATTER: scatter}

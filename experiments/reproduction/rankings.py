@@ -9,10 +9,10 @@ import pandas
 
 from nasbench1shot1.display.axes import label_epochs
 from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.charts import shifts
 from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import describe_band, pool_values
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.experiments.correlation.drawing import shifts
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, source_text, true_errors
 from nasbench1shot1.experiments.rank_correlation import spearman

@@ -1,21 +1,16 @@
 """Rank correlation of accuracies between training budgets. NAS-Bench-101's supplement, figure 7."""
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.display.charts import Axis, Matrix, Panel
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
-from nasbench1shot1.experiments.space_statistics.analysis import finish
 from nasbench1shot1.experiments.space_statistics.values import accuracy, check_enough, known_values, values_or_nan
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.tables.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def budget_correlation(
@@ -71,24 +66,18 @@ def budget_correlation(
     return frame
 
 
-def plot_budget_correlation(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw a matrix with Spearman's ρ above the diagonal and Kendall's τ below it."""
-    axes = axes_or_new(ax)
+def budget_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return a matrix with Spearman's ρ above the diagonal and Kendall's τ-b below it."""
     budgets = sorted({*frame["epochs"], *frame["and_epochs"]})
-    place = {epochs: i for i, epochs in enumerate(budgets)}
     grid = np.full((len(budgets), len(budgets)), np.nan)
     for row in frame.itertuples():
-        i, j = place[row.epochs], place[row.and_epochs]
+        i, j = budgets.index(row.epochs), budgets.index(row.and_epochs)
         grid[i, j], grid[j, i] = row.spearman, row.kendall
-    image = axes.imshow(grid, cmap="cividis", vmin=min(0.0, float(np.nanmin(grid))), vmax=1)
-    axes.figure.colorbar(image, ax=axes, label="rank correlation")
+    texts = np.full(grid.shape, "–", object)
     for (i, j), value in np.ndenumerate(grid):
-        text = f"{'ρ' if i < j else 'τ'} = {value:.2f}" if i != j else "–"
-        axes.text(j, i, text, ha="center", va="center", color="black" if i == j or value > 0.55 else "white")
-    axes.set_xticks(range(len(budgets)), list(map(str, budgets)))
-    axes.set_yticks(range(len(budgets)), list(map(str, budgets)))
-    axes.set_xlabel("training budget [epochs]")
-    axes.set_ylabel("training budget [epochs]")
-    finish(axes, frame, "Rank correlation between budgets\nabove the diagonal Spearman's ρ, below it Kendall's τ-b")
-    axes.grid(visible=False)
-    return axes
+        texts[i, j] = f"{'ρ' if i < j else 'τ'} = {value:.2f}" if i != j else "–"
+    names, low = list(map(str, budgets)), min(0.0, float(np.nanmin(grid)))
+    matrix = Matrix(grid, texts.tolist(), names, names, low=low, high=1, bar="rank correlation")
+    axis = Axis("training budget [epochs]")
+    title = "Rank correlation between budgets\nabove the diagonal Spearman's ρ, below it Kendall's τ-b"
+    return [Panel(title, axis, axis, [matrix])]

@@ -3,14 +3,23 @@
 `GENERIC` lists the analyses of every benchmark. The record of a benchmark can name more (`Benchmark.statistics`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas
 
 from nasbench1shot1.benchmark import Benchmark
+from nasbench1shot1.display.colours import Colors
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis
 from nasbench1shot1.experiments.space_statistics.pareto import PARETO_FRONTS
-from nasbench1shot1.ground.errors import InvalidInputError, alternatives, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, option, unknown_name
 from nasbench1shot1.registry import benchmarks
-from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tables.table import Table, load_table
+
+if TYPE_CHECKING:
+    from nasbench1shot1.display.axes import Axes
 
 GENERIC = {"pareto-fronts": PARETO_FRONTS}
 """The analyses that every benchmark has, because they follow from the descriptions of a table's columns."""
@@ -37,6 +46,54 @@ def analyses_of(table: Table, names: Sequence[str] = ()) -> dict[str, Analysis]:
             f"choose {alternatives(analyses)}"
         )
     return {name: analyses[name] for name in names or analyses}
+
+
+def draw_statistics(
+    analysis: str,
+    data: "pandas.DataFrame | Table | str | Path | None" = None,
+    ax: "Axes | Iterable[Axes] | None" = None,
+    *,
+    style: PictureStyle | None = None,
+    colors: Colors | None = None,
+    labels: Sequence[str] | str | None = None,
+    **options: Any,
+) -> "Axes | list[Axes]":
+    """Run an analysis of a table, as `nb1shot1 statistics` does, and draw it with a caption about the data.
+
+    Args:
+        analysis: the name of an analysis, such as "pareto-fronts"; it must apply to the table's benchmark.
+        data: a table, its folder or name; or the data frame that the function of the analysis returned. Default: the
+            table in use.
+        ax: the axes to draw on; a sequence for an analysis with several panels. Default: the axes of a new figure that
+            is not registered with pyplot.
+        style: "screen" (default), or "paper" for a figure without title and caption, as wide as a column or a page.
+        colors: a colour, a sequence of one colour per label of the legend, or colours by label.
+        labels: new labels of the legend.
+        options: the options that the analysis takes: split, predicted, space, kind (as on the command line) and seed.
+
+    Returns:
+        The axes, or a list of axes if there are several panels; `ax.figure.savefig("picture.svg")` writes the picture.
+
+    Raises:
+        InvalidInputError: the analysis is unknown or does not apply to the table; it does not take an option; or `ax`,
+            `style`, `colors` or `labels` do not fit.
+        OutOfDomainError: the table lacks values that the analysis needs.
+    """
+    if isinstance(data, pandas.DataFrame):
+        every = {name: of for benchmark in benchmarks() for name, of in offered(benchmark).items()}
+        if analysis not in every:
+            raise unknown_name("analysis", analysis, every)
+        found, frame, takes = every[analysis], data, set[str]()
+    else:
+        table = data if isinstance(data, Table) else load_table(data)
+        found = analyses_of(table, [analysis])[analysis]
+        takes = {"seed" if name == "rng" else name for name in found.takes}
+    if refused := [name for name in options if name not in takes]:
+        raise InvalidInputError(f"{option(refused[0])} does not apply to {analysis}: remove it")
+    if not isinstance(data, pandas.DataFrame):
+        frame = found.run(table, **options)
+    axes = found.draw(frame, ax=ax, style=style, colors=colors, labels=labels)
+    return axes if len(axes) > 1 else axes[0]
 
 
 def check_options(table: Table, given: Mapping[str, bool]) -> None:

@@ -1,22 +1,19 @@
 """Training time, parameters and accuracy of cells. NAS-Bench-101's figure 3."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.display.charts import Axis, Cloud, Panel, Series
+from nasbench1shot1.display.colours import VERMILION
 from nasbench1shot1.experiments.rank_correlation import pearson, spearman
-from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.locality import cell_distances
 from nasbench1shot1.experiments.space_statistics.values import Floats, accuracy, cells_of, check_enough, known_values
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.tables.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COLUMNS = ("training_time", "trainable_parameters", "accuracy")
 
@@ -79,44 +76,24 @@ def _missing_note(cell: Cell, near: int) -> str:
     return f"The given cell {cell.hash} is not among these rows; {marked}."
 
 
-def plot_cost(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw time against parameters, coloured by accuracy, with the best cell, the given cell and its neighbours."""
-    axes = axes_or_new(ax)
+def cost_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return time against parameters, coloured by accuracy, with the best cell, the given cell and its neighbours."""
     shown = frame.sort_values("accuracy")
-    points = axes.scatter(
-        shown["trainable_parameters"] / 1e6,
-        shown["training_time"],
-        c=100 * shown["accuracy"],
-        vmin=100 * float(frame["accuracy"].quantile(0.1)),
-        cmap="viridis",
-        s=3,
-        linewidths=0,
-        rasterized=True,
-    )
-    bar = axes.figure.colorbar(points, ax=axes, extend="min")
-    bar.set_label(f"{frame.attrs['split']} accuracy [%]")
-    _mark(axes, shown.iloc[[-1]], "*", COLOURS[1], f"most accurate ({100 * shown['accuracy'].iloc[-1]:.1f} %)")
+    shown = shown.assign(x=shown["trainable_parameters"] / 1e6, y=shown["training_time"], z=100 * shown["accuracy"])
+    least = 100 * float(frame["accuracy"].quantile(0.1))
+    best, ring = shown.iloc[[-1]], dict[str, Any](color=VERMILION, size=6, hollow=True)
+    detail = f" ({best['z'].iloc[0]:.1f} %)"
+    star: dict[str, Any] = {"marker": "*", "size": 13, "framed": True, "color": VERMILION, "detail": detail}
+    marks = [
+        Cloud(shown["x"], shown["y"], shown["z"], f"{frame.attrs['split']} accuracy [%]", least),
+        Series(best["x"], best["y"], label="most accurate", **star),
+    ]
     for distance, marker, label in ((1, "o", "one edit from the given cell"), (0, "s", "the given cell")):
         near = shown[(shown["distance"] == distance).fillna(False)]
         if len(near):
-            _mark(axes, near, marker, COLOURS[1], f"{label} ({len(near)})")
-    axes.set_xlabel("trainable parameters [millions]")
-    axes.set_ylabel("training time [s]")
-    axes.set_ylim(bottom=0)
-    axes.legend(fontsize=8, loc="lower right")
-    return finish(axes, frame, "Time, parameters and accuracy")
-
-
-def _mark(axes: "Axes", cells: pandas.DataFrame, marker: str, colour: str, label: str) -> None:
-    axes.scatter(
-        cells["trainable_parameters"] / 1e6,
-        cells["training_time"],
-        marker=marker,
-        s=150 if marker == "*" else 32,
-        facecolors=colour if marker == "*" else "none",
-        edgecolors="black" if marker == "*" else colour,
-        label=label,
-    )
+            marks.append(Series(near["x"], near["y"], label=label, detail=f" ({len(near):,})", marker=marker, **ring))
+    across, up = Axis("trainable parameters [millions]"), Axis("training time [s]", low=0)
+    return [Panel("Time, parameters and accuracy", across, up, marks)]
 
 
 def _pairs(frame: pandas.DataFrame, coefficient: Callable[[Floats, Floats], float]) -> dict[str, float]:

@@ -1,22 +1,17 @@
 """Accuracy and training time by depth and by width of a cell. NAS-Bench-101's figure 5."""
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.axes import axes_or_new
-from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
+from nasbench1shot1.display.charts import Axis, Panel, Series
 from nasbench1shot1.experiments.space_statistics.values import accuracy, cells_of, known_values, values_or_nan
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_VERTICES, VERTEX_BIT, Encodings, to_arrays
 from nasbench1shot1.tables.table import Table
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-MEASURES = ("depth", "width")
+MEASURES = {"depth": "longest path from input to output", "width": "maximum directed cut"}
 
 
 def depth_and_width(
@@ -69,14 +64,23 @@ def depths_and_widths(codes: Encodings) -> tuple[NDArray[np.int64], NDArray[np.i
     return _depth(adjacency, n_vertices)[graph], _width(adjacency, n_vertices)[graph]
 
 
-def plot_by_depth(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the mean accuracy (left axis) and training time (right axis) by depth."""
-    return _draw(frame, "depth", "depth: longest path from input to output [edges]", ax)
+def depth_and_width_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the mean accuracy (left axis) and training time (right axis) by depth and by width."""
+    return [_panel(frame[frame["measure"] == measure], measure, frame.attrs["split"]) for measure in MEASURES]
 
 
-def plot_by_width(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the mean accuracy (left axis) and training time (right axis) by width."""
-    return _draw(frame, "width", "width: maximum directed cut [edges]", ax)
+def _panel(part: pandas.DataFrame, measure: str, split: str) -> Panel:
+    left, right = f"mean {split} accuracy [%]", "mean training time [s]"
+    mean, error, seconds = 100 * part["accuracy"], 100 * part["accuracy_error"], part["training_time"]
+    low, high = seconds - part["time_error"], seconds + part["time_error"]
+    marks = [
+        Series(part["value"], mean, label="accuracy (left)", line="-", marker="o", low=mean - error, high=mean + error),
+        Series(part["value"], seconds, label="time (right)", line="--", marker="s", low=low, high=high, right=right),
+    ]
+    ticks = {value: f"{value}\n{cells:,}" for value, cells in zip(part["value"], part["cells"], strict=True)}
+    across = Axis(f"{measure}: {MEASURES[measure]} [edges]\n(second line: number of cells)", ticks=ticks)
+    shown = marks if seconds.notna().any() else marks[:1]
+    return Panel(f"Accuracy and time by {measure} (bars: standard error)", across, Axis(left), shown)
 
 
 def _depth(adjacency: NDArray[np.int64], n_vertices: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -99,20 +103,3 @@ def _width(adjacency: NDArray[np.int64], n_vertices: NDArray[np.int64]) -> NDArr
         backward = (adjacency * (~from_input[:, :, None] & from_input[:, None, :])).any(axis=(1, 2))
         widest = np.where(backward, widest, np.maximum(widest, forward))
     return widest
-
-
-def _draw(frame: pandas.DataFrame, measure: str, label: str, ax: "Axes | None") -> "Axes":
-    axes = axes_or_new(ax)
-    part = frame[frame["measure"] == measure]
-    shape: dict[str, Any] = {"capsize": 2.5, "markersize": 5, "linewidth": 1.5}
-    mean, error = 100 * part["accuracy"], 100 * part["accuracy_error"]
-    axes.errorbar(part["value"], mean, error, fmt="o-", color=COLOURS[0], **shape)
-    axes.set_ylabel(f"mean {frame.attrs['split']} accuracy [%] (solid)", color=COLOURS[0])
-    if part["training_time"].notna().any():
-        right = axes.twinx()
-        right.errorbar(part["value"], part["training_time"], part["time_error"], fmt="s--", color=COLOURS[1], **shape)
-        right.set_ylabel("mean training time [s] (dashed)", color=COLOURS[1])
-    ticks = [f"{value}\n{cells:,}" for value, cells in zip(part["value"], part["cells"], strict=True)]
-    axes.set_xticks(part["value"], ticks)
-    axes.set_xlabel(f"{label}\n(second line: number of cells)")
-    return finish(axes, frame, f"Accuracy and time by {measure} (bars: standard error)")

@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.display.charts import Axis, Panel, Series
+from nasbench1shot1.display.colours import COLOURS, LINES
 from nasbench1shot1.experiments.counts import choice_block_space
-from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.values import (
     SPLITS,
     Floats,
@@ -26,12 +26,10 @@ from nasbench1shot1.search_spaces.choice_blocks import N_OPERATIONS, ChoiceBlock
 from nasbench1shot1.search_spaces.wirings import labellings, pruned_matrix
 from nasbench1shot1.tables.table import Table
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 _STEPS = 2000
 """Maximum number of steps of a curve, more than a figure has pixels."""
 SPACES = ("s1", "s2", "s3")
+SHARE = Axis("share of cells at or below")
 KINDS = {"loose_ends": ("with loose ends", "-"), "no_loose_ends": ("without", "--")}
 
 
@@ -95,38 +93,29 @@ def noise_distribution(table: Table, split: str = "test", predicted: bool = Fals
     return frame
 
 
-def plot_accuracy_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the distribution functions of accuracy, one line for each split."""
-    axes = axes_or_new(ax)
-    for colour, line, (split, curve) in zip(
-        COLOURS, ("-", "--", "-."), frame.groupby("split", sort=False), strict=False
-    ):
-        median = 100 * frame.attrs["medians"][split]
-        label = f"{split}, median {median:.1f} %"
-        axes.step(100 * curve["accuracy"], curve["share"], line, where="post", color=colour, label=label)
-    axes.set_xlim(max(0, 100 * _quantile(frame, "accuracy", 0.02) - 1), 100 * frame["accuracy"].max() + 0.5)
-    axes.set_xlabel("accuracy [%]")
-    axes.set_ylabel("share of cells at or below")
-    axes.legend(fontsize=8, loc="upper left")
-    return finish(axes, frame, "Accuracies")
+def accuracy_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the distribution functions of accuracy, one line for each split."""
+    low = max(0, 100 * float(frame.loc[frame["share"] >= 0.02, "accuracy"].min()) - 1)
+    across = Axis("accuracy [%]", low=low, high=100 * frame["accuracy"].max() + 0.5)
+    return [Panel("Accuracies", across, SHARE, _curves(frame, "split", "accuracy", " %"))]
 
 
-def plot_noise_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the distribution functions of noise, one line for each budget."""
-    axes = axes_or_new(ax)
-    for colour, (epochs, curve) in zip(COLOURS, frame.groupby("epochs", sort=False), strict=False):
-        label = f"{epochs} epochs, median {100 * frame.attrs['medians'][epochs]:.2f}"
-        axes.step(100 * curve["noise"], curve["share"], where="post", color=colour, label=label)
-    lowest = 100 * frame.loc[frame["noise"] > 0, "noise"].quantile(0.01)
-    axes.set_xscale("log", nonpositive="clip")
-    ticks = [0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30]
-    axes.set_xticks(ticks, list(map(str, ticks)))
-    axes.minorticks_off()
-    axes.set_xlim(left=max(float(lowest), 0.01))
-    axes.set_xlabel(f"deviation of {frame.attrs['split']} accuracy over repeats [percentage points, log scale]")
-    axes.set_ylabel("share of cells at or below")
-    axes.legend(fontsize=8, loc="lower right")
-    return finish(axes, frame, "Noise of training")
+def noise_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the distribution functions of noise, one line for each budget."""
+    low = max(100 * float(frame.loc[frame["noise"] > 0, "noise"].quantile(0.01)), 0.01)
+    label = f"deviation of {frame.attrs['split']} accuracy over repeats [percentage points]"
+    marks = _curves(frame, "epochs", "noise", " points")
+    return [Panel("Noise of training", Axis(label, log=True, low=low), SHARE, marks)]
+
+
+def _curves(frame: pandas.DataFrame, key: str, value: str, unit: str) -> list[Series]:
+    """Return the distribution function of each group, with its median."""
+    marks = []
+    for line, (name, of) in zip(LINES, frame.groupby(key, sort=False), strict=False):
+        label = str(name) if key == "split" else f"{name} {key}"
+        detail = f", median {100 * frame.attrs['medians'][name]:.2f}{unit}"
+        marks.append(Series(100 * of[value], of["share"], label=label, detail=detail, line=line, steps=True))
+    return marks
 
 
 def _stack(curves: "dict[str, Floats] | dict[int, Floats]", key: str, value: str) -> pandas.DataFrame:
@@ -137,10 +126,6 @@ def _stack(curves: "dict[str, Floats] | dict[int, Floats]", key: str, value: str
         kept = np.unique(np.linspace(0, len(steps) - 1, min(_STEPS, len(steps))).round().astype(int))
         parts.append(pandas.DataFrame({key: name, value: steps[kept], "share": share[kept]}))
     return pandas.concat(parts, ignore_index=True)
-
-
-def _quantile(frame: pandas.DataFrame, column: str, share: float) -> float:
-    return float(frame.loc[frame["share"] >= share, column].min())
 
 
 def _join_budgets(budgets: list[int]) -> str:
@@ -194,23 +179,23 @@ def error_distribution(
     return frame[["space", "hash", "error", *KINDS]]
 
 
-def plot_error_distribution(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the distribution functions of error for each space, with loose ends (solid) and without (dashed)."""
-    axes = axes_or_new(ax)
+def error_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the distribution functions of error for each space, with loose ends (solid) and without (dashed)."""
+    marks = []
     for colour, (space, of_space) in zip(COLOURS, frame.groupby("space", sort=False), strict=False):
         ordered = of_space.sort_values("error")
         for kind, (words, line) in KINDS.items():
-            share = ordered[kind].cumsum() / ordered[kind].sum()
-            label = f"{space} {words}: {ordered[kind].sum():,} of {frame.attrs['sizes'][space][kind]:,} known"
-            axes.step(100 * ordered["error"], share, line, where="post", color=colour, linewidth=1.4, label=label)
-    axes.set_xscale("log")
-    ticks = [tick for tick in (5, 6, 7, 8, 10, 15, 20, 30, 50, 90) if tick >= 100 * frame["error"].min() - 1]
-    axes.set_xticks(ticks, list(map(str, ticks)))
-    axes.minorticks_off()
-    axes.set_xlabel(f"{frame.attrs['split']} error [%] (log scale)")
-    axes.set_ylabel("share of architectures at or below")
-    axes.legend(fontsize=7, loc="lower right")
-    return finish(axes, frame, "Errors in each space")
+            known, size = ordered[kind].sum(), frame.attrs["sizes"][space][kind]
+            look: dict[str, Any] = {"label": f"{space} {words}", "color": colour, "line": line, "steps": True}
+            share, detail = ordered[kind].cumsum() / known, f": {known:,} of {size:,} known"
+            marks.append(Series(100 * ordered["error"], share, detail=detail, **look))
+    least = 100 * frame["error"].min() - 1
+    ticks = {float(tick): str(tick) for tick in (5, 6, 7, 8, 10, 15, 20, 30, 50, 90) if tick >= least}
+    across, up = (
+        Axis(f"{frame.attrs['split']} error [%]", log=True, ticks=ticks),
+        Axis("share of architectures at or below"),
+    )
+    return [Panel("Errors in each space", across, up, marks)]
 
 
 def architecture_counts(space: ChoiceBlockSpace) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:

@@ -4,17 +4,15 @@ Both are shown in NAS-Bench-101's figure 6 (left).
 """
 
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.display.charts import Axis, Panel, Series, Zero
 from nasbench1shot1.experiments.counts import choice_block_space
 from nasbench1shot1.experiments.rank_correlation import pearson, spearman
-from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, finish
 from nasbench1shot1.experiments.space_statistics.distributions import architecture_counts
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, graphs
 from nasbench1shot1.experiments.space_statistics.values import (
@@ -32,9 +30,6 @@ from nasbench1shot1.nasbench101.cost import as_cell
 from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, OPERATIONS, Encodings, to_arrays
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.tables.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 CELLS = {2: 1, 3: 7, 4: 91, 5: 2532, 6: 64_542, 7: 423_624}
 """Number of cells with at most the given number of vertices."""
@@ -95,14 +90,12 @@ def autocorrelation(
     return frame
 
 
-def plot_autocorrelation(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the autocorrelation against the square root of the shift."""
-    axes = axes_or_new(ax)
-    axes.plot(frame["distance"], frame["autocorrelation"], "o-", markersize=3, color=COLOURS[0])
-    axes.axhline(0, color=GREY, linewidth=1)
-    axes.set_xlabel("√shift (about the distance after so many steps)")
-    axes.set_ylabel(f"autocorrelation of {frame.attrs['split']} accuracy")
-    return finish(axes, frame, f"Random walk over {frame.attrs['where']}")
+def autocorrelation_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the autocorrelation against the square root of the shift."""
+    curve = Series(frame["distance"], frame["autocorrelation"], line="-", marker="o", size=3)
+    across = Axis("√shift [√steps], about the distance after so many steps")
+    up = Axis(f"autocorrelation of {frame.attrs['split']} accuracy")
+    return [Panel(f"Random walk over {frame.attrs['where']}", across, up, [curve, Zero()])]
 
 
 def shifted_correlations(series: Floats, shifts: int) -> Floats:
@@ -207,18 +200,21 @@ def fitness_distance(
     return frame
 
 
-def plot_fitness_distance(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the mean accuracy against distance, with the interquartile range."""
-    axes = axes_or_new(ax)
-    lower, upper = 100 * frame["lower"], 100 * frame["upper"]
-    axes.fill_between(frame["distance"], lower, upper, color=COLOURS[0], alpha=0.2, linewidth=0, label="middle half")
-    axes.plot(frame["distance"], 100 * frame["accuracy"], "o-", color=COLOURS[0], label="mean")
-    axes.plot(frame["distance"], 100 * frame["median"], ":", color=COLOURS[1], label="median")
-    axes.set_xlabel("edit distance to the best known cell [edges and operations]")
-    axes.set_ylabel(f"{frame.attrs['split']} accuracy [%]")
-    axes.legend(fontsize=8, loc="lower left")
+def fitness_distance_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the mean accuracy against distance with the interquartile range; distances of a single cell are marked."""
+    mean, low, high = (100 * frame[name] for name in ("accuracy", "lower", "upper"))
+    single = ["n = 1" if cells == 1 else "" for cells in frame["cells"]]
+    marks = [
+        Series(
+            frame["distance"], mean, label="mean", detail=" (band: middle half)", line="-", marker="o", size=5,
+            low=low, high=high, band=True, texts=single,
+        ),
+        Series(frame["distance"], 100 * frame["median"], label="median", line=":"),
+    ]  # fmt: skip
+    across = Axis("edit distance to the best known cell [edges and operations]")
     coefficients = f"r = {frame.attrs['pearson']:.2f}, Spearman {frame.attrs['spearman']:.2f}"
-    return finish(axes, frame, f"Accuracy by distance to the best cell ({coefficients})")
+    title = f"Accuracy by distance to the best cell ({coefficients})"
+    return [Panel(title, across, Axis(f"{frame.attrs['split']} accuracy [%]"), marks)]
 
 
 # Edit distance between cells: differing edges and operations with the best matching of vertices -----------------------

@@ -3,33 +3,32 @@
 import numpy as np
 
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
-from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation, plot_budget_correlation
-from nasbench1shot1.experiments.space_statistics.cost import cost, plot_cost
-from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width, plot_by_depth, plot_by_width
+from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation, budget_panels
+from nasbench1shot1.experiments.space_statistics.cost import cost, cost_panels
+from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width, depth_and_width_panels
 from nasbench1shot1.experiments.space_statistics.distributions import (
     accuracy_distribution,
+    accuracy_panels,
     error_distribution,
+    error_panels,
     noise_distribution,
-    plot_accuracy_distribution,
-    plot_error_distribution,
-    plot_noise_distribution,
+    noise_panels,
 )
 from nasbench1shot1.experiments.space_statistics.locality import (
     autocorrelation,
+    autocorrelation_panels,
     fitness_distance,
-    plot_autocorrelation,
-    plot_fitness_distance,
+    fitness_distance_panels,
 )
 from nasbench1shot1.experiments.space_statistics.operation_replacement import (
     operation_replacement,
-    plot_accuracy_change,
-    plot_time_change,
+    replacement_panels,
 )
 from nasbench1shot1.experiments.space_statistics.top_cells import (
+    copies_panels,
     isomorphic_copies,
-    plot_isomorphic_copies,
-    plot_top_volume,
     top_volume,
+    volume_panels,
 )
 from nasbench1shot1.ground.text import counted, percent
 
@@ -94,22 +93,18 @@ def _volume(frame: Frame) -> str:
 
 
 ANALYSES = {
-    "error-distribution": Analysis(error_distribution, (plot_error_distribution,), _errors, "test"),
-    "accuracy-distribution": Analysis(
-        accuracy_distribution, (plot_accuracy_distribution,), _medians, takes=("predicted",)
-    ),
-    "noise-distribution": Analysis(noise_distribution, (plot_noise_distribution,), _medians, "test"),
-    "cost": Analysis(cost, (plot_cost,), _costs, "validation"),
-    "operation-replacement": Analysis(
-        operation_replacement, (plot_accuracy_change, plot_time_change), _replacements, "validation"
-    ),
-    "depth-and-width": Analysis(depth_and_width, (plot_by_depth, plot_by_width), _best_groups, "validation"),
-    "budget-correlation": Analysis(budget_correlation, (plot_budget_correlation,), _budgets, "validation"),
+    "error-distribution": Analysis(error_distribution, error_panels, _errors, "test"),
+    "accuracy-distribution": Analysis(accuracy_distribution, accuracy_panels, _medians, takes=("predicted",)),
+    "noise-distribution": Analysis(noise_distribution, noise_panels, _medians, "test"),
+    "cost": Analysis(cost, cost_panels, _costs, "validation"),
+    "operation-replacement": Analysis(operation_replacement, replacement_panels, _replacements, "validation"),
+    "depth-and-width": Analysis(depth_and_width, depth_and_width_panels, _best_groups, "validation"),
+    "budget-correlation": Analysis(budget_correlation, budget_panels, _budgets, "validation"),
     "autocorrelation": Analysis(
-        autocorrelation, (plot_autocorrelation,), _walk, "test", takes=("predicted", "split", "rng", "space")
+        autocorrelation, autocorrelation_panels, _walk, "test", takes=("predicted", "split", "rng", "space")
     ),
-    "fitness-distance": Analysis(fitness_distance, (plot_fitness_distance,), _distance, "test"),
-    "isomorphic-copies": Analysis(isomorphic_copies, (plot_isomorphic_copies,), _copies, "test"),
-    "top-volume": Analysis(top_volume, (plot_top_volume,), _volume, "test", takes=("predicted", "split", "rng")),
+    "fitness-distance": Analysis(fitness_distance, fitness_distance_panels, _distance, "test"),
+    "isomorphic-copies": Analysis(isomorphic_copies, copies_panels, _copies, "test"),
+    "top-volume": Analysis(top_volume, volume_panels, _volume, "test", takes=("predicted", "split", "rng")),
 }
 """The analyses of NAS-Bench-101 and NAS-Bench-1Shot1."""

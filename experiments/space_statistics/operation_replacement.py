@@ -1,22 +1,17 @@
 """The effect of replacing one operation by another. NAS-Bench-101's figure 4."""
 
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.axes import axes_or_new
-from nasbench1shot1.experiments.space_statistics.analysis import finish
+from nasbench1shot1.display.charts import Axis, Matrix, Panel
 from nasbench1shot1.experiments.space_statistics.values import Floats, accuracy, cells_of, known_values, values_or_nan
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_VERTICES, OPERATIONS, to_arrays
 from nasbench1shot1.tables.table import Table
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-NAMES = ("3×3 convolution", "1×1 convolution", "3×3 max-pooling")
+NAMES = ("3×3\nconvolution", "1×1\nconvolution", "3×3\nmax-pooling")
 
 
 def operation_replacement(
@@ -60,15 +55,25 @@ def operation_replacement(
     return frame
 
 
-def plot_accuracy_change(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the mean change of accuracy in percentage points; rows: replaced operation, columns: replacement."""
-    title = f"Change of {frame.attrs['split']} accuracy [percentage points]"
-    return _draw(frame, "accuracy_change", "replacements", "{:+.2f}", title, ax)
+def replacement_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the mean changes of accuracy and of training time; rows: replaced operation, columns: replacement."""
+    points = f"Change of {frame.attrs['split']} accuracy [percentage points]"
+    return [
+        _panel(frame, "accuracy_change", "replacements", "{:+.2f}", points),
+        _panel(frame, "time_change", "timed", "{:+.1f} %", "Relative change of training time [%]"),
+    ]
 
 
-def plot_time_change(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the mean relative change of training time in percent; rows: replaced operation, columns: replacement."""
-    return _draw(frame, "time_change", "timed", "{:+.1f} %", "Relative change of training time [%]", ax)
+def _panel(frame: pandas.DataFrame, column: str, counted: str, form: str, title: str) -> Panel:
+    wide = (frame.pivot(index="replaced", columns="by", values=name) for name in (column, counted))
+    shown, counts = (of.reindex(index=OPERATIONS, columns=OPERATIONS).to_numpy(float) for of in wide)
+    texts = [
+        ["–" if np.isnan(value) else f"{form.format(100 * value)}\nn = {n:,.0f}" for value, n in zip(*row, strict=True)]
+        for row in zip(shown, counts, strict=True)
+    ]
+    largest = 160 * (np.nanmax(np.abs(shown)) if np.isfinite(shown).any() else 1.0)  # light enough for black text
+    matrix = Matrix(100 * shown, texts, NAMES, NAMES, low=-largest, high=largest, cmap="PuOr")
+    return Panel(title, Axis("replaced by"), Axis("operation"), [matrix])
 
 
 def _effect(values: Floats, seconds: Floats, before: np.ndarray, after: np.ndarray) -> dict[str, float]:
@@ -83,22 +88,3 @@ def _effect(values: Floats, seconds: Floats, before: np.ndarray, after: np.ndarr
         "time_change": ratio.mean() if len(ratio) else np.nan,
         "timed": len(ratio),
     }
-
-
-def _draw(frame: pandas.DataFrame, column: str, counted: str, form: str, title: str, ax: "Axes | None") -> "Axes":
-    axes = axes_or_new(ax)
-    grid = frame.pivot(index="replaced", columns="by", values=column).reindex(index=OPERATIONS, columns=OPERATIONS)
-    counts = frame.pivot(index="replaced", columns="by", values=counted).reindex(index=OPERATIONS, columns=OPERATIONS)
-    shown = 100 * grid.to_numpy(float)
-    largest = np.nanmax(np.abs(shown)) if not np.isnan(shown).all() else 1.0
-    axes.imshow(shown, cmap="PuOr", vmin=-1.6 * largest, vmax=1.6 * largest)  # light enough for black text
-    for (i, j), value in np.ndenumerate(shown):
-        text = "–" if np.isnan(value) else f"{form.format(value)}\nn = {counts.to_numpy()[i, j]:,.0f}"
-        axes.text(j, i, text.replace("-", "−"), ha="center", va="center", fontsize=8)
-    axes.set_xticks(range(len(NAMES)), [name.replace(" ", "\n") for name in NAMES], fontsize=8)
-    axes.set_yticks(range(len(NAMES)), [name.replace(" ", "\n") for name in NAMES], fontsize=8)
-    axes.set_xlabel("replaced by")
-    axes.set_ylabel("operation")
-    finish(axes, frame, title)
-    axes.grid(visible=False)
-    return axes

@@ -6,23 +6,21 @@ further code.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.axes import axes_or_new
-from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, Analysis, Panel, finish
+from nasbench1shot1.display.charts import Axis, Panel, Series
+from nasbench1shot1.display.colours import BLUE, ORANGE, VERMILION
+from nasbench1shot1.display.style import CAPTION_COLOUR
+from nasbench1shot1.experiments.space_statistics.analysis import Analysis
 from nasbench1shot1.experiments.space_statistics.values import accuracy, no_values_error
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.tables.columns import Column, Rows
 from nasbench1shot1.tables.keys import Item
 from nasbench1shot1.tables.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MANY = 100
 """From this number of distinct costs, a figure shows dots instead of circles, and no medians."""
@@ -93,40 +91,41 @@ def cost_metrics(table: Table) -> list[str]:
 # Figures and results in words -----------------------------------------------------------------------------------------
 
 
-def front_panels(frame: pandas.DataFrame) -> tuple[Panel, ...]:
+def front_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return a panel for each cost and data set, cost by cost."""
     shown = frame[["cost", "dataset"]].drop_duplicates()
-    return tuple(
-        partial(plot_pareto_front, dataset=dataset, cost=cost)
+    return [
+        _panel(frame, dataset, cost)
         for cost in shown["cost"].unique()
         for dataset in shown.loc[shown["cost"] == cost, "dataset"]
-    )
+    ]
 
 
-def plot_pareto_front(frame: pandas.DataFrame, ax: "Axes | None" = None, *, dataset: str, cost: str) -> "Axes":
-    """Draw the front, the best and the median value at each cost, and the marked network."""
-    axes, described = axes_or_new(ax), frame.attrs["metrics"]
+def _panel(frame: pandas.DataFrame, dataset: str, cost: str) -> Panel:
+    """Return the front, the best and the median value at each cost, and the marked network."""
+    described = frame.attrs["metrics"]
     shown = frame[(frame["dataset"] == dataset) & (frame["cost"] == cost)]
-    front = shown[shown["on_front"]]
     across = _Scale(Column.from_entry(described[cost]), shown["value"])
     up = _Scale(Column.from_entry(described[frame.attrs["metric"]]), shown["error"], is_minimised=True)
-    best = across(shown["value"]), up(shown["error"])
+    x, y, front = across(shown["value"]), up(shown["error"]), shown["on_front"]
+    look: dict[str, Any] = {"label": f"{up.extreme} at a cost", "color": BLUE}
     if len(shown) < MANY:
-        median = up(shown["median_error"])
-        axes.plot(best[0], median, ".", color=GREY, markersize=4, label="median at a cost")
-        axes.plot(*best, "o", mfc="none", color=COLOURS[0], label=f"{up.extreme} at a cost")
+        median: dict[str, Any] = {"label": "median at a cost", "color": CAPTION_COLOUR, "marker": "o", "size": 2}
+        marks = [Series(x, up(shown["median_error"]), **median), Series(x, y, marker="o", hollow=True, **look)]
     else:
-        axes.plot(*best, ".", color=COLOURS[0], markersize=2, label=f"{up.extreme} at a cost", rasterized=True)
-    line, label = (across(front["value"]), up(front["error"])), f"Pareto front ({len(front)})"
-    axes.step(*line, "o-", where="post", color=COLOURS[1], markersize=5, label=label)
-    for star in [star for star in frame.attrs.get("star", ()) if star["dataset"] == dataset and cost in star]:
-        x, y = across(star[cost]), up(star["error"])
-        axes.plot(x, y, "*", color=COLOURS[4], markeredgecolor="black", markersize=13, label=star["name"])
-    _finish_axis(axes, "x", across, is_log=best[0].min() > 0 and best[0].max() >= WIDE * best[0].min())
-    _finish_axis(axes, "y", up, is_log=best[1].min() > 0)
-    axes.legend(fontsize=7, loc="upper right")
-    n = int(shown["of"].iloc[0]) if len(shown) else 0
-    return finish(axes, frame, f"{frame.attrs['datasets'][dataset]}: n = {n:,}")
+        marks = [Series(x, y, marker="o", size=1.5, **look)]
+    line: dict[str, Any] = {"color": VERMILION, "line": "-", "marker": "o", "size": 5, "steps": True}
+    marks.append(Series(x[front], y[front], label="Pareto front", **line))
+    star: dict[str, Any] = {"color": ORANGE, "marker": "*", "size": 13, "framed": True}
+    for of in frame.attrs.get("star", ()):
+        if of["dataset"] == dataset and cost in of:
+            marks.append(Series([across(of[cost])], [up(of["error"])], label=of["name"], **star))
+    return Panel(
+        f"{frame.attrs['datasets'][dataset]}: n = {shown['of'].iloc[0]:,}, {front.sum():,} on the front",
+        Axis(across.label, log=bool(x.min() > 0 and x.max() >= WIDE * x.min())),
+        Axis(up.label, log=bool(y.min() > 0)),
+        marks,
+    )
 
 
 def front_sizes(frame: pandas.DataFrame) -> str:
@@ -161,10 +160,10 @@ class _Scale:
         """Return values as they are drawn."""
         return values * self._factor
 
-    def label(self, *more: str) -> str:
-        """Return the label of the axis, with further remarks."""
-        remarks = ", ".join(filter(None, (self._unit, *more)))
-        return f"{self._name} [{remarks}]" if remarks else self._name
+    @property
+    def label(self) -> str:
+        """The label of the axis, with its unit."""
+        return f"{self._name} [{self._unit}]" if self._unit else self._name
 
 
 def _error_name(about: Column) -> str:
@@ -178,19 +177,6 @@ def _name(about: Column) -> str:
     """Return the name of a metric, such as "FLOPs" or "latency edgegpu on Jetson TX2"."""
     name = about.quantity if about.quantity.lower() == about.words.lower() else about.words
     return name if about.device is None or about.device.lower() in name.lower() else f"{name} on {about.device}"
-
-
-def _finish_axis(axes: "Axes", name: Literal["x", "y"], scale: _Scale, is_log: bool) -> None:
-    """Label an axis; with `is_log`, make it logarithmic, with plain numbers as tick labels."""
-    axes.set(**{f"{name}label": scale.label("log scale" if is_log else "")})
-    if is_log:
-        from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
-
-        axes.set(**{f"{name}scale": "log"})
-        axis = axes.xaxis if name == "x" else axes.yaxis
-        axis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7) if name == "y" else (1, 2, 5)))
-        axis.set_major_formatter(ScalarFormatter())
-        axis.set_minor_formatter(NullFormatter())
 
 
 def _fronts_of_split(table: Table, split: str, predicted: bool) -> pandas.DataFrame:

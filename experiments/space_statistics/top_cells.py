@@ -5,14 +5,13 @@ Both are shown in NAS-Bench-101's figure 6 (right).
 
 from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.axes import axes_or_new
-from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
+from nasbench1shot1.display.charts import Axis, Bars, Panel, Series
+from nasbench1shot1.display.colours import VERMILION
 from nasbench1shot1.experiments.space_statistics.pruning import N_OPERATIONS, Graphs, Integers, checked_rule, graphs
 from nasbench1shot1.experiments.space_statistics.values import (
     Values,
@@ -23,14 +22,11 @@ from nasbench1shot1.experiments.space_statistics.values import (
     vertices_of,
 )
 from nasbench1shot1.ground.errors import OutOfDomainError
-from nasbench1shot1.ground.text import percent
+from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, MAX_EDGES, VERTEX_BIT, Encodings, to_arrays
 from nasbench1shot1.nasbench101.numbering import numberings
 from nasbench1shot1.search_spaces.wirings import labellings
 from nasbench1shot1.tables.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 WITHOUT_REPEATS = 12
 """Default number of top cells without a standard error: the number that NAS-Bench-101 found with one."""
@@ -74,42 +70,37 @@ def isomorphic_copies(
     rows, which = top_rows(values, top)
     codes = cells_of(table)[rows]
     space = graphs(vertices_of(table, vertices))
-    counted = copies(codes, space, rule)
+    of_cells = copies(codes, space, rule)
     total = len(space.edges) * N_OPERATIONS**space.inner
     frame = pandas.DataFrame(
         {
             "hash": table.hashes(rows),
             "accuracy": values.mean[rows],
             "vertices": (codes >> np.uint64(VERTEX_BIT)).astype(np.int64),
-            "copies": counted,
-            "cumulative_share": np.cumsum(counted) / total,
+            "copies": of_cells,
+            "cumulative_share": np.cumsum(of_cells) / total,
         }
     )
-    odds = f"one in {total / counted.sum():,.0f}"
+    odds = f"one in {total / of_cells.sum():,.0f}"
     frame.attrs = values.attributes(
         split=split,
-        copies=int(counted.sum()),
+        copies=int(of_cells.sum()),
         encodings=total,
-        notes=[f"{which}: {counted.sum():,} of {total:,} encodings, {odds}"],
+        notes=[f"{which}: {of_cells.sum():,} of {total:,} encodings, {odds}"],
     )
     return frame
 
 
-def plot_isomorphic_copies(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the number of copies of each top cell, best first."""
-    axes = axes_or_new(ax)
-    ranks = np.arange(1, len(frame) + 1)
-    bars = axes.bar(ranks, frame["copies"], color=COLOURS[0])
-    if len(frame) <= 16:
-        axes.bar_label(bars, [f"{count:,}" for count in frame["copies"]], fontsize=8, padding=2)
-        names = [f"{rank}\n{100 * value:.2f}" for rank, value in zip(ranks, frame["accuracy"], strict=True)]
-        axes.set_xticks(ranks, names, fontsize=7)
-    axes.set_yscale("log")
-    axes.set_ylim(0.8, 3 * frame["copies"].max())
-    below = ", with its accuracy [%]" if len(frame) <= 16 else ""
-    axes.set_xlabel(f"top cell by {frame.attrs['split']} accuracy{below}")
-    axes.set_ylabel("number of encodings that prune to the cell")
-    return finish(axes, frame, f"Isomorphic copies: {frame.attrs['copies']:,} encodings of {len(frame)} top cells")
+def copies_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the number of copies of each top cell, best first."""
+    ranks, few = range(1, len(frame) + 1), len(frame) <= 16
+    named = {rank: f"{rank}\n{100 * value:.2f}" for rank, value in zip(ranks, frame["accuracy"], strict=True)}
+    texts = [f"{count:,}" for count in frame["copies"]] if few else []
+    below = ", with its accuracy [%]" if few else ""
+    across = Axis(f"top cell by {frame.attrs['split']} accuracy{below}", ticks=named if few else None)
+    up = Axis("encodings of the cell [number]", log=True, low=0.8, high=3 * frame["copies"].max())
+    title = f"Isomorphic copies: {frame.attrs['copies']:,} encodings of {counted(len(frame), 'top cell')}"
+    return [Panel(title, across, up, [Bars(ranks, frame["copies"], texts=texts)])]
 
 
 # Volume: the share of all encodings near a top cell -------------------------------------------------------------------
@@ -163,20 +154,16 @@ def top_volume(
     return frame
 
 
-def plot_top_volume(frame: pandas.DataFrame, ax: "Axes | None" = None) -> "Axes":
-    """Draw the share of encodings against distance."""
-    axes = axes_or_new(ax)
-    axes.errorbar(frame["distance"], 100 * frame["share"], 200 * frame["error"], fmt="o-", color=COLOURS[0], capsize=3)
-    if (frame["distance"] == 6).any():
-        share = float(frame.loc[frame["distance"] == 6, "share"].iloc[0])
-        axes.axvline(6, color=COLOURS[1], linestyle="--", linewidth=1)
-        axes.annotate(
-            f"{percent(share, 1)} within 6 edits", (6, 100 * share), (8, -14), textcoords="offset points", fontsize=8
-        )
-    axes.set_xlabel("distance to the closest top cell [edits of an encoding]")
-    axes.set_ylabel("share of all encodings within it [%]")
-    axes.set_ylim(-2, 102)
-    return finish(axes, frame, "Volume near the top cells (bars: 2 standard errors)")
+def volume_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the share of encodings against distance."""
+    share, error = 100 * frame["share"], 200 * frame["error"]
+    marks = [Series(frame["distance"], share, line="-", marker="o", low=share - error, high=share + error)]
+    if len(near := frame[frame["distance"] == 6]):
+        label = f"{percent(near['share'].iloc[0], 1)} within 6 edits"
+        marks.append(Series([6, 6], [-2, 102], label=label, color=VERMILION, line="--"))
+    across = Axis("distance to the closest top cell [edits of an encoding]")
+    up = Axis("share of all encodings within it [%]", low=-2, high=102)
+    return [Panel("Volume near the top cells (bars: 2 standard errors)", across, up, marks)]
 
 
 def nearest_distances(

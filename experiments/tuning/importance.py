@@ -22,6 +22,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.charts import Axis, Bars, Matrix, Panel, draw_panels
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.ground.text import counted
@@ -337,15 +338,20 @@ def draw_importances(rows: Sequence[Row], title: str, caption: str, style: Pictu
     """
     budgets = sorted({budget for row in rows for budget in row.surfaces})
     pairwise = any(row.interactions is not None for row in rows)
-    with Canvas(len(rows), len(budgets) + 1 + pairwise, panel=(3.3, 2.7), style=style) as canvas:
-        for row, axes in zip(rows, canvas.grid, strict=True):
+    panels = len(budgets) + 1 + pairwise
+    columns = 2 if style == "paper" else panels  # a column of text is too narrow for all panels of a space
+    lines = -(-panels // columns)
+    with Canvas(len(rows) * lines, columns, panel=(3.3, 2.7), style=style) as canvas:
+        for row, axes in zip(rows, canvas.grid.reshape(len(rows), -1), strict=True):
+            for ax in axes[panels:]:
+                ax.set_axis_off()
             for budget, ax in zip(budgets, axes, strict=False):
                 ax.set_title(f"{row.title}, {counted(budget, 'epoch')}", fontsize=9)
                 _draw_surface(row.surfaces.get(budget), row.points.get(budget), ax)
             axes[0].set_ylabel(PAIR[1].replace("_", " "), fontsize=8)
-            _draw_importances(row, axes[len(budgets)])
-            if pairwise:
-                _draw_interactions(row, axes[-1])
+            drawn = [_importances_panel(row), *([_interactions_panel(row)] if pairwise else [])]
+            for panel, ax in zip(drawn, axes[len(budgets) : panels], strict=True):
+                draw_panels([panel], ax=ax)
         return canvas.finish(title, caption)
 
 
@@ -364,41 +370,35 @@ def _draw_surface(frame: pandas.DataFrame | None, points: "np.ndarray[Any, Any] 
     ax.figure.colorbar(drawn, ax=ax).set_label("expected validation error [%]", fontsize=7)
 
 
-def _draw_importances(row: Row, axes: "Axes") -> None:
-    frame = row.importances
+def _importances_panel(row: Row) -> Panel:
+    frame, marks = row.importances, []
     names, budgets = order_of(frame), sorted(set(frame["budget"]))
     height = 0.8 / max(len(budgets), 1)
     for number, budget in enumerate(budgets):
         own = frame[frame["budget"] == budget].set_index("hyperparameter")["importance"].reindex(names)
         places = np.arange(len(names)) + (number - (len(budgets) - 1) / 2) * height
-        axes.barh(places, own.fillna(0.0), height, color=SHADES[number % len(SHADES)], label=counted(budget, "epoch"))
-    axes.set_yticks(np.arange(len(names)), [name.replace("_", "\n", 1) for name in names], fontsize=7)
-    axes.invert_yaxis()
-    axes.set_xlim(0, 1)
-    axes.set_title(f"{row.title}, importance", fontsize=9)
-    axes.set_xlabel(f"fraction of variance\n({FANOVA})", fontsize=7)
-    axes.legend(fontsize=6, frameon=False, loc="lower right")
-    axes.grid(alpha=0.25, axis="x")
+        shade, label = SHADES[number % len(SHADES)], counted(budget, "epoch")
+        marks.append(Bars(places, own, label=label, color=shade, width=height, horizontal=True))
+    across = Axis(f"fraction of variance\n({FANOVA})", low=min(0.0, frame["importance"].min()), high=1)
+    up = Axis("", low=len(names) - 0.5, high=-0.5, ticks=dict(enumerate(map(_broken, names))))
+    return Panel(f"{row.title}, importance", across, up, marks, legend="lower right")
 
 
-def _draw_interactions(row: Row, axes: "Axes") -> None:
-    """Draw a symmetric matrix: hyperparameters on the diagonal, pairs beside it."""
-    frame = row.interactions
-    axes.set_title(f"{row.title}, interactions", fontsize=9)
+def _interactions_panel(row: Row) -> Panel:
+    """Return a symmetric matrix: hyperparameters on the diagonal, pairs beside it."""
+    frame, across = row.interactions, Axis(f"variance in squared percentage points\n({HYPERSHAP})")
     if frame is None or not len(frame):
-        axes.set_axis_off()
-        return
+        return Panel(f"{row.title}, interactions", across, Axis(""), empty="too few searches")
     names = list(frame.loc[frame["second"] == "", "first"])
     matrix = np.full((len(names), len(names)), np.nan)
     for first, second, value in frame.itertuples(index=False):
         i, j = names.index(first), names.index(second or first)
         matrix[i, j] = matrix[j, i] = 1e4 * value
     largest = float(np.nanmax(np.abs(matrix))) or 1.0
-    axes.imshow(matrix, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto")
-    for (i, j), value in np.ndenumerate(matrix):
-        dark = abs(value) > 0.6 * largest
-        axes.text(j, i, f"{value:.3g}", ha="center", va="center", fontsize=7, color="white" if dark else "black")
-    short = [name.replace("_", "\n", 1) for name in names]
-    axes.set_xticks(range(len(names)), short, fontsize=6, rotation=45 if len(names) > 3 else 0)
-    axes.set_yticks(range(len(names)), short, fontsize=6)
-    axes.set_xlabel(f"variance in squared percentage points\n({HYPERSHAP})", fontsize=6)
+    texts, short = [[f"{value:.3g}" for value in line] for line in matrix], list(map(_broken, names))
+    shown = Matrix(matrix, texts, short, short, low=-largest, high=largest, cmap="RdBu_r")
+    return Panel(f"{row.title}, interactions", across, Axis(""), [shown])
+
+
+def _broken(name: str) -> str:
+    return name.replace("_", "\n", 1)

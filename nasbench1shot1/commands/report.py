@@ -98,7 +98,7 @@ class Report:
         if isinstance(run, Ranking):
             table = table_of_ranking(run.run, run.space, self.table or run.space.table)
             out = self.out or self.folder / f"report-{table.id}"
-            summary, show_summary = write_ranking_report(run, table, out, self.format), show
+            summary, show_summary = write_ranking_report(run, table, out, self.format, self.style), show
         else:
             recorded = {"space": run.config["space"], "reference": run.shared_options["reference"]}
             table = table_of_run(recorded, self.folder / CONFIG, self.table, self.reference)

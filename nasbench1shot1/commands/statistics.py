@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.commands.options import Positional
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
@@ -49,6 +50,8 @@ class Statistics:
     """Random seed of autocorrelation and top-volume."""
     format: PictureFormat = "png"
     """File format of the pictures."""
+    style: PictureStyle = "screen"
+    """screen: with title and caption. paper: without them, as wide as a column or a page, with embedded fonts."""
 
     def run(self) -> None:
         """Run the analyses, write and print the results; raises UserError if none could be run."""
@@ -80,33 +83,14 @@ class Statistics:
 
     def _answer(self, name: str, analysis: "Analysis", table: "Table", out: Path) -> dict[str, Any]:
         """Run an analysis, write its CSV file and its picture, and return its headline and attributes."""
-        import numpy as np
-
         from nasbench1shot1.display.axes import save_figure
-        from nasbench1shot1.experiments.space_statistics.analysis import figure_of
         from nasbench1shot1.ground.files import atomic_write
 
-        options = {
-            "split": self._split(analysis, table),
-            "predicted": self.predicted,
-            "rng": np.random.default_rng(self.seed),
-            "space": self.space,
-            "kind": self.kind or "all",
-        }
-        frame = analysis.run(table, options)
+        frame = analysis.run(table, seed=self.seed, **self._given_options())
         with atomic_write(out / f"{name}.csv") as file:
             file.write(frame.to_csv(index=False).encode())
-        figure = figure_of(analysis.panels, frame, analysis.columns, analysis.panel_inches)
-        save_figure(figure, out / f"{name}.{self.format}")
+        save_figure(analysis.draw(frame, style=self.style).figure, out / f"{name}.{self.format}")
         return {"headline": analysis.headline(frame), **{str(name): value for name, value in frame.attrs.items()}}
-
-    def _split(self, analysis: "Analysis", table: "Table") -> str | None:
-        """Return the given split, or else the paper's if the table has it, or else validation."""
-        from nasbench1shot1.experiments.space_statistics.values import accuracy, has_values
-
-        if self.split is not None or analysis.split is None:
-            return self.split
-        return analysis.split if has_values(table, accuracy(analysis.split), predicted=self.predicted) else "validation"
 
 
 def _show(table: "Table", answers: dict[str, dict[str, Any]], refusals: dict[str, str], out: Path) -> None:

@@ -86,6 +86,13 @@ def _shown(value: object) -> str:
 class AxesList(list["Axes"]):
     """Matplotlib axes; as the result of a notebook's cell, the figure of the first ones is shown."""
 
+    @property
+    def figure(self) -> "Figure":
+        """The figure of the first axes."""
+        figure = self[0].get_figure(root=True)
+        assert figure is not None  # axes that were drawn on have one
+        return figure
+
     def _repr_png_(self) -> bytes | None:
         """Return the figure as a PNG."""
         from nasbench1shot1.display.artists import picture

@@ -186,7 +186,9 @@ class Canvas:
             columns = -(-len(handles) // (-(-len(handles) // columns) + 1)) if columns > 2 else 1
 
 
-def legend_below(axes: "Axes", title: str = "", gap: float = 0.5, columns: int = 2) -> "Legend":
+def legend_below(
+    axes: "Axes", title: str = "", gap: float = 0.5, columns: int = 2, handles: Sequence[Any] = ()
+) -> "Legend":
     """Draw a legend below single axes, centred, at most as wide as their figure.
 
     Args:
@@ -194,8 +196,9 @@ def legend_below(axes: "Axes", title: str = "", gap: float = 0.5, columns: int =
         title: the title of the legend.
         gap: distance from the axes in inches, for the labels of the horizontal axis.
         columns: maximum number of columns.
+        handles: entries with their labels. Default: the curves.
     """
-    return _legend_beside(axes, title, 0.0, -gap, columns)
+    return _legend_beside(axes, title, 0.0, -gap, columns, handles)
 
 
 def legend_above(axes: "Axes", title: str = "", columns: int = 3) -> "Legend":
@@ -203,13 +206,17 @@ def legend_above(axes: "Axes", title: str = "", columns: int = 3) -> "Legend":
     return _legend_beside(axes, title, 1.0, PAD, columns)
 
 
-def _legend_beside(axes: "Axes", title: str, edge: float, gap: float, columns: int) -> "Legend":
+def _legend_beside(
+    axes: "Axes", title: str, edge: float, gap: float, columns: int, handles: Sequence[Any] = ()
+) -> "Legend":
     from matplotlib.transforms import ScaledTranslation
 
     figure = axes.get_figure(root=True)
     assert figure is not None  # axes that were drawn on have one
     place: dict[str, Any] = {"loc": "upper center" if gap < 0 else "lower center", "bbox_to_anchor": (0.5, edge)}
     place["bbox_transform"] = axes.transAxes + ScaledTranslation(0, gap, figure.dpi_scale_trans)
+    if handles:
+        place["handles"] = handles
     for number in range(columns, 0, -1):
         drawn = axes.legend(ncols=number, title=title or None, borderaxespad=0, frameon=False, **place)
         drawn.get_title().set_multialignment("center")
@@ -228,7 +235,7 @@ def _lines(line: str, width: float, size: float) -> list[str]:
     found = [""]
     for word in line.split(" "):
         longer = f"{found[-1]} {word}" if found[-1] else word
-        if not found[-1] or _width(longer, size) <= width:
+        if not found[-1] or text_width(longer, size) <= width:
             found[-1] = longer
         else:
             found.append(word)
@@ -236,7 +243,7 @@ def _lines(line: str, width: float, size: float) -> list[str]:
 
 
 @cache
-def _width(text: str, size: float) -> float:
+def text_width(text: str, size: float) -> float:
     """Return the width of a line of text in inches, with the hinting of the screen."""
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties

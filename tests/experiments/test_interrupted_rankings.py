@@ -78,7 +78,9 @@ def test_an_unfinished_ranking_is_reported_and_drawn_up_to_its_last_record(run, 
     assert drawn.get_title() == given.get_title() != ""
     drawn.figure.draw_without_rendering()
     assert drawn.get_legend().get_window_extent().y1 < drawn.xaxis.label.get_window_extent().y0, "below, hides nothing"
-    assert np.array_equal(drawn.collections[0].get_offsets(), given.collections[0].get_offsets())
+    assert np.array_equal(drawn.lines[0].get_xydata(), given.lines[0].get_xydata())
+    paper = nb.draw_ranking(whole, style="paper", colors="red", labels="all")
+    assert (paper.figure.get_figwidth(), paper.lines[0].get_color(), paper.lines[0].get_label()) == (3.25, "red", "all")
     assert "nats" in nb.draw_ranking(whole, epoch=2, predictor="loss").get_xlabel()
     for wrong, sentence in (
         ({"predictor": "x"}, "unknown predictor 'x'"),

@@ -5,11 +5,10 @@ import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.space_statistics.analysis import figure_of
 from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_and_cost import (
     accuracy_by_cost,
+    accuracy_panels,
     pareto_fronts,
-    plot_accuracy,
 )
 from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import ALL_SKIP, RESNET, Measurements
@@ -169,12 +168,14 @@ def test_one_architecture_for_each_topology(table):
 
 def test_every_figure_states_its_table_counts_and_missing_values(table):
     frame = accuracy_by_cost(table, cost="flops")
-    axes = plot_accuracy(frame, dataset="cifar100", split="train", against="flops")
-    said = " ".join(text.get_text() for text in axes.texts)
-    assert "not in this table" in said
+    axes = nb.draw_statistics("accuracy-by-flops", frame)
+    empty = accuracy_panels(frame)[3]
+    assert (empty.title, empty.marks) == ("CIFAR-100, train: n = 0", [])
+    assert [text.get_text() for text in axes[3].texts] == ["not in this table"]
+    said = axes[0].figure.caption
     assert all(part in said for part in (table.id, "measured: 15,625 of 15,625 architectures", "1,374 of 15,625"))
     analysis = ANALYSES["known-cells"]
-    figure = figure_of(analysis.panels, analysis.ask(table), analysis.columns, analysis.panel_inches)
+    figure = analysis.draw(analysis.ask(table)).figure
     assert len(figure.axes) == 3
     assert table.id in figure.get_supxlabel()
 

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from tiny_search import SMALL_SPACE
 
 import nasbench1shot1 as nb
+from nasbench1shot1.display.charts import draw_panels
 from nasbench1shot1.experiments.correlation import planning
 from nasbench1shot1.experiments.correlation.analysis import Predictions, correlations, log_probabilities
-from nasbench1shot1.experiments.correlation.drawing import draw_by_epoch, headline_rows
+from nasbench1shot1.experiments.correlation.drawing import by_epoch_panel, headline_rows
 from nasbench1shot1.experiments.correlation.evaluation import check_preset
 from nasbench1shot1.experiments.correlation.options import chosen_epochs, ranking_options, required_reliability, to_text
 from nasbench1shot1.experiments.correlation.planning import Expectation
@@ -185,9 +186,7 @@ def test_measured_architectures_have_separate_rows():
 def test_undefined_criteria_are_listed_and_the_rest_is_kept():
     true = np.array([0.1001, 0.1002, 0.1003, 0.1004])  # all round to 10.0 %
     frame, undefined = correlations(predictions([1, 2, 3, 4]), [Truth(4, "test", true, np.full(4, np.nan))], 0, 5)
-    assert {of.place for of in undefined} == {
-        (7, 4, "test", f"sparse-kendall_{of}", scope) for of, scope in product(("error", "loss"), ("all", "top-1000"))
-    }
+    assert {of.place for of in undefined} == {(7, 4, "test", f"sparse-kendall_{of}", "all") for of in ("error", "loss")}
     assert all("rounded test errors after 4 epochs are equal" in of.cause for of in undefined)
     assert set(frame.query("criterion == 'kendall_error'")["value"]) == {1.0}
 
@@ -218,7 +217,7 @@ def test_the_picture_has_a_line_per_budget_on_given_axes():
         frames.append(correlations(of, [*found, Truth(108, "test", true, nothing)], 0, 5)[0])
     frame = pandas.concat(frames, ignore_index=True)
     axes = Figure().add_subplot()
-    assert draw_by_epoch(frame, axes) is axes
+    assert draw_panels([by_epoch_panel(frame)], ax=axes) == [axes]
     assert [line.get_label() for line in axes.lines[:2]] == ["4 epochs (validation)", "108 epochs (test)"]
     assert [line.get_xdata().tolist() for line in axes.lines[:2]] == [[0.95, 1.95], [1.05, 2.05]]  # side by side
     bars = [np.array([segment[:, 1] for segment in bar.get_segments()]) for bar in axes.collections]

@@ -16,10 +16,10 @@ from space_statistics_tables import (
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.style import COLUMN_WIDTH
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
-from nasbench1shot1.experiments.space_statistics.analysis import figure_of
 from nasbench1shot1.experiments.space_statistics.budget_correlation import budget_correlation
-from nasbench1shot1.experiments.space_statistics.cost import cost, plot_cost
+from nasbench1shot1.experiments.space_statistics.cost import cost
 from nasbench1shot1.experiments.space_statistics.depth_and_width import depth_and_width, depths_and_widths
 from nasbench1shot1.experiments.space_statistics.distributions import (
     accuracy_distribution,
@@ -48,7 +48,7 @@ def retrained() -> Table:
 
 
 def options(split: str | None, predicted: bool = False) -> dict:
-    return {"split": split, "predicted": predicted, "rng": np.random.default_rng(0), "space": None}
+    return {"split": split, "predicted": predicted}
 
 
 # The real sample --------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def test_neighbours_of_a_cell_are_marked(retrained):
     assert (frame["distance"] == 1).sum() > 3
     assert cost(retrained)["distance"].isna().all()
     assert "notes" not in cost(retrained, cell).attrs
-    shown = plot_cost(cost(retrained, cell)).get_legend().get_texts()
+    shown = nb.draw_statistics("cost", cost(retrained, cell)).figure.legends[0].get_texts()
     assert [text.get_text().split(" (")[0] for text in shown] == [
         "most accurate",
         "one edit from the given cell",
@@ -325,29 +325,28 @@ def texts(figure) -> str:
 @pytest.mark.parametrize("name", [name for name in ANALYSES if name not in ("noise-distribution", "autocorrelation")])
 def test_every_analysis_of_the_embedded_table_uses_measurements_or_is_marked_predicted(name, tmp_path):
     table, analysis = load_table(), ANALYSES[name]
-    measured = analysis.run(table, options("validation"))
+    measured = analysis.run(table, **options("validation"))
     assert not measured.attrs["predicted"]
     assert measured.attrs["rows"] == measured.attrs["measured_rows"] == 4270
     assert measured.attrs["rows"] + measured.attrs["dropped"] == len(table)
-    said = texts(figure_of(analysis.panels, measured))
+    said = texts(analysis.draw(measured).figure)
     assert "measured: 4,270 of 66,111 rows" in said
     assert table.id in said
     assert "PREDICTED" not in said
-    estimated = analysis.run(table, options(analysis.split or "test", predicted=True))
+    estimated = analysis.run(table, **options(analysis.split or "test", predicted=True))
     assert estimated.attrs["predicted"]
     assert estimated.attrs["rows"] == 66_111
-    for panel in analysis.panels:
-        alone = texts(panel(estimated).figure)
-        assert "PREDICTED, not measured: 66,111 of 66,111 rows" in alone
-        assert "(PREDICTED)" in alone
-    save_figure(figure_of(analysis.panels, estimated), tmp_path / "figure.png")
+    said = texts(analysis.draw(estimated).figure)
+    assert "PREDICTED, not measured: 66,111 of 66,111 rows" in said
+    assert said.count("(PREDICTED)") == len(analysis.panels(estimated))
+    save_figure(analysis.draw(estimated).figure, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 15_000
 
 
 @pytest.mark.parametrize("name", [name for name in ANALYSES if ANALYSES[name].split is not None])
 def test_no_prediction_is_presented_as_a_measurement(name):
     with pytest.raises(OutOfDomainError) as refusal:
-        ANALYSES[name].run(load_table(), options("test"))
+        ANALYSES[name].run(load_table(), **options("test"))
     said = str(refusal.value)
     assert "has no measured test accuracy" in said
     assert "open a table that has it" in said
@@ -357,7 +356,7 @@ def test_no_prediction_is_presented_as_a_measurement(name):
 
 def test_a_measured_table_stays_measured_when_predictions_are_allowed(retrained):
     for name, analysis in ANALYSES.items():
-        frame = analysis.run(retrained, options(analysis.split, predicted=True))
+        frame = analysis.run(retrained, **options(analysis.split, predicted=True))
         assert not frame.attrs["predicted"], name
         assert frame.attrs["rows"] == (69 if name == "error-distribution" else 91)  # 22 cells are in none of the spaces
 
@@ -386,8 +385,8 @@ def test_times_may_be_missing():
     assert (frame["timed"] == 0).all()
     assert depth_and_width(table)["training_time"].isna().all()
     for name in ("operation-replacement", "depth-and-width"):
-        frame = ANALYSES[name].run(table, options("validation"))
-        figure_of(ANALYSES[name].panels, frame).canvas.draw()
+        frame = ANALYSES[name].run(table, **options("validation"))
+        ANALYSES[name].draw(frame).figure.draw_without_rendering()
         assert "nan" not in ANALYSES[name].headline(frame)
     with pytest.raises(OutOfDomainError, match="no measured training time at 108 epochs"):
         cost(table)
@@ -418,10 +417,10 @@ def test_refusals_are_single_sentences(sample, retrained):
 
 def test_every_picture_of_a_complete_measured_table_is_drawn(retrained, tmp_path):
     for name, analysis in ANALYSES.items():
-        frame = analysis.run(retrained, options(analysis.split))
-        figure = figure_of(analysis.panels, frame)
+        frame = analysis.run(retrained, **options(analysis.split))
+        figure = analysis.draw(frame).figure
         assert "of 91 rows of table ecnas-4v" in texts(figure), name
-        assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes[: len(analysis.panels)]), name
+        assert all(axes.get_xlabel() and axes.get_ylabel() for axes in figure.axes[: len(analysis.panels(frame))]), name
         save_figure(figure, tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").stat().st_size > 15_000
         assert analysis.headline(frame)
@@ -431,9 +430,31 @@ def test_a_panel_draws_on_given_axes(retrained):
     from matplotlib.figure import Figure
 
     axes = Figure().add_subplot()
-    frame = fitness_distance(retrained)
-    [panel] = ANALYSES["fitness-distance"].panels
-    assert panel(frame, axes) is axes
+    assert nb.draw_statistics("fitness-distance", fitness_distance(retrained), axes) is axes
+
+
+def test_a_drawing_takes_the_options_of_its_analysis(retrained):
+    axes = nb.draw_statistics("accuracy-distribution", retrained, labels=["A", "B", "C"], style="paper")
+    assert [text.get_text().split(",")[0] for text in axes.figure.legends[0].get_texts()] == ["A", "B", "C"]
+    assert (axes.figure.get_figwidth(), axes.figure.get_supxlabel()) == (COLUMN_WIDTH, "")
+    walks = [nb.draw_statistics("autocorrelation", retrained, seed=seed).lines[0].get_ydata() for seed in (0, 0, 1)]
+    assert np.array_equal(walks[0], walks[1]) and not np.array_equal(walks[0], walks[2])
+    assert len(nb.draw_statistics("operation-replacement", retrained)) == 2
+    for wrong, field in (
+        (("accuracy-distribution", retrained, {"split": "test"}), "split"),
+        (("cost", cost(retrained), {"predicted": True}), "predicted"),
+        (("known-cells", retrained, {}), "known-cells"),
+        (("accuracy-distributions", cost(retrained), {}), "accuracy-distribution"),
+        (("depth-and-width", retrained, {"colors": {"speed": "red"}}), "speed"),
+    ):
+        name, data, options = wrong
+        with pytest.raises(InvalidInputError, match=field):
+            nb.draw_statistics(name, data, **options)
+
+
+def test_a_distance_with_a_single_cell_says_so(retrained):
+    axes = nb.draw_statistics("fitness-distance", retrained)
+    assert [(text.get_text(), text.xy[0]) for text in axes.texts if text.get_text()] == [("n = 1", 0)]
 
 
 def test_a_given_cell_that_the_table_lacks_is_mentioned(retrained):
@@ -441,4 +462,4 @@ def test_a_given_cell_that_the_table_lacks_is_mentioned(retrained):
     assert not (frame["distance"] == 0).any()
     [note] = frame.attrs["notes"]
     assert nb.search_space("s3")[40_000].cell.hash in note
-    assert note in "".join(text.get_text().replace("\n", " ") for text in plot_cost(frame).texts)
+    assert note in nb.draw_statistics("cost", frame).figure.caption

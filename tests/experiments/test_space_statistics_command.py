@@ -48,13 +48,15 @@ def test_frames_are_written_in_full(everything):
 
 
 def test_one_analysis_of_predictions(tmp_path):
-    done = command("statistics", "depth-and-width", "--predicted", "--out", "here", cwd=tmp_path)
+    given = ("--predicted", "--out", "here", "--style", "paper", "--format", "pdf")
+    done = command("statistics", "depth-and-width", *given, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (tmp_path / "here").iterdir()} == {
         "depth-and-width.csv",
-        "depth-and-width.png",
+        "depth-and-width.pdf",
         "summary.json",
     }
+    assert b"/FontFile2" in (tmp_path / "here" / "depth-and-width.pdf").read_bytes()
     assert "predicted" in done.stdout
     assert "66,111" in done.stdout
     assert "Not answered" not in done.stdout
@@ -89,7 +91,7 @@ def test_the_example_of_the_page_runs():
     [example] = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
     exec(compile(example, "space_statistics.md", "exec"), names)
-    assert names["table"].id in " ".join(text.get_text() for text in names["axes"].texts)
+    assert names["table"].id in names["axes"].figure.caption
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,11 @@ import pytest
 import nasbench1shot1 as nb
 from nasbench1shot1.benchmark import benchmark
 from nasbench1shot1.cli import main
-from nasbench1shot1.experiments.space_statistics.analysis import figure_of
 from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, offered
 from nasbench1shot1.experiments.space_statistics.pareto import (
+    PARETO_FRONTS,
     cost_metrics,
-    front_panels,
     pareto_fronts,
-    plot_pareto_front,
 )
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK as NASBENCH201
 from nasbench1shot1.tables.columns import Column, standard
@@ -112,7 +110,7 @@ def test_any_two_metrics_in_both_directions() -> None:
     assert best["value"].is_monotonic_decreasing
     assert best["error"].is_monotonic_decreasing
     assert best["value"].iloc[0] == table.query(range(N), epochs=12).test_accuracy[table.rows(best["architecture"])[0]]
-    axes = plot_pareto_front(frame, dataset="cifar10", cost="test_accuracy")
+    axes = nb.draw_statistics("pareto-fronts", frame)
     assert axes.get_xlabel() == "test accuracy [%]"
     assert axes.get_ylabel() == "latency phone [ms, log scale]"
     some = pareto_fronts(table, rows=np.arange(10))
@@ -127,9 +125,9 @@ def test_estimates_are_used_only_on_request_and_named() -> None:
     frame = pareto_fronts(table)
     assert (frame["cost"].unique().tolist(), frame.attrs["predicted"]) == (["trainable_parameters"], False)
     left_out = "left out, because this table has no measured values: latency phone on Pixel 9"
-    assert left_out in figure_of(front_panels, frame).get_supxlabel()
+    assert left_out in PARETO_FRONTS.draw(frame).figure.get_supxlabel()
     frame = pareto_fronts(table, predicted=True)
-    said = figure_of(front_panels, frame).get_supxlabel()
+    said = PARETO_FRONTS.draw(frame).figure.get_supxlabel()
     assert "PREDICTED" in said
     parts = "test error (measured), trainable parameters (exact), latency phone on Pixel 9 (predicted)"
     assert parts in " ".join(said.split())

@@ -1,13 +1,13 @@
 """Accuracy and cost of every architecture: NAS-Bench-201's figure 2, NATS-Bench's figure 3 and its Pareto fronts."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.display.charts import Axis, Panel, Series
+from nasbench1shot1.display.colours import ORANGE
 from nasbench1shot1.experiments.space_statistics import pareto
-from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
     DATASETS,
     RESNET,
@@ -16,9 +16,6 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
     Measurements,
 )
 from nasbench1shot1.tables.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Cost = Literal["trainable_parameters", "flops"]
 AXES = {"trainable_parameters": "parameters [millions]", "flops": "FLOPs [millions]", "index": "official index"}
@@ -55,34 +52,23 @@ def accuracy_by_cost(table: Table, cost: Cost = "trainable_parameters", kind: st
     return frame
 
 
-def plot_accuracy(
-    frame: pandas.DataFrame, ax: "Axes | None" = None, *, dataset: str, split: str = "test", against: str
-) -> "Axes":
-    """Draw accuracies of a data set and split against "index", "trainable_parameters" or "flops"."""
-    axes = axes_or_new(ax)
+def accuracy_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return accuracies of each data set: test accuracy by index (with parameters), then each split by cost."""
+    cost = frame.attrs["cost"]
+    shown = [(split, cost) for split in ("train", *SPLITS)]
+    by_index = [("test", "index")] if cost == "trainable_parameters" else []
+    return [_panel(frame, dataset, *which) for dataset in DATASETS for which in (*by_index, *shown)]
+
+
+def _panel(frame: pandas.DataFrame, dataset: str, split: str, against: str) -> Panel:
     shown = frame[(frame["dataset"] == dataset) & (frame["split"] == split)]
-    scale = 1 if against == "index" else 1e6
-    axes.scatter(
-        shown[against] / scale,
-        100 * shown["accuracy"],
-        s=3,
-        alpha=0.35,
-        linewidths=0,
-        color=COLOURS[0],
-        rasterized=True,
-    )
-    star = shown[shown["index"] == frame.attrs["resnet_index"]]
-    axes.scatter(
-        star[against] / scale, 100 * star["accuracy"], marker="*", s=170, color=COLOURS[4], edgecolors="black", zorder=3
-    )
-    axes.locator_params(axis="x", nbins=5)
-    axes.set_xlabel(AXES[against])
-    axes.set_ylabel(f"{split} accuracy [%]")
-    if shown.empty:
-        axes.text(0.5, 0.5, "not in this table", transform=axes.transAxes, ha="center", color=GREY)
-        axes.set_xticks([])
-        axes.set_yticks([])
-    return finish(axes, frame, f"{DATASETS[dataset]}, {split}: n = {len(shown):,}")
+    x, y = shown[against] / (1 if against == "index" else 1e6), 100 * shown["accuracy"]
+    star, title = shown["index"] == frame.attrs["resnet_index"], f"{DATASETS[dataset]}, {split}: n = {len(shown):,}"
+    marks = [
+        Series(x, y, marker="o", size=1.7, alpha=0.35),
+        Series(x[star], y[star], color=ORANGE, marker="*", size=13, framed=True),
+    ]
+    return Panel(title, Axis(AXES[against]), Axis(f"{split} accuracy [%]"), marks if len(shown) else [])
 
 
 def _long_format(found: Measurements, column: Column, cost: Cost) -> pandas.DataFrame:

@@ -2,34 +2,31 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
 from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_and_cost import (
     accuracy_by_cost,
+    accuracy_panels,
     pareto_fronts,
-    plot_accuracy,
 )
-from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import DATASETS, SPLITS
+from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import DATASETS
 from nasbench1shot1.experiments.space_statistics.nasbench201.published_tables import (
-    TABLE_5,
-    TABLE_6,
     known_cells,
-    plot_known_cells,
-    plot_schedule_correlation,
+    known_cells_panels,
     schedule_correlation,
+    schedule_panels,
 )
 from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import (
-    SHARES,
     correlation_matrix,
+    dataset_rank_panels,
     dataset_ranks,
-    plot_correlation_matrix,
-    plot_ranks,
+    matrix_panels,
+    short_training_panels,
     short_training_ranks,
 )
 from nasbench1shot1.experiments.space_statistics.pareto import PARETO_FRONTS
 
-_OTHERS = tuple(DATASETS)[1:]
-_ALL_SPLITS = ("train", *SPLITS)
 _SMALL = (3.7, 2.9)
 
 
@@ -79,71 +76,23 @@ def _schedules(frame: Frame) -> str:
     return f"Pearson of {first['epochs'].iloc[0]} epochs (printed): {', '.join(listed)}"
 
 
+_OF_KIND: dict[str, Any] = {"takes": ("kind",)}
 ANALYSES = {
     "accuracy-by-parameters": Analysis(
-        accuracy_by_cost,
-        tuple(
-            partial(plot_accuracy, dataset=dataset, split=split, against=against)
-            for dataset in DATASETS
-            for split, against in (("test", "index"), *((split, "trainable_parameters") for split in _ALL_SPLITS))
-        ),
-        _resnet,
-        takes=("kind",),
-        columns=4,
-        panel_inches=_SMALL,
+        accuracy_by_cost, accuracy_panels, _resnet, columns=4, panel_inches=_SMALL, **_OF_KIND
     ),
     "accuracy-by-flops": Analysis(
-        partial(accuracy_by_cost, cost="flops"),
-        tuple(
-            partial(plot_accuracy, dataset=dataset, split=split, against="flops")
-            for dataset in DATASETS
-            for split in _ALL_SPLITS
-        ),
-        _resnet,
-        takes=("kind",),
-        columns=3,
-        panel_inches=_SMALL,
+        partial(accuracy_by_cost, cost="flops"), accuracy_panels, _resnet, columns=3, panel_inches=_SMALL, **_OF_KIND
     ),
-    "dataset-ranks": Analysis(
-        dataset_ranks,
-        tuple(
-            partial(plot_ranks, dataset=dataset, x="rank on CIFAR-10", y=f"rank on {DATASETS[dataset]}")
-            for dataset in _OTHERS
-        ),
-        _ranks,
-        takes=("kind",),
-    ),
+    "dataset-ranks": Analysis(dataset_ranks, dataset_rank_panels, _ranks, **_OF_KIND),
     "correlation-matrix": Analysis(
-        correlation_matrix,
-        tuple(partial(plot_correlation_matrix, share=share) for share in SHARES),
-        _matrix,
-        takes=("kind",),
-        columns=2,
-        panel_inches=(5.4, 4.9),
+        correlation_matrix, matrix_panels, _matrix, columns=2, panel_inches=(5.4, 4.9), **_OF_KIND
     ),
-    "short-training-ranks": Analysis(
-        short_training_ranks,
-        tuple(
-            partial(plot_ranks, dataset=dataset, x="rank by final test accuracy", y="rank by validation accuracy")
-            for dataset in DATASETS
-        ),
-        _short,
-        takes=("kind",),
-    ),
-    "known-cells": Analysis(
-        known_cells,
-        tuple(partial(plot_known_cells, cell=cell) for cell in TABLE_5),
-        _cells,
-        takes=("kind",),
-        panel_inches=(5.2, 3.6),
-    ),
+    "short-training-ranks": Analysis(short_training_ranks, short_training_panels, _short, **_OF_KIND),
+    "known-cells": Analysis(known_cells, known_cells_panels, _cells, panel_inches=(5.2, 3.6), **_OF_KIND),
     "schedule-correlation": Analysis(
-        schedule_correlation,
-        tuple(partial(plot_schedule_correlation, epochs=epochs) for epochs, _ in TABLE_6),
-        _schedules,
-        takes=("kind",),
-        panel_inches=(5.6, 4.2),
+        schedule_correlation, schedule_panels, _schedules, panel_inches=(5.6, 4.2), **_OF_KIND
     ),
-    "pareto-fronts": replace(PARETO_FRONTS, ask=pareto_fronts, split=None, takes=("kind",)),
+    "pareto-fronts": replace(PARETO_FRONTS, ask=pareto_fronts, split=None, **_OF_KIND),
 }
 """The analyses of NAS-Bench-201 and of NATS-Bench's topology space."""

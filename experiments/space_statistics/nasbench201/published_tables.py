@@ -3,14 +3,14 @@
 Published numbers are by data set and split, in the order of the paper's tables.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.display.charts import Axis, Bars, Panel, Series
+from nasbench1shot1.display.colours import BLUE, ORANGE
 from nasbench1shot1.experiments.rank_correlation import kendall, pearson, spearman
-from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
     ALL_SKIP,
     REFERENCE,
@@ -21,9 +21,6 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
 )
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.tables.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COLUMNS = tuple(
     (dataset, split) for dataset in ("cifar10", "cifar100", "ImageNet16-120") for split in ("validation", "test")
@@ -89,23 +86,28 @@ def known_cells(table: Table, kind: str = "all") -> pandas.DataFrame:
     return frame
 
 
-def plot_known_cells(frame: pandas.DataFrame, ax: "Axes | None" = None, *, cell: str) -> "Axes":
-    """Draw the accuracies of a cell in the table and in the paper, with both numbers under each column."""
-    axes, shown = axes_or_new(ax), frame[frame["cell"] == cell]
-    places = np.arange(len(shown))
-    for offset, column, colour in ((-0.2, "accuracy", COLOURS[0]), (0.2, "published", COLOURS[4])):
-        label = "this table" if column == "accuracy" else "printed in table 5"
-        bars = axes.bar(places + offset, 100 * shown[column], 0.38, color=colour, label=label)
-        axes.bar_label(bars, fmt="%.2f", fontsize=7, padding=2, rotation=90)
-    names = [
-        f"{tick_label(dataset, split)}\nn = {n:,}"
-        for dataset, split, n in zip(shown["dataset"], shown["split"], shown["n"], strict=True)
-    ]
-    axes.set_xticks(places, names, fontsize=7)
-    axes.set_ylim(0, 118)
-    axes.set_ylabel("accuracy [%]")
-    axes.legend(fontsize=8, loc="upper right")
-    return finish(axes, frame, cell if cell != "optimal" else "optimal: the best of each column")
+def known_cells_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the accuracies of each cell in the table and in the paper, with both numbers at the bars."""
+    titles = {cell: "optimal: the best of each column" if cell == "optimal" else cell for cell in TABLE_5}
+    return [_panel(frame[frame["cell"] == cell], title) for cell, title in titles.items()]
+
+
+def _panel(shown: pandas.DataFrame, title: str) -> Panel:
+    places, marks = np.arange(len(shown)), []
+    for offset, column, label, colour in (
+        (-0.2, "accuracy", "this table", BLUE), (0.2, "published", "printed in table 5", ORANGE),
+    ):  # fmt: skip
+        texts = [f"{100 * value:.2f}" for value in shown[column]]
+        look: dict[str, Any] = {"color": colour, "texts": texts, "width": 0.38, "upright": True}
+        marks.append(Bars(places + offset, 100 * shown[column], label=label, **look))
+    return Panel(title, _columns(shown), Axis("accuracy [%]", low=0, high=118), marks)
+
+
+def _columns(shown: pandas.DataFrame) -> Axis:
+    """Return an axis with a place for each data set and split, and the number of architectures."""
+    columns = zip(shown["dataset"], shown["split"], shown["n"], strict=True)
+    names = {place: f"{tick_label(dataset, split)}\nn = {n:,}" for place, (dataset, split, n) in enumerate(columns)}
+    return Axis("", low=-0.5, high=len(shown) - 0.5, ticks=names)
 
 
 def _accuracy_row(found: Measurements, column: Column, cell: str, place: int) -> dict[str, Any]:
@@ -159,25 +161,20 @@ def schedule_correlation(table: Table, kind: str = "all") -> pandas.DataFrame:
     return frame
 
 
-def plot_schedule_correlation(frame: pandas.DataFrame, ax: "Axes | None" = None, *, epochs: int) -> "Axes":
-    """Draw the coefficients of a schedule with every final accuracy, and the published coefficients."""
-    axes, shown = axes_or_new(ax), frame[frame["epochs"] == epochs]
-    places = np.arange(len(shown))
-    drawn = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ-b", "published": "printed"}
-    for colour, marker, (column, label) in zip(COLOURS, "os^*", drawn.items(), strict=False):
-        size = 11 if marker == "*" else 6
-        face = "none" if marker == "*" else colour
-        axes.plot(places, shown[column], marker, color=colour, mfc=face, markersize=size, label=label)
-    names = [
-        f"{tick_label(dataset, split)}\nn = {n:,}"
-        for dataset, split, n in zip(shown["dataset"], shown["split"], shown["n"], strict=True)
-    ]
-    axes.set_xticks(places, names, fontsize=7)
-    axes.set_xlim(-0.5, len(shown) - 0.5)
-    axes.set_ylim(0.4, 1.03)
-    axes.set_ylabel("correlation")
-    axes.legend(fontsize=8, loc="lower left", ncols=2)
-    return finish(axes, frame, f"CIFAR-10 validation after {epochs} of {epochs} epochs")
+def schedule_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the coefficients of each schedule with every final accuracy, and the published coefficients."""
+    panels, drawn = [], {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ-b"}
+    for epochs, _ in TABLE_6:
+        shown = frame[frame["epochs"] == epochs]
+        places = np.arange(len(shown))
+        marks = [
+            Series(places, shown[column], label=label, marker=marker, size=6)
+            for marker, (column, label) in zip("os^", drawn.items(), strict=True)
+        ]
+        marks.append(Series(places, shown["published"], label="printed", marker="*", size=11, hollow=True))
+        title = f"CIFAR-10 validation after {epochs} of {epochs} epochs"
+        panels.append(Panel(title, _columns(shown), Axis("correlation", low=0.4, high=1.03), marks))
+    return panels
 
 
 def _correlation_row(start: Column, final: Column) -> dict[str, Any]:

@@ -8,15 +8,14 @@
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.display.charts import Axis, Matrix, Panel, Series
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
-from nasbench1shot1.experiments.space_statistics.analysis import COLOURS, GREY, finish
 from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
     DATASETS,
     REFERENCE,
@@ -28,9 +27,6 @@ from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import
 from nasbench1shot1.experiments.space_statistics.values import Floats
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.tables.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SHARES = (1.0, 0.2, 0.05, 0.01)
 _FEWEST = 3
@@ -88,27 +84,27 @@ def short_training_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
     )
 
 
-def plot_ranks(frame: pandas.DataFrame, ax: "Axes | None" = None, *, dataset: str, x: str, y: str) -> "Axes":
-    """Draw the ranks of a data set, one colour for each budget of the y axis, with Spearman's ρ in the legend."""
-    axes = axes_or_new(ax)
-    shown = frame[frame["dataset"] == dataset]
-    for colour, (epochs, of_epochs) in zip(COLOURS, shown.groupby("epochs"), strict=False):
+def dataset_rank_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the ranks on each data set against those on CIFAR-10."""
+    others = [dataset for dataset in DATASETS if dataset != REFERENCE]
+    return [_panel(frame, dataset, "rank on CIFAR-10", f"rank on {DATASETS[dataset]}") for dataset in others]
+
+
+def short_training_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the ranks by validation accuracy after each budget against those by final test accuracy."""
+    labels = "rank by final test accuracy", "rank by validation accuracy"
+    return [_panel(frame, dataset, *labels) for dataset in DATASETS]
+
+
+def _panel(frame: pandas.DataFrame, dataset: str, x: str, y: str) -> Panel:
+    """Return the ranks on a data set, one colour for each budget of the y axis, with Spearman's ρ in the legend."""
+    marks, shown = [], frame[frame["dataset"] == dataset]
+    for epochs, of_epochs in shown.groupby("epochs"):
         [known] = [c for c in frame.attrs["correlations"] if (c["dataset"], c["epochs"]) == (dataset, epochs)]
-        label = f"{epochs} epochs: ρ = {known['spearman']:.3f}, n = {known['n']:,}"
-        axes.scatter(
-            of_epochs["x_rank"], of_epochs["y_rank"], s=2, alpha=0.35, linewidths=0, color=colour, label=label,
-            rasterized=True,
-        )  # fmt: skip
-    axes.locator_params(nbins=5)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    if shown.empty:
-        axes.text(0.5, 0.5, "not in this table", transform=axes.transAxes, ha="center", color=GREY)
-    else:
-        legend = axes.legend(fontsize=8, loc="upper left", markerscale=5, framealpha=0.95)
-        for handle in legend.legend_handles:
-            handle.set_alpha(1)  # type: ignore[union-attr]
-    return finish(axes, frame, DATASETS[dataset])
+        look: dict[str, Any] = {"label": f"{epochs} epochs", "marker": "o", "size": 1.4, "alpha": 0.35}
+        detail = f": ρ = {known['spearman']:.3f}, n = {known['n']:,}"
+        marks.append(Series(of_epochs["x_rank"], of_epochs["y_rank"], detail=detail, **look))
+    return Panel(DATASETS[dataset], Axis(x), Axis(y), marks, legend="upper left")
 
 
 def _rank_pairs(found: Measurements, pairs: list[tuple[Column, Column]], words: str, *notes: str) -> pandas.DataFrame:
@@ -176,31 +172,29 @@ def correlation_matrix(table: Table, shares: Sequence[float] = SHARES, kind: str
     return frame
 
 
-def plot_correlation_matrix(frame: pandas.DataFrame, ax: "Axes | None" = None, *, share: float = 1.0) -> "Axes":
-    """Draw a matrix: Spearman's ρ above the diagonal, Kendall's τ-b below it, and n in every cell."""
-    axes, shown = axes_or_new(ax), frame[frame["share"] == share]
-    names = frame.attrs["kept"]
-    place = {name: i for i, name in enumerate(names)}
+def matrix_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return a matrix for each share: Spearman's ρ above the diagonal, Kendall's τ-b below it, and n in every cell."""
+    shares = frame["share"].drop_duplicates()
+    return [_matrix(frame[frame["share"] == share], share, frame.attrs["kept"]) for share in shares]
+
+
+def _matrix(shown: pandas.DataFrame, share: float, names: list[str]) -> Panel:
     grid = np.full((len(names), len(names)), np.nan)
     counts = np.zeros_like(grid, dtype=int)
     for row in shown.itertuples():
-        i, j = place[row.a], place[row.b]
+        i, j = names.index(str(row.a)), names.index(str(row.b))
         grid[i, j], grid[j, i] = row.spearman, (row.kendall if i != j else row.spearman)
         counts[i, j] = counts[j, i] = row.n
-    image = axes.imshow(grid, cmap="cividis", vmin=min(0.0, float(np.nanmin(frame["kendall"]))), vmax=1)
-    axes.figure.colorbar(image, ax=axes, shrink=0.8)
-    for (i, j), value in np.ndenumerate(grid):
-        text = f"{value:.2f}\n{counts[i, j]:,}" if np.isfinite(value) else f"–\n{counts[i, j]:,}"
-        dark = np.isfinite(value) and value < 0.5
-        axes.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if dark else "black")
+    texts = [
+        [f"{value:.2f}\n{n:,}" if np.isfinite(value) else f"–\n{n:,}" for value, n in zip(*of, strict=True)]
+        for of in zip(grid, counts, strict=True)
+    ]
     labels = [tick_label(*name.rsplit(" ", 1)) for name in names]
-    axes.set_xticks(range(len(names)), labels, fontsize=7)
-    axes.set_yticks(range(len(names)), labels, fontsize=7)
-    architectures = int(shown["architectures"].iloc[0])
+    matrix = Matrix(grid, texts, labels, labels, low=min(0.0, float(np.nanmin(grid))), high=1, bar="rank correlation")
     what = "all" if share == 1 else f"best {100 * share:g} %"
-    finish(axes, frame, f"{what}: {architectures:,} architectures\nρ above the diagonal, τ-b below it, n in each cell")
-    axes.grid(visible=False)
-    return axes
+    number = f"{what}: {shown['architectures'].iloc[0]:,} architectures"
+    axis = Axis("")
+    return Panel(f"{number}\nρ above the diagonal, τ-b below it, n in each cell", axis, axis, [matrix])
 
 
 def _best_first(column: Column) -> NDArray[np.int64]:
