@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
@@ -35,36 +36,34 @@ def test_text_and_parse_are_inverse(name: str, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, message",
+    "text, values",
     [
-        ("", "'' is not an architecture: write space:parents:operations"),
-        ("s1", "is not an architecture"),
-        ("s1:0|0,1", "is not an architecture"),
-        (TEXT + ":conv3x3", "is not an architecture"),
-        (TEXT.replace("s1:", ":"), "is not an architecture"),
-        (TEXT.replace("conv1x1", "conv1x2"), "unknown operation 'conv1x2'; did you mean 'conv1x1'?"),
-        (TEXT.replace("conv1x1", ""), "unknown operation ''"),
-        (TEXT + ",conv3x3", "names parents for 5 nodes and operations for 5 blocks"),
-        (TEXT.replace("|2,4", ""), "names parents for 4 nodes and operations for 4 blocks"),
-        (TEXT.replace("0,2", "0,"), "has a stray comma"),
-        (TEXT.replace("0,2", ","), "has a stray comma"),
-        ("nb101:0||0:", "unknown operation ''"),
-        (TEXT.replace("0,2", "2,0"), "must list each node's parents once, in ascending order"),
-        (TEXT.replace("0,2", "2,2"), "must list each node's parents once, in ascending order"),
-        (TEXT.replace("0,2", "0,3"), "gives node 3 the parent 3, which is not an earlier node: give 0 to 2"),
-        (TEXT.replace("2,4", "2,5"), "gives node 5 the parent 5, which is not an earlier node"),
-        (TEXT.replace("s1:0|", "s1:٠|"), "is not an architecture"),
-        (TEXT.replace("s1:0|", "s1:00|"), "a number with a leading zero"),
-        (TEXT.replace("2,4", "2,04"), "a number with a leading zero"),
-        (TEXT.replace("2,4", "2," + 5000 * "9"), "too many digits"),
-        (None, "'None' is not an architecture"),
+        ("", "'' space:parents:operations"),
+        ("s1", "'s1'"),
+        ("s1:0|0,1", "'s1:0|0,1'"),
+        (TEXT + ":conv3x3", f"{TEXT}:conv3x3"),
+        (TEXT.replace("s1:", ":"), f"'{TEXT[2:]}'"),
+        (TEXT.replace("conv1x1", "conv1x2"), "conv1x2 conv1x1"),
+        (TEXT.replace("conv1x1", ""), "operation ''"),
+        (TEXT + ",conv3x3", "blocks 5"),
+        (TEXT.replace("|2,4", ""), "blocks 4"),
+        (TEXT.replace("0,2", "0,"), "comma"),
+        (TEXT.replace("0,2", ","), "comma"),
+        ("nb101:0||0:", "operation ''"),
+        (TEXT.replace("0,2", "2,0"), "ascending"),
+        (TEXT.replace("0,2", "2,2"), "ascending"),
+        (TEXT.replace("0,2", "0,3"), "parent 3 0 2"),
+        (TEXT.replace("2,4", "2,5"), "parent 5"),
+        (TEXT.replace("s1:0|", "s1:٠|"), "s1:٠|0,1|0,2|1,3|2,4"),
+        (TEXT.replace("s1:0|", "s1:00|"), "leading"),
+        (TEXT.replace("2,4", "2,04"), "leading"),
+        (TEXT.replace("2,4", "2," + 5000 * "9"), "digits"),
+        (None, "None"),
     ],
 )
-def test_malformed_text_is_refused_in_one_sentence(text: Any, message: str) -> None:
-    with pytest.raises(InvalidInputError) as caught:
+def test_malformed_text_is_refused_in_one_sentence(text: Any, values: str) -> None:
+    with refuses(InvalidInputError, *values.split()):
         Architecture.parse(text)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_an_error_describes_only_the_form_that_was_meant() -> None:
@@ -72,7 +71,7 @@ def test_an_error_describes_only_the_form_that_was_meant() -> None:
     for text, of_cells, of_edges in (*cases, ("x", True, True)):
         with pytest.raises(InvalidInputError) as caught:
             Architecture.parse(text)
-        assert ("write space:parents:operations" in str(caught.value)) == of_cells, text
+        assert ("space:parents:operations" in str(caught.value)) == of_cells, text
         assert ("nor_conv_3x3~0" in str(caught.value)) == of_edges, text
 
 
@@ -89,26 +88,25 @@ def test_lists_and_numpy_integers_become_tuples_of_python_integers() -> None:
 
 
 @pytest.mark.parametrize(
-    "parents, operations, message",
+    "parents, operations, values",
     [
-        (PARENTS, (0, 0, -1, 0), "'s1:0|0,1|0,2|1,3|2,4:conv3x3,conv3x3,-1,conv3x3' has an operation that does not"),
-        (PARENTS, (0, 0, 7, 0), "does not exist: give 0 (conv3x3), 1 (conv1x1), 2 (maxpool3x3)"),
-        (PARENTS, (0, 0, 0), "names parents for 5 nodes and operations for 3 blocks"),
-        (((0,),), (), "names parents for 1 nodes and operations for 0 blocks"),
-        (((0,), (1, 0), (0,)), (0, 0), "must list each node's parents once, in ascending order"),
-        (((0,), (1, 1), (0,)), (0, 0), "must list each node's parents once, in ascending order"),
-        (((0,), (0, 2), (0,)), (0, 0), "gives node 2 the parent 2, which is not an earlier node"),
-        (((-1,), (0, 1), (0,)), (0, 0), "gives node 1 the parent -1, which is not an earlier node"),
-        (PARENTS, (0, 0, 1.5, 0), "needs integers"),
-        (PARENTS, "0000", "needs integers"),
-        (PARENTS, None, "needs integers"),
-        ((0, 1, 2, 3, 4), (0, 0, 0, 0), "needs integers"),
+        (PARENTS, (0, 0, -1, 0), "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv3x3,-1,conv3x3"),
+        (PARENTS, (0, 0, 7, 0), "0 conv3x3 1 conv1x1 2 maxpool3x3"),
+        (PARENTS, (0, 0, 0), "blocks 5 3"),
+        (((0,),), (), "blocks 1 0"),
+        (((0,), (1, 0), (0,)), (0, 0), "ascending"),
+        (((0,), (1, 1), (0,)), (0, 0), "ascending"),
+        (((0,), (0, 2), (0,)), (0, 0), "parent 2"),
+        (((-1,), (0, 1), (0,)), (0, 0), "parent 1 -1"),
+        (PARENTS, (0, 0, 1.5, 0), "integers"),
+        (PARENTS, "0000", "integers"),
+        (PARENTS, None, "integers"),
+        ((0, 1, 2, 3, 4), (0, 0, 0, 0), "integers"),
     ],
 )
-def test_invalid_architectures_are_refused_on_construction(parents: Any, operations: Any, message: str) -> None:
-    with pytest.raises(InvalidInputError) as caught:
+def test_invalid_architectures_are_refused_on_construction(parents: Any, operations: Any, values: str) -> None:
+    with refuses(InvalidInputError, *values.split()) as caught:
         Architecture("s1", parents, operations)
-    assert message in str(caught.value)
     assert "Architecture(" not in str(caught.value)
 
 
@@ -127,7 +125,7 @@ def test_a_node_without_parents_has_an_empty_field() -> None:
 def test_spaces_that_require_parents_refuse_a_node_without_one(name: str) -> None:
     arch = nb.search_space(name)[0]
     orphaned = Architecture(name, ((), *arch.parents[1:]), arch.operations)
-    with pytest.raises(InvalidInputError, match=f"is not in {name}"):
+    with refuses(InvalidInputError, name):
         nb.search_space(name).index(orphaned)
 
 
@@ -137,7 +135,7 @@ def test_a_cell_without_a_path_is_not_valid() -> None:
 
 @pytest.mark.parametrize("space", ["", "s1:", "s 1", None])
 def test_a_space_name_that_text_cannot_contain_is_refused(space: Any) -> None:
-    with pytest.raises(InvalidInputError, match="is not a valid name of a space"):
+    with refuses(InvalidInputError, repr(space)):
         Architecture(space, PARENTS, (0, 0, 0, 0))
 
 

@@ -3,6 +3,7 @@
 All other tests check errors by their type and by the option, the value or the name that the message contains.
 """
 
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import torch
 import nasbench1shot1 as nb
 from nasbench1shot1 import api
 from nasbench1shot1.api.nas_201_api import NASBench201API
+from nasbench1shot1.experiments.reproduction.reproducing import reproduce
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.data_sets import data_set
@@ -101,6 +103,10 @@ def search(tmp: Path, method: str, **options: Any) -> None:
     nb.search(method, space="s1", scale="quick", out=tmp / "run", **options)
 
 
+def record(tmp: Path, **values: float) -> None:
+    nb.Recorder(tmp / "own", "s1").record(nb.Architecture.parse(S1) if values else S1, **values)
+
+
 KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
     "tables": {
         "a look-up": lambda tmp: table().query("abc"),
@@ -118,6 +124,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "an unknown data set": lambda tmp: nb.load_table("nb201").best("nb201", dataset="cifar-10"),
         "a row of another benchmark": lambda tmp: nb.load_table("nb201").query(S1),
         "no table": lambda tmp: nb.load_table(tmp),
+        "an absent official file": lambda tmp: nb.load_table("nasbench_full.tfrecord"),
         "an unknown name": lambda tmp: nb.load_table("another"),
         "a changed description": lambda tmp: nb.load_table(edited(tmp)),
         "a damaged column": lambda tmp: nb.load_table(truncated(tmp)),
@@ -223,6 +230,39 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "draws": lambda tmp: search(tmp, "darts", draws=0),
         "finalists": lambda tmp: search(tmp, "random-ws", finalists=101, candidates=100),
         "an option of another optimizer": lambda tmp: search(tmp, "random-ws", relaxation="softmax"),
+    },
+    "one_shot_search": {
+        "a folder with other files": lambda tmp: nb.search(scale="quick", out=notes(tmp)),
+        "few images": lambda tmp: search(tmp, "darts", images_per_half=10_000),
+        "no epochs": lambda tmp: search(tmp, "darts", epochs=0),
+        "rates": lambda tmp: search(tmp, "darts", learning_rate=0.001, learning_rate_min=1),
+        "no seeds": lambda tmp: nb.search_seeds([], scale="quick"),
+        "a seed and seeds": lambda tmp: nb.search_seeds([0, 1], seed=5, scale="quick"),
+        "callbacks of other processes": lambda tmp: nb.search_seeds(
+            [0, 1], scale="quick", out=tmp / "runs", workers=2, callbacks=[print]
+        ),
+    },
+    "black_box_search": {
+        "a one-shot optimizer": lambda tmp: nb.black_box("darts"),
+        "an option of another optimizer": lambda tmp: nb.black_box("random", population=5),
+        "no evaluations": lambda tmp: nb.black_box("random", evaluations=0),
+        "a table of another benchmark": lambda tmp: nb.black_box("random", space="nb201", table="embedded"),
+    },
+    "recording": {
+        "a text as an architecture": lambda tmp: record(tmp),
+        "no epochs": lambda tmp: nb.Recorder(tmp / "own", "s1").finish(),
+        "a field of records": lambda tmp: nb.Recorder(tmp / "own", "s1").record(
+            nb.Architecture.parse(S1), test_regret=0.1
+        ),
+        "no finite number": lambda tmp: record(tmp, loss=math.nan),
+    },
+    "experiments": {
+        "another object": lambda tmp: nb.compare([3]),
+        "no runs": lambda tmp: nb.compare([]),
+        "no run of a ranking": lambda tmp: nb.correlate(),
+        "a figure that is not drawn": lambda tmp: reproduce("figure6"),
+        "equal seeds": lambda tmp: reproduce("figure9", scale="quick", out=tmp, seeds=[0, 0]),
+        "a file as a folder": lambda tmp: reproduce("figure9", scale="quick", out=file(tmp, b"mine")),
     },
 }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.nasbench101.network import CellNetwork
@@ -54,17 +55,16 @@ def test_a_third_party_form_supplies_its_network() -> None:
 
 
 @pytest.mark.parametrize(
-    ("x", "options", "sentence"),
+    ("x", "options", "values"),
     [
-        (CELL, {"stem_chanels": 4}, "mean 'stem_channels'"),
-        (CELL, {"channels": 4}, "'channels'.*batch_norm_momentum.*cells_per_stack"),
-        (EDGE, {"stem_channels": 4}, "cells_per_stage"),
-        (EDGE, {"channels": 0}, r"^channels\b.*least 1.*\b0\b"),
-        (str(EDGE), {}, r"is text: give nb\.Architecture\.parse"),
-        (nb.EdgeArchitecture, {}, "is not an architecture"),
+        (CELL, {"stem_chanels": 4}, "'stem_channels'"),
+        (CELL, {"channels": 4}, "'channels' batch_norm_momentum cells_per_stack"),
+        (EDGE, {"stem_channels": 4}, "'stem_channels' cells_per_stage"),
+        (EDGE, {"channels": 0}, "channels 1 0"),
+        (str(EDGE), {}, "nb.Architecture.parse"),
+        (nb.EdgeArchitecture, {}, "EdgeArchitecture"),
     ],
 )
-def test_bad_input_is_reported_in_one_sentence(x: Any, options: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(nb.InvalidInputError, match=sentence) as caught:
+def test_bad_input_is_reported_in_one_sentence(x: Any, options: dict[str, Any], values: str) -> None:
+    with refuses(nb.InvalidInputError, *values.split()):
         nb.build_network(x, **options)
-    assert "\n" not in str(caught.value)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from refusals import refuses
 
 import nasbench1shot1 as nb
 
@@ -43,7 +44,7 @@ def test_every_public_name_exists_and_no_module_shares_it():
         assert getattr(nb, name) is not None
         assert name in dir(nb)
         assert name not in modules_by_name
-    with pytest.raises(AttributeError, match="no attribute 'serach'"):
+    with pytest.raises(AttributeError, match="'serach'"):
         _ = nb.serach
 
 
@@ -97,7 +98,7 @@ def test_no_pickle_is_loaded_and_no_global_generator_is_seeded():
 
 
 def test_unknown_names_are_refused_with_a_suggestion():
-    with pytest.raises(nb.InvalidInputError, match=r"unknown search space 's9'; did you mean 's[123]'"):
+    with refuses(nb.InvalidInputError, "s9", "s3"):
         nb.search_space("s9")
 
 

@@ -19,7 +19,7 @@ from nasbench1shot1.experiments.reproduction.figures import (
     space_panel,
 )
 from nasbench1shot1.experiments.reproduction.kinds import CONTROLLER, KINDS, FigureJob, JobKind, Options
-from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name, value_of
 from nasbench1shot1.registry import search_space
 
 if TYPE_CHECKING:
@@ -109,7 +109,9 @@ class Reproduction:
             InvalidInputError: an unknown scale or option, a value out of range, or bad seeds.
         """
         if seeds is not None and (not seeds or len(set(seeds)) < len(seeds)):
-            raise InvalidInputError(f"seeds {list(seeds)} are empty or not distinct: give distinct seeds, such as 0-5")
+            raise InvalidInputError(
+                f"{value_of('seeds')} {list(seeds)} are empty or not distinct: give distinct seeds, such as 0-5"
+            )
         if not self.kind.has_many_seeds and len(seeds or ()) > 1:
             raise InvalidInputError(
                 f"{self.name} takes a single seed, because each study has many searches: give one seed"

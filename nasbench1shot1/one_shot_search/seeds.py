@@ -129,7 +129,7 @@ def _new_group(
     _check_is_list(seeds)
     seeds = list(seeds)  # perhaps a generator, or an array
     if not seeds:
-        raise InvalidInputError("seeds is empty: give at least one seed")
+        raise InvalidInputError(f"{value_of('seeds')} is empty: give at least one seed")
     if "seed" in options:
         raise InvalidInputError(f"give several seeds as {option('seeds')}, and remove {option('seed')}")
     if len(set(seeds)) < len(seeds):
@@ -254,7 +254,9 @@ def with_threads(options: dict[str, Any], workers: int) -> dict[str, Any]:
 def check_parallel(options: SearchOptions, callbacks: Sequence[object]) -> None:
     """Raise InvalidInputError for what other processes cannot have: callbacks, and objects of a script."""
     if callbacks:
-        raise InvalidInputError("callbacks cannot be called from other processes: remove workers or callbacks")
+        raise InvalidInputError(
+            f"callbacks cannot be called from other processes: remove {option('workers')} or callbacks"
+        )
     check_importable(options.common.optimizer, "optimizer")
     check_importable(options.common.space, "space")
 

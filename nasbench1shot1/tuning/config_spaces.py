@@ -15,6 +15,7 @@ from nasbench1shot1.ground.errors import (
     InvalidInputError,
     UserError,
     alternatives,
+    option,
     quoted_option,
 )
 from nasbench1shot1.ground.files import PACKAGE_DATA, as_path, atomic_write, blocked_error, read_json, read_text, reason
@@ -167,8 +168,8 @@ def _check_names(named: str, space: "ConfigurationSpace", fixed: Mapping[str, An
             )
         if name in fixed:
             raise InvalidInputError(
-                f"--{name.replace('_', '-')} is a hyperparameter of the configuration space '{named}': remove the "
-                "option, or use a space without it"
+                f"{option(name)} is a hyperparameter of the configuration space '{named}': remove the option, or use a "
+                "space without it"
             )
 
 

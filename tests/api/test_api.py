@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from official_files import Training
+from refusals import missing
 from small_official import INCEPTION, small_file, small_trainings
 
 import nasbench1shot1 as nb
@@ -222,8 +223,7 @@ def test_a_pickled_copy_continues_with_the_same_draws(nasbench) -> None:
 def test_a_file_is_imported_once_with_a_one_line_notice(file, official_table, capsys) -> None:
     first = api.NASBench(str(file), seed=1)
     said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith(f"importing {file} into")
-    assert "not one of NAS-Bench-101's official files" in said[1]
+    assert not missing(said[0], file) and not missing(said[1], "NAS-Bench-101's")
     again = api.NASBench(file, seed=1)
     assert capsys.readouterr() == ("", "")
     assert drawn(first) == drawn(again) == drawn(api.NASBench(official_table, seed=1))

@@ -134,7 +134,7 @@ def test_the_example_of_the_page_runs_on_a_full_file(real_cells, tmp_path, monke
     for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         exec(compile(block, "docs/api.md", "exec"), names)
     assert names["nasbench"].get_budget_counters()[1] == 108
-    assert "is NOT that file" in capsys.readouterr().err
+    assert "NOT" in capsys.readouterr().err
 
 
 def test_the_page_quotes_the_benchmark() -> None:

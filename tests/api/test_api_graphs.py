@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 from small_official import INCEPTION
 
 import nasbench1shot1 as nb
@@ -298,18 +299,18 @@ def test_two_non_isomorphic_graphs_with_equal_hashes() -> None:
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    "call, values",
     [
-        (lambda: graph_util.hash_module([[0, 1], [0, 0]], [1]), r"\(2, 2\), but there are 1 labels"),
-        (lambda: graph_util.hash_module([[0, 3], [0, 0]], [1, 2]), "only contain 0 and 1"),
-        (lambda: graph_util.hash_module([[0, 1], [0]], [1, 2]), "not a rectangle"),
-        (lambda: graph_util.permute_graph([[0, 1], [0, 0]], [1, 2], [0, 2]), "not a permutation of 0 … 1"),
-        (lambda: graph_util.permute_graph([[0, 1], [0, 0]], [1, 2], [0]), "not a permutation of 0 … 1"),
-        (lambda: graph_util.is_isomorphic(([[0]], [1]), ([[0, 1]], [1])), r"\(1, 2\), but there are 1 labels"),
+        (lambda: graph_util.hash_module([[0, 1], [0, 0]], [1]), "(2, 2) 1"),
+        (lambda: graph_util.hash_module([[0, 3], [0, 0]], [1, 2]), "adjacency 0 1"),
+        (lambda: graph_util.hash_module([[0, 1], [0]], [1, 2]), "rectangle"),
+        (lambda: graph_util.permute_graph([[0, 1], [0, 0]], [1, 2], [0, 2]), "permutation 1"),
+        (lambda: graph_util.permute_graph([[0, 1], [0, 0]], [1, 2], [0]), "permutation 1"),
+        (lambda: graph_util.is_isomorphic(([[0]], [1]), ([[0, 1]], [1])), "(1, 2) 1"),
     ],
 )
-def test_mismatched_arguments_are_refused_in_one_sentence(call: Any, message: str) -> None:
-    with pytest.raises(nb.InvalidInputError, match=message):
+def test_mismatched_arguments_are_refused_in_one_sentence(call: Any, values: str) -> None:
+    with refuses(nb.InvalidInputError, *values.split()):
         call()
 
 

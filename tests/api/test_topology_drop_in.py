@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.api import NASBench, nats_bench
@@ -76,7 +77,7 @@ def test_unknown_architectures_are_refused(api: nats_bench.NATStopology) -> None
     ]
     for call in calls:
         for arch in (15_625, -1, "|conv~0|"):
-            with pytest.raises(ValueError, match=r"is not an (official index|architecture)"):
+            with refuses(ValueError, arch):
                 call(arch)
 
 
@@ -246,14 +247,10 @@ def test_missing_fields_of_a_dictionary_are_reported_in_one_sentence(api: nats_b
     info = api.get_more_info(0, "cifar100", hp="200")
     assert "valid-accuracy" not in info
     assert info.get("valid-accuracy") is None
-    with pytest.raises(MissingValueError) as raised:
+    with refuses(MissingValueError, api.table.id, "'valid-accuracy'", api[0], "cifar100", 200) as raised:
         info["valid-accuracy"]
     assert isinstance(raised.value, OutOfDomainError)
     assert isinstance(raised.value, KeyError)
-    assert str(raised.value) == (
-        f"the table {api.table.id} does not have 'valid-accuracy' of the training of {api[0]} on cifar100 for 200 "
-        "epochs: import an official file for it, or do without it"
-    )
     for copied in (deepcopy(info), pickle.loads(pickle.dumps(info))):  # noqa: S301  our own
         assert copied == info
         with pytest.raises(MissingValueError, match="'train-loss'"):

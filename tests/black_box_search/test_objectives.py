@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from black_box_tables import S1, ScriptedProposals, convolutions, smooth_table
 from command_line import command
+from refusals import fails, refuses
 from rich.console import Console
 
 import nasbench1shot1 as nb
@@ -172,7 +173,7 @@ def test_studies_with_different_objectives_are_not_joined(table: nb.Table, tmp_p
         match=r"latency_edgegpu \('.*fast'\).*validation_accuracy.*\('.*usual'\)",
     ):
         compare_runs([fast, usual])
-    with pytest.raises(nb.InvalidInputError, match="studies with different objectives"):
+    with refuses(nb.InvalidInputError, "latency_edgegpu", "validation_accuracy"):
         regret_figure([fast, usual])
     found, axes = compare_runs([fast, other]), nb.compare([fast, other])
     assert found.results["final_mean"].tolist() == [s.final["test_regret"].mean() for s in (fast, other)]
@@ -237,5 +238,4 @@ def test_the_command_minimizes_parameters_on_nb201(tmp_path: Path) -> None:
     )
     assert set(made.final["validation_error"]) == {smallest.min()} == set(made.final["test_error"])
     assert (made.final["test_regret/cifar100"] == 0).all()
-    wrong = command("blackbox", *options, "--objective", "parameters", cwd=tmp_path)
-    assert wrong.returncode == 2 and "unknown metric 'parameters'" in wrong.stderr
+    fails(command("blackbox", *options, "--objective", "parameters", cwd=tmp_path), "'parameters'")

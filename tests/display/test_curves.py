@@ -6,6 +6,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import EPOCH_LABEL
@@ -109,9 +110,9 @@ def test_each_spread_has_its_definition():
         assert (curve.low[0], curve.high[0]) == pytest.approx(edges), spread
         assert curve.is_cut == (spread == "std")
     assert not pool_values([0], found, spread="std", lowest=None).is_cut
-    with pytest.raises(nb.InvalidInputError, match=r"unknown spread 'sem'.*known: ci, quartiles, range, std"):
+    with refuses(nb.InvalidInputError, "'sem'", "ci, quartiles, range, std"):
         pool_values([0], found, spread="sem")
-    with pytest.raises(nb.InvalidInputError, match="no run is given"):
+    with refuses(nb.InvalidInputError, "run"):
         pool([])
 
 

@@ -8,6 +8,7 @@ import pytest
 from conftest import CHECKOUT
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 from nasbench1shot1.experiments.correlation.criteria import CRITERIA, TOP_SHARES, Comparison, evaluate, scopes, top_size
 from nasbench1shot1.ground.errors import InvalidInputError
@@ -207,27 +208,27 @@ def plain_kendall_of_signs(a, b):
 
 @pytest.mark.parametrize("name", CORRELATIONS)
 def test_a_constant_prediction_is_reported(name):
-    with pytest.raises(InvalidInputError, match=r"all 40 one-shot errors are equal \(0\.9\).*more images"):
+    with refuses(InvalidInputError, 40, 0.9):
         evaluate(np.full(40, 0.9), np.linspace(0.1, 0.5, 40), [name], LABELS)
 
 
 @pytest.mark.parametrize("name", CORRELATIONS)
 def test_a_constant_truth_is_reported(name):
-    with pytest.raises(InvalidInputError, match=r"all 40 (rounded )?true errors are equal \(0\.06\)"):
+    with refuses(InvalidInputError, 40, 0.06):
         evaluate(np.linspace(0.1, 0.5, 40), np.full(40, 0.06), [name], LABELS)
 
 
 def test_a_truth_that_rounds_to_a_constant_affects_only_the_sparse_criterion():
     predicted, true = np.linspace(0.1, 0.5, 40), 0.06 + np.linspace(0, 4e-4, 40)
     assert evaluate(predicted, true, ["kendall"])["kendall"] == 1
-    with pytest.raises(InvalidInputError, match=r"all 40 rounded true errors are equal \(0\.06\)"):
+    with refuses(InvalidInputError, 40, 0.06):
         evaluate(predicted, true)
 
 
 def test_values_that_differ_only_by_rounding_errors_have_no_linear_correlation():
     predicted = np.full(5, 2.3)
     predicted[0] = np.nextafter(2.3, 3)
-    with pytest.raises(InvalidInputError, match=r"all 5 predicted values are equal up to rounding \(2\.3\)"):
+    with refuses(InvalidInputError, 5, 2.3):
         evaluate(predicted, np.arange(5.0), ["pearson"])
 
 
@@ -237,27 +238,27 @@ def test_values_that_differ_only_by_rounding_errors_have_no_linear_correlation()
 def test_non_finite_values_are_counted(bad, side, name):
     sides = [np.linspace(0.1, 0.5, 40), np.linspace(0.05, 0.1, 40)]
     sides[side][[7, 9]] = bad
-    with pytest.raises(InvalidInputError, match=f"2 of 40 {LABELS[side]} are NaN or infinite .* index 7"):
+    with refuses(InvalidInputError, "2 of 40", LABELS[side], 7):
         evaluate(*sides, [name], LABELS)
 
 
 @pytest.mark.parametrize(
-    ("predicted", "true", "message"),
+    ("predicted", "true", "values"),
     [
-        ([0.1, 0.2], [0.1, 0.2], "a correlation of 2 architectures is undefined"),
-        ([0.1], [0.1], "a correlation of 1 architecture is undefined"),
-        ([], [], "no architectures"),
-        ([0.1, 0.2], [0.1], r"shape \(2,\) cannot be compared with true errors of shape \(1,\)"),
-        ([[0.1, 0.2]], [[0.1, 0.2]], "shape"),
+        ([0.1, 0.2], [0.1, 0.2], "2"),
+        ([0.1], [0.1], "1"),
+        ([], [], ""),
+        ([0.1, 0.2], [0.1], "(2,) (1,)"),
+        ([[0.1, 0.2]], [[0.1, 0.2]], "(1, 2)"),
     ],
 )
-def test_mismatched_arrays_are_refused(predicted, true, message):
-    with pytest.raises(InvalidInputError, match=message):
+def test_mismatched_arrays_are_refused(predicted, true, values):
+    with refuses(InvalidInputError, *values.split()):
         evaluate(predicted, true)
 
 
 def test_an_unknown_criterion_is_refused():
-    with pytest.raises(InvalidInputError, match="unknown criterion 'spearmen'; did you mean 'spearman'"):
+    with refuses(InvalidInputError, "spearmen", "spearman"):
         evaluate([1, 2, 3], [1, 2, 3], ["spearmen"])
 
 
@@ -280,7 +281,7 @@ def test_ties_with_the_last_of_a_scope_are_included():
 
 
 def test_scopes_of_unknown_errors_are_refused():
-    with pytest.raises(InvalidInputError, match="1 of 3 true errors are NaN"):
+    with refuses(InvalidInputError, "1 of 3"):
         scopes([0.1, np.nan, 0.2])
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import missing, refuses
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 import nasbench1shot1 as nb
@@ -171,9 +172,8 @@ def test_every_figure_states_its_table_counts_and_missing_values(table):
     axes = nb.draw_statistics("accuracy-by-flops", frame)
     empty = accuracy_panels(frame)[3]
     assert (empty.title, empty.marks) == ("CIFAR-100, train: n = 0", [])
-    assert [text.get_text() for text in axes[3].texts] == ["not in this table"]
-    said = axes[0].figure.caption
-    assert all(part in said for part in (table.id, "measured: 15,625 of 15,625 architectures", "1,374 of 15,625"))
+    assert len(axes[3].texts) == 1
+    assert not missing(axes[0].figure.caption, table.id, "15,625 of 15,625", "1,374 of 15,625")
     analysis = ANALYSES["known-cells"]
     figure = analysis.draw(analysis.ask(table)).figure
     assert len(figure.axes) == 3
@@ -182,18 +182,18 @@ def test_every_figure_states_its_table_counts_and_missing_values(table):
 
 @pytest.mark.parametrize("name", list(ANALYSES))
 def test_tables_of_the_other_benchmark_are_refused(name):
-    with pytest.raises(InvalidInputError, match="does not belong to NAS-Bench-201: open a table"):
+    with refuses(InvalidInputError, load_table("nb101-sample").id, "NAS-Bench-201"):
         ANALYSES[name].ask(load_table("nb101-sample"))
 
 
 @pytest.mark.parametrize("name", list(ANALYSES))
 def test_analyses_without_values_are_refused_in_one_sentence(name, without_tests):
-    with pytest.raises(OutOfDomainError, match="the table few-v1-"):
+    with refuses(OutOfDomainError, without_tests.id):
         ANALYSES[name].ask(without_tests)
 
 
 def test_wrong_arguments_are_refused(table):
-    with pytest.raises(InvalidInputError, match="shares cannot be"):
+    with refuses(InvalidInputError, "shares"):
         correlation_matrix(table, shares=(0.0,))
     with pytest.raises(InvalidInputError, match="kind"):
         Measurements(table, "both")

@@ -7,6 +7,7 @@ import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 from tiny_search import SMALL_SPACE
 
 import nasbench1shot1 as nb
@@ -38,7 +39,7 @@ def test_the_published_script_knows_only_choice_blocks():
     foreign = ForeignSpace(name="foreign", id="foreign-v1", n_parents=SMALL_SPACE.n_parents)
     check_preset(SMALL_SPACE, "original")
     check_preset(foreign, "corrected")
-    with pytest.raises(nb.InvalidInputError, match="only cells of choice blocks, and foreign has others: use preset="):
+    with refuses(nb.InvalidInputError, "foreign", options="preset"):
         check_preset(foreign, "original")
 
 
@@ -131,7 +132,7 @@ def test_every_nth_epoch_can_be_selected(kept, step):
     if expected:
         assert chosen_epochs(f"every:{step}", kept, "run") == expected
     else:
-        with pytest.raises(nb.InvalidInputError, match=r"has no weights for .*: choose "):
+        with refuses(nb.InvalidInputError, options="epochs"):
             chosen_epochs(f"every:{step}", kept, "run")
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy.stats import spearmanr
 
 from nasbench1shot1.experiments.correlation.reliability import (
@@ -124,7 +125,7 @@ def test_the_number_of_images_is_extrapolated_if_half_is_not_enough():
 
 def test_chance_level_reliability_is_not_extrapolated():
     values = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
-    with pytest.raises(InvalidInputError, match="no better than by chance"):
+    with refuses(InvalidInputError, "chance"):
         images_needed(values, 0.9, np.random.default_rng(0))
 
 
@@ -148,21 +149,21 @@ def test_equal_generators_give_equal_results():
 
 
 @pytest.mark.parametrize(
-    ("values", "size", "splits", "message"),
+    ("values", "size", "splits", "named"),
     [
-        (np.zeros((3, 10)), 6, 5, r"^size\b.*\b6\b.*give 1.*\b5\b"),
-        (np.zeros((3, 10)), 0, 5, r"^size\b.*\b0\b"),
-        (np.zeros((3, 10)), 2, 0, r"^splits\b.*\b0\b"),
-        (np.zeros((3, 1)), 1, 5, "cannot be split"),
-        (np.zeros(10), 1, 5, "cannot be split"),
-        (np.full((3, 10), np.nan), 2, 5, "NaN or infinite"),
-        (np.full((3, 10), np.inf), 2, 5, "NaN or infinite"),
-        (np.zeros((3, 10)), 2, 5, "3 means.*2 columns"),
-        (np.arange(20).reshape(2, 10), 2, 5, "2 architectures"),
+        (np.zeros((3, 10)), 6, 5, "size 6 1 5"),
+        (np.zeros((3, 10)), 0, 5, "size 0"),
+        (np.zeros((3, 10)), 2, 0, "splits 0"),
+        (np.zeros((3, 1)), 1, 5, "split"),
+        (np.zeros(10), 1, 5, "split"),
+        (np.full((3, 10), np.nan), 2, 5, "NaN"),
+        (np.full((3, 10), np.inf), 2, 5, "NaN"),
+        (np.zeros((3, 10)), 2, 5, "3 2"),
+        (np.arange(20).reshape(2, 10), 2, 5, "2"),
     ],
 )
-def test_invalid_values_are_refused(values, size, splits, message):
-    with pytest.raises(InvalidInputError, match=message):
+def test_invalid_values_are_refused(values, size, splits, named):
+    with refuses(InvalidInputError, *named.split()):
         split_half(values, size, np.random.default_rng(0), splits)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas
 import pytest
 from matplotlib.figure import Figure
+from refusals import exits, refuses
 from rich.console import Console
 
 import nasbench1shot1 as nb
@@ -162,7 +163,7 @@ def test_a_run_is_rescored_on_another_table_without_changing_it(runs, measured_t
 
 
 def test_a_report_never_overwrites_a_run(runs, measured_table):
-    with pytest.raises(nb.InvalidInputError, match="holds something other than a report"):
+    with refuses(nb.InvalidInputError, runs[0].folder):
         write_report(runs[0], measured_table, runs[0].folder)
 
 
@@ -188,9 +189,8 @@ def test_an_unfinished_search_is_reported_up_to_its_last_record(runs, tmp_path, 
 
 def test_a_search_without_epochs_is_refused_by_report(runs, tmp_path, capsys):
     folder = unfinished_copy(runs[0], tmp_path / "run", 0)
-    with pytest.raises(SystemExit):
+    with exits(capsys, "nb1shot1 search --resume"):
         cli.main(["report", str(folder), "--out", str(tmp_path / "report")])
-    assert "is not finished: continue with nb1shot1 search --resume" in capsys.readouterr().err
     assert not (tmp_path / "report").exists()
 
 
@@ -214,16 +214,16 @@ def test_a_report_keeps_every_digit(runs, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "values"),
     [
-        ({"seeds": []}, "give at least one seed"),
-        ({"seeds": [0, 1], "seed": 5}, "remove seed="),
-        ({"seeds": [0, 1], "space": "s4"}, "unknown search space 's4'"),
-        ({"seeds": [0, 1], "epochs": 0}, "epochs must be between 1 and 1,000,000"),
+        ({"seeds": []}, "seeds"),
+        ({"seeds": [0, 1], "seed": 5}, "seed"),
+        ({"seeds": [0, 1], "space": "s4"}, "s4"),
+        ({"seeds": [0, 1], "epochs": 0}, "epochs 1,000,000"),
     ],
 )
-def test_a_mistake_with_several_seeds_leaves_no_folder(tmp_path, arguments, sentence):
-    with pytest.raises(nb.UserError, match=sentence):
+def test_a_mistake_with_several_seeds_leaves_no_folder(tmp_path, arguments, values):
+    with refuses(nb.UserError, *values.split()):
         search_seeds(**{**TINY, "console": Console(quiet=True), "out": tmp_path / "group", **arguments})
     assert not (tmp_path / "group").exists()
 
@@ -241,15 +241,15 @@ def test_a_group_of_seeds_can_be_extended(runs, tmp_path):
 
 
 def test_missing_and_unfinished_runs_are_refused(runs, tmp_path):
-    with pytest.raises(nb.InvalidInputError, match="is not a run folder"):
+    with refuses(nb.InvalidInputError, tmp_path):
         nb.load_run(tmp_path)
-    with pytest.raises(nb.InvalidInputError, match="no run is given"):
+    with refuses(nb.InvalidInputError, "run"):
         anytime_regret([])
 
 
 def test_an_architecture_missing_from_the_table_is_refused(runs, measured_table, tmp_path):
     other = nb.search(out=tmp_path / "s2", console=Console(quiet=True), **{**TINY, "space": "s2", "epochs": 1})
-    with pytest.raises(nb.OutOfDomainError, match="has no cell"):
+    with refuses(nb.OutOfDomainError, measured_table.id):
         rescore(other, measured_table)
 
 

@@ -4,6 +4,7 @@ from io import StringIO
 
 import pandas as pd
 import pytest
+from refusals import refuses
 from rich.console import Console
 
 from nasbench1shot1 import registry
@@ -118,10 +119,10 @@ def test_a_space_without_published_counts_is_counted(monkeypatch: pytest.MonkeyP
 
 
 def test_other_spaces_and_unknown_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InvalidInputError, match="mean 's1'"):
+    with refuses(InvalidInputError, "s11", "s1"):
         space_counts(["s11"])
     monkeypatch.setattr("nasbench1shot1.experiments.counts.search_space", lambda name: registry)
-    with pytest.raises(InvalidInputError, match="other is not made of choice blocks"):
+    with refuses(InvalidInputError, "other"):
         space_counts(["other"])
 
 

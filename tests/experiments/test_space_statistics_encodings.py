@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from refusals import refuses
 from space_statistics_tables import all_cells, operation_counts, retrained_table, small_table, synthetic_table
 
 from nasbench1shot1.experiments.space_statistics.locality import autocorrelation, shifted_correlations, walk
@@ -56,7 +57,7 @@ def test_the_number_of_valid_encodings_agrees_with_published_figures():
     space = graphs(7)
     assert int(space.valid().sum()) * 3**5 == 373_754_169
     assert int(space.valid("raw").sum()) * 3**5 == 139_359_042
-    with pytest.raises(InvalidInputError, match="did you mean 'pruned'"):
+    with refuses(InvalidInputError, "'prune'", "'pruned'"):
         space.valid("prune")
 
 
@@ -91,7 +92,7 @@ def test_listed_encodings_prune_to_the_cells():
 
 
 def test_cells_with_few_vertices_have_too_many_encodings_to_list():
-    with pytest.raises(OutOfDomainError, match="select fewer cells"):
+    with refuses(OutOfDomainError, "214,593,543"):
         encodings(all_cells(4), graphs(7))
 
 
@@ -157,8 +158,8 @@ def test_the_volume_in_a_small_space_is_exact():
     assert nearest_distances((matrices, labels), tops, graphs(4)).tolist() == expected
     assert frame["share"].tolist() == pytest.approx((np.cumsum(np.bincount(expected)) / 576).tolist())
     assert (frame["error"] == 0).all()
-    assert "distances from 576 encodings, all" in frame.attrs["notes"][0]
-    with pytest.raises(InvalidInputError, match="samples cannot be 0"):
+    assert "576" in frame.attrs["notes"][0]
+    with refuses(InvalidInputError, "samples", 0):
         top_volume(table, np.random.default_rng(0), samples=0)
 
 
@@ -232,13 +233,13 @@ def test_autocorrelation_of_real_measurements_decreases_with_the_shift():
 
 def test_a_walk_is_refused_if_cells_are_missing_from_the_table():
     rng = np.random.default_rng(0)
-    with pytest.raises(OutOfDomainError, match="has values for 27,001 of the 423,624"):
+    with refuses(OutOfDomainError, "27,001", "423,624"):
         autocorrelation(load_table("nb101-sample"), rng, split="validation")
-    with pytest.raises(OutOfDomainError, match="of s1: open a table with all its cells"):
+    with refuses(OutOfDomainError, "6.6 %", "s1", options="predicted"):
         autocorrelation(load_table(), rng, "s1", split="validation")
-    with pytest.raises(OutOfDomainError, match="has values for 66,111 of the 423,624"):
+    with refuses(OutOfDomainError, "66,111", "423,624"):
         autocorrelation(load_table(), rng, predicted=True)
-    with pytest.raises(InvalidInputError, match="give more steps"):
+    with refuses(InvalidInputError, 20):
         autocorrelation(retrained_table(), rng, steps=20, shifts=20)
     frame, again, other = (
         autocorrelation(load_table(), np.random.default_rng(seed), "s1", steps=500, shifts=3, predicted=True)
@@ -250,7 +251,7 @@ def test_a_walk_is_refused_if_cells_are_missing_from_the_table():
     holed = retrained_table().measured("test_accuracy").mean(axis=1)
     holed[17] = np.nan
     table = synthetic_table(retrained_table().column("cell"), {"test_accuracy": holed})
-    with pytest.raises(OutOfDomainError, match="has values for 90 of the 91 cells with at most 4 vertices"):
+    with refuses(OutOfDomainError, 90, 91, 4):
         autocorrelation(table, rng)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+from refusals import missing, refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.benchmark import benchmark
@@ -97,9 +98,9 @@ def test_costs_are_metrics_with_one_value_of_which_lower_is_better() -> None:
     table = made_table(columns)
     assert cost_metrics(table) == ["trainable_parameters", "latency_phone"]
     assert pareto_fronts(table)["cost"].unique().tolist() == cost_metrics(table)
-    with pytest.raises(nb.InvalidInputError, match="neither high nor low values of shape are better"):
+    with refuses(nb.InvalidInputError, "shape"):
         pareto_fronts(table, costs=("shape",))
-    with pytest.raises(nb.InvalidInputError, match="did you mean 'latency_phone'"):
+    with refuses(nb.InvalidInputError, "latency_fone", "latency_phone"):
         pareto_fronts(table, costs=("latency_fone",))
 
 
@@ -131,25 +132,25 @@ def test_estimates_are_used_only_on_request_and_named() -> None:
     assert "PREDICTED" in said
     parts = "test error (measured), trainable parameters (exact), latency phone on Pixel 9 (predicted)"
     assert parts in " ".join(said.split())
-    with pytest.raises(nb.OutOfDomainError, match=r"no measured latency phone at 200 epochs: .* predicted=True"):
+    with refuses(nb.OutOfDomainError, table.id, 200, options="predicted"):
         pareto_fronts(table, costs=("latency_phone",))
 
 
 def test_tables_without_the_metric_or_without_costs_are_refused() -> None:
     columns = toy_columns(np.random.default_rng(0))
     table = made_table({name: columns[name] for name in ("test_accuracy", "training_time")})
-    with pytest.raises(nb.OutOfDomainError, match="has no costs, such as parameters"):
+    with refuses(nb.OutOfDomainError, table.id, "costs"):
         pareto_fronts(table)
     assert len(pareto_fronts(table, costs=("training_time",)))
-    with pytest.raises(nb.OutOfDomainError, match="no measured validation accuracy at 200 epochs"):
+    with refuses(nb.OutOfDomainError, table.id, "validation", 200):
         pareto_fronts(table, metric="validation_accuracy")
-    with pytest.raises(nb.OutOfDomainError, match="no budget of 13 epochs"):
+    with refuses(nb.OutOfDomainError, table.id, 13):
         pareto_fronts(table, epochs=13, costs=("training_time",))
 
 
 def test_real_cells_of_nasbench101() -> None:
     table = nb.load_table("nb101-sample")
-    with pytest.raises(nb.OutOfDomainError, match="no measured test accuracy at 108 epochs: use its validation"):
+    with refuses(nb.OutOfDomainError, table.id, 108):
         pareto_fronts(table)
     frame = pareto_fronts(table, metric="validation_accuracy")
     best = front(frame, "trainable_parameters")
@@ -184,9 +185,7 @@ def test_a_new_column_of_nasbench201_has_a_front(tmp_path: Path, capsys: pytest.
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())["answers"]["pareto-fronts"]
     assert summary["metrics"]["latency_phone"]["unit"] == "ms"
     assert summary["star"][0]["latency_phone"] == latency[11472]
-    assert "test error (measured), trainable parameters (exact), FLOPs (exact), latency phone (measured)" in str(
-        summary
-    )
+    assert not missing(str(summary), "(measured), trainable", "FLOPs (exact), latency")
 
 
 # Benchmarks without statistics of their own ---------------------------------------------------------------------------
@@ -209,18 +208,16 @@ def test_a_benchmark_without_statistics_has_the_generic_analyses(
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"),
+    ("name", "values"),
     [
-        ("known-cells", "'known-cells' does not apply to the table made-v1-.* of Toy: choose pareto-fronts$"),
-        ("budget-correlation", "'budget-correlation' does not apply to .* of Toy: choose pareto-fronts$"),
-        ("paretofront", "unknown analysis 'paretofront'; did you mean 'pareto-fronts'"),
+        ("known-cells", "'known-cells' Toy"),
+        ("budget-correlation", "'budget-correlation' Toy"),
+        ("paretofront", "paretofront pareto-fronts"),
     ],
 )
-def test_analyses_of_other_benchmarks_and_unknown_ones_are_refused(
-    toy_benchmark: str, name: str, sentence: str
-) -> None:
+def test_analyses_of_other_benchmarks_and_unknown_ones_are_refused(toy_benchmark: str, name: str, values: str) -> None:
     table = made_table(toy_columns(np.random.default_rng(0)), toy_benchmark)
-    with pytest.raises(nb.InvalidInputError, match=sentence):
+    with refuses(nb.InvalidInputError, *values.split()):
         analyses_of(table, ["pareto-fronts", name])
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas
 import pytest
+from refusals import refuses
 from synthetic_study import by_weight_decay, write_study
 
 import nasbench1shot1 as nb
@@ -112,7 +113,7 @@ def test_black_box_runs_can_be_averaged_at_chosen_times(studies):
 
 @pytest.mark.parametrize("repetitions", [[], [pandas.DataFrame({"seconds": [], "test_regret": []})]])
 def test_an_average_needs_incumbents(repetitions):
-    with pytest.raises(nb.InvalidInputError, match="no incumbent"):
+    with refuses(nb.InvalidInputError, "incumbent"):
         average(repetitions)
 
 
@@ -186,7 +187,7 @@ def test_the_best_configuration_of_a_budget_is_transferred(studies, tmp_path):
     with pytest.raises(nb.UserError, match=r"nb1shot1.*--resume"):
         best_of(unfinished, 50)
     failed = write_study(tmp_path / "failed", diverges=lambda _: True)
-    with pytest.raises(nb.UserError, match="all searches diverged"):
+    with refuses(nb.UserError, "diverged"):
         best_of(failed, 50)
     assert trajectory(failed.observations).empty
 

@@ -5,6 +5,7 @@ import math
 import ConfigSpace as CS
 import numpy as np
 import pytest
+from refusals import refuses
 from synthetic_study import by_weight_decay, write_study
 
 import nasbench1shot1 as nb
@@ -105,7 +106,7 @@ def test_categorical_and_ordinal_hyperparameters_have_an_importance(tmp_path):
 
 def test_studies_of_different_spaces_are_not_pooled(studies, tmp_path):
     other = write_study(tmp_path / "other", config_space="cs1")
-    with pytest.raises(nb.InvalidInputError, match="different configuration spaces"):
+    with refuses(nb.InvalidInputError, "spaces"):
         importances([studies[0], other])
 
 
@@ -137,14 +138,14 @@ def test_a_marginal_shows_the_interaction(studies):
 
 
 @pytest.mark.parametrize(
-    ("pair", "why"),
+    ("pair", "values"),
     [
-        (("weight_dekay", "learning_rate"), "mean 'weight_decay'"),
-        (("weight_decay", "weight_decay"), "give two different numbers"),
+        (("weight_dekay", "learning_rate"), "weight_dekay weight_decay"),
+        (("weight_decay", "weight_decay"), "two"),
     ],
 )
-def test_a_marginal_needs_two_numerical_hyperparameters(studies, pair, why):
-    with pytest.raises(nb.InvalidInputError, match=why):
+def test_a_marginal_needs_two_numerical_hyperparameters(studies, pair, values):
+    with refuses(nb.InvalidInputError, *values.split()):
         marginal(studies, pair)
 
 

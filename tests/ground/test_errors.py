@@ -100,12 +100,11 @@ def test_values_with_the_placeholders_characters_are_escaped(forged: str) -> Non
 def test_synonyms_and_initials_suggest_the_intended_name() -> None:
     options = ["--learning-rate", "--loss", "--weight-decay", "--architecture-learning-rate"]
     for asked, meant in (("--lr", options[0]), ("--wd", options[2]), ("--alr", options[3]), ("--los", options[1])):
-        assert f"did you mean '{meant}'?" in str(unknown_name("option", asked, options))
+        assert f"'{meant}'" in str(unknown_name("option", asked, options)).partition("?")[0]
         names = [option[2:].replace("-", "_") for option in options]
-        said = str(unknown_name("option", asked[2:], names))
-        assert said == f"unknown option '{asked[2:]}'; did you mean '{names[options.index(meant)]}'?"
-    assert "did you mean 'cuda'?" in str(unknown_name("device", "gpu", ("auto", "cpu", "cuda", "cuda:0")))
-    assert "did you mean 's1'?" in str(unknown_name("search space", "s4", ("nb201", "s1")))
-    assert "did you mean" not in str(unknown_name("option", "--cell", ("--help", "--images")))
-    assert "did you mean '--cutout-length'?" in str(unknown_name("option", "--cutout", ("--cutout-length", "--out")))
-    assert "did you mean 'search'? (known" in str(unknown_name("command", "--search", ("search", "space")))
+        assert f"'{names[options.index(meant)]}'?" in str(unknown_name("option", asked[2:], names))
+    assert "'cuda'?" in str(unknown_name("device", "gpu", ("auto", "cpu", "cuda", "cuda:0")))
+    assert "'s1'?" in str(unknown_name("search space", "s4", ("nb201", "s1")))
+    assert "?" not in str(unknown_name("option", "--cell", ("--help", "--images")))
+    assert "'--cutout-length'?" in str(unknown_name("option", "--cutout", ("--cutout-length", "--out")))
+    assert "'search'?" in str(unknown_name("command", "--search", ("search", "space")))

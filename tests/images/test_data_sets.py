@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from image_builders import made_images
+from refusals import refuses
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.images.augment import Augmentation
@@ -114,11 +115,11 @@ def test_an_npz_that_contradicts_its_name_is_refused(
 
 def test_names_of_data_sets_are_reserved_for_complete_sets(tmp_path: Path) -> None:
     path = write_npz(tmp_path / "mine.npz", classes=100, dataset="cifar100", train_index=np.arange(24))
-    with pytest.raises(InvalidInputError, match=r"CIFAR-100.*'cifar100'"):
+    with refuses(InvalidInputError, "CIFAR-100", "'cifar100'"):
         import_images(path, "cifar100")
-    with pytest.raises(UserError, match=r"CIFAR-100.*`nb1shot1 data download cifar100`"):
+    with refuses(UserError, "CIFAR-100", "cifar100"):
         load_images("cifar100")
-    with pytest.raises(UserError, match=r"ImageNet16-120.*ImageNet16"):
+    with refuses(UserError, "ImageNet16-120", "ImageNet16"):
         load_images("ImageNet16-120")
 
 

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from image_builders import ROWS, made_images, official_files, planar, python2_batch, python3_batch, write_tar
+from refusals import refuses
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.images import official_files as official_module
@@ -139,7 +140,7 @@ def test_reading_stops_at_archives_larger_than_cifar10(
     }
     monkeypatch.setattr(official_module, limit, {"_MOST_MEMBERS": 100}.get(limit, 2**20))
     (tmp_path / "bomb.tar.gz").write_bytes(gzip.compress(contents[limit], 1))
-    with pytest.raises(DamagedFileError, match=r"bomb\.tar\.gz .* too large"):
+    with refuses(DamagedFileError, "bomb.tar.gz", "large"):
         read_official(tmp_path / "bomb.tar.gz")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from image_builders import ROWS, official_files, write_tar
 from pooch.utils import get_logger
+from refusals import refuses
 from rich.console import Console
 
 from nasbench1shot1.commands.data import Download, Import, Info
@@ -39,7 +40,7 @@ def test_download_checks_and_imports(
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/x", "nonsense", "SERVER/missing"])
 def test_an_unreachable_download_explains_what_to_do(address: str, server: str) -> None:
-    with pytest.raises(UserError, match="`nb1shot1 data import FILE`"):
+    with refuses(UserError, "nb1shot1", "FILE"):
         download_images(address.replace("SERVER", server))
     assert not images_folder().exists()
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from refusals import refuses
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench101.cell import INPUT, OPERATIONS, OUTPUT, Cell, graph_hash, graph_hashes
@@ -120,23 +121,22 @@ def test_input_and_output_must_have_their_labels() -> None:
 
 
 @pytest.mark.parametrize(
-    "matrix, ops, message",
+    "matrix, ops, values",
     [
-        ([[0, 1], [0, 0]], [INPUT, CONV3, OUTPUT], "has shape (2, 2), but there are 3 labels"),
-        ([[0, 1, 1]], [INPUT, CONV3, OUTPUT], "has shape (1, 3), but there are 3 labels"),
-        ([[0, 1], [0]], [INPUT, OUTPUT], "not a rectangle of numbers"),
-        ([[0, 2], [0, 0]], [INPUT, OUTPUT], "may only contain 0 and 1"),
-        ([[0, np.nan], [0, 0]], [INPUT, OUTPUT], "may only contain 0 and 1"),
-        ([[0, 0.5], [0, 0]], [INPUT, OUTPUT], "may only contain 0 and 1"),
-        ([["0", "1"], ["0", "0"]], [INPUT, OUTPUT], "may only contain 0 and 1"),
-        ([[0, 1], [1, 0]], [INPUT, OUTPUT], "strictly upper triangular"),
-        ([[1, 1], [0, 0]], [INPUT, OUTPUT], "strictly upper triangular"),
+        ([[0, 1], [0, 0]], [INPUT, CONV3, OUTPUT], "(2, 2) 3"),
+        ([[0, 1, 1]], [INPUT, CONV3, OUTPUT], "(1, 3) 3"),
+        ([[0, 1], [0]], [INPUT, OUTPUT], "rectangle"),
+        ([[0, 2], [0, 0]], [INPUT, OUTPUT], "0 1"),
+        ([[0, np.nan], [0, 0]], [INPUT, OUTPUT], "0 1"),
+        ([[0, 0.5], [0, 0]], [INPUT, OUTPUT], "0 1"),
+        ([["0", "1"], ["0", "0"]], [INPUT, OUTPUT], "0 1"),
+        ([[0, 1], [1, 0]], [INPUT, OUTPUT], "triangular"),
+        ([[1, 1], [0, 0]], [INPUT, OUTPUT], "triangular"),
     ],
 )
-def test_malformed_matrices_are_refused(matrix: list[list[float]], ops: list[str], message: str) -> None:
-    with pytest.raises(InvalidInputError) as caught:
+def test_malformed_matrices_are_refused(matrix: list[list[float]], ops: list[str], values: str) -> None:
+    with refuses(InvalidInputError, *values.split()):
         Cell(matrix, ops)
-    assert message in str(caught.value)
 
 
 def test_booleans_floats_and_nested_lists_are_accepted_as_matrices() -> None:

@@ -208,7 +208,7 @@ def test_an_impossible_target_is_refused_before_building(
     monkeypatch.setattr("nasbench1shot1.nasbench101.embedded_table.read_sample", work)
     monkeypatch.setattr("nasbench1shot1.registry.search_space", work)
     for start in (lambda: build({}, tmp_path / out, TINY), Build(tmp_path / out).run):
-        with pytest.raises(UserError, match=r"another (folder|or an empty folder)"):
+        with pytest.raises(UserError, match="another"):
             start()
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 from torch import nn
 from torch.nn import functional as F
 
@@ -267,24 +268,23 @@ CHAIN = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
 
 
 @pytest.mark.parametrize(
-    ("x", "options", "sentence"),
+    ("x", "options", "values"),
     [
-        (7, {}, r"\b7\b"),
-        ("a" * 32, {}, f"'{'a' * 32}' is text: .* for a hash the cell of a table, table.cell"),
-        (str(nb.search_space("s1")[0]), {}, r"nb.Architecture.parse\(text\)"),
+        (7, {}, "7"),
+        ("a" * 32, {}, f"'{'a' * 32}' table.cell"),
+        (str(nb.search_space("s1")[0]), {}, "nb.Architecture.parse(text)"),
         (SimpleNamespace(matrix=None, ops=None), {}, "output"),
         (SimpleNamespace(matrix=[[0, 0], [0, 0]], ops=["input", "output"]), {}, "output"),
         (SimpleNamespace(matrix=CHAIN, ops=["input", "conv7x7", "output"]), {}, "'conv7x7'"),
-        (SimpleNamespace(matrix=[[0, 2], [0, 0]], ops=["input", "output"]), {}, "0 and 1"),
-        (cell_of([(0, 1)]), {"stem_channels": 0}, r"stem_channels.*least 1.*\b0\b"),
-        (cell_of([(0, 1)]), {"stacks": 2.5}, r"^stacks\b.*least 1.*2\.5"),
-        (cell_of([(0, 1)]), {"numbering": "nasbench"}, "mean 'nasbench101'"),
+        (SimpleNamespace(matrix=[[0, 2], [0, 0]], ops=["input", "output"]), {}, "0 1"),
+        (cell_of([(0, 1)]), {"stem_channels": 0}, "stem_channels 1 0"),
+        (cell_of([(0, 1)]), {"stacks": 2.5}, "stacks 1 2.5"),
+        (cell_of([(0, 1)]), {"numbering": "nasbench"}, "'nasbench101'"),
         (cell_of([(0, v) for v in range(1, 4)] + [(v, 4) for v in range(1, 4)], *[POOL] * 3), {"stem_channels": 2},
-         "3 vertices.*2 channels"),
+         "3 2"),
         (cell_of([(v, v + 1) for v in range(8)], *[POOL] * 7), {"numbering": "nasbench101"}, "NAS-Bench-101"),
     ],
 )  # fmt: skip
-def test_bad_input_is_reported_in_one_sentence(x, options, sentence):
-    with pytest.raises(nb.InvalidInputError, match=sentence) as caught:
+def test_bad_input_is_reported_in_one_sentence(x, options, values):
+    with refuses(nb.InvalidInputError, *values.split()):
         nb.build_network(x, **options)
-    assert "\n" not in str(caught.value)

@@ -10,6 +10,7 @@ import numpy as np
 import official_files as official
 import pytest
 from official_files import Training
+from refusals import missing, refuses
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.ground.files import PACKAGE_DATA
@@ -180,9 +181,7 @@ def test_an_unknown_file_with_an_official_name_gives_a_warning(trainings: list[T
     said: list[str] = []
     file = official.write_file(tmp_path / "nasbench_full.tfrecord", trainings[:12])
     meta = import_table(file, tmp_path / "table", report=said.append)
-    assert len(said) == 1
-    assert "has the name of an official NAS-Bench-101 file, but is NOT that file (SHA-256 " in said[0]
-    assert ", not 3d64db818" in said[0]
+    assert len(said) == 1 and not missing(said[0], "nasbench_full.tfrecord", "SHA-256", "3d64db8180fb")
     assert meta["source"]["known"] is False
 
 
@@ -255,34 +254,25 @@ def test_a_wrong_record_is_named_by_its_place_and_hash(fault: str, trainings: li
 
 
 def _broken_rows(row: list[object]) -> dict[str, tuple[bytes, str]]:
+    """The content of a record, and what its error names."""
     text = json.dumps(row)
     metrics = str(row[4])
-    form = "NAS-Bench-101's are \\[hash, epochs, adjacency, operations, metrics\\]"
     return {
-        "no JSON": (b"hello", f"is not JSON: {form}"),
-        "no UTF-8": (b'["\xff"]', f"is not JSON: {form}"),
-        "deep": (b"[" * 100_000, f"is not JSON: {form}"),
-        "no list": (b"5", f"is not a list of five: {form}"),
-        "four": (json.dumps(row[:4]).encode(), f"is not a list of five: {form}"),
-        "more": (text.encode() + b"[]", f"is not JSON: {form}"),
-        "hash": (json.dumps([[1], *row[1:]]).encode(), r"\(hash \[1\]\) has a value for its hash that is not a string"),
-        "matrix": (json.dumps([*row[:2], 7, *row[3:]]).encode(), "has a value for its adjacency that is not a string"),
-        "operations": (
-            json.dumps([*row[:3], None, row[4]]).encode(),
-            "has a value for its operations that is not a string",
-        ),
-        "epochs": (json.dumps([row[0], True, *row[2:]]).encode(), "has True epochs"),
-        "no metrics": (json.dumps([*row[:4], {}]).encode(), "has a value for its metrics that is not a string"),
-        "no base64": (
-            json.dumps([*row[:4], metrics[:41]]).encode(),
-            "has metrics that are not base64-encoded protobuf",
-        ),
-        "no protobuf": (
-            json.dumps([*row[:4], "/////w=="]).encode(),
-            "has metrics that are not base64-encoded protobuf",
-        ),
-        "empty": (json.dumps([*row[:4], ""]).encode(), "has 0 evaluations, not three"),
-        "padded": (b"", f"is not JSON: {form}"),
+        "no JSON": (b"hello", "JSON"),
+        "no UTF-8": (b'["\xff"]', "JSON"),
+        "deep": (b"[" * 100_000, "JSON"),
+        "no list": (b"5", "five"),
+        "four": (json.dumps(row[:4]).encode(), "five"),
+        "more": (text.encode() + b"[]", "JSON"),
+        "hash": (json.dumps([[1], *row[1:]]).encode(), "[1]"),
+        "matrix": (json.dumps([*row[:2], 7, *row[3:]]).encode(), "its adjacency"),
+        "operations": (json.dumps([*row[:3], None, row[4]]).encode(), "its operations"),
+        "epochs": (json.dumps([row[0], True, *row[2:]]).encode(), "True"),
+        "no metrics": (json.dumps([*row[:4], {}]).encode(), "its metrics"),
+        "no base64": (json.dumps([*row[:4], metrics[:41]]).encode(), "base64"),
+        "no protobuf": (json.dumps([*row[:4], "/////w=="]).encode(), "protobuf"),
+        "empty": (json.dumps([*row[:4], ""]).encode(), "0 evaluations"),
+        "padded": (b"", "JSON"),
     }
 
 
@@ -292,9 +282,9 @@ ROW = ["0" * 32, 4, SQUARE, CHAIN, ""]
 @pytest.mark.parametrize("fault", _broken_rows(ROW))
 def test_a_payload_of_another_kind_is_refused(fault: str, trainings: list[Training], tmp_path: Path) -> None:
     row = json.loads(official.payload(trainings[0]))
-    content, sentence = _broken_rows(row)[fault]
+    content, named = _broken_rows(row)[fault]
     file = official.write_payloads(tmp_path / "a.tfrecord", [content])
-    with pytest.raises(InvalidInputError, match=f"^a.tfrecord: the record at byte 0 .*{sentence}"):
+    with refuses(InvalidInputError, "a.tfrecord", "byte 0", named):
         import_table(file, tmp_path / "table")
 
 
@@ -332,53 +322,40 @@ def test_missing_parameters_are_named(
 # Faults of the complete file --------------------------------------------------------------------------------------
 
 
-def refused(trainings: list[Training], tmp_path: Path) -> str:
+def refused(trainings: list[Training], tmp_path: Path, *values: object) -> str:
     file = official.write_file(tmp_path / "a.tfrecord", trainings)
-    with pytest.raises(InvalidInputError) as caught:
+    with refuses(InvalidInputError, "a.tfrecord", *values) as caught:
         import_table(file, tmp_path / "table", report=lambda line: None)
     assert list(tmp_path.iterdir()) == [file]
     return str(caught.value)
 
 
 def test_a_missing_repeat_is_named(trainings: list[Training], tmp_path: Path) -> None:
-    message = refused([*trainings[:13], *trainings[14:]], tmp_path)
-    assert message == (
-        f"a.tfrecord: the cell {trainings[13].graph.hash} has 2 trainings with 4 epochs, but others have 3: "
-        "one is missing"
-    )
+    refused([*trainings[:13], *trainings[14:]], tmp_path, trainings[13].graph.hash, 2, 4, 3)
 
 
 def test_an_extra_repeat_is_named(trainings: list[Training], tmp_path: Path) -> None:
-    message = refused([*trainings, trainings[20].changed(2, seconds=77.0)], tmp_path)
-    assert message == (
-        f"a.tfrecord: the cell {trainings[20].graph.hash} has 4 trainings with 36 epochs, but others have 3: "
-        "there is one too many"
-    )
+    refused([*trainings, trainings[20].changed(2, seconds=77.0)], tmp_path, trainings[20].graph.hash, 4, 36, 3)
 
 
 def test_a_duplicate_record_is_named(trainings: list[Training], tmp_path: Path) -> None:
-    twice = f"a.tfrecord: the cell {trainings[20].graph.hash} has the same training with 36 epochs twice"
-    assert refused([*trainings, trainings[20]], tmp_path) == twice
-    assert refused([*trainings[:19], trainings[20], *trainings[20:]], tmp_path) == twice
+    for twice in ([*trainings, trainings[20]], [*trainings[:19], trainings[20], *trainings[20:]]):
+        refused(twice, tmp_path, trainings[20].graph.hash, 36, "twice")
     everywhere = [again for training in trainings[:24] for again in (training, training)]
-    assert "twice" in refused(everywhere, tmp_path)
+    refused(everywhere, tmp_path, "twice")
 
 
 def test_a_cell_without_a_budget_is_named(trainings: list[Training], tmp_path: Path) -> None:
     hash_ = trainings[0].graph.hash
-    message = refused([t for t in trainings if (t.graph.hash, t.epochs) != (hash_, 36)], tmp_path)
-    assert message == (
-        f"a.tfrecord: the cell {hash_} has no training with 36 epochs, but others do: the file is incomplete"
-    )
+    refused([t for t in trainings if (t.graph.hash, t.epochs) != (hash_, 36)], tmp_path, hash_, 36)
 
 
 def test_one_hash_with_two_graphs_or_parameter_counts_is_refused(trainings: list[Training], tmp_path: Path) -> None:
     graph = trainings[12].graph
     wrong = other_graph(trainings[1], adjacency=graph.adjacency, operations=graph.operations)
-    message = refused([trainings[0], wrong], tmp_path)
-    assert f"(hash {trainings[0].graph.hash}, 4 epochs) has another graph than an earlier record" in message
+    refused([trainings[0], wrong], tmp_path, trainings[0].graph.hash, 4, "graph")
     wrong = other_graph(trainings[1], parameters=5)
-    assert "has another number of parameters than an earlier record" in refused([trainings[0], wrong], tmp_path)
+    refused([trainings[0], wrong], tmp_path, trainings[0].graph.hash, 4, "parameters")
 
 
 def test_two_hashes_of_one_cell_are_refused(
@@ -386,11 +363,9 @@ def test_two_hashes_of_one_cell_are_refused(
 ) -> None:
     other = "0" * 31 + "1"
     renamed = [other_graph(training, hash=other) for training in trainings[:12]]
-    message = refused([*trainings, *renamed], tmp_path)
-    assert message == f"a.tfrecord: the hash {other} does not match its graph, whose hash is {trainings[0].graph.hash}"
+    refused([*trainings, *renamed], tmp_path, other, trainings[0].graph.hash, "graph")
     monkeypatch.setattr("nasbench1shot1.nasbench101.keys.first_wrong_hash", lambda *rest: None)
-    message = refused([*trainings, *renamed], tmp_path)
-    assert message == f"a.tfrecord: {other} and {trainings[0].graph.hash} are two hashes of one cell"
+    assert "graph" not in refused([*trainings, *renamed], tmp_path, other, trainings[0].graph.hash)
 
 
 def test_hashes_of_a_large_file_are_sampled(
@@ -399,7 +374,7 @@ def test_hashes_of_a_large_file_are_sampled(
     monkeypatch.setattr(official_nasbench101, "_SAMPLE", 20)
     first = min(training.graph.hash for training in trainings)
     wrong = [other_graph(t, hash="0" * 32) if t.graph.hash == first else t for t in trainings]
-    assert "does not match its graph" in refused(wrong, tmp_path)
+    refused(wrong, tmp_path, "graph")
 
 
 def test_only_the_given_budgets_are_allowed(trainings: list[Training], tmp_path: Path) -> None:
@@ -450,4 +425,4 @@ def test_progress_goes_from_zero_to_the_total(
     fractions = [fraction for doing, fraction in said if doing == "reading"]
     assert fractions == [min(4096 * (i + 1) / file.stat().st_size, 1) for i in range(len(fractions))]
     assert fractions[-1] == 1
-    assert [doing for doing, fraction in said if fraction is None] == ["checking", "indexing and writing"]
+    assert sum(fraction is None for _, fraction in said) == 2

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.nasbench201.architecture import EDGE_NAMES, EDGES, OPERATIONS
@@ -67,30 +68,25 @@ def test_parsed_text_is_written_back_unchanged_or_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text, message",
+    "text, values",
     [
-        (
-            OFFICIAL.replace("skip_connect", "skip_conect"),
-            "unknown operation 'skip_conect'; did you mean 'skip_conn",
-        ),
-        (OFFICIAL.replace("skip_connect", ""), "unknown operation ''"),
-        (OFFICIAL.replace("|skip_connect~0", ""), "does not list the edges 1<-0, 2<-0, 2<-1, 3<-0, 3<-1, 3<-2 in this"),
-        (OFFICIAL + "+|none~0|", "does not list the edges"),
-        (OFFICIAL[:-1], "does not list the edges"),
-        (OFFICIAL.replace("~2", "~٢"), "does not list the edges"),
-        (OFFICIAL.replace("+", "|"), "in this order: write |nor_conv_3x3~0|+|nor_conv_3x3~0|"),
-        (f":{OFFICIAL}", "is not an architecture: write space:parents:operations"),
-        (f"s 1:{OFFICIAL}", "is not an architecture"),
-        (OFFICIAL.replace("~", "-"), "or space:|operation~source|+…, for example nb201:|nor_conv_3x3~0|+|"),
-        ("~" * 5000, "is not an architecture"),
-        ("|" + "~" * 5000, "does not list the edges"),
+        (OFFICIAL.replace("skip_connect", "skip_conect"), "skip_conect skip_connect"),
+        (OFFICIAL.replace("skip_connect", ""), "''"),
+        (OFFICIAL.replace("|skip_connect~0", ""), "1<-0, 2<-0, 2<-1, 3<-0, 3<-1, 3<-2"),
+        (OFFICIAL + "+|none~0|", "3<-2"),
+        (OFFICIAL[:-1], "3<-2"),
+        (OFFICIAL.replace("~2", "~٢"), "3<-2"),
+        (OFFICIAL.replace("+", "|"), "3<-2"),
+        (f":{OFFICIAL}", "space:parents:operations"),
+        (f"s 1:{OFFICIAL}", "space:parents:operations"),
+        (OFFICIAL.replace("~", "-"), "space:|operation~source|+… nb201:|nor_conv_3x3~0|+|"),
+        ("~" * 5000, "architecture"),
+        ("|" + "~" * 5000, "3<-2"),
     ],
 )
-def test_text_that_is_not_an_architecture_is_refused_in_one_sentence(text: str, message: str) -> None:
-    with pytest.raises(nb.InvalidInputError) as caught:
+def test_text_that_is_not_an_architecture_is_refused_in_one_sentence(text: str, values: str) -> None:
+    with refuses(nb.InvalidInputError, *values.split()):
         nb.Architecture.parse(text)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_each_form_refuses_the_text_of_the_other() -> None:
@@ -111,27 +107,22 @@ def test_lists_and_numpy_integers_become_a_tuple_of_python_integers() -> None:
 
 
 @pytest.mark.parametrize(
-    "operations, message",
+    "operations, values",
     [
-        ((0,) * 5, "has 6 operations, not 5: give one for each of the edges 1<-0, 2<-0"),
-        ((), "has 6 operations, not 0"),
-        (
-            (0, 0, 0, 0, 0, 5),
-            "(0, 0, 0, 0, 0, 5) has an operation that does not exist: give 0 (none), 1 (skip_",
-        ),
-        ((0, 0, 0, 0, 0, -1), "has an operation that does not exist"),
-        ((0, 0, 0, 0, 0, 1.5), "are six integers, such as (3, 3, 3, 1, 3, 3), not (0, 0, 0, 0, 0, 1.5)"),
-        ("333133", "are six integers"),
-        (None, "are six integers"),
-        (np.zeros((2, 6), int), "are six integers"),
-        (7, "are six integers"),
+        ((0,) * 5, "6 5 1<-0, 2<-0"),
+        ((), "6 0"),
+        ((0, 0, 0, 0, 0, 5), "5 0 none 1"),
+        ((0, 0, 0, 0, 0, -1), "-1) 4"),
+        ((0, 0, 0, 0, 0, 1.5), "six 1.5"),
+        ("333133", "six 333133"),
+        (None, "six None"),
+        (np.zeros((2, 6), int), "six"),
+        (7, "six 7"),
     ],
 )
-def test_invalid_operations_are_refused_in_one_sentence(operations: Any, message: str) -> None:
-    with pytest.raises(nb.InvalidInputError) as caught:
+def test_invalid_operations_are_refused_in_one_sentence(operations: Any, values: str) -> None:
+    with refuses(nb.InvalidInputError, *values.split()):
         nb.EdgeArchitecture("nb201", operations)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("space", ["", "nb201:", "nb 201", None])

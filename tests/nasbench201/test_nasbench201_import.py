@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from command_line import command
+from refusals import fails, refuses
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.nasbench201.benchmark import DATASETS, OFFICIAL_SETS
@@ -161,42 +162,34 @@ def set_cost(content: dict[str, Any], name: str, value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "values"),
     [
-        (lambda c: set_value(c, "train_acc1es", 11, 100.5), "has a train accuracy of 1.005, which is impossible"),
-        (lambda c: set_value(c, "eval_losses", "x-test@11", -1.0), "has a test loss of -1, which is impossible"),
-        (lambda c: set_value(c, "train_times", 3, float("inf")), "has a training time of inf, which is impossible"),
-        (lambda c: set_value(c, "train_losses", 11, "none"), "does not have the format of NAS-Bench-201's files"),
+        (lambda c: set_value(c, "train_acc1es", 11, 100.5), "train accuracy 1.005"),
+        (lambda c: set_value(c, "eval_losses", "x-test@11", -1.0), "test loss -1"),
+        (lambda c: set_value(c, "train_times", 3, float("inf")), "time inf"),
+        (lambda c: set_value(c, "train_losses", 11, "none"), "ValueError:"),
         (lambda c: c["arch2infos"][3]["less"]["all_results"]["cifar100", 777].pop("params"), "KeyError: 'params'"),
-        (
-            lambda c: c["arch2infos"][3]["less"]["all_results"].update({("mnist", 777): {}}),
-            "does not have a data set of cifar10-",
-        ),
-        (lambda c: c["arch2infos"][3]["less"]["all_results"].update({("cifar10", 5): {}}), "and a seed of"),
-        (
-            lambda c: c["meta_archs"].__setitem__(3, "|conv~0|"),
-            "has '|conv~0|', which is not a NAS-Bench-201 architecture",
-        ),
-        (lambda c: c["meta_archs"].__setitem__(3, None), "has None, which is not a NAS-Bench-201 architecture"),
-        (lambda c: c["arch2infos"].update({99_999: c["arch2infos"].pop(3)}), "is not a NAS-Bench-201 file"),
-        (lambda c: c["arch2infos"].update({-1: c["arch2infos"].pop(3)}), "IndexError: index -1"),
-        (lambda c: set_cost(c, "params", 3e9), "has 3e+09 million parameters, which is impossible"),
-        (lambda c: set_cost(c, "params", -1.0), "has -1 million parameters, which is impossible"),
-        (lambda c: set_cost(c, "flop", float("inf")), "has inf million FLOPs, which is impossible"),
-        (lambda c: c.pop("meta_archs"), "lacks meta_archs or arch2infos"),
-        (lambda c: c.update(arch2infos={}), "has no trainings with 12 or 200 epochs"),
-        (lambda c: c.update(arch2infos=[1]), "is not a NAS-Bench-201 file"),
+        (lambda c: c["arch2infos"][3]["less"]["all_results"].update({("mnist", 777): {}}), "('mnist', cifar10-valid"),
+        (lambda c: c["arch2infos"][3]["less"]["all_results"].update({("cifar10", 5): {}}), "5) seed"),
+        (lambda c: c["meta_archs"].__setitem__(3, "|conv~0|"), "'|conv~0|'"),
+        (lambda c: c["meta_archs"].__setitem__(3, None), "None"),
+        (lambda c: c["arch2infos"].update({99_999: c["arch2infos"].pop(3)}), "IndexError: range"),
+        (lambda c: c["arch2infos"].update({-1: c["arch2infos"].pop(3)}), "IndexError: -1"),
+        (lambda c: set_cost(c, "params", 3e9), "3e+09 parameters"),
+        (lambda c: set_cost(c, "params", -1.0), "-1 parameters"),
+        (lambda c: set_cost(c, "flop", float("inf")), "inf FLOPs"),
+        (lambda c: c.pop("meta_archs"), "meta_archs arch2infos"),
+        (lambda c: c.update(arch2infos={}), "12 200"),
+        (lambda c: c.update(arch2infos=[1]), "AttributeError:"),
     ],
 )
 def test_impossible_content_is_reported_in_one_sentence(
-    change: Callable[[dict[str, Any]], Any], message: str, tmp_path: Path
+    change: Callable[[dict[str, Any]], Any], values: str, tmp_path: Path
 ) -> None:
     content = files.pth_content([3])
     change(content)
-    with pytest.raises(InvalidInputError) as raised:
+    with refuses(InvalidInputError, "NAS-Bench-201-mine.pth", *values.split()):
         import_table(pth(tmp_path, content), tmp_path / "table")
-    assert message in str(raised.value)
-    assert str(raised.value).startswith("NAS-Bench-201-mine.pth")
     assert not (tmp_path / "table").exists()
 
 
@@ -210,10 +203,9 @@ class Harmful:
 @pytest.mark.parametrize("harmful", [Harmful(), np.float32(1), np.zeros(2)])
 def test_pth_files_execute_no_code_and_load_no_other_objects(harmful: Any, tmp_path: Path) -> None:
     file = files.write_pth(tmp_path / "harmful.pth", {"meta_archs": [harmful], "arch2infos": {}})
-    with pytest.raises(DamagedFileError) as raised:
+    with refuses(DamagedFileError, "harmful.pth") as raised:
         import_table(file, tmp_path / "table")
     assert not [allowed for allowed in torch.serialization.get_safe_globals() if "numpy" in str(allowed)]
-    assert "cannot be read as a NAS-Bench-201 file" in str(raised.value)
     assert "weights_only" not in str(raised.value)  # PyTorch's hint to load the file unsafely
 
 
@@ -229,10 +221,7 @@ def test_truncated_pth_files_are_refused(size: int, tmp_path: Path) -> None:
 
 def test_the_command_reports_errors_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "thesis.pth").write_bytes(b"not this")
-    done = command("table", "import", str(tmp_path / "thesis.pth"))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
-    assert "cannot be read as a NAS-Bench-201 file" in done.stderr
+    fails(command("table", "import", str(tmp_path / "thesis.pth")), "thesis.pth", "NAS-Bench-201")
 
 
 @pytest.mark.parametrize("damage", ["truncated", "foreign", "missing"])

@@ -48,7 +48,7 @@ def test_a_run_with_a_failing_callback_can_be_resumed(tmp_path: Path) -> None:
         if epoch.line["epoch"] == 1:
             raise RuntimeError("the dashboard is away")
 
-    with pytest.raises(RuntimeError, match="the dashboard is away"):
+    with pytest.raises(RuntimeError, match="dashboard"):
         tiny_search(tmp_path / "failed", {**options, "callbacks": [fail]})
     resumed = nb.search(resume=tmp_path / "failed", callbacks=[lambda epoch: seen.append(epoch.line["epoch"])])
     assert seen == [2]

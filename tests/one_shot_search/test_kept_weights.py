@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import torch
+from refusals import refuses
 from rich.console import Console
 from tiny_search import TINY, search
 
@@ -54,7 +55,7 @@ def run(tmp_path_factory):
 
 @pytest.mark.parametrize("epoch", [0, 4, -1])
 def test_the_refusal_of_another_epoch_lists_the_saved_ones(run, epoch):
-    with pytest.raises(nb.InvalidInputError, match=f"the weights of epoch '{epoch}': choose 1, 2 or 3"):
+    with refuses(nb.InvalidInputError, f"'{epoch}'", 1, 2, 3):
         supernet_of(run, epoch)
 
 

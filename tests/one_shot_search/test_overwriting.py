@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from killed_run import assert_killed
+from refusals import exits, missing, refuses
 from rich.console import Console
 from tiny_search import TINY, search
 
@@ -74,7 +75,7 @@ def test_a_failure_before_the_first_epoch_restores_the_old_run(old, monkeypatch,
     monkeypatch.setattr(loop, "evaluate", fail)
     with pytest.raises(type(error)) as caught:
         search(old, epochs=1, overwrite=True)
-    assert "disk is full" in str(caught.value) or f"{old} is unchanged" in str(caught.value)
+    assert caught.value is error or not missing(str(caught.value), old)
     assert contents(old) == before
     assert [path.name for path in old.parent.iterdir()] == ["run"]
 
@@ -83,7 +84,7 @@ def test_a_failure_after_the_first_epoch_keeps_the_new_run(old, monkeypatch):
     def stop(epoch):
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt, match="continue with"):
+    with refuses(KeyboardInterrupt, old):
         search(old, epochs=1, seed=3, overwrite=True, callbacks=[stop])
     assert nb.load_run(old).config["seed"] == 3
     assert [path.name for path in old.parent.iterdir()] == ["run"]
@@ -92,7 +93,7 @@ def test_a_failure_after_the_first_epoch_keeps_the_new_run(old, monkeypatch):
 
 def test_a_run_in_progress_is_not_replaced(old):
     before = contents(old)
-    with locked(old), pytest.raises(nb.InvalidInputError, match="this process is already writing to"):
+    with locked(old), refuses(nb.InvalidInputError, old):
         search(old, epochs=1, overwrite=True)
     assert contents(old) == before
 
@@ -117,7 +118,7 @@ def test_a_folder_with_other_files_is_not_replaced(old, name):
     (old / name).parent.mkdir(parents=True, exist_ok=True)
     (old / name).write_text("{}")
     before = contents(old)
-    with pytest.raises(nb.InvalidInputError, match=f"holds '{name.removesuffix('/config.json')}', which overwrite="):
+    with refuses(nb.InvalidInputError, name.removesuffix("/config.json"), options="overwrite"):
         search(old, epochs=1, overwrite=True)
     assert contents(old) == before
 
@@ -128,7 +129,7 @@ def test_a_recorded_search_is_not_replaced(tmp_path):
     with nb.Recorder(folder, "s1", optimizer="mine") as recorder:
         recorder.record(arch, seconds=1.0)
     before = contents(folder)
-    with pytest.raises(nb.InvalidInputError, match="does not replace a recorded search"):
+    with refuses(nb.InvalidInputError, folder, options="overwrite out"):
         search(folder, epochs=1, overwrite=True)
     assert contents(folder) == before
 
@@ -137,7 +138,7 @@ def test_a_search_is_locked_while_it_is_moved_aside(old, monkeypatch):
     held = []
 
     def look(folder, real=overwriting.check_has_no_other_files):
-        with pytest.raises(nb.InvalidInputError, match="this process is already writing"), locked(folder):
+        with refuses(nb.InvalidInputError, folder), locked(folder):
             held.append("not held")
         real(folder)
         held.append(folder)
@@ -193,8 +194,8 @@ def test_a_process_killed_before_writing_its_options_keeps_the_old_run(old, caps
         with pytest.raises((nb.InvalidInputError, SystemExit)) as caught:
             read(old)
         said = str(caught.value) if isinstance(caught.value, nb.UserError) else capsys.readouterr().err
-        assert f"was killed before it began; nb1shot1 search --resume {old} restores the old search" in said
-    with pytest.raises(nb.InvalidInputError, match="holds another search"):
+        assert not missing(said, f"nb1shot1 search --resume {old}")
+    with refuses(nb.InvalidInputError, old, 8, options="seed overwrite out"):
         search(old, epochs=1, seed=8)
     assert contents(old) == before
     kill("before config.json", old)
@@ -213,14 +214,12 @@ def test_a_resumed_search_deletes_the_old_run_of_a_killed_process(old):
 
 def test_the_current_folder_is_not_replaced(old, monkeypatch):
     monkeypatch.chdir(old)
-    with pytest.raises(nb.InvalidInputError, match="current folder"):
+    with refuses(nb.InvalidInputError, ".", options="overwrite"):
         search(".", epochs=1, overwrite=True)
 
 
 def test_resuming_does_not_overwrite(old, capsys):
-    with pytest.raises(SystemExit):
+    with exits(capsys, "remove --overwrite"):
         cli.main(["search", "--resume", str(old), "--overwrite"])
-    assert "remove --overwrite" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
+    with exits(capsys, old, "--overwrite"):
         cli.main(["search", "--scale", "quick", "--seed", "7", "--out", str(old)])
-    assert "replace it with --overwrite" in capsys.readouterr().err

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from killed_run import assert_killed
+from refusals import refuses
 from rich.console import Console
 
 import nasbench1shot1 as nb
@@ -173,9 +174,7 @@ def test_resuming_a_finished_run_changes_nothing_unless_epochs_are_added(unbroke
 
 
 def test_a_table_with_missing_cells_is_refused_before_the_search(tmp_path):
-    with pytest.raises(
-        nb.OutOfDomainError, match=r"nb101-sample.* lacks 2,512 of the 2,685 cells of s1.*embedded has s1"
-    ):
+    with refuses(nb.OutOfDomainError, "nb101-sample", "2,512", "2,685", "s1", "embedded"):
         search(tmp_path / "run", table="nb101-sample")
     assert not (tmp_path / "run").exists()
 
@@ -189,18 +188,18 @@ def test_the_name_of_a_bundled_table_is_recorded(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "values"),
     [
-        ({"epochs": 3}, "epochs may only increase"),
-        ({"epochs": 0}, "epochs must be between 1 and 1,000,000, not 0"),
-        ({"seed": 5}, "was started with seed=0, not 5"),
-        ({"sed": 5}, "did you mean 'seed'"),
-        ({"out": "elsewhere"}, "remove out="),
+        ({"epochs": 3}, "epochs=4 3"),
+        ({"epochs": 0}, "epochs 1,000,000 0"),
+        ({"seed": 5}, "seed=0 5"),
+        ({"sed": 5}, "sed seed"),
+        ({"out": "elsewhere"}, "out="),
     ],
 )
-def test_resuming_with_another_configuration_is_refused(unbroken, options, sentence):
+def test_resuming_with_another_configuration_is_refused(unbroken, options, values):
     before = (unbroken.folder / "metrics.jsonl").read_bytes()
-    with pytest.raises(nb.UserError, match=sentence):
+    with refuses(nb.UserError, *values.split()):
         nb.search(resume=unbroken.folder, **options)
     assert (unbroken.folder / "metrics.jsonl").read_bytes() == before
 
@@ -210,7 +209,7 @@ def test_a_damaged_checkpoint_is_reported_in_one_sentence_and_loses_nothing(unbr
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     checkpoint = folder / "checkpoint.pt"
     checkpoint.write_bytes(damage(checkpoint.read_bytes()))
-    with pytest.raises(nb.DamagedFileError, match=r"checkpoint\.pt is damaged"):
+    with refuses(nb.DamagedFileError, "checkpoint.pt"):
         nb.search(resume=folder, console=Console(quiet=True))
     assert nb.load_run(folder).lines == unbroken.lines
 
@@ -219,7 +218,7 @@ def test_a_checkpoint_of_another_space_is_refused(unbroken, tmp_path):
     other = search(tmp_path / "s2", space="s2", epochs=1)
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     shutil.copy(other.folder / "checkpoint.pt", folder / "checkpoint.pt")
-    with pytest.raises(nb.InvalidInputError, match=r"is of another run \(space nb101-s2-v1, here nb101-s1-v1\)"):
+    with refuses(nb.InvalidInputError, "nb101-s2-v1", "nb101-s1-v1"):
         nb.search(resume=folder, console=Console(quiet=True))
 
 
@@ -227,79 +226,78 @@ def test_missing_lines_are_refused(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     lines = (folder / "metrics.jsonl").read_text().splitlines(keepends=True)
     (folder / "metrics.jsonl").write_text("".join(lines[:3]))
-    with pytest.raises(nb.DamagedFileError, match="has 3 lines, but the checkpoint follows line 5"):
+    with refuses(nb.DamagedFileError, "metrics.jsonl", 3, 5):
         nb.search(resume=folder, console=Console(quiet=True))
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "values"),
     [
-        ({"space": "s4"}, "unknown search space 's4'; did you mean 's[123]'"),
-        ({"optimizer": "dart"}, "did you mean 'darts'"),
-        ({"preset": "orginal"}, "did you mean 'original'"),
-        ({"scale": "quik"}, "did you mean 'quick'"),
-        ({"learnin_rate": 1}, "did you mean 'learning_rate'"),
-        ({"images": "cifar11"}, "did you mean 'cifar10'"),
-        ({"epochs": 0}, "epochs must be between 1 and 1,000,000, not 0"),
-        ({"epochs": "many"}, "epochs must be a whole number, not 'many'"),
-        ({"epochs": 2.5}, "epochs must be a whole number, not 2.5"),
-        ({"batch_size": 20.0}, "batch_size must be a whole number"),
-        ({"seed": True}, "seed must be a whole number"),
-        ({"compile": "no"}, "compile must be true or false"),
-        ({"space": None}, "space must be the name of a search space, or an nb.SearchSpace, not None"),
-        ({"grad_clip": float("inf")}, "grad_clip must be more than 0"),
-        ({"threads": 0}, "threads must be between 1 and"),
-        ({"threads": 100_000}, "threads must be between 1 and"),
-        ({"device": "cpu:foo"}, "unknown device 'cpu:foo'"),
-        ({"batch_size": 41}, "batch_size=41 is more than the 40 images"),
-        ({"learning_rate": float("nan")}, "learning_rate must be at least 0"),
-        ({"grad_clip": 0}, "grad_clip must be more than 0"),
-        ({"learning_rate": 0.001, "learning_rate_min": 1}, "learning_rate=0.001 is less than learning_rate_min=1"),
-        ({"precision": "float16"}, "did you mean 'bfloat16'"),
-        ({"device": "tpu"}, "unknown device 'tpu'"),
+        ({"space": "s4"}, "s4 s1"),
+        ({"optimizer": "dart"}, "dart darts"),
+        ({"preset": "orginal"}, "orginal original"),
+        ({"scale": "quik"}, "quik quick"),
+        ({"learnin_rate": 1}, "learnin_rate learning_rate"),
+        ({"images": "cifar11"}, "cifar11 cifar10"),
+        ({"epochs": 0}, "epochs 1,000,000 0"),
+        ({"epochs": "many"}, "epochs many"),
+        ({"epochs": 2.5}, "epochs 2.5"),
+        ({"batch_size": 20.0}, "batch_size 20.0"),
+        ({"seed": True}, "seed True"),
+        ({"compile": "no"}, "compile no"),
+        ({"space": None}, "space None"),
+        ({"grad_clip": float("inf")}, "grad_clip inf"),
+        ({"threads": 0}, "threads 0"),
+        ({"threads": 100_000}, "threads 100000"),
+        ({"device": "cpu:foo"}, "cpu:foo"),
+        ({"batch_size": 41}, "batch_size=41 40"),
+        ({"learning_rate": float("nan")}, "learning_rate nan"),
+        ({"grad_clip": 0}, "grad_clip 0"),
+        ({"learning_rate": 0.001, "learning_rate_min": 1}, "learning_rate=0.001 learning_rate_min=1.0"),
+        ({"precision": "float16"}, "float16 bfloat16"),
+        ({"device": "tpu"}, "tpu"),
         ({"table": "/nowhere"}, "/nowhere"),
-        ({"images_per_half": 10_000}, "not 10,000 .class 0 has only 350"),
+        ({"images_per_half": 10_000}, "10,000 350"),
     ],
 )
-def test_bad_options_are_reported_in_one_sentence_and_write_nothing(tmp_path, options, sentence):
-    with pytest.raises(nb.UserError, match=sentence) as caught:
+def test_bad_options_are_reported_in_one_sentence_and_write_nothing(tmp_path, options, values):
+    with refuses(nb.UserError, *values.split()):
         search(tmp_path / "run", **options)
-    assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 
 def test_the_full_scale_without_cifar10_suggests_both_remedies(tmp_path, monkeypatch):
     monkeypatch.setenv("NB1SHOT1_DATA", str(tmp_path / "empty"))
-    with pytest.raises(nb.UserError, match=r'data download.*scale="quick"'):
+    with refuses(nb.UserError, options="scale"):
         nb.search(out=tmp_path / "run", console=Console(quiet=True))
 
 
 def test_an_existing_folder_is_never_overwritten(unbroken, tmp_path):
     before = sorted((path.name, path.stat().st_mtime_ns) for path in unbroken.folder.rglob("*"))
-    with pytest.raises(nb.InvalidInputError, match="holds a finished run: replace it with overwrite=True"):
+    with refuses(nb.InvalidInputError, unbroken.folder, options="overwrite out"):
         search(unbroken.folder, keep_weights_every=2)
-    with pytest.raises(nb.InvalidInputError, match=r'holds another search .*relaxation="softmax", not gumbel'):
+    with refuses(nb.InvalidInputError, "softmax", "gumbel", options="relaxation overwrite out"):
         search(unbroken.folder, keep_weights_every=2, relaxation="gumbel")
     assert sorted((path.name, path.stat().st_mtime_ns) for path in unbroken.folder.rglob("*")) == before
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(nb.InvalidInputError, match="choose another out="):
+    with refuses(nb.InvalidInputError, tmp_path, options="out"):
         search(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "values"),
     [
-        ({"images_per_half": 10_000}, "not 10,000 .class 0 has only 350"),
-        ({"batch_size": 41}, "batch_size=41 is more"),
+        ({"images_per_half": 10_000}, "10,000 350"),
+        ({"batch_size": 41}, "batch_size=41"),
     ],
 )
-def test_an_existing_folder_does_not_hide_a_bad_option(unbroken, options, sentence):
-    with pytest.raises(nb.InvalidInputError, match=sentence):
+def test_an_existing_folder_does_not_hide_a_bad_option(unbroken, options, values):
+    with refuses(nb.InvalidInputError, *values.split()):
         search(unbroken.folder, **options)
 
 
 def test_a_nan_loss_ends_the_search_and_keeps_the_record(tmp_path):
-    with pytest.raises(DivergedError, match=r"diverged \(infinite or NaN\) in epoch 1: .* lower learning_rate="):
+    with refuses(DivergedError, "training", 1, options="learning_rate grad_clip"):
         search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, images_per_half=400)
     assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
 
@@ -317,7 +315,7 @@ def test_a_full_disk_is_reported_in_one_sentence_and_the_run_can_be_resumed(unbr
         real(descriptor)
 
     monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(nb.UserError, match=r"no space left on the disk while writing .*free some space"):
+    with refuses(nb.UserError, tmp_path / "run" / "metrics.jsonl", options=""):
         search(tmp_path / "run", keep_weights_every=2)
     assert not list((tmp_path / "run").rglob("*.part"))
     monkeypatch.undo()
@@ -360,7 +358,7 @@ def test_a_finished_run_without_its_checkpoint_is_not_erased(unbroken, tmp_path)
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     (folder / "checkpoint.pt").unlink()
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    with pytest.raises(nb.DamagedFileError, match=r"recorded lines but no checkpoint\.pt"):
+    with refuses(nb.DamagedFileError, "checkpoint.pt"):
         nb.search(resume=folder, epochs=6, console=Console(quiet=True))
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
@@ -371,7 +369,7 @@ def test_a_flipped_bit_inside_a_checkpoint_tensor_is_detected(unbroken, tmp_path
     content = bytearray((folder / "checkpoint.pt").read_bytes())
     content[content.index(tensor[:16])] ^= 1
     (folder / "checkpoint.pt").write_bytes(content)
-    with pytest.raises(nb.DamagedFileError, match=r"checkpoint\.pt is damaged"):
+    with refuses(nb.DamagedFileError, "checkpoint.pt"):
         nb.search(resume=folder, console=Console(quiet=True))
 
 
@@ -380,7 +378,7 @@ def test_a_checkpoint_of_another_run_is_refused(unbroken, tmp_path, other, name)
     stranger = search(tmp_path / "other", **{"epochs": 1, "keep_weights_every": 2, **other})
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     shutil.copy(stranger.folder / "checkpoint.pt", folder / "checkpoint.pt")
-    with pytest.raises(nb.InvalidInputError, match=rf"is of another run \({name} 3"):
+    with refuses(nb.InvalidInputError, name, 3):
         nb.search(resume=folder, console=Console(quiet=True))
 
 
@@ -392,12 +390,12 @@ def test_an_incomplete_checkpoint_is_refused(unbroken, tmp_path, missing):
     content = load_checkpoint(folder / "checkpoint.pt")
     del content[missing]
     save_checkpoint(folder / "checkpoint.pt", content)
-    with pytest.raises(nb.DamagedFileError, match="is incomplete"):
+    with refuses(nb.DamagedFileError, "checkpoint.pt"):
         nb.search(resume=folder, console=Console(quiet=True))
 
 
 def test_weights_that_diverge_in_the_last_step_of_an_epoch_are_not_recorded(tmp_path):
-    with pytest.raises(DivergedError, match=r"the one-shot validation loss diverged \(infinite or NaN\) in epoch 1"):
+    with refuses(DivergedError, "validation", 1, options="learning_rate grad_clip"):
         search(tmp_path / "run", learning_rate=1e30, grad_clip=1e30, batch_size=40)
     assert [line["epoch"] for line in nb.load_run(tmp_path / "run").lines] == [0]
 
@@ -435,7 +433,7 @@ def test_damaged_records_are_reported_in_one_sentence_before_training_or_writing
 def test_lambda_of_another_shape_is_refused_on_resuming(unbroken, tmp_path):
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
     np.savez(folder / "architecture_parameters.npz", operations=np.zeros((5, 4, 3), np.float32))
-    with pytest.raises(nb.DamagedFileError, match="lacks Λ of an epoch before the checkpoint"):
+    with refuses(nb.DamagedFileError, "architecture_parameters.npz"):
         nb.search(resume=folder, epochs=5, console=Console(quiet=True))
 
 
@@ -443,7 +441,7 @@ def test_two_processes_cannot_write_to_the_same_run(unbroken, tmp_path):
     from nasbench1shot1.runs.lock import locked
 
     folder = shutil.copytree(unbroken.folder, tmp_path / "run")
-    with locked(folder), pytest.raises(nb.InvalidInputError, match="this process is already writing to"):
+    with locked(folder), refuses(nb.InvalidInputError, folder):
         nb.search(resume=folder, epochs=5, console=Console(quiet=True))
 
 
@@ -473,7 +471,7 @@ def test_a_user_defined_optimizer_class_is_found_again_on_resuming(tmp_path):
     run = nb.search(AnnealedDARTS, out=tmp_path / "run", console=Console(quiet=True), **{**TINY, "epochs": 1})
     assert run.config["optimizer"] == "annealed_darts:AnnealedDARTS"
     assert len(nb.search(resume=run.folder, epochs=2, console=Console(quiet=True)).lines) == 3
-    with pytest.raises(nb.InvalidInputError, match=r"cannot be imported \(.*\): correct its name$"):
+    with refuses(nb.InvalidInputError, "annealed_darts:Nothing"):
         search(tmp_path / "other", optimizer="annealed_darts:Nothing")
 
 

@@ -4,6 +4,7 @@ import json
 
 import compared_runs as make
 import pytest
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.record import open_search
@@ -40,12 +41,12 @@ def test_a_stopped_group_contains_the_started_searches(tmp_path):
 @pytest.mark.parametrize("content", [{"seeds": [0, 0], "options": {}}, {"seeds": [], "options": {}}, {"seeds": [1]}])
 def test_a_damaged_group_is_refused(content, tmp_path):
     (tmp_path / "seeds.json").write_text(json.dumps(content))
-    with pytest.raises(nb.DamagedFileError, match=r"seeds\.json is damaged"):
+    with refuses(nb.DamagedFileError, tmp_path / "seeds.json"):
         nb.open_run(tmp_path)
 
 
 def test_another_folder_is_not_a_group(tmp_path):
-    with pytest.raises(nb.InvalidInputError, match=r"is not a group of seeds: seeds\.json is missing"):
+    with refuses(nb.InvalidInputError, "seeds.json"):
         nb.SearchGroup.open(tmp_path)
 
 
@@ -61,5 +62,5 @@ def test_the_suggested_search_of_a_group_has_the_lowest_seed(tmp_path):
     (tmp_path / "seeds.json").touch()
     for seed in (10, 2):
         (tmp_path / f"seed-{seed}").mkdir()
-    with pytest.raises(nb.InvalidInputError, match=r"such as .*/seed-2 \("):
+    with refuses(nb.InvalidInputError, tmp_path / "seed-2"):
         open_search(tmp_path)

@@ -3,6 +3,7 @@
 from dataclasses import MISSING, dataclass, fields
 
 import pytest
+from refusals import refuses
 from tiny_search import search
 
 import nasbench1shot1 as nb
@@ -186,7 +187,7 @@ class Collides(DARTS):
 def test_a_user_option_with_a_common_name_is_refused_in_one_sentence():
     with pytest.raises(nb.InvalidInputError, match="'epochs'"):
         check_method(Collides)
-    with pytest.raises(nb.InvalidInputError, match="rename the option"):
+    with refuses(nb.InvalidInputError, "epochs"):
         nb.search(Collides, scale="quick")
 
 
@@ -195,7 +196,7 @@ def test_a_user_option_cannot_have_a_reserved_name(name):
     own = dataclass(frozen=True, kw_only=True)(
         type("Own", (Hyperparameters,), {"__annotations__": {name: int}, name: 3, "__doc__": "One option."})
     )
-    with pytest.raises(nb.InvalidInputError, match=f"Method has an option '{name}', but this name is reserved for"):
+    with refuses(nb.InvalidInputError, "Method", name):
         check_method(type("Method", (DARTS,), {"Hyperparameters": own}))
 
 
@@ -214,28 +215,26 @@ def test_a_misspelt_default_of_a_user_method_is_named(kind):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "values"),
     [
-        ({"evaluation_batch_norm": "recalibrate"}, "did you mean 'recalibrated'"),
-        ({"partial_channels": 0}, "partial_channels must be at least 1"),
-        ({"partial_channels": 3, "channels": 8}, "8 channels cannot be divided by partial_channels=3"),
-        ({"warm_start_epochs": -1}, "warm_start_epochs must be at least 0"),
-        ({"warm_start_epochs": 5, "epochs": 5}, "warm_start_epochs=5 leaves no epoch for Λ out of 5"),
-        ({"optimizer": "pc-darts", "channels": 2}, "2 channels cannot be divided by partial_channels=4"),
-        ({"relaxation": "sparsemax"}, "unknown relaxation 'sparsemax'"),
-        ({"draws": True}, "draws must be a whole number"),
-        ({"optimizer": "gdas", "draws": 10**9}, "draws must be between 1 and 1,000"),
-        ({"epochs": 10**400}, "epochs must be at most 9223372036854775807"),
-        ({"epochs": 10**12}, "epochs must be between 1 and 1,000,000"),
-        ({"learning_rate": 10**400}, "learning_rate must be at most 9223372036854775807"),
-        ({"temperature_min": "low"}, "temperature_min must be a number, not 'low'"),
+        ({"evaluation_batch_norm": "recalibrate"}, "recalibrated"),
+        ({"partial_channels": 0}, "partial_channels 0"),
+        ({"partial_channels": 3, "channels": 8}, "partial_channels=3 8"),
+        ({"warm_start_epochs": -1}, "warm_start_epochs 1"),
+        ({"warm_start_epochs": 5, "epochs": 5}, "warm_start_epochs=5 5"),
+        ({"optimizer": "pc-darts", "channels": 2}, "partial_channels=4 2"),
+        ({"relaxation": "sparsemax"}, "sparsemax"),
+        ({"draws": True}, "draws True"),
+        ({"optimizer": "gdas", "draws": 10**9}, "draws 1,000"),
+        ({"epochs": 10**400}, "epochs 9223372036854775807"),
+        ({"epochs": 10**12}, "epochs 1,000,000"),
+        ({"learning_rate": 10**400}, "learning_rate 9223372036854775807"),
+        ({"temperature_min": "low"}, "temperature_min low"),
     ],
 )
-def test_bad_values_are_refused_in_one_sentence_and_write_nothing(tmp_path, options, message):
-    with pytest.raises(nb.InvalidInputError) as caught:
+def test_bad_values_are_refused_in_one_sentence_and_write_nothing(tmp_path, options, values):
+    with refuses(nb.InvalidInputError, *values.split()):
         nb.search(out=tmp_path / "run", scale="quick", images_per_half=40, **options)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 
@@ -252,20 +251,18 @@ class Lists(DARTS):
 
 
 @pytest.mark.parametrize(
-    ("reference", "sentence"),
+    ("reference", "named"),
     [
-        (f"{__name__}:Lists", "the option 'widths' of Lists has an unsupported type"),
-        (":x", "cannot be imported"),
-        (".a:b", "cannot be imported"),
-        ("json:dumps", "is not a one-shot optimizer"),
-        ("nasbench1shot1.optimizer:OneShotOptimizer", "lacks load_state_dict, mixing, state_dict: implement them"),
+        (f"{__name__}:Lists", "widths"),
+        (":x", ":x"),
+        (".a:b", ".a:b"),
+        ("json:dumps", "json:dumps"),
+        ("nasbench1shot1.optimizer:OneShotOptimizer", "load_state_dict, mixing, state_dict"),
     ],
 )
-def test_anything_but_an_optimizer_is_refused_in_one_sentence(reference, sentence):
-    with pytest.raises(nb.InvalidInputError) as caught:
+def test_anything_but_an_optimizer_is_refused_in_one_sentence(reference, named):
+    with refuses(nb.InvalidInputError, named):
         search_options({"optimizer": reference})
-    assert sentence in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("optimizer", SELECTING)
@@ -273,11 +270,8 @@ def test_anything_but_an_optimizer_is_refused_in_one_sentence(reference, sentenc
     ("option", "value"), [("hessian_eigenvalue", True), ("perturbation", "random"), ("perturbation", "adversarial")]
 )
 def test_single_path_methods_refuse_options_that_need_mixing_weights(tmp_path, optimizer, option, value):
-    with pytest.raises(nb.InvalidInputError) as caught:
+    with refuses(nb.InvalidInputError, optimizer, options=option):
         search(tmp_path / "run", optimizer=optimizer, **{option: value})
-    assert f"{optimizer} trains single paths" in str(caught.value)
-    assert f"remove {option}=" in str(caught.value)
-    assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 

@@ -4,6 +4,7 @@ import os
 import sys
 
 import pytest
+from refusals import refuses
 from rich.console import Console
 from same_search import assert_same_search
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -52,7 +53,7 @@ def test_a_resumed_search_shows_every_epoch_once(tmp_path, capsys):
         if epoch.line["epoch"] == 1:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt, match="continue with"):
+    with refuses(KeyboardInterrupt, tmp_path / "run"):
         search(tmp_path / "run", epochs=2, tensorboard=True, callbacks=[stop])
     run = nb.search(resume=tmp_path / "run", tensorboard=True)
     assert f"Resuming {run.folder} after epoch 1 of 2." in capsys.readouterr().out.splitlines()
@@ -88,9 +89,9 @@ def test_an_error_while_closing_the_events_does_not_hide_the_first(tmp_path):
             if error is not None:
                 raise error
 
-    with pytest.raises(RuntimeError, match="the first error"):
+    with pytest.raises(RuntimeError, match="first"):
         close_after(RuntimeError("the first error"))
-    with pytest.raises(nb.UserError, match="no space left on the disk"):
+    with refuses(nb.UserError, tmp_path):
         close_after(None)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -52,14 +53,14 @@ def test_no_budget_is_lost_by_rounding_as_in_hpbandster():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "values"),
     [
-        ((0, 9), "min_budget must be at least 1"),
-        ((9, 3), "max_budget=3 is less than"),
-        ((1, 9, 1), "eta must be at least 2"),
-        ((1, 9, 2, 0), "iterations must be at least 1"),
+        ((0, 9), "min_budget 1"),
+        ((9, 3), "max_budget=3"),
+        ((1, 9, 1), "eta 2"),
+        ((1, 9, 2, 0), "iterations 1"),
     ],
 )
-def test_impossible_plans_are_refused(arguments, message):
-    with pytest.raises(InvalidInputError, match=message.replace("_", "[-_]")):
+def test_impossible_plans_are_refused(arguments, values):
+    with refuses(InvalidInputError, *values.split()):
         Brackets(*arguments)

@@ -11,6 +11,7 @@ from pathlib import Path
 import filelock
 import light_run
 import pytest
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground import files
@@ -39,7 +40,7 @@ def holder(folder: Path) -> "subprocess.Popen[str]":
 
 def test_a_lock_of_a_live_process_is_respected_and_of_a_killed_one_taken_over(tmp_path):
     process = holder(tmp_path)
-    with pytest.raises(nb.InvalidInputError, match="another process is writing to"), locked(tmp_path):
+    with refuses(nb.InvalidInputError, tmp_path), locked(tmp_path):
         pass
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -81,10 +82,7 @@ def test_a_missing_folder_is_created_or_named_in_the_error(tmp_path):
     with locked(tmp_path / "a" / "b"):
         assert (tmp_path / "a" / "b" / LOCK).exists()
     (tmp_path / "file").touch()
-    with (
-        pytest.raises(nb.UserError, match=f"cannot write {tmp_path}/file/{LOCK} ") as caught,
-        locked(tmp_path / "file"),
-    ):
+    with refuses(nb.UserError, tmp_path / "file" / LOCK) as caught, locked(tmp_path / "file"):
         pass
     # InvalidInputError means that another process holds the lock
     assert not isinstance(caught.value, nb.InvalidInputError)
@@ -95,10 +93,7 @@ def test_a_full_disk_is_reported(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(filelock.SoftFileLease, "acquire", full)
-    with (
-        pytest.raises(nb.UserError, match=f"no space left on the disk while writing {tmp_path}/{LOCK}"),
-        locked(tmp_path),
-    ):
+    with refuses(nb.UserError, tmp_path / LOCK), locked(tmp_path):
         pass
 
 
@@ -120,7 +115,7 @@ def test_a_process_that_lost_its_lock_stops_writing(tmp_path, monkeypatch):
     held.acquire()
     held.check()
     (tmp_path / LOCK).unlink()  # as when another machine took it
-    with pytest.raises(nb.UserError, match="another process has taken over"):
+    with refuses(nb.UserError, tmp_path):
         while True:  # until the next refresh detects it
             held.check()
             time.sleep(0.01)
@@ -135,7 +130,7 @@ def test_leftovers_of_a_killed_take_over_are_not_a_run(tmp_path, step):
     assert len(light_run.LightRun.open(tmp_path).lines) == light_run.LINES
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "locked.txt").touch()  # a name that has nothing to do with the lock
-    with pytest.raises(nb.InvalidInputError, match="already exists"):
+    with refuses(nb.InvalidInputError, tmp_path / "new"):
         light_run.run(out=tmp_path / "new", seed=0)
 
 
@@ -160,7 +155,7 @@ def test_a_lock_that_was_just_taken_from_a_zombie_is_put_back(tmp_path, monkeypa
     monkeypatch.setattr(lock, "thread_states", lambda pid, start: {"Z"} if pid == 1 else {"S"})
     found = iter([zombie])  # the file changes after it was read for the first time
     monkeypatch.setattr(lock, "_lines_of", lambda path: next(found, None) or path.read_text().splitlines())
-    with pytest.raises(nb.InvalidInputError, match="this process is already writing"), locked(tmp_path):
+    with refuses(nb.InvalidInputError, tmp_path), locked(tmp_path):
         pass
     assert (tmp_path / LOCK).read_text() == text
     held.check()

@@ -73,7 +73,7 @@ def test_a_search_that_fails_before_its_first_line_leaves_no_folder(tmp_path, mo
         raise nb.UserError("no more")
 
     monkeypatch.setattr("nasbench1shot1.one_shot_search.loop.run_search", fails)
-    with pytest.raises(nb.UserError, match="no more"):
+    with pytest.raises(nb.UserError, match="more"):
         searching.search(out=tmp_path / "run", console=Console(quiet=True), **TINY)
     assert list(tmp_path.iterdir()) == []
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy.stats import chisquare
 
 import nasbench1shot1 as nb
@@ -77,21 +78,20 @@ def test_integers_of_edges_outside_the_space_are_refused_like_architectures() ->
 
 
 @pytest.mark.parametrize(
-    "values, message",
+    "values, named",
     [
-        ((0,) * 5, "nb201 has 6 choices, but 5 values were given"),
-        ((0, 0, 5, 0, 0, 0), "choice 2 of nb201 has no value 5: give 0 to 4"),
-        ((0, 0, 0, 0, 0, -1), "choice 5 of nb201 has no value -1: give 0 to 4"),
-        ((0, 0, 0, 0, 0, 1.0), "are 6 integers, not "),
-        (3, "are 6 integers, not 3"),
-        ((), "but 0 values were given"),
+        ((0,) * 5, "nb201 6 5"),
+        ((0, 0, 5, 0, 0, 0), "2 nb201 5 0 4"),
+        ((0, 0, 0, 0, 0, -1), "5 nb201 -1 0 4"),
+        ((0, 0, 0, 0, 0, 1.0), "6 integers 1.0"),
+        (3, "6 integers 3"),
+        ((), "choices 6 0"),
     ],
 )
-def test_invalid_integers_are_refused_in_one_sentence(values: Any, message: str) -> None:
+def test_invalid_integers_are_refused_in_one_sentence(values: Any, named: str) -> None:
     for convert in (nb.search_space("nb201").from_values, lambda of: default_from_values("nb201", of)):
-        with pytest.raises(nb.InvalidInputError, match=message) as caught:
+        with refuses(nb.InvalidInputError, *named.split()):
             convert(values)
-        assert "\n" not in str(caught.value)
 
 
 def default_from_values(name: str, values: Any) -> nb.Architecture:

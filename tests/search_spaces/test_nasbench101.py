@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_space import CellSpaceConformance, SearchSpaceConformance
@@ -226,32 +227,27 @@ def test_indices_ascend_by_mask_then_operations_with_the_last_block_fastest(spac
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    "call, values",
     [
-        (lambda s: s.index(nb.Architecture.parse(PATHLESS)), "is not in nb101: no path leads from its input to its"),
-        (
-            lambda s: s.index(nb.Architecture.parse(TEN_EDGES)),
-            "it has 10 edges left after pruning, but NAS-",
-        ),
-        (lambda s: SPACES["raw"].index(nb.Architecture.parse(TEN_EDGES_ONE_DEAD)), "it has 10 edges, but NAS-Bench"),
-        (lambda s: s.neighbours(nb.Architecture.parse(PATHLESS)), "no path leads from its input to its output"),
-        (lambda s: s.index(nb.search_space("s3")[0]), "is not in nb101, whose architectures all have 5 blocks"),
-        (lambda s: s.index(nb.Architecture("nb101", ((0,), (1,)), (0,))), "whose architectures all have 5 blocks"),
-        (lambda s: s.index("nb101"), "is not an Architecture: convert text with Architecture.parse"),
-        (lambda s: s.count("loose_ends", "paper"), "unknown rule of counting 'loose_ends' 'paper'"),
-        (lambda s: s.count("unique", "raw"), "'unique' has only one rule of counting, not 'raw': remove the rule"),
-        (lambda s: s.encodings("loose_ends"), "has too many cells to list: choose 'no_loose_ends' or 'unique'"),
-        (lambda s: s.encodings("uniqe"), "did you mean 'unique'"),
-        (lambda s: NASBench101Space("prunned"), "unknown rule of validity 'prunned'; did you mean 'pruned'"),
-        (lambda s: s.from_configuration({}), "lacks 'choice_block_1_op': give conv3x3-bn-relu"),
-        (lambda s: s.from_configuration(dict(s.to_configuration(s[0])) | {"edge_0_1": 2}), "value of edge_0_1 '2'"),
+        (lambda s: s.index(nb.Architecture.parse(PATHLESS)), "nb101 path"),
+        (lambda s: s.index(nb.Architecture.parse(TEN_EDGES)), "10 pruning"),
+        (lambda s: SPACES["raw"].index(nb.Architecture.parse(TEN_EDGES_ONE_DEAD)), "10 edges"),
+        (lambda s: s.neighbours(nb.Architecture.parse(PATHLESS)), "nb101 path"),
+        (lambda s: s.index(nb.search_space("s3")[0]), "nb101 5 blocks"),
+        (lambda s: s.index(nb.Architecture("nb101", ((0,), (1,)), (0,))), "nb101 5 blocks"),
+        (lambda s: s.index("nb101"), "'nb101' Architecture.parse"),
+        (lambda s: s.count("loose_ends", "paper"), "'loose_ends' 'paper'"),
+        (lambda s: s.count("unique", "raw"), "'unique' 'raw'"),
+        (lambda s: s.encodings("loose_ends"), "'no_loose_ends' 'unique'"),
+        (lambda s: s.encodings("uniqe"), "uniqe unique"),
+        (lambda s: NASBench101Space("prunned"), "prunned pruned"),
+        (lambda s: s.from_configuration({}), "choice_block_1_op conv3x3-bn-relu"),
+        (lambda s: s.from_configuration(dict(s.to_configuration(s[0])) | {"edge_0_1": 2}), "edge_0_1 2"),
     ],
 )
-def test_mismatched_arguments_are_reported_in_one_sentence(space: NASBench101Space, call: Any, message: str) -> None:
-    with pytest.raises(nb.InvalidInputError) as caught:
+def test_mismatched_arguments_are_reported_in_one_sentence(space: NASBench101Space, call: Any, values: str) -> None:
+    with refuses(nb.InvalidInputError, *values.split()):
         call(space)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_edges_of_dead_vertices_count_only_under_the_raw_reading(space: NASBench101Space) -> None:
@@ -362,10 +358,9 @@ def test_configurations_contain_every_edge_and_operation(space: NASBench101Space
 def test_errors_about_a_missing_relaxation_name_the_spaces_that_have_one(
     space: NASBench101Space, tmp_path: Path
 ) -> None:
-    message = "^nb101 has no mixing weights, which a supernet and a one-shot search need: "
-    with pytest.raises(nb.InvalidInputError, match=rf"{message}give an nb\.OneShotSpace$"):
+    with refuses(nb.InvalidInputError, "nb101", "nb.OneShotSpace"):
         nb.Supernet(space)
-    with pytest.raises(nb.InvalidInputError, match=f"{message}choose s1, s2, s3 or nb201$"):
+    with refuses(nb.InvalidInputError, "nb101", "s1", "s2", "s3", "nb201"):
         nb.search("darts", space="nb101", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert not isinstance(space, nb.OneShotSpace)

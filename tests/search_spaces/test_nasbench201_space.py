@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_space import OneShotSpaceConformance
@@ -160,32 +161,30 @@ def test_configurations_match_the_published_bohb() -> None:
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    "call, values",
     [
-        (lambda: SPACE.index(nb.search_space("s1")[0]), "is not in nb201, whose architectures are written nb201:|oper"),
-        (lambda: SPACE.index(nb.Architecture("nb201", ((0,), (0,)), (0,))), "'nb201:0|0:conv3x3' is not in nb201"),
+        (lambda: SPACE.index(nb.search_space("s1")[0]), "nb201 nb201:|operation~source|+…"),
+        (lambda: SPACE.index(nb.Architecture("nb201", ((0,), (0,)), (0,))), "'nb201:0|0:conv3x3' nb201"),
         (lambda: SPACE.neighbours(nb.EdgeArchitecture("other", (0,) * 6)), "'other:|none~0|+|none~0|none~1|+|none~0"),
-        (lambda: nb.search_space("s1").index(ALL_SKIP), "is not in s1, whose 4 blocks and output take 1, 2, 2, 2, 2"),
-        (lambda: nb.search_space("nb101").index(ALL_SKIP), "is not in nb101, whose architectures all have 5 blocks"),
-        (lambda: SPACE.index(ALL_SKIP.official), "is not an Architecture: convert text with Architecture.parse"),  # type: ignore[arg-type]
-        (lambda: SPACE.index(6111), "6111 is not an Architecture"),  # type: ignore[arg-type]
-        (lambda: SPACE.count("loose_ends"), "unknown kind of architectures 'loose_ends' "),
-        (lambda: SPACE.numbers("uniqe"), "did you mean 'unique'"),
-        (lambda: SPACE.count("unique", "paper"), "'unique' has only one rule of counting, not 'paper': remove the"),
-        (lambda: SPACE.from_configuration({}), "lacks '1<-0': give none, skip_connect, nor_conv_1x1"),
+        (lambda: nb.search_space("s1").index(ALL_SKIP), "s1 4 1, 2, 2, 2, 2"),
+        (lambda: nb.search_space("nb101").index(ALL_SKIP), "nb101 5"),
+        (lambda: SPACE.index(ALL_SKIP.official), "Architecture.parse"),  # type: ignore[arg-type]
+        (lambda: SPACE.index(6111), "6111"),  # type: ignore[arg-type]
+        (lambda: SPACE.count("loose_ends"), "'loose_ends'"),
+        (lambda: SPACE.numbers("uniqe"), "uniqe unique"),
+        (lambda: SPACE.count("unique", "paper"), "'unique' 'paper'"),
+        (lambda: SPACE.from_configuration({}), "1<-0 none skip_connect, nor_conv_1x1,"),
         (
             lambda: SPACE.from_configuration(dict(SPACE.to_configuration(ALL_SKIP)) | {"3<-2": "avg_pool"}),
-            "unknown value of 3<-2 'avg_pool'; did you mean 'avg_pool_3x3'",
+            "3<-2 'avg_pool' 'avg_pool_3x3'",
         ),
-        (lambda: SPACE.discretise({"operations": np.zeros((5, 6))}), "have shape (5, 6), but nb201 needs (6, 5)"),
-        (lambda: SPACE.discretise({"operations": np.full((6, 5), np.nan)}), "'operations' contain NaN"),
+        (lambda: SPACE.discretise({"operations": np.zeros((5, 6))}), "(5, 6) nb201 (6, 5)"),
+        (lambda: SPACE.discretise({"operations": np.full((6, 5), np.nan)}), "'operations' NaN"),
     ],
 )
-def test_mismatched_arguments_are_reported_in_one_sentence(call: Any, message: str) -> None:
-    with pytest.raises(nb.InvalidInputError) as caught:
+def test_mismatched_arguments_are_reported_in_one_sentence(call: Any, values: str) -> None:
+    with refuses(nb.InvalidInputError, *values.split()):
         call()
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("outside", [-1, 15_625])

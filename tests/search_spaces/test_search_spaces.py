@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.architecture import Architecture
@@ -196,30 +197,26 @@ def test_spaces_outside_nasbench101_are_refused(n_parents: tuple[int, ...]) -> N
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    "call, values",
     [
-        (lambda: nb.search_space("s4"), "unknown search space 's4'; did you mean 's"),
-        (lambda: nb.search_space("nb101-s1-v9"), "unknown search space 'nb101-s1-v9'"),
-        (lambda: nb.search_space(None), "unknown search space 'None'"),
-        (lambda: nb.search_space(["s1"]), "unknown search space '['s1']'"),
-        (lambda: optimizer(None), "unknown optimizer 'None'"),
-        (lambda: nb.search_space("s1").count(None), "unknown kind of architectures 'None'"),
-        (lambda: nb.search_space("s1").count("unique", ["paper"]), "unknown rule of counting 'unique' '['paper']'"),
-        (lambda: nb.search_space("s1").count("uniqe"), "did you mean 'unique'"),
-        (lambda: nb.search_space("s1").count("loose_ends", "encoding"), "did you mean 'encodings'"),
-        (lambda: nb.search_space("s1").count("unique", "encodings"), "unknown rule of counting 'unique' 'encodings'"),
-        (lambda: nb.search_space("s1").architectures("no_lose_ends"), "did you mean 'no_loose_ends'"),
-        (
-            lambda: nb.search_space("s1").from_configuration({}),
-            "lacks 'choice_block_1_op': give conv3x3-bn-relu",
-        ),
+        (lambda: nb.search_space("s4"), "s4 s3"),
+        (lambda: nb.search_space("nb101-s1-v9"), "nb101-s1-v9"),
+        (lambda: nb.search_space(None), "None"),
+        (lambda: nb.search_space(["s1"]), "['s1']"),
+        (lambda: optimizer(None), "optimizer None"),
+        (lambda: nb.search_space("s1").count(None), "None"),
+        (lambda: nb.search_space("s1").count("unique", ["paper"]), "'unique' ['paper']"),
+        (lambda: nb.search_space("s1").count("uniqe"), "uniqe unique"),
+        (lambda: nb.search_space("s1").count("loose_ends", "encoding"), "encoding encodings"),
+        (lambda: nb.search_space("s1").count("unique", "encodings"), "'unique' 'encodings'"),
+        (lambda: nb.search_space("s1").architectures("no_lose_ends"), "no_lose_ends no_loose_ends"),
+        (lambda: nb.search_space("s1").from_configuration({}), "choice_block_1_op conv3x3-bn-relu"),
     ],
 )
-def test_unknown_names_suggest_the_closest(call: object, message: str) -> None:
+def test_unknown_names_suggest_the_closest(call: object, values: str) -> None:
     assert callable(call)
-    with pytest.raises(InvalidInputError) as caught:
+    with refuses(InvalidInputError, *values.split()):
         call()
-    assert message in str(caught.value)
 
 
 def test_a_space_is_found_by_its_versioned_id() -> None:
@@ -293,25 +290,24 @@ def test_discretise_maximises_the_sum_over_all_choices(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "change, message",
+    "change, values",
     [
-        ({"operations": None}, "have the keys input_edges/3, input_edges/4, operations, output_edges, not"),
-        ({"input_edges/2": np.zeros(2)}, "not input_edges/2, input_edges/3"),
-        ({"operations": np.zeros((3, 4))}, "'operations' have shape (3, 4), but s1 needs (4, 3)"),
-        ({"output_edges": np.zeros((7, 5))}, "'output_edges' have shape (7, 5)"),
-        ({"output_edges": np.array([0, 0, np.nan, 0, 0])}, "'output_edges' contain NaN: the search"),
-        ({"output_edges": list("abcde")}, "'output_edges' are not an array of numbers"),
-        ({"output_edges": [10**400] * 5}, "'output_edges' are not an array of numbers"),
-        ({"output_edges": [[1], [1, 2]]}, "'output_edges' are not an array of numbers"),
+        ({"operations": None}, "input_edges/3, input_edges/4, operations, output_edges,"),
+        ({"input_edges/2": np.zeros(2)}, "input_edges/2, input_edges/3"),
+        ({"operations": np.zeros((3, 4))}, "'operations' (3, 4) s1 (4, 3)"),
+        ({"output_edges": np.zeros((7, 5))}, "'output_edges' (7, 5)"),
+        ({"output_edges": np.array([0, 0, np.nan, 0, 0])}, "'output_edges' NaN"),
+        ({"output_edges": list("abcde")}, "'output_edges' numbers"),
+        ({"output_edges": [10**400] * 5}, "'output_edges' numbers"),
+        ({"output_edges": [[1], [1, 2]]}, "'output_edges' numbers"),
     ],
 )
 def test_invalid_mixing_weights_are_named(
-    s1_mixing: dict[str, NDArray[np.float64]], change: dict[str, object], message: str
+    s1_mixing: dict[str, NDArray[np.float64]], change: dict[str, object], values: str
 ) -> None:
     mixing = {key: value for key, value in (s1_mixing | change).items() if value is not None}
-    with pytest.raises(InvalidInputError) as caught:
+    with refuses(InvalidInputError, *values.split()):
         nb.search_space("s1").discretise(mixing)
-    assert message in str(caught.value)
 
 
 # Sampling and neighbours -----------------------------------------------------------------------------------------

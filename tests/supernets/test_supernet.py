@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from naive_supernet import naive_forward
+from refusals import refuses
 from small_supernets import SPACES, images, random_mixing, small
 from torch.func import functional_call, grad, stack_module_state, vmap
 
@@ -155,23 +156,22 @@ def test_bfloat16_autocast_agrees_approximately_and_keeps_float32_gradients():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "values"),
     [
-        ({"operations": torch.ones(9, 3)}, "'operations' have shape (9, 3): give (4, 3), or (4, 4, 3) for one set"),
-        ({"output_edges": torch.ones(1, 5)}, "'output_edges' have shape (1, 5): give (5,), or (4, 5)"),
-        ({"output_edges": torch.ones(3, 5)}, "'output_edges' have shape (3, 5)"),
-        ({"output_edges": torch.ones(4)}, "'output_edges' have shape (4,)"),
-        ({"input_edges/4": np.ones((4, 1))}, "'input_edges/4' have shape (4, 1)"),
-        ({"input_edges/2": torch.ones(2)}, "have the keys input_edges/3, input_edges/4, operations, output_edges, not"),
-        ({"operations": None}, "'operations' are not an array of numbers"),
-        ({"operations": "abc"}, "'operations' are not an array of numbers"),
+        ({"operations": torch.ones(9, 3)}, "'operations' (9, 3) (4, 3) (4, 4, 3)"),
+        ({"output_edges": torch.ones(1, 5)}, "'output_edges' (1, 5) (5,) (4, 5)"),
+        ({"output_edges": torch.ones(3, 5)}, "'output_edges' (3, 5)"),
+        ({"output_edges": torch.ones(4)}, "'output_edges' (4,)"),
+        ({"input_edges/4": np.ones((4, 1))}, "'input_edges/4' (4, 1)"),
+        ({"input_edges/2": torch.ones(2)}, "input_edges/3, input_edges/4, operations, output_edges,"),
+        ({"operations": None}, "'operations' numbers"),
+        ({"operations": "abc"}, "'operations' numbers"),
     ],
 )
-def test_invalid_mixing_weights_are_named(change, message):
+def test_invalid_mixing_weights_are_named(change, values):
     net = small("s1")
-    with pytest.raises(nb.InvalidInputError) as caught:
+    with refuses(nb.InvalidInputError, *values.split()):
         net(images(4), random_mixing(net.space, 0) | change)
-    assert message in str(caught.value)
 
 
 def test_missing_mixing_weights_are_named():
@@ -252,20 +252,12 @@ def test_a_space_supplies_its_cell_class_and_how_architectures_are_evaluated():
         net(images(), mixing, operations=(0,))
 
 
-@pytest.mark.parametrize(
-    ("cell", "message"),
-    [
-        ("choice-blok", "the cell of mine is 'choice-blok', but importing it fails"),
-        ("no_such_module:Cell", "the cell of mine is 'no_such_module:Cell', but importing it fails (No module named"),
-        (f"{__name__}:NoSuchCell", "has no attribute 'NoSuchCell'"),
-    ],
-)
-def test_a_cell_that_cannot_be_found_is_named(cell, message):
+@pytest.mark.parametrize("cell", ["choice-blok", "no_such_module:Cell", f"{__name__}:NoSuchCell"])
+def test_a_cell_that_cannot_be_found_is_named(cell):
     space = ChoiceBlockSpace("mine", "mine-v1", (1, 2))
     space.cell = cell
-    with pytest.raises(nb.InvalidInputError) as caught:
+    with refuses(nb.InvalidInputError, "mine", f"'{cell}'"):
         nb.Supernet(space)
-    assert message in str(caught.value)
 
 
 def test_one_hot_arrays_become_tensors():

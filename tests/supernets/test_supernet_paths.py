@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from naive_supernet import naive_forward
+from refusals import refuses
 from small_supernets import SPACES, images, random_mixing, small
 
 import nasbench1shot1 as nb
@@ -127,10 +128,8 @@ def test_a_channel_fraction_of_one_changes_nothing():
 
 @pytest.mark.parametrize(("channels", "partial"), [(6, 4), (2, 4), (16, 3), (4, 0), (4, -2)])
 def test_indivisible_channels_are_refused_in_one_sentence(channels, partial):
-    with pytest.raises(nb.InvalidInputError) as caught:
+    with refuses(nb.InvalidInputError, channels, partial, options="partial_channels channels"):
         nb.Supernet(nb.search_space("s1"), channels, 1, partial_channels=partial)
-    assert f"{channels} channels cannot be divided by partial_channels={partial}: choose" in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -157,24 +156,22 @@ def test_only_the_sampled_operations_of_each_cell_are_computed():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "values"),
     [
-        ((nb.search_space("s2")[0],), "is not in s1"),
-        (([],), "give at least one set"),
-        (({}, None, nb.search_space("s1")[0]), "have the keys"),
-        ((None, None, nb.search_space("s2")[0]), "is not in s1"),
-        (([None, None], [(0, 0, 0, 0)]), "2 sets of mixing weights"),
-        (([None], [0]), "give 4 numbers from 0 to 2"),
-        (([None], [(0, 0, 0)]), "give 4 numbers from 0 to 2"),
+        ((nb.search_space("s2")[0],), "s1"),
+        (([],), "one"),
+        (({}, None, nb.search_space("s1")[0]), "keys"),
+        ((None, None, nb.search_space("s2")[0]), "s1"),
+        (([None, None], [(0, 0, 0, 0)]), "2"),
+        (([None], [0]), "4 0 2"),
+        (([None], [(0, 0, 0)]), "4 0 2"),
     ],
 )
-def test_mismatched_arguments_are_refused_in_one_sentence(arguments, message):
+def test_mismatched_arguments_are_refused_in_one_sentence(arguments, values):
     net, mixing = small("s1"), random_mixing(nb.search_space("s1"), 0)
     first = [mixing if one is None else one for one in arguments[0]] if isinstance(arguments[0], list) else arguments[0]
-    with pytest.raises(nb.InvalidInputError) as caught:
+    with refuses(nb.InvalidInputError, *values.split()):
         net(images(), mixing if first is None else first, *arguments[1:])
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 # Presets --------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refuses
 from test_table import official_shape
 
 from nasbench1shot1.cli import main
@@ -226,7 +227,7 @@ def test_an_impossible_cell_is_refused(large: Path, code: int) -> None:
         table.verify,
     ]
     for use in uses:
-        with pytest.raises(DamagedFileError, match=r"column cell\b"):
+        with refuses(DamagedFileError, "column", "cell"):
             use()
     assert table.cell(1).is_valid
 
