@@ -114,7 +114,10 @@ def _run(arguments: list[str]) -> None:
 
 def _asked(name: str, command: Any, words: Sequence[str], wants_help: bool) -> Any:
     """Return the `Asked` of a command line; raises for a run that this command cannot resume."""
-    from nasbench1shot1.commands.options import command_options
+    from nasbench1shot1.commands.options import Asked, command_options
+
+    if not words:  # the help of a command: importing the parser takes longer than the rest
+        return Asked({}, [])
     from nasbench1shot1.commands.parsing import parse_some
     from nasbench1shot1.runs.opening import check_resumable
 
