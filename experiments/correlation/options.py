@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quoted_option
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quoted_option, value_of
 from nasbench1shot1.ground.files import PictureFormat, as_path
 from nasbench1shot1.runs.folder import COMMON
 from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
@@ -90,8 +90,8 @@ def ranking_options(given: Mapping[str, Any]) -> RankingOptions:
     """
     if isinstance(given.get("architectures"), list | tuple):
         raise InvalidInputError(
-            "architectures must be 'all', 'controller', a number or the path of a text file: write the architectures "
-            "to a file, one per line"
+            f"{value_of('architectures')} must be 'all', 'controller', a number or the path of a text file: write the "
+            "architectures to a file, one per line"
         )
     texts = ("epochs", "architectures", "images", "budgets")
     written = {name: to_text(value) if name in texts else value for name, value in given.items()}

@@ -13,6 +13,7 @@ import torch
 from command_line import command
 from killed_run import assert_killed
 from quick_ranking import quick_ranking
+from refusals import fails, refuses
 from rich.console import Console
 from scipy import stats
 from tiny_search import search
@@ -162,7 +163,7 @@ def test_a_stopped_and_resumed_ranking_writes_the_same_files(ranking, run, tmp_p
         correlate(run, out, epochs="1,3")
     with pytest.raises(KeyboardInterrupt):
         nb.correlate(resume=out, console=Console(quiet=True))
-    with pytest.raises(nb.UserError, match="is not finished"):
+    with refuses(nb.UserError, out):
         _ = nb.open_run(out).correlations
     correlate(run, out, whole=True, epochs="1,3")  # repeating the call continues, too
     assert calls == [5, 5, 5, 2, 5, 5, 5, 2]  # two epochs; each interrupted chunk is evaluated again
@@ -343,31 +344,30 @@ def test_a_constant_prediction_is_reported_with_its_cause(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "values"),
     [
-        ({"epochs": "4"}, 'has no weights for epochs="4": choose 1, 2 or 3'),
-        ({"epochs": "every:0"}, 'has no weights for epochs="every:0"'),
-        ({"epochs": "two"}, 'epochs="two" is not a list of whole numbers'),
-        ({"images": "41"}, "images=41 is more than the 40 images"),
-        ({"images": "0"}, 'images="0" is not a number of images'),
-        ({"images": "auto:2"}, "give a correlation between 0 and 1"),
-        ({"budgets": "5"}, "the table has no budget of 5 epochs; choose 4, 12, 36 or 108"),
-        ({"architectures": "2"}, 'architectures="2" selects 2 architectures: a ranking needs at least 3'),
-        ({"architectures": "4000"}, "architectures=4000 is more than the 3,702"),
-        ({"architectures": "nowhere.txt"}, "is not all, controller, a number or a readable text file"),
-        ({"architectures": "controller"}, "requires a run of enas"),
-        ({"batch_norm": "none"}, "unknown batch norm 'none'"),
-        ({"resamples": 1}, "resamples must be"),
-        ({"epochs": "every:1,2"}, 'epochs="1,2" is not'),
-        ({"copies": "one", "architectures": "controller"}, 'copies="one" does not apply'),
-        ({"architectures": ["s1:0"]}, "write the architectures to a file"),
-        ({"epoch": 3}, "unknown option 'epoch'; did you mean 'epochs'"),
+        ({"epochs": "4"}, "epochs 4 1 2 3"),
+        ({"epochs": "every:0"}, "epochs every:0"),
+        ({"epochs": "two"}, "epochs two"),
+        ({"images": "41"}, "images=41 40"),
+        ({"images": "0"}, "images 0"),
+        ({"images": "auto:2"}, "images auto:2"),
+        ({"budgets": "5"}, "budgets 5 4, 12, 36 108"),
+        ({"architectures": "2"}, "architectures 2 3"),
+        ({"architectures": "4000"}, "architectures=4000 3,702"),
+        ({"architectures": "nowhere.txt"}, "architectures nowhere.txt"),
+        ({"architectures": "controller"}, "architectures enas"),
+        ({"batch_norm": "none"}, "'none'"),
+        ({"resamples": 1}, "resamples 1"),
+        ({"epochs": "every:1,2"}, "epochs 1,2"),
+        ({"copies": "one", "architectures": "controller"}, "copies one architectures controller"),
+        ({"architectures": ["s1:0"]}, "architectures 'controller'"),
+        ({"epoch": 3}, "'epoch' 'epochs'"),
     ],
 )
-def test_bad_input_is_refused_and_nothing_is_written(run, tmp_path, options, message):
-    with pytest.raises(nb.InvalidInputError) as refused:
+def test_bad_input_is_refused_and_nothing_is_written(run, tmp_path, options, values):
+    with refuses(nb.InvalidInputError, *values.split()):
         correlate(run, tmp_path / "ranking", **options)
-    assert message in str(refused.value)
     assert not (tmp_path / "ranking").exists()
 
 
@@ -390,11 +390,10 @@ def test_the_default_number_of_images_is_at_most_the_architecture_half(ranking, 
 
 def test_another_ranking_in_the_folder_is_left_alone(ranking, run, tmp_path):
     before = {path.name: path.read_bytes() for path in ranking.folder.iterdir()}
-    remedies = "choose another out=, or delete this folder$"
-    with pytest.raises(nb.InvalidInputError, match=f"holds a ranking with images=40, not 30: {remedies}"):
+    with refuses(nb.InvalidInputError, 30, options="images out"):
         correlate(run, ranking.folder, epochs="1,3", images=30)
     other = search(tmp_path / "other", epochs=1, keep_weights_every=1)
-    with pytest.raises(nb.InvalidInputError, match=f"holds the ranking of {run.folder}"):
+    with refuses(nb.InvalidInputError, run.folder, options="out"):
         correlate(other, ranking.folder)
     assert {path.name: path.read_bytes() for path in ranking.folder.iterdir()} == before
 
@@ -417,15 +416,13 @@ def test_correlate_runs_from_the_command_line(run, tmp_path):
     assert f"Correlations: {out}" in done.stdout
     assert json.loads((out / "summary.json").read_text())["epochs"]["3"]
     assert set(pandas.read_csv(out / CORRELATIONS)["budget"]) == {108}
-    failed = command("correlate", str(run.folder), "--out", str(out), "--epochs", "9", cwd=tmp_path)
-    assert failed.returncode == 2
-    assert failed.stderr.count("\n") == 1
+    fails(command("correlate", str(run.folder), "--out", str(out), "--epochs", "9", cwd=tmp_path))
 
 
 def test_a_folder_that_is_not_a_run_is_refused(tmp_path):
-    with pytest.raises(nb.InvalidInputError, match="is not a run folder"):
+    with refuses(nb.InvalidInputError, tmp_path):
         nb.correlate(tmp_path)
-    with pytest.raises(nb.InvalidInputError, match="give the folder of a search"):
+    with refuses(nb.InvalidInputError, "run"):
         nb.correlate()
     assert Path(tmp_path).exists()
 
@@ -440,9 +437,7 @@ def test_a_report_recomputes_correlations_without_ranking_again(ranking, tmp_pat
     summary = json.loads((out / "summary.json").read_text())
     assert summary == {name: ranking.summary[name] for name in summary}
     assert {path.name: path.read_bytes() for path in ranking.folder.iterdir()} == before
-    again = command("report", str(ranking.folder), "--table", "nb101-sample", "--out", str(out), cwd=tmp_path)
-    assert again.returncode == 2
-    assert again.stderr.count("\n") == 1
+    fails(command("report", str(ranking.folder), "--table", "nb101-sample", "--out", str(out), cwd=tmp_path))
     assert (out / CORRELATIONS).read_bytes() == before[CORRELATIONS]
 
 
@@ -458,7 +453,7 @@ def test_a_moved_run_keeps_its_ranking(run, tmp_path):
     assert correlate(nb.load_run(moved), epochs=3).lines == lines
     shutil.move(moved / "ranking", tmp_path / "alone")
     moved.rename(tmp_path / "elsewhere")
-    with pytest.raises(nb.InvalidInputError, match=f"'{moved}' is not a run folder"):
+    with refuses(nb.InvalidInputError, moved):
         nb.correlate(resume=tmp_path / "alone", console=Console(quiet=True))
 
 
@@ -467,7 +462,7 @@ def test_changed_scores_are_refused(ranking, tmp_path):
     path = copy.folder / "epoch-003.npz"
     arrays = dict(np.load(path))
     np.savez(path, **{**arrays, "errors": arrays["errors"][::-1]})
-    with pytest.raises(nb.DamagedFileError, match="it is not what was recorded"):
+    with refuses(nb.DamagedFileError, path):
         copy.scores(3)
     with pytest.raises(nb.InvalidInputError, match=r"epoch 2.*\b1\b.*\b3\b"):
         copy.scores(2)
@@ -482,8 +477,6 @@ def test_changed_means_on_blocks_of_images_are_refused(ranking, tmp_path, other)
         shutil.copy(copy.folder / "blocks-001.npz", path)
     else:
         np.savez(path, **{name: np.zeros_like(of) for name, of in np.load(path).items()})
-    done = command("report", copy.folder, "--out", tmp_path / "report", cwd=tmp_path)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "it is not what was recorded" in done.stderr
-    with pytest.raises(nb.DamagedFileError, match=r"blocks-003.npz.*it is not what was recorded"):
+    fails(command("report", copy.folder, "--out", tmp_path / "report", cwd=tmp_path), path)
+    with refuses(nb.DamagedFileError, path):
         nb.correlate(resume=copy.folder, console=Console(quiet=True))

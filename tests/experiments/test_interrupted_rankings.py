@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from quick_ranking import quick_ranking
+from refusals import missing, refuses
 from rich.console import Console
 from tiny_search import search
 
@@ -49,7 +50,7 @@ def fail_at(monkeypatch, call, error):
 
 def test_a_ranking_that_fails_in_its_first_epoch_keeps_finished_chunks(run, tmp_path, monkeypatch):
     calls = fail_at(monkeypatch, 3, nb.UserError("the disk is full"))
-    with pytest.raises(nb.UserError, match="the disk is full"):
+    with pytest.raises(nb.UserError, match="full"):
         correlate(run, tmp_path / "ranking", epochs=1)
     assert len(calls) == 3
     correlate(run, tmp_path / "ranking", epochs=1)
@@ -64,12 +65,12 @@ def test_an_unfinished_ranking_is_reported_and_drawn_up_to_its_last_record(run, 
     with pytest.raises(KeyboardInterrupt):
         correlate(run, tmp_path / "ranking", epochs=(1, 2))
     cli.main(["report", str(tmp_path / "ranking"), "--out", str(tmp_path / "report")])
-    assert "Not finished: 1 of 2 epochs are evaluated." in capsys.readouterr().out
+    assert not missing(capsys.readouterr().out, "1 of 2")
     axes, given = nb.draw_ranking(tmp_path / "ranking"), Figure().add_subplot()
     assert axes.get_xlim() == (axes.get_xticks()[0] - 1, axes.get_xticks()[0] + 1), "a single epoch"
     assert [line.get_xdata()[0] for line in axes.get_lines()[:-1]] == [1]  # one budget; the last line is at ρ = 0
     assert nb.draw_ranking(tmp_path / "ranking", given, epoch=1) is given
-    with pytest.raises(nb.InvalidInputError, match="no scores of epoch 2; it has 1"):
+    with refuses(nb.InvalidInputError, 2, 1):
         nb.draw_ranking(tmp_path / "ranking", epoch=2)
     whole = correlate(run, tmp_path / "ranking", epochs=(1, 2))
     assert [len(line.get_xdata()) for line in nb.draw_ranking(whole).get_lines()[:-1]] == [2]
@@ -82,22 +83,22 @@ def test_an_unfinished_ranking_is_reported_and_drawn_up_to_its_last_record(run, 
     paper = nb.draw_ranking(whole, style="paper", colors="red", labels="all")
     assert (paper.figure.get_figwidth(), paper.lines[0].get_color(), paper.lines[0].get_label()) == (3.25, "red", "all")
     assert "nats" in nb.draw_ranking(whole, epoch=2, predictor="loss").get_xlabel()
-    for wrong, sentence in (
-        ({"predictor": "x"}, "unknown predictor 'x'"),
-        ({"predictor": ["loss"]}, "unknown predictor"),
-        ({"epoch": 1.0}, r"epoch cannot be 1\.0: give the number of an evaluated epoch"),
-        ({"ax": 3}, "ax must be matplotlib axes"),
-        ({"epoch": "last"}, "epoch cannot be 'last'"),
+    for wrong, values in (
+        ({"predictor": "x"}, "predictor 'x'"),
+        ({"predictor": ["loss"]}, "predictor loss"),
+        ({"epoch": 1.0}, "epoch 1.0"),
+        ({"ax": 3}, "ax"),
+        ({"epoch": "last"}, "epoch last"),
     ):
-        with pytest.raises(nb.InvalidInputError, match=sentence):
+        with refuses(nb.InvalidInputError, *values.split()):
             nb.draw_ranking(whole, **wrong)
-    with pytest.raises(nb.InvalidInputError, match="is not a ranking"):
+    with refuses(nb.InvalidInputError, run.folder):
         nb.draw_ranking(run)
 
 
 def test_a_table_with_a_missing_architecture_is_refused_before_evaluating(run, tmp_path, monkeypatch):
     calls = fail_at(monkeypatch, 1, AssertionError("evaluated"))
-    with pytest.raises(nb.OutOfDomainError, match=r"nb101-sample-.* has no cell"):
+    with refuses(nb.OutOfDomainError, "nb101-sample-v1-cbaee20"):
         correlate(run, tmp_path / "ranking", table="nb101-sample")
     assert not calls
     assert not (tmp_path / "ranking").exists()
@@ -116,7 +117,7 @@ def test_a_list_of_architectures_is_found_from_any_folder_and_must_not_change(ru
     with pytest.raises(KeyboardInterrupt):
         correlate(run, "ranking", architectures="listed.txt")
     some_architectures(tmp_path / "listed.txt", 1)
-    with pytest.raises(nb.InvalidInputError, match="was made with architectures_sha256"):
+    with refuses(nb.InvalidInputError, "architectures_sha256"):
         nb.correlate(resume="ranking", console=Console(quiet=True))
     some_architectures(tmp_path / "listed.txt", 0)
     (tmp_path / "elsewhere").mkdir()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from conftest import CHECKOUT
+from refusals import exits, missing, refuses
 from rich.console import Console
 from tiny_figures import ONLY, TINY, planned, reproduce, shrink
 
@@ -153,49 +154,41 @@ def test_a_part_of_a_figure_consists_of_panels_or_curves(only, left):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "values"),
     [
-        (["figure6"], "reproduce does not draw figure 6 of the paper, which shows the distribution of test errors"),
-        (["table1"], "unknown figure 'table1' (known: figure2"),
-        (["tab2"], "unknown figure 'tab2'; did you mean 'table2'? (known: figure2"),
-        (["fig10"], "unknown figure 'fig10'; did you mean 'figure10'? (known: figure2, figure3, figure4, figure5, "),
-        (["figure18"], "unknown figure 'figure18' (known: figure2"),
-        (["figure2", "--only", "darst"], "unknown part of figure2 'darst'; did you mean 'darts'"),
-        (["figure2", "--only", "s1,gdsa"], "unknown part of figure2 'gdsa'; did you mean 'gdas'"),
-        (["figure2", "--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
-        (
-            ["figure9", "--scale", "quick", "--only", "darts", "--epochs", "0"],
-            "--epochs must be between 1 and 1,000,000",
-        ),
-        (["figure9", "--scale", "quick", "--seeds", "a"], "--seeds 'a' is not a list of seeds"),
-        (["figure9", "--scale", "quick", "--only", "darts", "--workers", "0"], "--workers must be at least 1, not 0"),
+        (["figure6"], "figure2"),
+        (["table1"], "table1 figure2"),
+        (["tab2"], "tab2 table2 figure2"),
+        (["fig10"], "fig10 figure10 figure2 figure3"),
+        (["figure18"], "figure18 figure2"),
+        (["figure2", "--only", "darst"], "figure2 darst darts"),
+        (["figure2", "--only", "s1,gdsa"], "figure2 gdsa gdas"),
+        (["figure2", "--scale", "qick"], "qick quick"),
+        (["figure9", "--scale", "quick", "--only", "darts", "--epochs", "0"], "--epochs 1,000,000 0"),
+        (["figure9", "--scale", "quick", "--seeds", "a"], "--seeds 'a'"),
+        (["figure9", "--scale", "quick", "--only", "darts", "--workers", "0"], "--workers 0"),
         (["figure9", "--scale", "quick", "--only", "darts", "--table", "/nowhere"], "/nowhere"),
-        (["figure9", "--only", "darts"], "data download"),
-        (["figure9", "--scale", "quick", "--images", "nowhere.npz"], "the image file 'nowhere.npz' is missing"),
+        (["figure9", "--only", "darts"], "cifar10-sample"),
+        (["figure9", "--scale", "quick", "--images", "nowhere.npz"], "nowhere.npz"),
     ],
 )
-def test_bad_input_is_reported_in_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
+def test_bad_input_is_reported_in_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, values):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as stopped:
+    with exits(capsys, *values.split()):
         cli.main(["reproduce", *arguments])
-    said = capsys.readouterr()
-    assert stopped.value.code == 2
-    assert sentence in said.err
-    assert said.err.count("\n") == 1
-    assert said.out == ""
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "taken").write_text("mine")
-    with pytest.raises(nb.InvalidInputError, match="taken is a file: choose another out="):
+    with refuses(nb.InvalidInputError, tmp_path / "taken", options="out"):
         reproduce_figure("figure9", scale="quick", out=tmp_path / "taken")
     assert (tmp_path / "taken").read_text() == "mine"
 
 
 @pytest.mark.parametrize("seeds", [[], [0, 0]])
 def test_seeds_must_be_non_empty_and_distinct(tmp_path, seeds):
-    with pytest.raises(nb.InvalidInputError, match="give distinct seeds"):
+    with refuses(nb.InvalidInputError, options="seeds"):
         reproduce_figure("figure9", scale="quick", out=tmp_path / "new", seeds=seeds)
     assert list(tmp_path.iterdir()) == []
 
@@ -216,8 +209,7 @@ def test_without_a_name_the_figures_are_listed(capsys):
 def test_the_help_names_the_figure_in_words(capsys):
     cli.main(["reproduce", "--help"])
     said = capsys.readouterr().out
-    assert "nb1shot1 reproduce [FIGURE] [OPTIONS]" in said
-    assert "list the figures" in said
+    assert not missing(said, "nb1shot1 reproduce [FIGURE] [OPTIONS]", "figures")
 
 
 def test_reproducible_and_other_figures_cover_the_paper():
@@ -249,8 +241,7 @@ def test_a_dry_run_reports_the_duration_and_writes_nothing(tmp_path, monkeypatch
     shrink(monkeypatch)
     reproduce(tmp_path / "figure", "--dry-run")
     said = capsys.readouterr().out
-    assert "4 searches of 6 epochs" in said
-    assert "24 epochs to go" in said
+    assert not missing(said, "4 searches", "24 epochs")
     needs = r"less than a minute, \d+ MB of memory, 1 MB of disk each\n"
     assert re.search(rf"darts/weight-decay-81e-4 × 2 seeds: search of 6 epochs, {needs}", said)
     assert "seed-1" not in said
@@ -275,8 +266,7 @@ def test_a_dry_run_of_the_papers_setting_does_not_need_the_official_images(
     )
     cli.main(["reproduce", name, "--only", only, "--seeds", "0", "--out", str(tmp_path / "new"), "--dry-run"])
     said = capsys.readouterr().out
-    assert "cifar10 is not installed: the steps are timed on random images of its size" in said
-    assert curve in said
+    assert not missing(said, "cifar10", curve)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -323,5 +313,4 @@ def test_the_estimate_is_corrected_by_measured_durations(tmp_path, monkeypatch):
         watcher.tick(jobs[:2])
         assert watcher.seconds_left() == pytest.approx(2 * 40)
         watcher.failed(jobs[0], "no reason")
-    assert "epoch 2/8, search 0/4, left: about 1 min" in said.getvalue()
-    assert f"1/4  {jobs[0].name}: FAILED: no reason" in said.getvalue()
+    assert not missing(said.getvalue(), "2/8", "0/4", "1/4", jobs[0].name, "reason")

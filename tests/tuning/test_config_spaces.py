@@ -17,6 +17,7 @@ from ConfigSpace import (
     Integer,
     OrdinalHyperparameter,
 )
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.tuning.config_spaces import NOT_TUNABLE, config_space, read_config_space, write_config_space
@@ -108,24 +109,24 @@ def test_hyperparameters_of_other_optimizers_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "sentence"),
+    ("name", "content", "values"),
     [
-        ("own.json", "{", "cannot be read as JSON"),
-        ("own.yaml", "a: [", "cannot be read as YAML"),
-        ("own.json", "[]", "does not describe a ConfigSpace space"),
-        ("own.json", '{"hyperparameters": [{"name": "momentum"}]}', "does not describe a ConfigSpace space"),
-        ("own.yaml", "hyperparameters: 3", "does not describe a ConfigSpace space"),
+        ("own.json", "{", "own.json JSON"),
+        ("own.yaml", "a: [", "own.yaml YAML"),
+        ("own.json", "[]", "own.json mapping"),
+        ("own.json", '{"hyperparameters": [{"name": "momentum"}]}', "own.json 'momentum'"),
+        ("own.yaml", "hyperparameters: 3", "own.yaml 'int'"),
     ],
 )
-def test_a_file_that_is_not_a_space_is_refused_in_one_sentence(tmp_path, name, content, sentence):
+def test_a_file_that_is_not_a_space_is_refused_in_one_sentence(tmp_path, name, content, values):
     (tmp_path / name).write_text(content)
-    with pytest.raises(nb.UserError, match=sentence):
+    with refuses(nb.UserError, *values.split()):
         config_space(str(tmp_path / name), fixed())
 
 
 def test_an_empty_space_an_unknown_name_and_a_fixed_hyperparameter_are_refused(tmp_path):
     ConfigurationSpace().to_json(tmp_path / "own.json")
-    with pytest.raises(nb.InvalidInputError, match="has no hyperparameters"):
+    with refuses(nb.InvalidInputError, "own.json"):
         config_space(str(tmp_path / "own.json"), fixed())
     with pytest.raises(nb.InvalidInputError, match=r'"cs4".*cs1.*cs2.*cs3'):
         config_space("cs4", fixed())
@@ -146,5 +147,5 @@ def test_a_space_is_written_and_read_back(tmp_path):
     content = json.loads((tmp_path / "space.json").read_text())
     content["hyperparameters"][0]["type"] = "nonsense"
     (tmp_path / "space.json").write_text(json.dumps(content))
-    with pytest.raises(nb.DamagedFileError, match=r"space.json is damaged"):
+    with refuses(nb.DamagedFileError, "space.json"):
         read_config_space(tmp_path / "space.json")

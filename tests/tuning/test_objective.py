@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refuses
 from tiny_studies import evaluate, tiny_study, trial
 
 import nasbench1shot1 as nb
@@ -38,9 +39,9 @@ def test_on_nasbench201_the_objective_is_for_the_data_set_of_the_images():
     expected = 1 - table.query(arch, dataset="cifar10-valid").validation_accuracy
     assert objective(arch, table, "mean", 0, trial({}), "cifar10") == pytest.approx(expected)
     check_has_objective(table, "nb201", "cifar10")
-    with pytest.raises(nb.InvalidInputError, match="has no validation accuracy after 200 epochs"):
+    with refuses(nb.InvalidInputError, table.id, 200, options="table"):
         check_has_objective(table, "nb201", "cifar100")  # the table has only test accuracies for this data set
-    with pytest.raises(nb.OutOfDomainError, match="has no values for searches on svhn: choose cifar10"):
+    with refuses(nb.OutOfDomainError, table.id, "svhn"):
         check_has_objective(table, "nb201", "svhn")
 
 
@@ -75,7 +76,7 @@ def test_a_table_without_validation_accuracy_has_no_objective(measured_table):
         objective=lambda dataset: SimpleNamespace(validation=dataset),
         query=lambda arch, dataset: SimpleNamespace(validation_accuracy=float("nan")),
     )
-    with pytest.raises(nb.InvalidInputError, match="none has no validation accuracy"):
+    with refuses(nb.InvalidInputError, "none", options="table"):
         check_has_objective(nothing, "s1")  # type: ignore[arg-type]
 
 
@@ -118,9 +119,8 @@ def outcome(study: Study, end: Ended, table: Any = None, number: int = 4) -> Out
 
 
 def test_a_search_that_fails_ends_the_study(study):
-    with pytest.raises(nb.UserError, match=r"the search of .* failed \(CIFAR-10 .*output is in .*001.log") as caught:
+    with refuses(nb.UserError, "CIFAR-10", study.folder):
         outcome(study, Ended("CIFAR-10 is not installed", "UserError"))
-    assert f"continue with nb1shot1 tune --resume {study.folder}" in str(caught.value)
 
 
 def test_a_diverged_search_is_an_outcome_without_a_loss(study):
@@ -160,7 +160,7 @@ def test_a_search_that_used_another_table_is_refused(study, monkeypatch):
     config = {"grown": [], "table_id": "another"}
     run = SimpleNamespace(summary={"architecture": str(ARCH)}, lines=[], config=config)
     monkeypatch.setattr(evaluation, "open_search", lambda folder: run)
-    with pytest.raises(nb.InvalidInputError, match="but on there that name is another"):
+    with refuses(nb.InvalidInputError, "there"):
         outcome(study, Ended(worker="there"))
 
 
@@ -173,5 +173,5 @@ def test_a_search_that_diverges_before_its_first_epoch_leaves_a_failure(tmp_path
         evaluation.search_trial(out=tmp_path / "run", optimizer="gdas", epochs=3)
     assert read_object(tmp_path / "run" / FAILURE) == {"failure": "the one-shot validation loss diverged"}
     monkeypatch.setattr(evaluation, "start_run", lambda *given, **named: pytest.fail("it is not repeated"))
-    with pytest.raises(DivergedError, match="the one-shot validation loss diverged"):
+    with refuses(DivergedError, "diverged"):
         evaluation.search_trial(out=tmp_path / "run", optimizer="gdas", epochs=3)

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import ConfigSpace as CS
 import pytest
+from refusals import exits
 from synthetic_study import write_study
 
 import nasbench1shot1 as nb
@@ -122,9 +123,8 @@ def test_the_command_exports_and_refuses_an_existing_file(study, tmp_path, capsy
     cli.main(["export", str(study.folder), "--optuna", str(tmp_path / "new" / "file")])
     said, written = capsys.readouterr().out, (tmp_path / "new" / "file").read_bytes()
     assert f"{len(study.lines)} trials" in said and "optuna-dashboard" in said
-    with pytest.raises(SystemExit) as stopped:
+    with exits(capsys, "exists"):
         cli.main(["export", str(study.folder), "--optuna", str(tmp_path / "new" / "file")])
-    assert stopped.value.code == 2 and "exists" in capsys.readouterr().err
     assert (tmp_path / "new" / "file").read_bytes() == written
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["file"]
 

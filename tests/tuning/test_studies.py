@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from refusals import refuses
 from toy_study import BRACKETS, ToyEvaluation, make_study, observed, run_toy, toy_space
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
@@ -173,17 +174,17 @@ def test_a_live_view_receives_all_events(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("how", "sentence"),
+    ("how", "values"),
     [
-        ("raise", r"RuntimeError: no images\)"),
-        ("refuse", "CIFAR-10 is not installed"),
-        ("exit", "SystemExit: 3"),
-        ("lose the summary", "does not hold a JSON object"),
+        ("raise", "0-0-2 RuntimeError"),
+        ("refuse", "0-0-2 CIFAR-10"),
+        ("exit", "0-0-2 SystemExit: 3"),
+        ("lose the summary", "summary.json"),
     ],
 )
-def test_a_trial_that_fails_ends_the_study_which_can_be_resumed(unbroken, tmp_path, how, sentence):
+def test_a_trial_that_fails_ends_the_study_which_can_be_resumed(unbroken, tmp_path, how, values):
     folder = make_study(tmp_path / "study", **{"0-0-2 at 1 epoch": how})
-    with pytest.raises(UserError, match=sentence):
+    with refuses(UserError, *values.split()):
         run_toy(folder, 1)
     assert len(ToyEvaluation(folder).lines) == 2
     make_study(folder)  # the cause is fixed
@@ -199,5 +200,5 @@ def test_an_outcome_has_a_finite_loss_or_a_failure(arguments):
 
 
 def test_a_study_whose_trials_all_diverge_ends(tmp_path):
-    with pytest.raises(UserError, match=r"all 10 trials failed \(the last: the loss diverged\)"):
+    with refuses(UserError, 10):
         run_toy(make_study(tmp_path / "study", all="diverge"))

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from refusals import refuses
 
 from nasbench1shot1.ground.errors import DamagedFileError
 from nasbench1shot1.tuning.submissions import (
@@ -54,7 +55,7 @@ def test_damaged_submissions_are_refused(tmp_path, field, value):
     lines = path.read_text().splitlines()
     lines[2] = json.dumps({**json.loads(lines[2]), field: value})
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(DamagedFileError, match=r"submissions\.jsonl is damaged"):
+    with refuses(DamagedFileError, tmp_path / "submissions.jsonl"):
         Submissions(tmp_path)
 
 
@@ -85,7 +86,7 @@ def test_events_are_replayed_in_their_original_order(tmp_path):
     ],
 )
 def test_contradictory_records_are_refused(tmp_path, submissions, observations):
-    with pytest.raises(DamagedFileError, match=r"metrics\.jsonl is damaged"):
+    with refuses(DamagedFileError, tmp_path / "metrics.jsonl"):
         list(iterate_chronologically(tmp_path, submissions, observations))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ConfigSpace import ConfigurationSpace, OrdinalHyperparameter
+from refusals import exits, refuses
 from tiny_studies import tiny_study, tune_without_searches
 
 import nasbench1shot1 as nb
@@ -39,21 +40,21 @@ def test_the_study_of_the_paper_plans_280_searches():
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "values"),
     [
-        ({"epochs": 3}, "remove epochs=: the budgets of a study are numbers of epochs"),
-        ({"keep_weights_every": 1}, "remove keep_weights_every=: a study does not save weights"),
-        ({"iteration": 3}, "unknown option 'iteration'; did you mean 'iterations'"),
-        ({"optimizer": "gdsa"}, "unknown optimizer 'gdsa'"),
-        ({"tuner": "bhob"}, "unknown tuner 'bhob'; did you mean 'bohb'"),
-        ({"eta": 1}, "eta must be between 2 and 100, not 1"),
-        ({"min_budget": 30, "max_budget": 20}, "max_budget=20 is less than min_budget=30"),
-        ({"min_budget": 25, "warm_start_epochs": 25}, "leaves no epoch for Λ out of 25"),
-        ({"temperature_max": 3.0, "optimizer": "random-ws"}, "temperature_max= does not apply to random-ws"),
+        ({"epochs": 3}, "epochs= min_budget="),
+        ({"keep_weights_every": 1}, "keep_weights_every="),
+        ({"iteration": 3}, "iteration iterations"),
+        ({"optimizer": "gdsa"}, "gdsa gdas"),
+        ({"tuner": "bhob"}, "bhob bohb"),
+        ({"eta": 1}, "eta 2 100 1"),
+        ({"min_budget": 30, "max_budget": 20}, "max_budget=20 min_budget=30"),
+        ({"min_budget": 25, "warm_start_epochs": 25}, "warm_start_epochs=25 25"),
+        ({"temperature_max": 3.0, "optimizer": "random-ws"}, "temperature_max= random-ws"),
     ],
 )
-def test_bad_options_are_refused_in_one_sentence(options, sentence):
-    with pytest.raises(nb.InvalidInputError, match=sentence):
+def test_bad_options_are_refused_in_one_sentence(options, values):
+    with refuses(nb.InvalidInputError, *values.split()):
         study_options({**QUICK, **options})
 
 
@@ -94,10 +95,9 @@ def test_help_shows_every_option_except_those_set_by_the_study(capsys):
 
 
 def test_bad_flags_are_reported_in_one_sentence(capsys):
-    for arguments, sentence in ((["--epochs", "3"], "remove --epochs: "), (["--tuner", "x"], "unknown tuner 'x'")):
-        with pytest.raises(SystemExit):
+    for arguments, sentence in ((["--epochs", "3"], "--epochs"), (["--tuner", "x"], "'x'")):
+        with exits(capsys, sentence):
             cli.main(["tune", *arguments])
-        assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -112,14 +112,13 @@ def test_without_the_extra_the_error_names_it(package, arguments, tmp_path, monk
     hidden = lambda name, *rest: None if name == package else find(name, *rest)  # noqa: E731
     monkeypatch.setattr("nasbench1shot1.proposers.configurations.find_spec", hidden)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit):
+    with exits(capsys, package, "'.[tune]'"):
         cli.main(arguments)
-    assert capsys.readouterr().err == f"nb1shot1: tuning needs {package}: in a checkout, run pip install '.[tune]'\n"
     assert not list(tmp_path.iterdir())
 
 
 def test_batches_must_fit_the_images_before_anything_is_written(tmp_path):
-    with pytest.raises(nb.InvalidInputError, match=r"'cs3' contains batch_size 128: .* more than the 100 images"):
+    with refuses(nb.InvalidInputError, "'cs3'", 128, 100, options="batch_size"):
         tiny_study(tmp_path / "study", config_space="cs3", images_per_half=100, batch_size=None)
     assert not (tmp_path / "study").exists()
 
@@ -128,7 +127,7 @@ def test_options_that_the_tuner_does_not_support_are_refused_before_writing(tmp_
     space = ConfigurationSpace()
     space.add(OrdinalHyperparameter("momentum", [0.5, 0.9]))
     space.to_json(tmp_path / "orders.json")
-    with pytest.raises(nb.InvalidInputError, match="'momentum' is ordinal, which BOHB does not support"):
+    with refuses(nb.InvalidInputError, "'momentum'", "BOHB"):
         tiny_study(tmp_path / "study", config_space=str(tmp_path / "orders.json"))
     assert not (tmp_path / "study").exists()
 
@@ -167,11 +166,11 @@ def test_a_study_folder_is_described_and_refused_for_another_study(study):
     assert content["search_options"]["channels"] == 2 and "learning_rate" not in content["search_options"]
     assert content["space_id"] == "nb101-s1-v1" and content["weight_images"] == 40
     assert dict(study.config_space.get_default_configuration())["learning_rate"] == 0.025
-    with pytest.raises(nb.InvalidInputError, match="already exists: continue with resume="):
+    with refuses(nb.InvalidInputError, study.folder, options="resume out"):
         tiny_study(study.folder, optimizer="gdas", iterations=3)
-    with pytest.raises(nb.InvalidInputError, match="holds another study"):
+    with refuses(nb.InvalidInputError, study.folder, "gdas", options="optimizer out"):
         tiny_study(study.folder)
-    with pytest.raises(nb.InvalidInputError, match="is a tuning, not a search"):
+    with refuses(nb.InvalidInputError, study.folder, "nb.open_run"):
         nb.load_run(study.folder)
 
 
@@ -200,7 +199,7 @@ def test_an_optimizer_must_be_importable_by_the_workers(tmp_path):
     study = tiny_study(tmp_path / "study", optimizer=DARTS)
     assert study.config["optimizer"] == "nasbench1shot1.optimizers.darts:DARTS"
     own = type("Own", (DARTS,), {"__module__": "__main__"})
-    with pytest.raises(nb.InvalidInputError, match="cannot import '__main__:Own' from a script or a notebook"):
+    with refuses(nb.InvalidInputError, "'__main__:Own'"):
         tiny_study(tmp_path / "other", optimizer=own)
 
 
@@ -209,7 +208,7 @@ def test_a_module_named_only_by_the_record_is_not_imported(study):
     content = json.loads((folder / "config.json").read_text())
     content["options"]["optimizer"] = "unheard_of:Method"
     (folder / "config.json").write_text(json.dumps(content))
-    with pytest.raises(nb.InvalidInputError, match="names 'unheard_of:Method' as its optimizer"):
+    with refuses(nb.InvalidInputError, "'unheard_of:Method'", options="allow_module"):
         resumed(folder)
     assert "unheard_of" not in sys.modules
 
@@ -218,5 +217,5 @@ def test_a_study_whose_submissions_were_shortened_is_damaged(study):
     line = {"number": 0, "configuration_id": "0-0-0", "budget": 1, "model_based": False, "after": 0, "submitted": 0.5}
     (study.folder / SUBMISSIONS).write_text(json.dumps({**line, "configuration": {"learning_rate": 0.1}}) + "\n")
     assert Study.open(study.folder).configuration("0-0-0") == {"learning_rate": 0.1}
-    with pytest.raises(DamagedFileError, match=r"submissions.jsonl is damaged \(it lacks the configuration 0-0-1\)"):
+    with refuses(DamagedFileError, study.folder / "submissions.jsonl", "0-0-1"):
         Study.open(study.folder).configuration("0-0-1")
