@@ -26,7 +26,7 @@ PLAIN: Final = 1e5
 
 
 class StyledFigure(Figure):
-    """A figure that draws and saves itself in its style, whatever matplotlib's settings are then.
+    """A figure that is drawn and saved in its own style, regardless of matplotlib's current settings.
 
     Matplotlib creates ticks only when it draws, and chooses how to embed fonts when it saves.
 

@@ -58,8 +58,8 @@ def draw_cell(
         The axes; `ax.figure.savefig("cell.png")` writes the picture.
 
     Raises:
-        InvalidInputError: `x` cannot be drawn, `ax` is not axes, `parameters` are given for a cell, or a
-            colour is not a colour.
+        InvalidInputError: `x` cannot be drawn, `ax` is not axes, `parameters` are given for a cell, or
+            `colors` contains an invalid colour.
     """
     graph = _graph(Architecture.parse(x) if isinstance(x, str) else x, parameters)
     layout = Layout.of(graph)

@@ -137,7 +137,7 @@ class Cloud(Mark):
     Attributes:
         x, y, values: shape (N,); later points cover earlier ones.
         bar: label of the colour bar.
-        least: value of the darkest colour, which lower values share.
+        least: value of the darkest colour; lower values have this colour, too.
     """
 
     x: ArrayLike

@@ -1,4 +1,4 @@
-"""The two styles of pictures, as settings of matplotlib that hold only while a picture is drawn or saved."""
+"""The two styles of pictures, as settings of matplotlib that apply only while a picture is drawn or saved."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,6 +1,6 @@
-"""Reading pickles of plain data from files of others, without running any code that they contain.
+"""Read pickles of plain data from untrusted files, without running any code that they contain.
 
-A pickle is a program that may call any function by its name. Here, only names of plain data have a meaning: containers,
+A pickle is a program that may call any function by its name. Here, only the names of plain data count: containers,
 and NumPy's scalars and arrays of numbers and strings. Their constructors are replaced by functions that check what they
 receive, whatever version of Python and NumPy wrote the file.
 """

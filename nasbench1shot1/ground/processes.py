@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 ENDED = frozenset("ZX")
-"""States of a process that has ended, but whose parent has not yet asked how (a zombie)."""
+"""States of a zombie: a process that has ended, but whose parent has not yet waited for it."""
 
 
 def is_running(process: int, start: int | None = None) -> bool:
@@ -13,7 +13,7 @@ def is_running(process: int, start: int | None = None) -> bool:
 
     Args:
         process: its number.
-        start: its start time in clock ticks since boot, if known; the numbers of ended processes are used again.
+        start: its start time in clock ticks since boot, if known; process numbers are reused.
     """
     return bool(thread_states(process, start) - ENDED)
 

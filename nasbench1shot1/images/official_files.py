@@ -249,7 +249,7 @@ def _archive(path: Path, forms: Sequence[OfficialFormat]) -> Iterator[tuple[Offi
 
 
 class _LimitError(Exception):
-    """An archive is larger than any data set; it may be intact."""
+    """An archive exceeds the size of every data set, although it may be intact."""
 
 
 class _Unpacked:

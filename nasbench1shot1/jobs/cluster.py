@@ -1,6 +1,6 @@
 """Jobs on an existing dask cluster; they run in processes that its workers start (`process.WorkerProcesses`).
 
-A dask scheduler runs code for everybody who can connect to it, so it must only be reachable by trusted users, or use
+A dask scheduler runs code for anyone who can connect to it, so it must be reachable only for trusted users, or use
 TLS. This package never opens a port; it only connects to the given scheduler.
 """
 
@@ -26,9 +26,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CONNECTS_WITHIN = 15.0  # seconds
-REPORTS_AFTER, LOOKS_EVERY = 5.0, 1.0  # seconds without a worker until a line says so, and between two looks
+REPORTS_AFTER, LOOKS_EVERY = 5.0, 1.0  # seconds without a worker before a message is printed, and between two checks
 PATIENCE = 120.0  # seconds that a job waits for a folder that a lost worker's process still holds
-SEES_WITHIN = 30.0  # seconds until a worker's file system shows a new file of another machine
+SEES_WITHIN = 30.0  # seconds until a worker sees a file that another machine has just written
 IDLE_SECONDS = 60.0
 """Time after which a worker ends processes without a job, so that they do not hold memory of a GPU."""
 GPU = "GPU"

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class JobLostError(Exception):
-    """The process of a job died: the job can be given out again."""
+    """The process of a job died; the job can be submitted again."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Job:
 
     @property
     def token_file(self) -> Path:
-        """The file next to the folder that exists while the job is given out.
+        """The file next to the folder that exists while the job is submitted.
 
         It contains a random token. A worker that cannot read it has another file system, or a copy of the folder.
         """
@@ -88,7 +88,7 @@ class Job:
             file.write(token.encode())
 
     def read_token(self, wanted: str | None = None, seconds: float = 0) -> str | None:
-        """Return the content of the token file, None if there is none; wait up to `seconds` for the wanted content."""
+        """Return the token file's content (None: no file); wait up to `seconds` for the expected content."""
         deadline = time.monotonic() + seconds
         while (found := self._token()) != wanted and time.monotonic() < deadline:
             time.sleep(LOOK_EVERY)
@@ -128,7 +128,7 @@ class Workers(Protocol):
         """Number of jobs that run at the same time; at least 1."""
 
     def submit(self, job: Job, token: str | None = None) -> "Future[Ended]":
-        """Start or queue a job. The future raises JobLostError if the job must be given out again.
+        """Start or queue a job. The future raises JobLostError if the job must be submitted again.
 
         Args:
             job: what to run.

@@ -32,15 +32,15 @@ TICK_EVERY = 1.0  # seconds
 APPEARS_WITHIN = 60.0  # seconds until a shared file system shows another machine's files; NFS caches for that long
 ENDS_WITHIN = 10.0  # seconds until the processes of a killed command have ended
 MOST_LOSSES = 3
-"""Number of times that a job is lost without progress in between, after which it has failed."""
+"""Number of losses without progress in between after which a job fails."""
 
 
 class Pool(Generic[J]):
-    """Gives jobs to workers; a job whose process or worker is lost is given out again.
+    """Gives jobs to workers; a job whose process or worker is lost is submitted again.
 
     Args:
         workers: where the jobs run.
-        started: called each time that a job is given out.
+        started: called each time that a job is submitted.
     """
 
     def __init__(self, workers: Workers, started: Callable[[J], None] = lambda job: None) -> None:
@@ -64,7 +64,7 @@ class Pool(Generic[J]):
     def wait(self, seconds: float) -> list[tuple[J, Ended]]:
         """Return the jobs that have ended, at the latest after some seconds; a success means a finished run.
 
-        Raises UserError if a lost job cannot be given out again.
+        Raises UserError if a lost job cannot be submitted again.
         """
         ended = []
         for future in wait(self._waiting, seconds, FIRST_COMPLETED).done:
@@ -79,7 +79,7 @@ class Pool(Generic[J]):
         return ended
 
     def _end(self, future: "Future[Ended]", job: J) -> Ended:
-        """Return how a job ended; raises JobLostError if it must be given out again."""
+        """Return how a job ended; raises JobLostError if it must be submitted again."""
         if future.cancelled():
             return Ended("it was cancelled, or the connection to its scheduler was lost")
         if error := future.exception():

@@ -1,6 +1,6 @@
-"""What a kind of run gives to the one life cycle that all kinds share (`runs.running.run`).
+"""What a kind of run provides to the life cycle that all kinds share (`runs.running.run`).
 
-A kind is a folder with five things: its options, `begin`, a visible loop, `summarise`, and its pictures. All kinds
+A kind is a folder with five parts: its options, `begin`, the main loop, `summarise`, and its pictures. All kinds
 share the rest: names of objects, the new folder or the one to resume, its lock, the comparison of recorded options and
 data with the present ones, CPU threads, removal of lines after the last checkpoint, Ctrl-C, `overwrite`, and the
 summary that marks a run as finished.
@@ -117,7 +117,7 @@ class Kind(ABC, Generic[O, S, R, W]):
     # What only some kinds change
 
     def default_folder(self, options: O) -> Path:
-        """Return the folder of a run that names no other; raises InvalidInputError if the kind has no default."""
+        """Return the default folder of a run; raises InvalidInputError if the kind has no default."""
         raise InvalidInputError(f"no folder is given: give the folder of the new {self.WORD} with {option('out')}")
 
     def prepare(self, begun: Begun[S], folder: Path) -> None:
@@ -135,7 +135,7 @@ class Kind(ABC, Generic[O, S, R, W]):
         """Raise InvalidInputError if the record names a module that may not be imported."""
 
     def resumed_options(self, run: R, given: Mapping[str, Any], allow_module: str | None) -> O:
-        """Return the recorded options, with what may grow; other given options must equal the recorded ones.
+        """Return the recorded options, with increases where allowed; other given options must equal the recorded ones.
 
         Raises InvalidInputError if one differs, and the errors of `check_trusted` and `options`.
         """

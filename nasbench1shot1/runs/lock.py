@@ -74,7 +74,7 @@ class FolderLock:
         return bool(_states_of_holder(self._lines()))
 
     def _remove_if_zombie(self) -> None:
-        """Remove the lock's file if its holder has ended, but its parent has not yet asked how.
+        """Remove the lock's file if its holder is a zombie: it has ended, but its parent has not yet waited for it.
 
         filelock counts such a process as running.
         """

@@ -157,7 +157,7 @@ def _is_own(name: str, record: Any) -> bool:
 
 
 def _is_leftover(name: str) -> bool:
-    """Return whether a file is a lock, or what a killed process left."""
+    """Return whether a file is a lock or a leftover of a killed process."""
     return name.startswith(LOCK) or re.fullmatch(r"\..+\.(part|old)", name) is not None
 
 

@@ -1,4 +1,4 @@
-"""One function that carries every kind of run from options to the finished record, new or resumed (`runs.kind`)."""
+"""One function that takes every kind of run (`runs.kind`) from its options to the finished record, new or resumed."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
