@@ -10,7 +10,9 @@ This is the only room that imports matplotlib. Other rooms import the names of i
 - `colours`: colour, line style and marker of every method, equal in all figures; rows of panels for many methods.
 - `canvas`: `Canvas` is a new figure with panels, a title above, a legend and a caption below, in one of two styles:
   "screen" or "paper" (no title or caption inside the picture, width of a column, embedded fonts).
-- `axes`: given or new axes, logarithmic and whole-number axes, saving.
+- `charts`: charts of analyses as data. `Panel` has marks such as `Series`, `Bars` or `Matrix`, and two axes;
+  `draw_panels` draws panels on given axes or in a new figure.
+- `axes`: checks of given axes, logarithmic and whole-number axes, saving.
 - `style`: what the styles set in matplotlib, only while a figure is drawn or saved.
 - `cells`, `layout`: architectures as graphs. `artists`: subclasses of matplotlib's classes.
 
@@ -20,6 +22,6 @@ A figure of two searches of several seeds each:
         for axes, traces in zip(canvas.axes, searches):
             curve = pool(traces, spread=spread)
             draw_curve(axes, curve, label="darts", style=curve_styles(["darts"])[0])
-        canvas.finish("Test regret", caption, legend_title=describe_band(spread, runs=5))
+        canvas.finish("Test regret", caption, legend=True, legend_title=describe_band(spread, runs=5))
     save_figure(canvas.figure, path)
 """

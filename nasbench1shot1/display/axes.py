@@ -1,4 +1,4 @@
-"""Axes, given or new: checks, display in notebooks, scales and ticks; and the saving of figures.
+"""Axes: checks of given ones, display in notebooks, scales and ticks; and the saving of figures.
 
 Matplotlib is imported when something is drawn. Other rooms import its types from here, under `TYPE_CHECKING`.
 """
@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.style import PictureStyle, look
+from nasbench1shot1.display.style import look
 from nasbench1shot1.ground.errors import InvalidInputError, shorten, value_of
 from nasbench1shot1.ground.files import atomic_write
 
@@ -25,22 +24,6 @@ EPOCH_LABEL: Final = "search epoch (0: before training)"
 BELOW, ABOVE = 0.03, 0.05
 """Margins of an axis that starts at zero, as fractions of its largest value."""
 _UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-
-
-def axes_or_new(ax: "Axes | None", size: tuple[float, float] = (6.4, 4.4), style: PictureStyle | None = None) -> "Axes":
-    """Return the given axes, or the axes of a new figure that is not registered with pyplot.
-
-    Args:
-        ax: the value of `ax=`.
-        size: width and height of a new figure, in inches, in the style "screen".
-        style: the style of a new figure. Draw within `style.look(style)`.
-
-    Raises:
-        InvalidInputError: `ax` is neither axes nor None, or there is no such style.
-    """
-    if ax is not None:
-        return checked_axes(ax)
-    return Canvas(panel=size, style=style).axes[0]
 
 
 def checked_axes(ax: Any) -> "Axes":

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.display.axes import axes_or_new
+from nasbench1shot1.display.axes import checked_axes
+from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import checked_colors
 from nasbench1shot1.display.layout import EDGE_TEXT, HALF_HEIGHT, Layout
 from nasbench1shot1.display.style import PictureStyle, look
@@ -19,8 +20,6 @@ ENDS = "#dddddd"
 """Fill colour of the input and the output."""
 OPERATIONS = ("#9ecae9", "#f7c99b", "#b5dfb1")
 """Fill colours of nodes by their operation; nodes without an operation are white."""
-
-
 Fills = str | Mapping[str, str]
 """The values of `colors=` for cells: one colour, or colours by the text in a node."""
 
@@ -63,7 +62,8 @@ def draw_cell(
     """
     graph = _graph(Architecture.parse(x) if isinstance(x, str) else x, parameters)
     layout = Layout.of(graph)
-    axes, live, fills = axes_or_new(ax, _figure_size(layout), style), _live_nodes(graph), _fills(graph, colors)
+    axes = Canvas(panel=_figure_size(layout), style=style).axes[0] if ax is None else checked_axes(ax)
+    live, fills = _live_nodes(graph), _fills(graph, colors)
     with look(style):
         _draw_edges(axes, graph, layout, live)
         _draw_nodes(axes, graph, layout, live, fills)

@@ -88,11 +88,6 @@ def curve_styles(
     return found
 
 
-def colours(methods: Sequence[str]) -> list[str]:
-    """Return the colour of each method; methods that are not built in get colours that no given built-in method has."""
-    return [style["color"] for style in curve_styles(methods)]
-
-
 def _free_colours(methods: Sequence[str]) -> Iterator[str]:
     taken = {METHODS[name] for name in methods if name in METHODS}
     return cycle([*(colour for colour in COLOURS if colour not in taken), *COLOURS])

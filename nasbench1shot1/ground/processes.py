@@ -8,20 +8,19 @@ ENDED = frozenset("ZX")
 """States of a zombie: a process that has ended, but whose parent has not yet waited for it."""
 
 
-def is_running(process: int, start: int | None = None) -> bool:
-    """Return whether a process runs on this machine; a zombie does not.
-
-    Args:
-        process: its number.
-        start: its start time in clock ticks since boot, if known; process numbers are reused.
-    """
-    return bool(thread_states(process, start) - ENDED)
+def is_running(process: int) -> bool:
+    """Return whether the process with a number runs on this machine; a zombie does not."""
+    return bool(thread_states(process) - ENDED)
 
 
 def thread_states(process: int, start: int | None = None) -> set[str]:
     """Return the states of a process's threads, such as {"S"}, or {"Z"} for a zombie; empty if there is no process.
 
-    On systems other than Linux, every process counts as sleeping ("S"). `process` and `start` as for `is_running`.
+    On systems other than Linux, every process counts as sleeping ("S").
+
+    Args:
+        process: its number.
+        start: its start time in clock ticks since boot, if known; process numbers are reused.
     """
     if sys.platform == "linux":
         folder = Path("/proc", str(process))

@@ -33,8 +33,8 @@ THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Environment variables that set the number of CPU threads of a new process."""
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from nasbench1shot1.jobs.process import main; main()"
 """What a worker process runs. Its argument is the list of folders from which it imports."""
-
-
+DIVERGED = "DivergedError"
+"""The error after which a process is used again, because many trials of a study may diverge."""
 ENDS_WITHIN = 10.0  # seconds between the end of a process's answers and its own
 
 
@@ -253,6 +253,11 @@ def last_line(log: Path) -> str:
     return next((line for line in reversed(lines) if line.strip()), "it printed nothing").strip()
 
 
+def worker_name(place: object) -> str:
+    """Return the name of a worker on this machine: "host.local-0"."""
+    return f"{socket.gethostname()}.{place}"
+
+
 # In the worker process ------------------------------------------------------------------------------------------------
 
 
@@ -290,10 +295,6 @@ def _run(request: Mapping[str, Any]) -> dict[str, Any]:
     _free_memory()
     is_reusable = error is None or error == DIVERGED
     return {"failure": failure, "error": error, "is_reusable": is_reusable}
-
-
-DIVERGED = "DivergedError"
-"""The error after which a process is used again, because many trials of a study may diverge."""
 
 
 def _run_here(job: Job, options: Mapping[str, Any], resume_options: Mapping[str, Any]) -> tuple[str | None, str | None]:
@@ -334,8 +335,3 @@ def _free_memory() -> None:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
-
-
-def worker_name(place: object) -> str:
-    """Return the name of a worker on this machine: "host.local-0"."""
-    return f"{socket.gethostname()}.{place}"

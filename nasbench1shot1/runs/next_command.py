@@ -1,7 +1,7 @@
 """The commands that messages and screens advise to run next."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,13 @@ _IMPORTED = ("optimizer", "space")
 """The options that can name an object of a module."""
 
 
-def named_modules(options: Mapping[str, Any], names: Sequence[str] = _IMPORTED) -> str | None:
+def named_modules(options: Mapping[str, Any]) -> str | None:
     """Return the modules of the options given as "module:object", separated by commas; None if there are none.
 
     The value is one for `allow_module`, with which another process may import the modules. The script or notebook
     (`__main__`) is left out, because another process cannot import it.
     """
-    references = [str(options.get(name) or "").partition(":") for name in names]
+    references = [str(options.get(name) or "").partition(":") for name in _IMPORTED]
     modules = dict.fromkeys(module for module, colon, _ in references if colon and module != "__main__")
     return ",".join(modules) or None
 
@@ -40,21 +40,21 @@ def resume_command(command: str, folder: Path, options: str = "") -> str:
     return f"nb1shot1 {command} {resume_options(folder, options)}"
 
 
-def command_for(command: str, folder: Path, names: Sequence[str] = _IMPORTED) -> str:
-    """Return the command that reads a run, with the `--allow-module` that it needs to import the options `names`."""
-    return " ".join(filter(None, ("nb1shot1", command, shlex.quote(str(folder)), _permission(folder, names))))
+def command_for(command: str, folder: Path) -> str:
+    """Return the command that reads a run, with the `--allow-module` that it needs."""
+    return " ".join(filter(None, ("nb1shot1", command, shlex.quote(str(folder)), _permission(folder))))
 
 
-def _permission(folder: Path, names: Sequence[str] = _IMPORTED) -> str:
+def _permission(folder: Path) -> str:
     """Return `--allow-module` with the modules that a run, or a group of runs, names; empty if it names none."""
-    modules = _modules(folder, names)
+    modules = _modules(folder)
     return f"--allow-module {shlex.quote(modules)}" if modules else ""
 
 
-def _modules(folder: Path, names: Sequence[str] = _IMPORTED) -> str | None:
+def _modules(folder: Path) -> str | None:
     """Return the modules that a run, or a group of runs, names; None if it names none."""
     with suppress(UserError, OSError, AttributeError, KeyError):  # a command that lacks it explains what to add
         is_group = (folder / SEEDS).is_file()
         recorded = read_object(folder / SEEDS)["options"] if is_group else read_description(folder)[1]
-        return named_modules(recorded, names)
+        return named_modules(recorded)
     return None

@@ -34,4 +34,3 @@ def test_commands_allow_the_modules_that_a_run_names(tmp_path: Path, file: str, 
     assert resume_options(folder) == f"--resume {quoted}{added}"
     assert resume_command("tune", folder, "--host X") == f"nb1shot1 tune --resume {quoted} --host X{added}"
     assert command_for("report", folder) == f"nb1shot1 report {quoted}{added}"
-    assert command_for("correlate", folder, ["space"]).endswith("my.spaces") == (content is OWN)
