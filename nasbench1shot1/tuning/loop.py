@@ -55,10 +55,7 @@ class Progress:
 
 
 class Evaluation(Protocol):
-    """Evaluates the trials of a study, and keeps its observations."""
-
-    def observations(self) -> Sequence[RecordedObservation]:
-        """Return what was observed in earlier sessions, in order of registration; called once, at the start."""
+    """Evaluates the trials of a study, and records its observations."""
 
     def job(self, trial: Trial) -> TrialJob:
         """Return the job that evaluates a trial."""

@@ -10,7 +10,6 @@ from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.one_shot_search.options import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.proposers.configurations import ConfigurationId, format_id, parse_id
-from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUBMISSIONS, damaged_file_error, read_lines
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
@@ -109,15 +108,6 @@ class Study(RunRecord):
     def options(self) -> TuningOptions:
         """The options of the study."""
         return recorded_options(TuningOptions, self.config, self.folder / CONFIG)
-
-    def check_trusted(self, allow_module: str | None, given: Mapping[str, Any] | None = None) -> None:
-        """Raise InvalidInputError if the optimizer or the space is in a module that only config.json names.
-
-        `given` are options of the user; naming the optimizer or the space there also permits the import.
-        """
-        for group, kind in (("optimizers", "optimizer"), ("search_spaces", "space")):
-            if (given or {}).get(kind) != self.config[kind]:
-                check_trusted(group, kind, self.config[kind], self.folder / CONFIG, allow_module)
 
     @property
     def shared_options(self) -> dict[str, Any]:

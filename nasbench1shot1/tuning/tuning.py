@@ -1,7 +1,7 @@
 """Tuning an optimizer's hyperparameters, from options to a finished study: a new one, or one that is resumed."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,8 @@ from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchOptions, data_facts
 from nasbench1shot1.one_shot_search.searching import table_of_search
 from nasbench1shot1.proposers.configurations import format_id, parse_id, require_extra
-from nasbench1shot1.registry import check_importable, one_shot, search_space, with_names
-from nasbench1shot1.runs.folder import CONFIG_SPACE
+from nasbench1shot1.registry import check_importable, check_recorded_names, one_shot, search_space, with_names
+from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE
 from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.options import check_ranges, check_unchanged, option_names, typed_options
 from nasbench1shot1.runs.running import run
@@ -92,21 +92,8 @@ def optimizer_name(optimizer: Any) -> Any:
     return name
 
 
-@dataclass(frozen=True)
-class StudyParts:
-    """What a study needs before its first trial.
-
-    Attributes:
-        space: the hyperparameters and their ranges.
-        table: the table of the objective.
-    """
-
-    space: "ConfigurationSpace"
-    table: Table
-
-
-class StudyKind(Kind[StudyOptions, StudyParts, Study, StudyWriter]):
-    """A tuning study.
+class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
+    """A tuning study; the state with which it begins is its configuration space.
 
     Args:
         workers: where the searches run, which is not recorded.
@@ -128,9 +115,13 @@ class StudyKind(Kind[StudyOptions, StudyParts, Study, StudyWriter]):
         settings = study_settings(run.options, run.options.brackets.budgets[0])
         return StudyOptions(run.options, {**run.shared_options, **settings})
 
+    def check_trusted(self, run: Study, given: Mapping[str, Any], allow_module: str | None) -> None:
+        """Check the recorded optimizer and space."""
+        check_recorded_names("optimizers", run.config, given, run.folder / CONFIG, allow_module)
+
     def resumed_options(self, run: Study, given: Mapping[str, Any], allow_module: str | None) -> StudyOptions:
         """Return the recorded options, perhaps with more iterations."""
-        run.check_trusted(allow_module, given)
+        self.check_trusted(run, given, allow_module)
         own = {name: value for name, value in given.items() if name in option_names(TuningOptions)}
         _check_shared(run, {name: value for name, value in given.items() if name not in own})
         typed = typed_options(TuningOptions, own)
@@ -146,14 +137,14 @@ class StudyKind(Kind[StudyOptions, StudyParts, Study, StudyWriter]):
         space = search_space(tuning.space).name
         return Path("runs") / f"tune-{tuning.optimizer.rpartition(':')[2]}-{space}-{tuning.tuner}-{tuning.seed}"
 
-    def begin(self, options: StudyOptions, resumed: Study | None) -> Begun[StudyParts]:
+    def begin(self, options: StudyOptions, resumed: Study | None) -> "Begun[ConfigurationSpace]":
         """Open the configuration space and the table; for a new study, check all its searches."""
         tuning = options.tuning
         if resumed is not None:
             searched, shared = search_space(tuning.space), resumed.shared_options
             table = table_for(searched, shared["table"], shared["reference"])
             facts = {"space_id": searched.id, "table_id": table.id}
-            return Begun(StudyParts(resumed.config_space, table), facts, table=table)
+            return Begun(resumed.config_space, facts, table=table)
         from nasbench1shot1.one_shot_search.state import load_halves
         from nasbench1shot1.tuning.loop import make_proposer
 
@@ -166,39 +157,39 @@ class StudyKind(Kind[StudyOptions, StudyParts, Study, StudyWriter]):
         make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # refuses what the tuner does not support
         facts = data_facts(search_space(tuning.space), table, images, halves)
         labels = {SEARCH_OPTIONS: options.shared(space)}
-        return Begun(StudyParts(space, table), facts, labels, table)
+        return Begun(space, facts, labels, table)
 
-    def prepare(self, begun: Begun[StudyParts], folder: Path) -> None:
+    def prepare(self, begun: "Begun[ConfigurationSpace]", folder: Path) -> None:
         """Write the configuration space."""
-        write_config_space(begun.state.space, folder / CONFIG_SPACE)
+        write_config_space(begun.state, folder / CONFIG_SPACE)
 
-    def loop(self, begun: Begun[StudyParts], writer: StudyWriter, console: "Console") -> None:
+    def loop(self, begun: "Begun[ConfigurationSpace]", writer: StudyWriter, console: "Console") -> None:
         """Observe every planned search that is not recorded yet."""
         from nasbench1shot1.tuning.loop import StudyState, make_proposer, observe_all
 
-        study, table = Study.open(writer.folder), begun.state.table
+        study, table = Study.open(writer.folder), begun.table
         options, brackets, shared = study.options, study.options.brackets, study.shared_options
         lines = Study.read_lines(writer.folder)
         proposer = make_proposer(options.tuner, study.config_space, brackets, options.seed)
         announce(study, table, brackets, len(lines), self.workers, console)
         with StudyScreen(brackets, lines, console) as screen:
-            evaluation = StudyEvaluation(study, table, writer, lines, screen)
-            state = StudyState(study.folder, proposer, evaluation.observations())
+            evaluation = StudyEvaluation(study, table, writer, screen)
+            state = StudyState(study.folder, proposer, [_observation(line) for line in lines])
             if not state.is_finished:
                 with self.workers.open(shared["device"], shared["threads"], console) as workers:
                     observe_all(state, evaluation, workers)
         write_hpbandster_files(Study.open(writer.folder))  # an earlier session may have been killed before
 
-    def summarise(self, run: Study, begun: Begun[StudyParts]) -> Mapping[str, Any]:
+    def summarise(self, run: Study, begun: "Begun[ConfigurationSpace]") -> Mapping[str, Any]:
         """Return the counts and the best searches."""
-        return summarise(run, run.lines, begun.state.table.id)
+        return summarise(run, run.lines, begun.table.id)
 
-    def present(self, run: Study, begun: Begun[StudyParts], console: "Console") -> None:
+    def present(self, run: Study, begun: "Begun[ConfigurationSpace]", console: "Console") -> None:
         """Draw the trajectory, and print the result."""
         from nasbench1shot1.tuning.drawing import trajectory_figure
 
         format = run.shared_options["format"]
-        figure = trajectory_figure(run, run.lines, begun.state.table, run.shared_options.get("style"))
+        figure = trajectory_figure(run, run.lines, begun.table, run.shared_options.get("style"))
         save_figure(figure, run.folder / picture_name(TRAJECTORY, format))
         show_result(run.summary, run.folder, console, format)
 
@@ -220,29 +211,19 @@ def _check_shared(study: Study, given: Mapping[str, Any]) -> None:
     check_unchanged(study.folder, study.shared_options, given, ())
 
 
+def _observation(line: Mapping[str, Any]) -> RecordedObservation:
+    """Return what a line of an earlier session observed."""
+    return RecordedObservation(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
+
+
 class StudyEvaluation:
     """Searches for the trials of a study, and writes its observations; a `loop.Evaluation`.
 
     Test errors come from the table when a line is written. No outcome contains them, and the tuner sees only outcomes.
     """
 
-    def __init__(
-        self,
-        study: Study,
-        table: Table,
-        writer: StudyWriter,
-        lines: Sequence[Mapping[str, Any]],
-        screen: StudyScreen,
-    ) -> None:
-        self._study, self._table, self._writer = study, table, writer
-        self._before, self._screen = list(lines), screen
-
-    def observations(self) -> Sequence[RecordedObservation]:
-        """Return what was observed in earlier sessions, in order of registration."""
-        return [
-            RecordedObservation(parse_id(line["configuration_id"]), line["budget"], line["loss"], line["finished"])
-            for line in self._before
-        ]
+    def __init__(self, study: Study, table: Table, writer: StudyWriter, screen: StudyScreen) -> None:
+        self._study, self._table, self._writer, self._screen = study, table, writer, screen
 
     def job(self, trial: Trial) -> TrialJob:
         """Return the search of a trial."""
