@@ -1,7 +1,7 @@
 """The kinds of runs of figures, each as a record of functions, and the one class of their jobs."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +13,8 @@ from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
-from nasbench1shot1.ground.files import read_bytes
 from nasbench1shot1.ground.text import counted, percent
-from nasbench1shot1.jobs.job import Job, is_started
+from nasbench1shot1.jobs.job import Job
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.record import Run, open_search
 from nasbench1shot1.proposers.brackets import Brackets
@@ -23,7 +22,7 @@ from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.proxy_training.record import proxy_config
 from nasbench1shot1.registry import search_space
-from nasbench1shot1.runs.folder import METRICS, as_json_line, read_lines
+from nasbench1shot1.runs.folder import METRICS, as_json_line, count_lines, read_lines
 from nasbench1shot1.runs.options import option_names
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.table import load_table
@@ -125,10 +124,7 @@ class FigureJob(Job):
 
 
 def _lines(folder: Path) -> int:
-    try:
-        return read_bytes(folder / METRICS).count(b"\n")
-    except FileNotFoundError:
-        return 0
+    return count_lines(folder / METRICS)
 
 
 def _epochs(job: FigureJob) -> int:
@@ -489,33 +485,3 @@ KINDS: Mapping[str, JobKind] = {
     "black-box": BLACK_BOX,
 }
 """All kinds of runs, by name."""
-
-
-# Recorded and planned options -----------------------------------------------------------------------------------------
-
-
-def check_recorded(jobs: Sequence[FigureJob], given: Options) -> None:
-    """Check that existing run folders have the figure's options and are not damaged.
-
-    Raises:
-        InvalidInputError: an option of a recorded run differs from the figure's.
-        DamagedFileError: the record of a finished run is damaged or incomplete.
-    """
-    for job in jobs:
-        if job.is_finished:
-            _ = job.record().lines  # raises for damaged or missing lines
-        for name, wanted, recorded in _differences(job):
-            if name not in job.of.free or (name == "device" and name in given):
-                raise InvalidInputError(
-                    f"{job.folder} was {job.of.verb} with {option(name, recorded)}, but the figure needs {wanted}: "
-                    f"choose another {option('out')}, or remove that folder"
-                )
-
-
-def _differences(job: FigureJob) -> Iterator[tuple[str, Any, Any]]:
-    if not is_started(job.folder):
-        return
-    recorded = job.of.recorded(job)
-    for name, wanted in job.options.items():
-        if recorded.get(name) != wanted:
-            yield name, wanted, recorded.get(name)

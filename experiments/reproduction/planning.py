@@ -1,15 +1,19 @@
 """From a figure of `figures` to its jobs: panels and curves are selected, and options are filled in."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.experiments.reproduction.figures import (
     FIGURES,
     METHODS,
+    OTHER_FIGURES,
     STUDY_SEED,
+    TRAJECTORIES,
     TRANSFERRED,
     TUNED_ON,
     Curve,
@@ -23,7 +27,6 @@ from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.registry import search_space
 
 if TYPE_CHECKING:
-    from nasbench1shot1.black_box_search.record import BlackBoxStudy
     from nasbench1shot1.experiments.reproduction.results import Results
     from nasbench1shot1.tables.table import Table
 
@@ -53,7 +56,7 @@ class Reproduction:
     name: str
     figure: Figure
     only: tuple[str, ...] = ()
-    joined: "tuple[BlackBoxStudy, ...]" = ()
+    joined: tuple[BlackBoxStudy, ...] = ()
 
     @property
     def kind(self) -> JobKind:
@@ -168,23 +171,45 @@ class Reproduction:
         return results if len(results.as_table()) else None
 
 
-def open_figure(name: str, only: Sequence[str] = ()) -> Reproduction:
+def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path] = ()) -> Reproduction:
     """Return a figure, or the selected part of it.
 
     Args:
-        name: a name of `figures.FIGURES`.
+        name: "figure2", …: a key of `figures.FIGURES`.
         only: keys of panels or of curves, or "panel/curve", each with optional `*` wildcards. A curve is selected if
             one of them matches.
+        joined: folders of finished black-box studies that join a figure of tuned optimizers.
 
-    Raises InvalidInputError if one of `only` matches nothing at any scale.
+    Raises:
+        InvalidInputError: the name is unknown, one of `only` matches nothing at any scale, or black-box studies cannot
+            join.
     """
+    if name not in FIGURES:
+        raise _unknown_figure(name)
     figure = FIGURES[name]
     pairs = [(panel.key, curve.key) for scale in figure.scales.values() for panel, curve in scale.pairs()]
     for pattern in only:
         if not any(_is_selected(*pair, [pattern]) for pair in pairs):
             panels, curves = (dict.fromkeys(keys) for keys in zip(*pairs, strict=True))
             raise unknown_name(f"part of {name}", pattern, [*panels, *curves])
-    return Reproduction(name, figure, tuple(only))
+    if joined and figure.drawing != TRAJECTORIES:
+        fitting = ", ".join(name for name, each in FIGURES.items() if each.drawing == TRAJECTORIES)
+        raise InvalidInputError(f"{option('join')} does not apply to {name} (only to {fitting}): remove it")
+    studies = tuple(BlackBoxStudy.open(folder) for folder in joined)
+    _ = [study.summary for study in studies]  # raises if one is not finished
+    return Reproduction(name, figure, tuple(only), studies)
+
+
+def _unknown_figure(name: str) -> InvalidInputError:
+    known = f"known: {', '.join(FIGURES)}"
+    kind = "table" if name.startswith("tab") else "figure"
+    number = int(match[0]) if (match := re.search(r"\d+", name)) else 0
+    if kind == "figure" and number in OTHER_FIGURES:
+        return InvalidInputError(
+            f"reproduce does not draw figure {number} of the paper, which shows {OTHER_FIGURES[number]} ({known})"
+        )
+    hint = f"; did you mean '{kind}{number}'?" if f"{kind}{number}" in FIGURES else ""
+    return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")
 
 
 def _select(panels: Sequence[Panel], only: Sequence[str]) -> tuple[Panel, ...]:

@@ -3,18 +3,14 @@
 import hashlib
 import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.experiments.reproduction import planning
-from nasbench1shot1.experiments.reproduction.figures import FIGURES, OTHER_FIGURES, TRAJECTORIES
-from nasbench1shot1.experiments.reproduction.kinds import FigureJob, check_recorded
-from nasbench1shot1.experiments.reproduction.planning import Reproduction
+from nasbench1shot1.experiments.reproduction.kinds import FigureJob
+from nasbench1shot1.experiments.reproduction.planning import Reproduction, open_figure
 from nasbench1shot1.experiments.reproduction.progress import (
     Costs,
     FigureProgress,
@@ -30,7 +26,7 @@ from nasbench1shot1.experiments.reproduction.progress import (
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, write_json
 from nasbench1shot1.ground.text import counted, line_printer
-from nasbench1shot1.jobs.job import Workers
+from nasbench1shot1.jobs.job import Workers, is_started
 from nasbench1shot1.jobs.pool import WorkerOptions, run_jobs
 from nasbench1shot1.runs.folder import read_object
 from nasbench1shot1.runs.lock import locked
@@ -215,45 +211,6 @@ def _draw(
     print_line(f"Picture: {picture}")
 
 
-# Figures by name ------------------------------------------------------------------------------------------------------
-
-
-def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path] = ()) -> Reproduction:
-    """Return a figure, or the selected part of it.
-
-    Args:
-        name: "figure2", …
-        only: as in `planning.open_figure`.
-        joined: folders of finished black-box studies that join a figure of tuned optimizers.
-
-    Raises:
-        InvalidInputError: the name is unknown, one of `only` matches nothing, or black-box studies cannot join.
-    """
-    if name not in FIGURES:
-        raise _unknown_figure(name)
-    figure = planning.open_figure(name, only)
-    if not joined:
-        return figure
-    if figure.figure.drawing != TRAJECTORIES:
-        fitting = ", ".join(name for name, each in FIGURES.items() if each.drawing == TRAJECTORIES)
-        raise InvalidInputError(f"{option('join')} does not apply to {name} (only to {fitting}): remove it")
-    studies = tuple(BlackBoxStudy.open(folder) for folder in joined)
-    _ = [study.summary for study in studies]  # raises if one is not finished
-    return replace(figure, joined=studies)
-
-
-def _unknown_figure(name: str) -> InvalidInputError:
-    known = f"known: {', '.join(FIGURES)}"
-    kind = "table" if name.startswith("tab") else "figure"
-    number = int(match[0]) if (match := re.search(r"\d+", name)) else 0
-    if kind == "figure" and number in OTHER_FIGURES:
-        return InvalidInputError(
-            f"reproduce does not draw figure {number} of the paper, which shows {OTHER_FIGURES[number]} ({known})"
-        )
-    hint = f"; did you mean '{kind}{number}'?" if f"{kind}{number}" in FIGURES else ""
-    return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")
-
-
 # Folders --------------------------------------------------------------------------------------------------------------
 
 
@@ -283,3 +240,30 @@ def check_belongs_to(folder: Path, name: str) -> None:
     """Raise InvalidInputError if a folder belongs to another figure, DamagedFileError if its mark is damaged."""
     if (folder / MARK).is_file() and (other := read_object(folder / MARK).get("figure")) != name:
         raise InvalidInputError(f"{folder} holds {other}, not {name}: choose another {option('out')}")
+
+
+def check_recorded(jobs: Sequence[FigureJob], given: Mapping[str, Any]) -> None:
+    """Check that existing run folders have the figure's options and are not damaged.
+
+    Raises:
+        InvalidInputError: an option of a recorded run differs from the figure's.
+        DamagedFileError: the record of a finished run is damaged or incomplete.
+    """
+    for job in jobs:
+        if job.is_finished:
+            _ = job.record().lines  # raises for damaged or missing lines
+        for name, wanted, recorded in _differences(job):
+            if name not in job.of.free or (name == "device" and name in given):
+                raise InvalidInputError(
+                    f"{job.folder} was {job.of.verb} with {option(name, recorded)}, but the figure needs {wanted}: "
+                    f"choose another {option('out')}, or remove that folder"
+                )
+
+
+def _differences(job: FigureJob) -> Iterator[tuple[str, Any, Any]]:
+    if not is_started(job.folder):
+        return
+    recorded = job.of.recorded(job)
+    for name, wanted in job.options.items():
+        if recorded.get(name) != wanted:
+            yield name, wanted, recorded.get(name)

@@ -24,8 +24,9 @@ from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction.black_box import BlackBoxResults
 from nasbench1shot1.experiments.reproduction.figures import Curve
-from nasbench1shot1.experiments.reproduction.kinds import FigureJob, check_recorded
-from nasbench1shot1.experiments.reproduction.reproducing import open_figure, reproduce
+from nasbench1shot1.experiments.reproduction.kinds import FigureJob
+from nasbench1shot1.experiments.reproduction.planning import open_figure
+from nasbench1shot1.experiments.reproduction.reproducing import check_recorded, reproduce
 from nasbench1shot1.experiments.reproduction.results import Found
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.registry import BUILT_IN

@@ -19,9 +19,10 @@ from tiny_figures import planned as planned_at
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.reproduction import kinds, planning, progress, reproducing
 from nasbench1shot1.experiments.reproduction.figures import STUDY_SEED
-from nasbench1shot1.experiments.reproduction.kinds import Cost, FigureJob, check_recorded, tuning_options
+from nasbench1shot1.experiments.reproduction.kinds import Cost, FigureJob, tuning_options
+from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.progress import describe_work
-from nasbench1shot1.experiments.reproduction.reproducing import open_figure
+from nasbench1shot1.experiments.reproduction.reproducing import check_recorded
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.experiments.tuning.trajectory import average, trajectory
 from nasbench1shot1.jobs.pool import WorkerOptions, this_process
