@@ -34,7 +34,7 @@ def difference(run: SearchRecord | Study, table: Table | None = None) -> str:
 
     Arguments are as for `warn_of_other_values`.
     """
-    found = table if table is not None and table.id == run.config.get("table_id") else _own_table(run)
+    found = table if table is not None and table.id == run.config.get("table_id") else recorded_table(run)
     if found is None:
         return ""
     for at, field, recorded, expected in _compared_values(run, found):
@@ -46,8 +46,8 @@ def difference(run: SearchRecord | Study, table: Table | None = None) -> str:
     return ""
 
 
-def _own_table(run: SearchRecord | Study) -> Table | None:
-    """Return the table whose id the run recorded; None if the table that its options name is missing or another."""
+def recorded_table(run: SearchRecord | Study) -> Table | None:
+    """Return the table whose id a run recorded; None if the table that its options name is missing or another."""
     config: Mapping[str, Any] = run.config
     options = {**run.shared_options, **config} if isinstance(run, Study) else config
     try:

@@ -9,8 +9,7 @@ import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.curves import Spread
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking

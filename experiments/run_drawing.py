@@ -1,7 +1,6 @@
 """Drawing the regret of one run on matplotlib axes: `nb.draw_regret`."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -10,17 +9,15 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import EPOCH_LABEL, AxesList, checked_axes, checked_axes_list
 from nasbench1shot1.display.canvas import Canvas, legend_below
 from nasbench1shot1.display.colours import Colors, curve_styles, main_first
-from nasbench1shot1.display.curves import Spread, describe_band
-from nasbench1shot1.display.style import PictureStyle, look
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, value_of
+from nasbench1shot1.display.curves import describe_band
+from nasbench1shot1.display.style import PictureStyle, Spread, look
+from nasbench1shot1.experiments.recorded_values import recorded_table
+from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.one_shot_search.regret_curve import anytime_regret, draw_anytime_regret, draw_one_shot_error
-from nasbench1shot1.registry import table_of_run
-from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
-from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.drawing import draw_trajectory
 from nasbench1shot1.tuning.record import Study
 
@@ -136,7 +133,7 @@ def _draw_searches(
             f"{value_of('ax')} must be single axes, because '{runs[0].folder}' has no one-shot errors"
         )
     with look(style):
-        table = _recorded_table(runs[0]) if found.others else None
+        table = recorded_table(runs[0]) if found.others else None
         draw_anytime_regret(found, axes, method, runs[0].config["dataset"], table, **looks)
         axes.set_xlabel(EPOCH_LABEL)
         _with_legend(axes, canvas, describe_band(spread, len(runs)))
@@ -146,14 +143,6 @@ def _draw_searches(
         draw_one_shot_error(found, pair[1], method, colors=looks["colors"], labels=labels).set_xlabel(EPOCH_LABEL)
         _fit_labels(*pair)
         return AxesList(pair)
-
-
-def _recorded_table(run: SearchRecord) -> Table | None:
-    """Return the table of a search; None if it is not installed."""
-    with suppress(UserError):
-        table = table_of_run(run.config, run.folder / CONFIG, run.config.get("table"))
-        return table if table.id == run.config["table_id"] else None
-    return None
 
 
 def _fit_labels(first: "Axes", second: "Axes") -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
 from nasbench1shot1.display.colours import Colors
-from nasbench1shot1.display.curves import Spread, Trace, checked_spread
-from nasbench1shot1.display.style import PictureStyle, look
+from nasbench1shot1.display.curves import Trace, checked_spread
+from nasbench1shot1.display.style import PictureStyle, Spread, look
 from nasbench1shot1.experiments.comparison.entries import (
     EPOCHS,
     OVER,

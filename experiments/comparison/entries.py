@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
@@ -15,13 +14,14 @@ from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.curves import Trace
 from nasbench1shot1.evaluator import Score, score
+from nasbench1shot1.experiments.recorded_values import recorded_table
 from nasbench1shot1.experiments.rescoring import rescore, rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
-from nasbench1shot1.registry import check_trusted, table_of_run
+from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.next_command import resume_command
 from nasbench1shot1.tables.references import PRESENT
@@ -346,15 +346,10 @@ class TuningEntry(Entry):
 
         Raises InvalidInputError if the table is not installed.
         """
-        recorded = self.study.config["table_id"]
-        shared, space, where = self.study.shared_options, self.study.config["space"], self.folder / CONFIG
-        check_trusted("search_spaces", "space", space, where)
-        with suppress(UserError):
-            config = {"space": space, "reference": shared.get("reference")}
-            table = table_of_run(config, where, shared.get("table"))
-            if table.id == recorded:
-                return table
+        check_trusted("search_spaces", "space", self.study.config["space"], self.folder / CONFIG)
+        if (table := recorded_table(self.study)) is not None:
+            return table
         raise InvalidInputError(
-            f"the table {recorded} of '{self.folder}' is not installed, so it is unknown which regrets are measured: "
-            f"score all runs on an installed table with {option('table')}"
+            f"the table {self.study.config['table_id']} of '{self.folder}' is not installed, so it is unknown which "
+            f"regrets are measured: score all runs on an installed table with {option('table')}"
         )

@@ -9,7 +9,8 @@ import numpy as np
 import pandas
 
 from nasbench1shot1.black_box_search.goal import Goal
-from nasbench1shot1.display.curves import Pooled, Spread, Trace, pool, span
+from nasbench1shot1.display.curves import Pooled, Trace, pool, span
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.experiments.comparison.entries import EPOCHS, SIMULATED_TIME, Entry, Facts, Floats, Over
 from nasbench1shot1.one_shot_search.captions import provenance
 

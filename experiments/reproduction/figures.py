@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.registry import BUILT_IN
 
@@ -76,7 +77,7 @@ class Pooling:
     """
 
     over: str = "seed"
-    spread: Literal["ci", "std", "quartiles", "range"] | None = "std"
+    spread: Spread | None = "std"
     statistic: Literal["mean", "median"] = "mean"
 
 

@@ -105,4 +105,6 @@ def check_options(table: Table, given: Mapping[str, bool]) -> None:
     """
     takes = {name for analysis in offered(table.benchmark).values() for name in analysis.takes}
     if refused := [name for name, is_given in given.items() if is_given and name not in takes]:
-        raise InvalidInputError(f"--{refused[0]} does not apply to the analyses of {table.benchmark.title}: remove it")
+        raise InvalidInputError(
+            f"{option(refused[0])} does not apply to the analyses of {table.benchmark.title}: remove it"
+        )

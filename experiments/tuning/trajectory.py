@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from nasbench1shot1.display.axes import use_log_axes
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
-from nasbench1shot1.display.curves import Pooled, Spread, Trace, describe_band, draw_curve, log_floor, pool, span
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.curves import Pooled, Trace, describe_band, draw_curve, log_floor, pool, span
+from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted

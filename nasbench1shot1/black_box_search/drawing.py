@@ -8,8 +8,8 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import ZERO_NOTE, use_log_axes
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_labels, curve_styles
-from nasbench1shot1.display.curves import Spread, Statistic, describe_band, draw_curve, log_floor
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.curves import Statistic, describe_band, draw_curve, log_floor
+from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.record import RunRecord
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
@@ -78,7 +78,7 @@ class BlackBoxConfig:
     """File format of the picture. Default: png."""
     style: PictureStyle | None = None
     """Style of the picture. paper: no title or caption, as wide as a column, embedded fonts. Default: screen."""
-    spread: Literal["ci", "std", "quartiles", "range"] | None = None
+    spread: Spread | None = None
     """What the band over the searches shows. ci: 95 % confidence interval of the mean (bootstrap); std: standard
     deviation. Default: ci."""
 

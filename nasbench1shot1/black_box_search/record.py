@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from nasbench1shot1.black_box_search.goal import FIELD as OBJECTIVE
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
-from nasbench1shot1.display.curves import Pooled, Spread, Statistic, Trace, pool, span
+from nasbench1shot1.display.curves import Pooled, Statistic, Trace, pool, span
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import ELSEWHERE
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from nasbench1shot1.commands.options import Positional
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.runs.options import Form, TableName
 
@@ -33,7 +33,7 @@ class Compare:
     """Module that may be imported because the config.json of a run names it. Importing a module runs its code."""
     format: PictureFormat = "png"
     """File format of the figure."""
-    spread: Literal["ci", "std", "quartiles", "range"] = "ci"
+    spread: Spread = "ci"
     """What the bands show. ci: 95 % confidence interval of the mean (bootstrap); std: standard deviation."""
     style: PictureStyle = "screen"
     """Style of the figure. paper: no title or caption, as wide as a column, embedded fonts."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.commands.options import Positional
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.ground.text import print_to_stdout
@@ -39,7 +39,7 @@ class Report:
     """Folder for the summary, the values and the pictures. Default: FOLDER/report-TABLE."""
     format: PictureFormat = "png"
     """File format of the pictures."""
-    spread: Literal["ci", "std", "quartiles", "range"] = "ci"
+    spread: Spread = "ci"
     """What the bands of several seeds show. ci: 95 % confidence interval of the mean (bootstrap); std: standard
     deviation."""
     style: PictureStyle = "screen"

@@ -4,11 +4,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from nasbench1shot1.commands.arguments import optimizer_name
 from nasbench1shot1.commands.help_screen import OWN, default_variants
 from nasbench1shot1.commands.options import Asked, Hidden
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.options import SearchConfig
@@ -68,7 +69,7 @@ class Search(Generic[Own]):
     A folder that also holds other files, such as a ranking, is refused."""
     seeds: Seeds | None = None
     """Seeds of several runs, as 0-5 or 1,3,8; the picture shows mean and spread."""
-    spread: Literal["ci", "std", "quartiles", "range"] | None = None
+    spread: Spread | None = None
     """With --seeds: what the bands of the picture show. ci: 95 % confidence interval of the mean (bootstrap); std:
     standard deviation. Default: ci."""
     tensorboard: bool = False

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Floats = NDArray[np.float64]
-Spread = Literal["ci", "std", "quartiles", "range"]
-"""What a band shows. ci: 95 % confidence interval; std: standard deviation (n - 1)."""
 Statistic = Literal["mean", "median"]
 SPREADS: dict[Spread, str] = {
     "ci": "95 % confidence interval (bootstrap)",
@@ -128,7 +127,6 @@ def pool(
     *,
     spread: Spread | None = None,
     statistic: Statistic = "mean",
-    lowest: float | None = 0.0,
     whole: bool = False,
 ) -> Pooled:
     """Pool runs on a common axis.
@@ -141,7 +139,6 @@ def pool(
         at: positions of the curve. Default: all positions at which a run changes, at most `MOST_POINTS`.
         spread: what the band shows. Default: "ci".
         statistic: "mean" or "median".
-        lowest: smallest possible value, at which bands are cut; None if there is none.
         whole: positions are whole numbers, such as epochs; the curve has a point at each.
 
     Raises:
@@ -151,7 +148,7 @@ def pool(
         raise InvalidInputError("no run is given: give at least one")
     positions = common_axis(traces, whole) if at is None else np.asarray(at, np.float64)
     values = np.stack([trace.value_at(positions) for trace in traces])
-    return pool_values(positions, values, spread=spread, statistic=statistic, lowest=lowest)
+    return pool_values(positions, values, spread=spread, statistic=statistic)
 
 
 def pool_values(

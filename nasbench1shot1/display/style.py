@@ -1,4 +1,4 @@
-"""The two styles of pictures, as settings of matplotlib that apply only while a picture is drawn or saved."""
+"""The options of pictures, and the two styles: settings of matplotlib that apply only while a picture is drawn."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +8,8 @@ from nasbench1shot1.ground.errors import unknown_name
 
 PictureStyle = Literal["screen", "paper"]
 """screen: with title and caption. paper: without them, as wide as a column, with embedded fonts."""
+Spread = Literal["ci", "std", "quartiles", "range"]
+"""What a band shows. ci: 95 % confidence interval; std: standard deviation (n - 1)."""
 STYLES: tuple[PictureStyle, ...] = get_args(PictureStyle)
 COLUMN_WIDTH, TEXT_WIDTH = 3.25, 6.75
 """Width of a picture in the paper style, in inches: of one column of panels, and of several."""

@@ -27,6 +27,7 @@ from nasbench1shot1.runs.options import (
     Range,
     TableName,
     absolute_file,
+    check_learning_rates,
     check_ranges,
     make_options,
     option_names,
@@ -171,12 +172,7 @@ class SearchConfig:
 
 def _check_together(config: SearchConfig) -> None:
     """Raise InvalidInputError for options that are valid alone but contradict each other."""
-    if config.learning_rate_min > config.learning_rate:
-        raise InvalidInputError(
-            f"{option('learning_rate', config.learning_rate)} is less than "
-            f"{option('learning_rate_min', config.learning_rate_min)}: raise {option('learning_rate')} or lower "
-            f"{option('learning_rate_min')}"
-        )
+    check_learning_rates(config.learning_rate, config.learning_rate_min)
     if config.warm_start_epochs and config.warm_start_epochs >= config.epochs:
         raise InvalidInputError(
             f"{option('warm_start_epochs', config.warm_start_epochs)} leaves no epoch for Λ out of {config.epochs}: "

@@ -17,8 +17,8 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import label_epochs, start_at_zero, use_whole_numbers
 from nasbench1shot1.display.canvas import Canvas, legend_above, legend_below
 from nasbench1shot1.display.colours import BLACK, COLOURS, Colors, checked_colors, curve_styles, main_first
-from nasbench1shot1.display.curves import Pooled, Spread, describe_band, draw_curve, pool_values
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, pool_values
+from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.curves import Spread, checked_spread
+from nasbench1shot1.display.curves import checked_spread
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import (
     DamagedFileError,

@@ -6,10 +6,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.runs.folder import COMMON, METRICS, damaged_file_error
 from nasbench1shot1.runs.machine import MOST_THREADS, default_threads, resolve_device
-from nasbench1shot1.runs.options import MOST_EPOCHS, Range, absolute_file, check_ranges, make_options
+from nasbench1shot1.runs.options import (
+    MOST_EPOCHS,
+    Range,
+    absolute_file,
+    check_learning_rates,
+    check_ranges,
+    make_options,
+)
 from nasbench1shot1.runs.record import RunRecord
 
 if TYPE_CHECKING:
@@ -92,12 +99,7 @@ class ProxyConfig:
             images=absolute_file(self.images) or self.images,
         )
         check_ranges(config)
-        if config.learning_rate_min > config.learning_rate:
-            raise InvalidInputError(
-                f"{option('learning_rate', config.learning_rate)} is less than "
-                f"{option('learning_rate_min', config.learning_rate_min)}: raise {option('learning_rate')} or lower "
-                f"{option('learning_rate_min')}"
-            )
+        check_learning_rates(config.learning_rate, config.learning_rate_min)
         return config
 
     def as_dict(self) -> dict[str, Any]:

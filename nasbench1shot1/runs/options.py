@@ -198,6 +198,15 @@ def check_range(name: str, value: Any, least: float, most: float = math.inf) -> 
         Range(least, most).check(name, value)
 
 
+def check_learning_rates(first: float, least: float) -> None:
+    """Raise InvalidInputError if a schedule from an initial to a minimum learning rate would increase."""
+    if least > first:
+        raise InvalidInputError(
+            f"{option('learning_rate', first)} is less than {option('learning_rate_min', least)}: raise "
+            f"{option('learning_rate')} or lower {option('learning_rate_min')}"
+        )
+
+
 def absolute_file(value: str | None, option: str = "images") -> str | None:
     """Return a file's absolute path, so that a run can be resumed from anywhere; a name stays a name."""
     if value is None:
