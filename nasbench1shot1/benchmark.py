@@ -9,11 +9,10 @@ and never check which benchmark they are used with. Another package can add a be
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.plugins import Group
+from nasbench1shot1.ground.plugins import Group, imported
 
 Reference = str
 """A reference to an object, as "module:name". The object is imported only when it is used, so records load fast."""
@@ -106,9 +105,8 @@ class Benchmark:
 
 def load(reference: Reference, what: str) -> Any:
     """Return the object that a reference names; raises InvalidInputError, which quotes `what`, if the import fails."""
-    module, _, name = reference.partition(":")
     try:
-        return getattr(import_module(module), name)
+        return imported(reference)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidInputError(
             f"{what} is '{reference}', but importing it fails ({error}): correct the name"

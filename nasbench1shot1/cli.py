@@ -4,10 +4,10 @@ import os
 import sys
 from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, unknown_name
+from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.ground.terminal import guarded_output, print_error
 
 INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
@@ -95,8 +95,7 @@ def _program() -> str:
 
 def _run(arguments: list[str]) -> None:
     name, rest = _split(arguments)
-    module, _, attribute = COMMANDS[name].target.partition(":")
-    command = getattr(import_module(f"nasbench1shot1.commands.{module}"), attribute)
+    command = imported(f"nasbench1shot1.commands.{COMMANDS[name].target}")
     words = [word for word in rest if word not in HELP]
     wants_help, default = len(words) < len(rest), None
     if hasattr(command, "choose"):  # the available options depend on some of them

@@ -15,7 +15,7 @@ from nasbench1shot1.benchmark import BENCHMARKS
 from nasbench1shot1.benchmark import benchmark as benchmark
 from nasbench1shot1.benchmark import benchmarks as benchmarks
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, either, option
-from nasbench1shot1.ground.plugins import Group
+from nasbench1shot1.ground.plugins import Group, imported
 
 if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
@@ -88,9 +88,8 @@ def listed_names(group: str) -> list[str]:
     """
     from nasbench1shot1.space import OneShotSpace
 
-    module, colon, attribute = group.partition(":")
-    if colon:
-        return list(getattr(import_module(module), attribute))
+    if ":" in group:
+        return list(imported(group))
     if group != "one_shot_spaces":
         return names(group)
     known, built_in = names("search_spaces"), BUILT_IN["search_spaces"]

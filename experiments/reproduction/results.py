@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from math import isnan
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,6 +14,7 @@ from nasbench1shot1.display.curves import describe_band
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.reproduction.figures import Curve, Figure, Panel
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
+from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.tables.table import Table
@@ -168,8 +168,7 @@ class Results(ABC):
 
 def drawing_of(figure: Figure) -> type[Results]:
     """Return the class that reads and draws the runs of a figure."""
-    module, _, name = figure.drawing.partition(":")
-    drawing: type[Results] = getattr(import_module(f"nasbench1shot1.experiments.reproduction.{module}"), name)
+    drawing: type[Results] = imported(f"nasbench1shot1.experiments.reproduction.{figure.drawing}")
     return drawing
 
 

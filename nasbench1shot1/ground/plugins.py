@@ -8,6 +8,12 @@ from typing import Any
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 
 
+def imported(reference: str) -> Any:
+    """Return the object that "module:attribute" refers to; raises ImportError, AttributeError or ValueError."""
+    module, _, attribute = reference.partition(":")
+    return getattr(import_module(module), attribute)
+
+
 @dataclass(frozen=True)
 class Group:
     """A group of named objects, each of which is imported only when it is used.

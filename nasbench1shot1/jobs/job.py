@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import atomic_write, write_error
+from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY
 from nasbench1shot1.runs.lock import locked
 from nasbench1shot1.runs.next_command import named_modules
@@ -157,8 +157,7 @@ def run_until_finished(
     """
     if is_finished(folder):
         return
-    module, _, name = command.partition(":")
-    function = getattr(import_module(module), name)
+    function = imported(command)
     if is_started(folder):
         modules = named_modules(options)
         function(resume=folder, **(resume_options or {}), **({"allow_module": modules} if modules else {}), **here)

@@ -1,13 +1,12 @@
 """Opening the folder of any kind of run."""
 
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path
-from nasbench1shot1.ground.plugins import Group
+from nasbench1shot1.ground.plugins import Group, imported
 from nasbench1shot1.runs.folder import SEEDS, read_description
 from nasbench1shot1.runs.next_command import resume_command
 
@@ -45,7 +44,7 @@ def open_run(folder: str | Path) -> Any:
     """
     path = as_path(folder, "folder")
     if (path / SEEDS).is_file():
-        return _imported(GROUP).open(path)
+        return imported(GROUP).open(path)
     kind, _ = read_description(path)
     if (record := _record_class(kind)) is None:
         raise InvalidInputError(
@@ -80,11 +79,6 @@ def _kind_and_command(folder: Path) -> tuple[str, str]:
 def _record_class(kind: str) -> Any:
     """Return the record class of a kind of run; None if the kind is unknown."""
     if kind in KINDS:
-        return _imported(KINDS[kind])
+        return imported(KINDS[kind])
     kinds = Group("kind of run", "nasbench1shot1.kinds", {})
-    return _imported(TRAININGS)(kind) or (kinds.load(kind) if kind in kinds.names() else None)
-
-
-def _imported(reference: str) -> Any:
-    module, _, name = reference.partition(":")
-    return getattr(import_module(module), name)
+    return imported(TRAININGS)(kind) or (kinds.load(kind) if kind in kinds.names() else None)
