@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
-from nasbench1shot1.display.colours import Colors
+from nasbench1shot1.display.colours import Colors, checked_labels
 from nasbench1shot1.display.curves import Trace, checked_spread
 from nasbench1shot1.display.style import PictureStyle, Spread, look
 from nasbench1shot1.experiments.comparison.entries import (
@@ -23,7 +23,6 @@ from nasbench1shot1.experiments.comparison.entries import (
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.experiments.recorded_values import warn_of_other_values
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
-from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.registry import check_trusted, import_trusted, search_space
@@ -198,14 +197,7 @@ def labels_of(entries: Sequence[Entry], labels: Sequence[str] | None) -> list[st
 
     Raises InvalidInputError if the number of labels is wrong, a label is empty, or a label repeats.
     """
-    if labels is None:
-        return _default_labels(entries)
-    found = [str(label).strip() for label in ([labels] if isinstance(labels, str) else labels)]
-    if len(found) != len(entries):
-        raise InvalidInputError(
-            f"{option('labels')} has {counted(len(found), 'label')} for {counted(len(entries), 'run')}: give one "
-            "label per run"
-        )
+    found = [label.strip() for label in checked_labels(labels, _default_labels(entries), "run")]
     if not all(found) or len(set(found)) < len(found):
         raise InvalidInputError(
             f"{quoted_option('labels', ','.join(found))} contains an empty or repeated label: give different labels"

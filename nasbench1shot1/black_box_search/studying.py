@@ -1,7 +1,6 @@
 """Black-box studies as a kind of run: `nb.black_box`, and what a study gives to the life cycle of all runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,17 +67,17 @@ def black_box(
     return run(BlackBoxKind(workers), given, out=out, resume=resume, allow_module=allow_module, console=console)
 
 
-@dataclass(frozen=True)
 class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[BlackBoxStudy]]):
     """A black-box study.
 
-    Attributes:
-        workers: where the searches run, which is not recorded. Default: in this process.
+    Args:
+        workers: where the searches run, which is not recorded.
     """
 
     RECORD, WRITER, MAY_GROW, WORD = BlackBoxStudy, RunWriter[BlackBoxStudy], ("repeats",), "study"
 
-    workers: WorkerOptions = field(default_factory=WorkerOptions)
+    def __init__(self, workers: WorkerOptions) -> None:
+        self.workers = workers
 
     def options(self, given: Mapping[str, Any]) -> BlackBoxOptions:
         """Return resolved options, with the table's first data set as the default."""

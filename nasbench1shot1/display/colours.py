@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, cycle, pairwise, product
 from typing import Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, shorten, value_of
+from nasbench1shot1.ground.errors import InvalidInputError, option, shorten
 from nasbench1shot1.ground.text import counted
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f5fa8", "#8c6d31")
@@ -141,7 +141,7 @@ def checked_labels(labels: Sequence[str] | str | None, default: Sequence[str], w
     found = [labels] if isinstance(labels, str) else [str(label) for label in labels]
     if len(found) != len(default):
         raise InvalidInputError(
-            f"{value_of('labels')} has {counted(len(found), 'label')} for {counted(len(default), what)}: "
+            f"{option('labels')} has {counted(len(found), 'label')} for {counted(len(default), what)}: "
             f"give one label per {what}"
         )
     return found

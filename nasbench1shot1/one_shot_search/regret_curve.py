@@ -162,16 +162,13 @@ def anytime_regret(frames: Sequence[pandas.DataFrame], spread: Spread | None = N
         raise InvalidInputError("no run is given: give at least one")
     last = min(frame["epoch"].max() for frame in frames)
     kept = [frame[frame["epoch"] <= last] for frame in frames]
-    values = {name: np.stack([frame[name].to_numpy(np.float64) for frame in kept]) for name in _columns(kept[0])}
+    names = [*CURVES, *other_regrets(kept[0])]
+    values = {name: np.stack([frame[name].to_numpy(np.float64) for frame in kept]) for name in names}
     curves = {name: pool_values(kept[0]["epoch"], found, spread=spread) for name, found in values.items()}
     stacked = pandas.concat(kept)
     known = {name: stacked[name.replace("regret", "measured")].astype(float) for name in (TEST, VALIDATION)}
     shares = {name: flags.where(stacked[name].notna()) for name, flags in known.items()}
     return AnytimeRegret(curves, {name: flags.groupby(stacked["epoch"]).mean() for name, flags in shares.items()})
-
-
-def _columns(frame: pandas.DataFrame) -> list[str]:
-    return [*CURVES, *other_regrets(frame)]
 
 
 def other_regrets(frame: pandas.DataFrame) -> list[str]:
