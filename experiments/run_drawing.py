@@ -136,7 +136,7 @@ def _draw_searches(
         table = recorded_table(runs[0]) if found.others else None
         draw_anytime_regret(found, axes, method, runs[0].config["dataset"], table, **looks)
         axes.set_xlabel(EPOCH_LABEL)
-        _with_legend(axes, canvas, describe_band(spread, len(runs)))
+        _with_legend(axes, canvas, describe_band(spread, len(runs), is_cut=found.is_cut))
         if not pair:
             return axes
         labels = [str(text) for text in axes.get_legend_handles_labels()[1]]

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -26,6 +27,10 @@ from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.one_shot_search import memory, pictures
 from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import hpbandster.optimizers.bohb  # noqa: F401, which warns when it is first imported or compiled
 
 settings.register_profile("repeatable", deadline=None, max_examples=50, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=50, print_blob=True)  # make explore

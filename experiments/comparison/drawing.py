@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 X_LABELS = {
     EPOCHS: EPOCH_LABEL,
     SEARCH_TIME: "search time [s]",
-    SIMULATED_TIME: "simulated time [s]: search and training of the architecture found",
+    SIMULATED_TIME: "simulated time [s]",
 }
 
 
@@ -154,10 +154,12 @@ def caption(comparison: Comparison) -> str:
         f"{goal.title} of the preferred architecture, {comparison.source}; table {comparison.facts.table}.",
         goal.sentence(),
         _bands(comparison),
-        "Simulated time: for a search, its search time plus one training of the result; for a study, all its trainings."
+        f"Simulated time: {'; '.join(dict.fromkeys(of.entry.CLOCK for of in comparison.contenders))}."
         if is_simulated
         else "",
-        "Dots: ends of finished runs; dotted lines: their results afterwards." if early_ends(comparison) else "",
+        "Dots: ends of runs that finish before the longest one; dotted lines: their results afterwards."
+        if early_ends(comparison)
+        else "",
         ZERO_NOTE if is_simulated and _has_zero(comparison) else "",
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated
@@ -196,7 +198,8 @@ def _bands(comparison: Comparison) -> str:
 def _band_kinds(comparison: Comparison, contenders: Sequence[Contender]) -> str:
     """Return what the curves and bands of some runs show; empty if none has a band."""
     has_band = any(len(contender.repetitions) > 1 for contender in contenders)
-    return describe_band(comparison.spread) if has_band else ""
+    is_cut = any(comparison.curves[contender.label].is_cut for contender in contenders)
+    return describe_band(comparison.spread, is_cut=is_cut) if has_band else ""
 
 
 def _has_bands(comparison: Comparison) -> bool:

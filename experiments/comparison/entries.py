@@ -59,10 +59,12 @@ class Entry(ABC):
         kind: kind of run, in words.
         AXES: supported horizontal axes.
         FAMILY: the kind of method, which legends name in comparisons of several kinds.
+        CLOCK: what simulated time is, for captions.
     """
 
     AXES: ClassVar[tuple[Over, ...]]
     FAMILY: ClassVar[str] = "one-shot"
+    CLOCK: ClassVar[str] = "for a search, its search time plus one training of its result"
 
     folder: Path
     kind: str
@@ -240,6 +242,7 @@ class BlackBoxEntry(Entry):
     """A black-box study. Each search is a repetition. Scoring on another table does not change its clock."""
 
     AXES, FAMILY = (SIMULATED_TIME,), "black-box"
+    CLOCK = "for a black-box study, its trainings"
 
     study: BlackBoxStudy
 
@@ -302,6 +305,7 @@ class TuningEntry(Entry):
     """A tuning study: a single repetition whose clock sums the costs of all searches."""
 
     AXES = (SIMULATED_TIME,)
+    CLOCK = "for a tuning study, all its searches plus one training of each architecture found"
 
     study: Study
 

@@ -43,6 +43,7 @@ def regret_figure(
         axes, floor = canvas.axes[0], regret_floor(studies, spread=spread)
         for study, label, look in zip(studies, shown, looks, strict=True):
             draw_anytime(axes, study, label=label, style=look, spread=spread, has_band=has_band, floor=floor)
+        axes.set_ylabel(_regret_label(studies, "mean"))
         counts = {len(study.lines) for study in studies}
         runs = counts.pop() if len(counts) == 1 else None
         band = describe_band(spread, runs, "search") if has_band else "mean"
@@ -98,10 +99,17 @@ def draw_anytime(
     use_log_axes(axes)
     axes.set_ylim(bottom=goal.scale * edge, auto=None)  # the top still follows the curves of shared axes
     axes.set_xlabel("simulated seconds")
-    of_incumbent = " of the incumbent" if goal.is_default else ""  # longer names leave no space for it
-    axes.set_ylabel(goal.with_unit(f"{statistic} {goal.regret}{of_incumbent}"))
+    axes.set_ylabel(_regret_label([study], statistic))
     axes.grid(alpha=0.25, which="major")
     return axes
+
+
+def _regret_label(studies: Sequence[BlackBoxStudy], statistic: Statistic) -> str:
+    """Return the label of an axis of regrets, with their unit and whether they are measured."""
+    goal, lines = studies[0].goal, [line for study in studies for line in study.lines]
+    of_incumbent = " of the incumbent" if goal.is_default else ""  # longer names leave no space for it
+    source = "" if goal.judge.fidelity == "exact" else f" ({measured_text(lines)})"
+    return goal.with_unit(f"{statistic} {goal.regret}{of_incumbent}") + source
 
 
 def regret_floor(

@@ -24,6 +24,8 @@ EPOCH_LABEL: Final = "search epoch (0: before training)"
 BELOW, ABOVE = 0.03, 0.05
 """Margins of an axis that starts at zero, as fractions of its largest value."""
 _UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+_METADATA = {".png": ("Title", "Description"), ".svg": ("Title", "Description"), ".pdf": ("Title", "Subject")}
+"""The keys of a title and a caption in the metadata of each format."""
 
 
 def checked_axes(ax: Any) -> "Axes":
@@ -86,10 +88,15 @@ class AxesList(list["Axes"]):
 def save_figure(figure: "Figure", path: Path) -> None:
     """Write a figure in the format of the file's suffix, such as ".png" or ".svg", completely or not at all.
 
-    Equal figures give equal files: they have no date, and identifiers in SVG files are not random.
+    Equal figures give equal files: they have no date, and identifiers in SVG files are not random. The title and the
+    caption of a `Canvas` are in the file's metadata: in the paper style, only there.
     """
+    metadata = dict(_UNDATED.get(path.suffix, {}))
+    for name, text in zip(_METADATA.get(path.suffix, ()), ("title", "caption"), strict=False):
+        if said := getattr(figure, text, ""):
+            metadata[name] = said
     with atomic_write(path) as file, look(getattr(figure, "style", None)):
-        figure.savefig(file, format=path.suffix.removeprefix("."), metadata=_UNDATED.get(path.suffix))
+        figure.savefig(file, format=path.suffix.removeprefix("."), metadata=metadata)
 
 
 # Scales and ticks -----------------------------------------------------------------------------------------------------

@@ -78,9 +78,9 @@ def regret_figure(
             draw_one_shot_error(found, rows[1], method)
         if counts is not None:
             draw_operation_counts(counts.loc[found.frame.index], rows[-1])
-        legend_above(rows[0], describe_band(spread, len(runs)), columns=2 if found.others else 3)
+        legend_above(rows[0], describe_band(spread, len(runs), is_cut=found.is_cut), columns=2 if found.others else 3)
         label_epochs(rows[-1])
-        return canvas.finish(_title(runs, frames, found, note, spread), table_text(frames, table.id, table.fidelity()))
+        return canvas.finish(_title(runs, frames, found, note), table_text(frames, table.id, table.fidelity()))
 
 
 def _title(
@@ -88,10 +88,9 @@ def _title(
     frames: Sequence[pandas.DataFrame],
     found: "AnytimeRegret",
     note: str,
-    spread: Spread | None,
 ) -> str:
     config, epochs = runs[0].config, found.curves[TEST].at
-    seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds, {describe_band(spread)}"
+    seeds = f"seed {config['seed']}" if len(runs) == 1 else f"{len(runs)} seeds"
     seeds += f"; {note}" if note else ""
     if any(len(frame) > len(epochs) for frame in frames):
         shortest = [run for run, frame in zip(runs, frames, strict=True) if len(frame) == len(epochs)]
@@ -119,6 +118,11 @@ class AnytimeRegret:
     def runs(self) -> int:
         """Number of runs."""
         return self.curves[TEST].runs
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a band would reach below zero and was cut there."""
+        return any(curve.is_cut for curve in self.curves.values())
 
     @property
     def has_error(self) -> bool:

@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -158,15 +158,23 @@ def show_result(run: Run, table: Table, console: Console) -> None:
 
 
 def show_group_result(group: SearchGroup, console: Console) -> None:
-    """Print the mean and standard deviation of the test regret over several seeds."""
+    """Print the test regret of several seeds and the path of their picture."""
     print_line = line_printer(console)
-    regrets = [run.summary["test_regret"] for run in group]
-    if len(group) > 1 and None not in regrets:
-        flags = {run.summary["test_measured"] for run in group}
-        source = "partly predicted" if len(flags) > 1 else "measured" if True in flags else "predicted"
-        mean, spread = statistics.mean(regrets), statistics.stdev(regrets)
-        print_line(f"Test regret of {len(group)} seeds: {percent(mean)} ± {percent(spread)} ({source})")
+    if text := group_regret([run.summary for run in group]):
+        print_line(text)
     print_line(f"Picture of all: {group.folder / picture_name(FIGURE, group[0].config.get('format'))}")
+
+
+def group_regret(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """Return the mean and standard deviation of the test regrets of several runs; empty for one, or if one lacks it."""
+    regrets = [summary["test_regret"] for summary in summaries]
+    if len(regrets) < 2 or None in regrets:
+        return ""
+    flags = {summary["test_measured"] for summary in summaries}
+    source = "partly predicted" if len(flags) > 1 else "measured" if True in flags else "predicted"
+    mean, deviation = statistics.mean(regrets), statistics.stdev(regrets)
+    shown = f"{percent(mean)} ± {percent(deviation)} ({source})"
+    return f"Test regret of {len(regrets)} seeds, mean ± standard deviation: {shown}"
 
 
 def other_regrets(summary: Mapping[str, Any], table: Table) -> list[str]:

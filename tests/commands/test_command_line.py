@@ -84,7 +84,7 @@ def test_several_seeds_are_searched_as_a_group(tmp_path):
     done = command("search", *TINY, "--epochs", "1", "--seeds", "0-1", "--out", str(tmp_path / "group"))
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (tmp_path / "group").iterdir()} == {"seed-0", "seed-1", "seeds.json", "regret.png"}
-    assert "Test regret of 2 seeds: " in done.stdout
+    assert "Test regret of 2 seeds, " in done.stdout
     assert done.stdout.splitlines()[-1].endswith("group/regret.png")
     report = command("report", str(tmp_path / "group"), "--out", str(tmp_path / "report"))
     assert report.returncode == 0, report.stderr

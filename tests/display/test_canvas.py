@@ -149,3 +149,16 @@ def test_only_this_room_imports_matplotlib():
                 names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
                 found += [name for module in names if module.split(".")[0] in ("matplotlib", "seaborn")]
     assert sorted(set(found)) == []
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_the_title_and_the_caption_of_a_paper_figure_are_in_its_file(tmp_path, suffix):
+    with Canvas(style="paper") as canvas:
+        canvas.axes[0].plot([0, 1], [0, 1])
+        figure = canvas.finish("darts on s1", "table nb101-embedded-v1")
+    save_figure(figure, tmp_path / f"a{suffix}")
+    save_figure(figure, tmp_path / f"b{suffix}")
+    content = (tmp_path / f"a{suffix}").read_bytes()
+    assert b"darts on s1" in content
+    assert b"table nb101-embedded-v1" in content
+    assert content == (tmp_path / f"b{suffix}").read_bytes()

@@ -95,7 +95,10 @@ def test_all_curves_and_their_ends_are_within_the_limits(over, tmp_path):
     good = [make.search(tmp_path / f"good{number}", (5, 3 + number)) for number in range(3)]
     bad = [make.search(tmp_path / f"bad{number}", (59, 58, 57, 40 + number)) for number in range(3)]
     above, below = nb.compare([*good, *bad], labels=list("abcdef"), over=over)
-    assert "Dots: ends of finished runs; dotted lines: their results afterwards." in above.figure.caption
+    assert (
+        "Dots: ends of runs that finish before the longest one; dotted lines: their results afterwards."
+        in above.figure.caption
+    )
     longest = max(max(line.get_xdata()) for line in below.get_lines())
     for axes in (above, below):
         (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()

@@ -103,7 +103,7 @@ def test_a_figure_states_its_scale_its_table_and_what_is_predicted(runs):
         assert words in captions
     assert "test regret (predicted)" in captions
     assert "measured)" not in captions.replace("not measurements", "").split("validation regret")[0]
-    assert "3 seeds, mean and 95 % confidence interval (bootstrap)" in texts(
+    assert "mean and 95 % confidence interval (bootstrap), 3 seeds" in texts(
         regret_figure(runs, [run.metrics for run in runs], table)
     )
 
@@ -121,7 +121,7 @@ def test_a_figure_of_unfinished_searches_does_not_report_an_early_stop(runs, tmp
     note = "4 of 6 seeds have not started"
     title = regret_figure(some, [run.metrics for run in some], nb.load_table(), note).title
     assert "only up to epoch 1, as some are unfinished" in title
-    assert f"(bootstrap); {note}" in title
+    assert f"2 seeds; {note}" in title
 
 
 def test_a_search_that_finishes_during_a_report_is_reported_as_unfinished(runs, tmp_path):

@@ -1,12 +1,7 @@
 """Configuration spaces and observations for tests of configuration generators."""
 
-import warnings
-
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, Constant, EqualsCondition, Float, Integer
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from hpbandster.core.dispatcher import Job
+from hpbandster.core.dispatcher import Job
 
 
 def job(configuration, loss, budget=1):

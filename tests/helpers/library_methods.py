@@ -1,6 +1,5 @@
 """The black-box optimizers that are based on libraries, driven without a table."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,10 +8,6 @@ import numpy as np
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.black_box_search.options import black_box_options
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import hpbandster.optimizers.bohb  # noqa: F401, whose dependencies warn when they are first imported
 
 BUDGETS = (4, 12, 36, 108)
 

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from ConfigSpace import (
     Configuration,
     ConfigurationSpace,
@@ -12,13 +13,9 @@ from ConfigSpace import (
     OrdinalHyperparameter,
 )
 from configurations_of_tests import continuous_space, job, mixed_space
+from hpbandster.optimizers.config_generators.bohb import BOHB
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import statsmodels.api as sm
-    from hpbandster.optimizers.config_generators.bohb import BOHB
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proposers import bohb

@@ -1,17 +1,12 @@
 """Hyperband's plan compared with hpbandster."""
 
-import warnings
-
 import numpy as np
 import pytest
+from hpbandster.optimizers.bohb import BOHB
+from hpbandster.optimizers.randomsearch import RandomSearch
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refuses
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from hpbandster.optimizers.bohb import BOHB
-    from hpbandster.optimizers.randomsearch import RandomSearch
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.proposers.brackets import Brackets

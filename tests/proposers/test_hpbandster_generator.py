@@ -5,15 +5,12 @@ from math import inf, nan
 
 import numpy as np
 import pytest
+import statsmodels.api as sm
 from configurations_of_tests import job
+from hpbandster.optimizers.config_generators.bohb import BOHB
 
 import nasbench1shot1 as nb
 from nasbench1shot1.proposers.categorical_bohb import HpbandsterDensity, HpbandsterGenerator, choose_candidate
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import statsmodels.api as sm
-    from hpbandster.optimizers.config_generators.bohb import BOHB
 
 
 @pytest.mark.parametrize("seen", [5, 3, 1])
