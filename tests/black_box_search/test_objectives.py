@@ -95,7 +95,7 @@ def test_one_repeat_of_the_metric_is_observed_and_its_test_counterpart_judges(ta
         assert line["test_error"] == table.query(arch).test_loss
         assert line["test_regret"] == table.regret(arch, metric="test_loss")
     axes = nb.draw_regret(made)
-    assert axes.get_ylabel() == "mean regret in test loss [nats]"
+    assert axes.get_ylabel() == "mean regret in test loss [nats] (measured)"
 
 
 def test_a_study_is_repeatable_and_resumes_to_the_same_record(table: nb.Table, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_texts_name_metric_and_unit(table: nb.Table, tmp_path: Path) -> None:
     assert (made.summary["objective"], made.summary["unit"]) == ("latency_edgegpu", "ms")
     figure = regret_figure([made])
     drawn = nb.draw_regret(made)
-    assert drawn.get_ylabel() == figure.axes[0].get_ylabel() == "mean regret in latency edgegpu [ms]"
+    assert drawn.get_ylabel() == figure.axes[0].get_ylabel() == "mean regret in latency edgegpu [ms] (measured)"
     assert drawn.get_lines()[0].get_ydata()[-1] == pytest.approx(made.final["test_regret"].mean())
     assert caption([made]).splitlines()[:2] == [
         f"table {table.id}; all final values of latency edgegpu are measured",
@@ -143,7 +143,7 @@ def test_a_caption_says_that_test_values_guided_the_search(table: nb.Table, tmp_
     made = study(tmp_path / "made", table, "test_accuracy", evaluations=20)
     assert made.lines[0]["validation_regret"] == made.lines[0]["test_regret"]
     assert "Objective: test accuracy (fraction, higher is better). Test values guided the search." in caption([made])
-    assert nb.draw_regret(made).get_ylabel() == "mean test regret [%]"
+    assert nb.draw_regret(made).get_ylabel() == "mean test regret [%] (measured)"
 
 
 @pytest.mark.parametrize(
