@@ -78,8 +78,8 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
 def test_a_dry_run_lists_searches_and_rankings(tiny, capsys):
     run(tiny, "--dry-run")
     printed = capsys.readouterr().out
-    assert "s1/darts × 2 seeds: search of 2 epochs, less than a minute" in printed
-    assert "s1/darts × 2 seeds: ranking of 2 epochs, less than a minute" in printed
+    assert "s1/darts × 2 seeds: search of 2 epochs, " in printed
+    assert "s1/darts × 2 seeds: ranking of 2 epochs, " in printed
     assert not tiny.exists()
 
 
