@@ -68,7 +68,7 @@ def compare(
         allow_module: a module that may be imported because the config.json of a run names it.
         spread: what the bands show: "ci" (default, the 95 % confidence interval of the mean by bootstrap), "std",
             "quartiles" or "range".
-        colors: colours by label or optimizer, or one per run. Default: those of the methods.
+        colors: colours by label or optimizer, or one per run. Default: the methods' colours.
         style: "screen" (default) or "paper": without title and caption, as wide as a column, with embedded fonts.
 
     Returns:

@@ -38,7 +38,7 @@ def comparison_figure(
 
     Args:
         comparison: the runs.
-        colors: colours by label or optimizer, or one per run. Default: those of the methods.
+        colors: colours by label or optimizer, or one per run. Default: the methods' colours.
         style: "screen" or "paper".
     """
     with Canvas(len(rows_of(comparison)), panel=(7.2, 4.4), style=style, sharex=True, sharey=True) as canvas:

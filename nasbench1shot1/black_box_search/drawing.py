@@ -32,7 +32,7 @@ def regret_figure(
         studies: at least one study; all must have recorded searches and the same objective.
         labels: one label per study. Default: the names of the optimizers.
         spread: what the bands show. Default: "ci".
-        colors: colours by label or optimizer, or one per study. Default: those of the optimizers.
+        colors: colours by label or optimizer, or one per study. Default: the optimizers' colours.
         style: "screen" or "paper".
         note: a further line of the caption.
     """

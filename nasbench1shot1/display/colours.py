@@ -150,7 +150,7 @@ def checked_labels(labels: Sequence[str] | str | None, default: Sequence[str], w
 def main_first(labels: Sequence[str] | str | None, default: Sequence[str]) -> list[str]:
     """Return the value of `labels=` for the curves of one run, the first of which is its main curve.
 
-    A single label replaces that of the main curve; otherwise as in `checked_labels`.
+    A single label replaces the main curve's label; otherwise as in `checked_labels`.
     """
     return [labels, *default[1:]] if isinstance(labels, str) else checked_labels(labels, default)
 

@@ -216,7 +216,7 @@ class WorkerOptions:
     def open(
         self, device: str, threads: int, console: "Console", default: int | None = 1
     ) -> AbstractContextManager[Workers]:
-        """Return the workers: those of a dask cluster, or processes on this machine.
+        """Return the workers: a dask cluster's, or processes on this machine.
 
         Args:
             device: "auto", "cpu", "cuda" or "cuda:1".

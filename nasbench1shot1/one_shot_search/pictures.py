@@ -117,7 +117,7 @@ def _draw(
 
 
 def _centred_panels(figure: "Figure", rows: int, columns: int, number: int) -> "list[Axes]":
-    """Return axes in rows; those of a shorter last row are in its middle."""
+    """Return axes in rows; a shorter last row is centred."""
     grid, found = figure.add_gridspec(rows, 2 * columns), []
     for panel in range(number):
         row, place = divmod(panel, columns)
