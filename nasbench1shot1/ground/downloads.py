@@ -32,8 +32,11 @@ def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: s
     from pooch.downloaders import HTTPDownloader
 
     folder = data_folder() / "downloads"
+    responses: list[requests.Response] = []
     try:
-        downloader: Any = HTTPDownloader(progressbar=progress, chunk_size=2**20, timeout=60)  # type: ignore[no-untyped-call]
+        downloader: Any = HTTPDownloader(  # type: ignore[no-untyped-call]
+            progressbar=progress, chunk_size=2**20, timeout=60, hooks={"response": lambda r, **_: responses.append(r)}
+        )
         with _quiet_pooch():
             return Path(retrieve(url, f"sha256:{sha256}", fname=name, path=folder, downloader=downloader))
     except requests.exceptions.RequestException as error:
@@ -42,6 +45,9 @@ def fetch(url: str, name: str, sha256: str, progress: Any, what: str, instead: s
         raise write_error(folder / name, error) from error
     except ValueError as error:
         raise UserError(f"{url} is not {what} (its SHA-256 differs, or the address is invalid): {instead}") from error
+    finally:
+        for response in responses:  # pooch leaves the connection of a failed download open
+            response.close()
 
 
 @contextmanager

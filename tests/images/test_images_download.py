@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 import pytest
+import requests
 from image_builders import ROWS, official_files, write_tar
 from pooch.utils import get_logger
 from refusals import refuses
@@ -43,6 +44,16 @@ def test_an_unreachable_download_explains_what_to_do(address: str, server: str) 
     with refuses(UserError, "nb1shot1", "FILE"):
         download_images(address.replace("SERVER", server))
     assert not images_folder().exists()
+
+
+def test_a_failed_download_closes_its_connection(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    responses = []
+    send = requests.Session.send
+    monkeypatch.setattr(requests.Session, "send", lambda *a, **k: responses.append(send(*a, **k)) or responses[-1])
+    with pytest.raises(UserError):
+        download_images(f"{server}/missing")
+    (response,) = responses
+    assert (response.status_code, response.raw.closed) == (404, True)
 
 
 @pytest.fixture
