@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.space import OneShotSpace as OneShotSpace
     from nasbench1shot1.space import SearchSpace as SearchSpace
     from nasbench1shot1.supernets.supernet import Supernet as Supernet
+    from nasbench1shot1.tables.bounds import Bounds as Bounds
     from nasbench1shot1.tables.table import Metrics as Metrics
     from nasbench1shot1.tables.table import Table as Table
     from nasbench1shot1.tables.table import load_table as load_table
@@ -67,6 +68,7 @@ _HOME = {
     "BlackBoxOptimizer": "black_box_optimizer",
     "BlackBoxStudy": "black_box_search.record",
     "black_box": "black_box_search.studying",
+    "Bounds": "tables.bounds",
     "Cell": "nasbench101.cell",
     "CellArchitecture": "nasbench101.architecture",
     "DamagedFileError": "ground.errors",

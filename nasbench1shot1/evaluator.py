@@ -6,6 +6,7 @@ from typing import Any
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.tables.bounds import Bounds
 from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.metrics import Metrics
 from nasbench1shot1.tables.table import Table
@@ -44,7 +45,13 @@ class Score:
         return {**found, "search_seconds": search_seconds, "simulated_seconds": simulated}
 
 
-def score(arch: Architecture, table: Table, dataset: str | None = None, metric: str | None = None) -> Score:
+def score(
+    arch: Architecture,
+    table: Table,
+    dataset: str | None = None,
+    metric: str | None = None,
+    within: Bounds | None = None,
+) -> Score:
     """Look up an architecture's errors and regrets.
 
     Args:
@@ -52,26 +59,33 @@ def score(arch: Architecture, table: Table, dataset: str | None = None, metric: 
         table: the table in use.
         dataset: the data set of one of the table's objectives. Default: the first objective.
         metric: the metric that guides a search, as in `Table.objective`. Default: validation accuracy.
+        within: bounds of the search; regrets are then relative to the best network within them. Default: no bounds.
 
     All values are None if the table lacks the architecture and only covers a part of its space (`Table.covering`).
 
     Raises:
-        OutOfDomainError: the table lacks the architecture or the objective.
+        OutOfDomainError: the table lacks the architecture, the objective or a bounded cost, or no network is within
+            the bounds.
         InvalidInputError: the metric is unknown, or neither high nor low values are better.
     """
-    return _score(arch, table, table.objective(dataset, metric))
+    return _score(arch, table, table.objective(dataset, metric), within and table.resolve(within, dataset))
 
 
 def scores_on_other_datasets(
-    arch: Architecture, table: Table, dataset: str | None = None, metric: str | None = None
+    arch: Architecture,
+    table: Table,
+    dataset: str | None = None,
+    metric: str | None = None,
+    within: Bounds | None = None,
 ) -> dict[str, dict[str, float | None]]:
     """Return errors and regrets on the table's other data sets that have the metric, by data set.
 
-    Arguments and errors are as for `score`.
+    Arguments and errors are as for `score`. With bounds, the reference has the same networks on all data sets: costs
+    are those of the search's data set.
     """
-    main = table.objective(dataset)
+    main, within = table.objective(dataset), within and table.resolve(within, dataset)
     names = [other.dataset for other in table.objectives if other != main]
-    others = {name: _score(arch, table, other) for name in names if (other := _objective(table, name, metric))}
+    others = {name: _score(arch, table, other, within) for name in names if (other := _objective(table, name, metric))}
     return {name: {field: getattr(found, field) for field in ELSEWHERE} for name, found in others.items()}
 
 
@@ -83,7 +97,7 @@ def _objective(table: Table, dataset: str, metric: str | None) -> Objective | No
         return None
 
 
-def _score(arch: Architecture, table: Table, objective: Objective) -> Score:
+def _score(arch: Architecture, table: Table, objective: Objective, within: Bounds | None) -> Score:
     if table.is_partial and arch not in table:
         return Score(arch.network_id, None, None, None, None, False, False, None)
     guide, judge = objective.validation_metric, objective.test_metric
@@ -94,8 +108,8 @@ def _score(arch: Architecture, table: Table, objective: Objective) -> Score:
         cell_hash=validated.hash,
         table_validation_error=_cost(table, validated, guide),
         table_test_error=_cost(table, tested, judge),
-        validation_regret=_regret(table, arch, guide, objective.validation),
-        test_regret=_regret(table, arch, judge, objective.test),
+        validation_regret=_regret(table, arch, guide, objective.validation, within),
+        test_regret=_regret(table, arch, judge, objective.test, within),
         validation_measured=bool(validated.is_measured(guide)),
         test_measured=bool(tested.is_measured(judge)),
         training_seconds=_none_if_nan(validated.training_time),
@@ -106,9 +120,9 @@ def _cost(table: Table, found: Metrics, metric: str) -> float | None:
     return _none_if_nan(table.about(metric, found.dataset).cost(getattr(found, metric)))
 
 
-def _regret(table: Table, arch: Architecture, metric: str, dataset: str) -> float | None:
+def _regret(table: Table, arch: Architecture, metric: str, dataset: str, within: Bounds | None) -> float | None:
     try:
-        return float(table.regret(arch, dataset=dataset, metric=metric))
+        return float(table.regret(arch, dataset=dataset, metric=metric, within=within))
     except OutOfDomainError:  # the table lacks values of this metric
         return None
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, get_type_hints
 
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.runs.folder import COMMON, OWN
-from nasbench1shot1.runs.options import check_ranges, has_simple_type, option_names
+from nasbench1shot1.runs.options import check_ranges, has_simple_type, option_names, options_to_record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class RunOptions:
 
     def sections(self) -> dict[str, dict[str, Any]]:
         """Return both records, keyed by section of config.json."""
-        return {COMMON: asdict(self.common), OWN: asdict(self.own)}
+        return {COMMON: options_to_record(self.common), OWN: options_to_record(self.own)}
 
     @property
     def threads(self) -> int | None:
@@ -58,7 +58,7 @@ class RunOptions:
 
     def as_dict(self) -> dict[str, Any]:
         """Return all options in one flat dictionary, keyed by name."""
-        return {**asdict(self.common), **asdict(self.own)}
+        return {**options_to_record(self.common), **options_to_record(self.own)}
 
 
 def options_of(record: Any, options: Mapping[str, Any]) -> dict[str, Any]:

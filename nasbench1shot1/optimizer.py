@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.hyperparameters import Hyperparameters as Hyperparameters
 from nasbench1shot1.space import OneShotSpace, as_one_shot
@@ -61,6 +62,7 @@ class OneShotOptimizer(ABC):
         original_defaults: defaults that differ under the preset "original".
         quick_defaults: defaults that differ at the quick scale.
         family_defaults: defaults that differ on the spaces of a benchmark, by its name (`Benchmark.name`).
+        constraint: the bounds of the search; None without any (`constrain`).
     """
 
     Hyperparameters: ClassVar[type[Hyperparameters]] = Hyperparameters
@@ -68,6 +70,7 @@ class OneShotOptimizer(ABC):
     original_defaults: ClassVar[Mapping[str, Any]] = {}
     quick_defaults: ClassVar[Mapping[str, Any]] = {}
     family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    constraint: Constraint | None = None
 
     def __init__(
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
@@ -82,6 +85,16 @@ class OneShotOptimizer(ABC):
             for key, shape in self.space.mixing_shapes().items()
         }
         self.generator, self.device = generator, device
+
+    def constrain(self, constraint: Constraint) -> None:
+        """Take the bounds of the search, before its first epoch; not called without bounds.
+
+        By default, they are stored as `constraint`, and a method need not use them: if the architecture that it prefers
+        is outside the bounds, the loop records the most probable network within them under Λ. A method whose loss or
+        reward depends on costs finds them in `constraint.costs`: a function of an architecture (`Cost.of`), the limit,
+        and the costs of all architectures by their number (`Cost.by_number`), for expectations.
+        """
+        self.constraint = constraint
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Begin an epoch, 1 … epochs; all random numbers of the method in this epoch must come from `generator`."""

@@ -14,6 +14,7 @@ from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnknownOpti
 from nasbench1shot1.commands.options import YES_NO, Asked, Option
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, shorten, unknown_name
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.runs.options import Form
 
 NONE = "None"
 """The text for None on the command line."""
@@ -107,6 +108,8 @@ def _parameter(name: str, option: Option) -> Parameter:
 def _values(name: str, option: Option, _: Any, tokens: Sequence[cyclopts.Token]) -> Any:
     """Convert what was given for an option; each of several arguments without a flag is converted alone."""
     values = tuple(_value(name, option, token.value) for token in tokens)
+    if any(isinstance(extra, Form) and extra.repeats for extra in option.extras):
+        return ",".join(values)
     return values if option.takes_several and option.flag else values[-1]
 
 

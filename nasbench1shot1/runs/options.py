@@ -6,7 +6,7 @@ range of a number, as in `epochs: Annotated[int, Range(1)] = 50`.
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from numbers import Real
 from pathlib import Path
 from types import NoneType, UnionType
@@ -62,11 +62,19 @@ class Form:
     Attributes:
         metavar: the form, such as "{auto,cpu,cuda,cuda:N}".
         default: how help writes the default, with parentheses, if the field's default does not show it.
+        repeats: whether the option may be given several times; its values are then joined by commas.
     """
 
     metavar: str
     default: str = ""
+    repeats: bool = False
 
+
+class IfGiven:
+    """Marks an option that config.json has only if it is given; its default is None, which changes nothing."""
+
+
+IF_GIVEN = IfGiven()
 
 TableName = Annotated[str, Form("NAME|FOLDER")]
 """The type of the option `table`: a bundled or imported table, or the folder of a table."""
@@ -138,6 +146,21 @@ def has_simple_type(hint: Any) -> bool:
     return all(kind in (*_WORDS, NoneType) or get_origin(kind) is Literal for kind in _alternatives(hint))
 
 
+def options_to_record(options: Any) -> dict[str, Any]:
+    """Return the fields of a record of options for config.json, without `IF_GIVEN` ones that are not given."""
+    optional, values = _names_if_given(type(options)), asdict(options)
+    return {name: value for name, value in values.items() if value is not None or name not in optional}
+
+
+def _names_if_given(record: type) -> set[str]:
+    hints = get_type_hints(record, include_extras=True)
+    return {name for name, hint in hints.items() if any(isinstance(of, IfGiven) for of in _annotations(hint))}
+
+
+def _annotations(hint: Any) -> tuple[Any, ...]:
+    return hint.__metadata__ if get_origin(hint) is Annotated else ()
+
+
 OF_PICTURES = ("style", "spread")
 """Options of pictures that records of earlier versions lack; their defaults apply."""
 
@@ -154,7 +177,8 @@ def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) 
         DamagedFileError: an option is missing, has a wrong type, or is out of its range.
     """
     known = {name: recorded[name] for name in option_names(record) if name in recorded}
-    if missing := [name for name in option_names(record) if name not in known and name not in OF_PICTURES]:
+    optional = {*OF_PICTURES, *_names_if_given(record)}
+    if missing := [name for name in option_names(record) if name not in known and name not in optional]:
         raise DamagedFileError(f"{where} lacks '{missing[0]}': restore it, or start a new run")
     try:
         options = record(**typed_options(record, known))

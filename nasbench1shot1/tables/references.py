@@ -7,10 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, option, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.columns import Moment, Rows
+from nasbench1shot1.tables.bounds import Bounds, Limit
+from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Rows
 from nasbench1shot1.tables.description import MEMBER, benchmark_of
 from nasbench1shot1.tables.folder import TableFolder
 from nasbench1shot1.tables.keys import RowKeys
@@ -107,7 +108,8 @@ class References:
         self._networks = benchmark_of(folder.meta).networks[1]
         self._chosen = {chosen.space: chosen} if chosen else {}
         self._names = tuple(dict.fromkeys((*folder.meta["spaces"], self.whole, *keys.PARTS, *self._chosen)))
-        self._best: dict[tuple[Hashable, str, int, str], int] = {}
+        self._best: dict[tuple[Hashable, str, int, str, Bounds | None], int] = {}
+        self._allowed: dict[Bounds, NDArray[np.bool_]] = {}
         self._spaces: dict[int, tuple[SearchSpace, Coverage]] = {}
         self._whole_spaces: set[str] = set()
 
@@ -166,20 +168,20 @@ class References:
         name, is_known = space.name, self._keys.SPACES.get(space.name) == space.id
         return is_known and name not in self._chosen and name in self._names and not self.coverage(space).missing
 
-    def best_row(self, reference: ReferenceSet, metric: str, epochs: int, dataset: str) -> int:
+    def best_row(
+        self, reference: ReferenceSet, metric: str, epochs: int, dataset: str, within: Bounds | None = None
+    ) -> int:
         """Return the row with the best mean value of a metric at a budget; ties go to the first row.
 
         Raises:
-            OutOfDomainError: the table has no value at this budget, or only some networks have one.
+            OutOfDomainError: the table has no value at this budget, only some networks have one, or no network is
+                within the bounds.
             InvalidInputError: the reference is unknown, or neither high nor low values are better.
         """
-        if isinstance(reference, SearchSpace):
-            named: Hashable = id(reference)
-        else:
-            named = PRESENT if _is_present(reference) else self._known(reference)
-        key = (named, metric, epochs, dataset)
+        key = (self._named(reference), metric, epochs, dataset, within)
         if key not in self._best:
-            rows, name = self.compared(reference, metric, epochs, dataset), getattr(reference, "name", reference)
+            name = getattr(reference, "name", reference)
+            rows = self.compared(reference, metric, epochs, dataset, within)
             if not len(rows):
                 raise OutOfDomainError(f"the table {self._id} has no network of {name}: choose another reference")
             values, about = self.means(metric, rows, epochs, dataset), self._folder.about(metric, dataset)
@@ -194,17 +196,107 @@ class References:
             self._best[key] = int(rows[about.best(values)])  # the first of equals, and rows are in ascending order
         return self._best[key]
 
-    def compared(self, reference: ReferenceSet, metric: str, epochs: int, dataset: str) -> Rows:
-        """Return the ascending rows of a reference, (M,); for "present", all rows that have a value of the metric."""
+    def _named(self, reference: ReferenceSet) -> Hashable:
+        if isinstance(reference, SearchSpace):
+            return id(reference)
+        return PRESENT if _is_present(reference) else self._known(reference)
+
+    def compared(
+        self, reference: ReferenceSet, metric: str, epochs: int, dataset: str, within: Bounds | None = None
+    ) -> Rows:
+        """Return the ascending rows of a reference within bounds, (M,).
+
+        For "present", these are all rows that have a value of the metric. Raises the errors of `fitting`.
+        """
         if not _is_present(reference):
-            return self.members(reference)
-        rows = self.members(self.whole)
+            return self.members(reference) if within is None else self.fitting(reference, within)
+        rows = self.members(self.whole) if within is None else self.fitting(self.whole, within)
         return rows[~np.isnan(self.means(metric, rows, epochs, dataset))]
 
-    def best_value(self, reference: ReferenceSet, metric: str, epochs: int, dataset: str) -> float:
+    def best_value(
+        self, reference: ReferenceSet, metric: str, epochs: int, dataset: str, within: Bounds | None = None
+    ) -> float:
         """Return the best mean value of a metric in a reference; raises the errors of `best_row`."""
-        row = np.array([self.best_row(reference, metric, epochs, dataset)])
+        row = np.array([self.best_row(reference, metric, epochs, dataset, within)])
         return float(self.means(metric, row, epochs, dataset)[0])
+
+    # Bounds ----------------------------------------------------------------------------------------------------
+
+    def costs(self, limit: Limit) -> NDArray[np.float64]:
+        """Return every row's value of a bounded metric, (R,), the mean over repeats at the full budget.
+
+        Raises:
+            InvalidInputError: the table does not know the metric, or it is not a cost.
+            OutOfDomainError: the table has no values of the metric.
+        """
+        metric, about = limit.metric, self._folder.names.about.values()
+        if metric not in STANDARD and metric not in self._folder.names.metrics:
+            raise unknown_name("metric", metric, dict.fromkeys((*STANDARD, *self._folder.names.metrics)))
+        key = metric, limit.dataset or self._folder.meta["datasets"][0], _END
+        if key not in self._folder.metrics:
+            known = sorted({of.metric for of in about if is_cost(of)})
+            raise OutOfDomainError(
+                f"the table {self._id} has no {metric.replace('_', ' ')}"
+                f"{f' on {limit.dataset}' if limit.dataset else ''}, so {limit.option} cannot be checked: choose "
+                f"another table{f', or bound {alternatives(known)}' if known else ''}"
+            )
+        found = self._folder.about(metric, key[1])
+        if not is_cost(found):
+            raise InvalidInputError(
+                f"{limit.option} bounds {found.words}, which is not a cost: bound a cost, such as trainable_parameters"
+            )
+        rows = np.arange(self._folder.meta["rows"])
+        return np.asarray(self._folder.values(key, rows, max(found.epochs, default=0), "mean"), np.float64)
+
+    def allowed(self, within: Bounds) -> NDArray[np.bool_]:
+        """Return which rows are within bounds, (R,); a row without a value of a cost is not.
+
+        Raises InvalidInputError if a limit has no data set and the metric differs between them, and the errors of
+        `costs`.
+        """
+        if within not in self._allowed:
+            allowed = np.ones(self._folder.meta["rows"], np.bool_)
+            for limit in within.limits:
+                costs = self.costs(limit)
+                if not limit.dataset and not self._folder.is_equal_on_all_data_sets(limit.metric):
+                    first = self._folder.meta["datasets"][0]
+                    raise InvalidInputError(
+                        f"the table {self._id} has {limit.metric} on several data sets: write "
+                        f"{limit.metric}@{first}={limit.most:g}, or another data set"
+                    )
+                allowed &= costs <= limit.most  # false for NaN
+            allowed.flags.writeable = False
+            self._allowed[within] = allowed
+        return self._allowed[within]
+
+    def fitting(self, reference: ReferenceSet, within: Bounds) -> Rows:
+        """Return the ascending rows of a reference that are within bounds, (M,).
+
+        Raises OutOfDomainError if there is none, and the errors of `members` and `allowed`.
+        """
+        rows = self.members(reference)
+        found = rows[self.allowed(within)[rows]]
+        if len(found):
+            return found
+        name, smallest = getattr(reference, "name", reference), []
+        for limit in within.limits:
+            costs = self.costs(limit)[rows]
+            if not (costs <= limit.most).any():
+                about = self._folder.about(limit.metric, limit.dataset or self._folder.meta["datasets"][0])
+                least = (
+                    f"the smallest value is {about.text(float(np.nanmin(costs)))}" if np.isfinite(costs).any() else ""
+                )
+                smallest.append(f"{limit.option}: {least or 'no value is known'}")
+        why = "; ".join(smallest) or f"{within.option} contradict each other"
+        raise OutOfDomainError(f"no network of {name} is within the bounds ({why}): raise them")
+
+    def largest_row(self, reference: ReferenceSet, within: Bounds) -> int:
+        """Return the row within bounds that has the largest value of the first bounded cost; ties go to the first row.
+
+        Raises the errors of `fitting`.
+        """
+        rows = self.fitting(reference, within)
+        return int(rows[np.argmax(self.costs(within.limits[0])[rows])])
 
     def means(self, metric: str, rows: Rows, epochs: int, dataset: str) -> NDArray[np.float64]:
         """Return each row's mean value over its repeats, (N,), NaN if unknown; raises the errors of `best_row`."""
@@ -232,6 +324,11 @@ class References:
                 f"table.covering(space), or give '{self.whole}' for all rows of the table {self._id}"
             )
         return name
+
+
+def is_cost(about: Column) -> bool:
+    """Return whether a metric can be bounded: lower values are better, and it does not depend on images."""
+    return about.direction == "lower" and about.split is None
 
 
 def _is_present(reference: object) -> bool:

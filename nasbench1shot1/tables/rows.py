@@ -14,6 +14,7 @@ from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.added_column import with_added_column
+from nasbench1shot1.tables.bounds import Bounds
 from nasbench1shot1.tables.columns import Column, Rows
 from nasbench1shot1.tables.description import Meta, Objective, benchmark_of, objectives
 from nasbench1shot1.tables.folder import (
@@ -115,6 +116,44 @@ class TableRows:
                 return found
         known = ", ".join(of.dataset for of in self.objectives)
         raise OutOfDomainError(f"the table {self.id} has no values for searches on {dataset}: choose {known}")
+
+    def resolve(self, bounds: Bounds, dataset: str | None = None) -> Bounds:
+        """Return bounds for a search on a data set: limits without a data set compare the costs of this search.
+
+        Args:
+            bounds: the bounds.
+            dataset: the data set of one of the objectives. Default: the first objective.
+
+        Raises:
+            InvalidInputError: the table does not know a metric, or it is not a cost.
+            OutOfDomainError: the table has no values of a metric there.
+        """
+        found = self._objective(dataset)
+        names = (found.validation, found.test, found.dataset)
+        known = {
+            limit.metric: next((name for name in names if self._has(limit.metric, name)), found.validation)
+            for limit in bounds.limits
+            if not self._folder.is_equal_on_all_data_sets(limit.metric)
+        }
+        resolved = bounds.on(known)
+        self.allowed(resolved)  # raises for a metric that cannot be bounded
+        return resolved
+
+    def allowed(self, bounds: Bounds) -> NDArray[np.bool_]:
+        """Return which rows are within bounds, (R,), read-only; a row without a value of a cost is not.
+
+        Costs are means over the repeats at the full budget.
+
+        Raises:
+            InvalidInputError: the table does not know a metric, it is not a cost, or it differs between data sets and
+                the limit does not name one (`resolve`).
+            OutOfDomainError: the table has no values of a metric.
+        """
+        return self._references.allowed(bounds)
+
+    def costs(self, bounds: Bounds) -> NDArray[np.float64]:
+        """Return every row's value of each bounded metric, (limits, R); NaN if unknown. Errors are as for `allowed`."""
+        return np.stack([self._references.costs(limit) for limit in bounds.limits])
 
     def _has(self, metric: str, dataset: str) -> bool:
         return (metric, dataset, "end") in self._folder.metrics
@@ -260,13 +299,14 @@ class TableRows:
         rows: Rows = self._key_method("rows_of_encodings", "encodings of cells")(codes)
         return rows
 
-    def members(self, space: str | SearchSpace) -> Rows:
+    def members(self, space: str | SearchSpace, within: Bounds | None = None) -> Rows:
         """Return the ascending rows of a space's distinct networks, (M,); all rows for `keys.WHOLE`, such as "nb101".
 
-        "nb101-mini" means all rows whose cells have at most six vertices. Raises InvalidInputError for an unknown name,
-        OutOfDomainError for a `SearchSpace` if the table lacks some of its networks.
+        "nb101-mini" means all rows whose cells have at most six vertices. With `within`, only rows within these bounds
+        are returned. Raises InvalidInputError for an unknown name, OutOfDomainError for a `SearchSpace` if the table
+        lacks some of its networks, or if no network is within the bounds, and the errors of `allowed`.
         """
-        return self._references.members(space)
+        return self._references.members(space) if within is None else self._references.fitting(space, within)
 
     def hashes(self, rows: Any) -> list[str]:
         """Return the identifiers of rows, which can be looked up: hashes, or NAS-Bench-201's strings.

@@ -1,5 +1,6 @@
 """The table: measured or estimated performance of every network, looked up in microseconds."""
 
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.constraint import Constraint, Cost
 from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import (
     InvalidInputError,
@@ -19,6 +21,7 @@ from nasbench1shot1.ground.errors import (
 )
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.bounds import Bounds, Limit
 from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Run, StoredColumn, choose_repeat
 from nasbench1shot1.tables.description import fidelity
 from nasbench1shot1.tables.folder import Metric, TableFolder, open_folder
@@ -246,6 +249,7 @@ class Table(TableRows):
         epochs: int | None = None,
         dataset: str | None = None,
         metric: str | None = None,
+        within: Bounds | None = None,
     ) -> Any:
         """Return how much worse a metric is than its best value in the reference, both means over this table's repeats.
 
@@ -265,13 +269,15 @@ class Table(TableRows):
             dataset: the training, one of `datasets`; required if the table has several, unless the metric does not
                 depend on the training, such as a latency that is equal on all data sets.
             metric: one of `metrics` with a direction, such as "test_loss". Default: the accuracy on `split`.
+            within: bounds of the reference: the regret is relative to its best network within them. Limits without a
+                data set compare the costs on `dataset`. Default: no bounds.
 
         Returns:
             A number in the metric's unit (a fraction for accuracies), or an array (N,).
 
         Raises:
             OutOfDomainError: a network has no value at the budget, or the table lacks networks of the reference or
-                their values.
+                their values, or no network is within the bounds.
             InvalidInputError: the reference, split, metric or data set is unknown, or neither high nor low values of
                 the metric are better.
         """
@@ -279,16 +285,17 @@ class Table(TableRows):
         rows = self.rows(x if is_item(x) else items)
         epochs, metric = self._budget(epochs), self._ranking_metric(split, metric)
         dataset = self._dataset_of(metric, dataset)
+        within = self._on_dataset(within, dataset)
         values = self._references.means(metric, rows.reshape(-1), epochs, dataset)
         if np.isnan(values).any():
             lacking = self.hashes(rows.reshape(-1)[np.isnan(values)])[0]
             words, budget = self._folder.about(metric, dataset).words, counted(epochs, "epoch")
             raise OutOfDomainError(f"the table {self.id} has no {words} of {lacking} at {budget}")
         if reference is not None:
-            best: Any = self._references.best_value(reference, metric, epochs, dataset)
+            best: Any = self._references.best_value(reference, metric, epochs, dataset, within)
         else:
             own = [self._own_space(item) for item in items]
-            best_of = {name: self._references.best_value(name, metric, epochs, dataset) for name in set(own)}
+            best_of = {name: self._references.best_value(name, metric, epochs, dataset, within) for name in set(own)}
             best = np.array([best_of[name] for name in own])
         return to_python(self._references.regret(values, best, metric, dataset).reshape(rows.shape))
 
@@ -299,14 +306,21 @@ class Table(TableRows):
         epochs: int | None = None,
         dataset: str | None = None,
         metric: str | None = None,
+        within: Bounds | None = None,
     ) -> float:
         """Return the mean regret over all networks of a reference; arguments and errors as for `regret`."""
         epochs, metric = self._budget(epochs), self._ranking_metric(split, metric)
         dataset = self._dataset_of(metric, dataset)
-        best = self._references.best_value(reference, metric, epochs, dataset)
-        rows = self._references.compared(reference, metric, epochs, dataset)
+        within = self._on_dataset(within, dataset)
+        best = self._references.best_value(reference, metric, epochs, dataset, within)
+        rows = self._references.compared(reference, metric, epochs, dataset, within)
         values = self._references.means(metric, rows, epochs, dataset)
         return float(np.mean(self._references.regret(values, best, metric, dataset)))
+
+    @staticmethod
+    def _on_dataset(within: Bounds | None, dataset: str) -> Bounds | None:
+        """Return bounds whose limits have a data set, by default the one of a query."""
+        return within and within.on({limit.metric: dataset for limit in within.limits})
 
     def _ranking_metric(self, split: str, metric: str | None) -> str:
         """Return the metric that ranks networks: the given one, or the accuracy on a split."""
@@ -327,6 +341,7 @@ class Table(TableRows):
         epochs: int | None = None,
         dataset: str | None = None,
         metric: str | None = None,
+        within: Bounds | None = None,
     ) -> tuple[Any, Metrics]:
         """Return the network with the best mean value of a metric in a reference, and its metrics.
 
@@ -335,8 +350,60 @@ class Table(TableRows):
         """
         epochs, metric = self._budget(epochs), self._ranking_metric(split, metric)
         dataset = self._dataset_of(metric, dataset)
-        row = self._references.best_row(reference, metric, epochs, dataset)
+        row = self._references.best_row(reference, metric, epochs, dataset, self._on_dataset(within, dataset))
         return self.network(row), self.query(self.hashes(row)[0], epochs, dataset=dataset)
+
+    def largest(self, reference: str | SearchSpace, within: Bounds, dataset: str | None = None) -> Any:
+        """Return the largest network within bounds: the one with the largest value of the first bounded cost.
+
+        Ties go to the first row. "Always the largest network that fits" is a baseline for searches with bounds, because
+        larger networks are often better.
+
+        Args:
+            reference: as in `regret`.
+            within: the bounds.
+            dataset: as in `resolve`.
+
+        Returns:
+            What `network` returns, such as a `Cell` or an `Architecture`.
+
+        Raises:
+            OutOfDomainError: no network of the reference is within the bounds, and the errors of `resolve`.
+        """
+        return self.network(self._references.largest_row(reference, self.resolve(within, dataset)))
+
+    def constraint(self, space: SearchSpace, within: Bounds, dataset: str | None = None) -> Constraint:
+        """Return bounds as optimizers see them: costs are functions of architectures of a space.
+
+        Args:
+            space: the space of a search.
+            within: the bounds.
+            dataset: the data set of the search, as in `resolve`.
+
+        Raises:
+            OutOfDomainError: no network of the space is within the bounds, and the errors of `resolve`.
+        """
+        resolved = self.resolve(within, dataset)
+        self.members(space.name, resolved)  # raises if no network is within the bounds
+        costs = [
+            self._cost(space, limit, values)
+            for limit, values in zip(resolved.limits, self.costs(resolved), strict=True)
+        ]
+        return Constraint(costs, within.words)
+
+    def _cost(self, space: SearchSpace, limit: Limit, values: NDArray[np.float64]) -> Cost:
+        def of(arch: Architecture) -> float:
+            try:
+                return float(values[self.row_of(arch)])
+            except OutOfDomainError:  # a partial table
+                return math.nan
+
+        return Cost(
+            limit.metric,
+            limit.most,
+            of,
+            lambda: np.array([of(arch) for arch in map(space.__getitem__, range(len(space)))]),
+        )
 
 
 def _reopen(open_: Callable[[Any], Table], place: Any, coverage: Coverage | None) -> Table:

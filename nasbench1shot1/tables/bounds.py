@@ -1,0 +1,185 @@
+"""Upper bounds on costs of networks, such as parameters or FLOPs: their options, their text, and what they compare.
+
+A search with bounds looks for the best network within them. Its regrets are relative to the best network within the
+bounds, and "always the largest network that fits" is a baseline (`Table.largest`).
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Annotated, Any
+
+from nasbench1shot1.ground.errors import InvalidInputError, option, options, quoted_option, shorten
+from nasbench1shot1.runs.options import IF_GIVEN, Form, Range
+
+OPTIONS = {"max_parameters": "trainable_parameters", "max_flops": "flops"}
+"""The metrics that have an option of their own."""
+NAMES = (*OPTIONS, "max")
+"""The names of all options of bounds."""
+_LIMIT = re.compile(r"([A-Za-z]\w*)(?:@([A-Za-z0-9][A-Za-z0-9-]*))?=(\S+)")
+
+
+@dataclass(frozen=True, order=True)
+class Limit:
+    """The largest allowed value of one metric.
+
+    Attributes:
+        metric: a metric of the table, such as "flops".
+        most: the largest allowed value, in the unit of the metric.
+        dataset: the data set whose column is compared; "" for the data set of the search or query.
+    """
+
+    metric: str
+    most: float
+    dataset: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.metric}{f'@{self.dataset}' if self.dataset else ''}={_digits(self.most)}"
+
+    @property
+    def words(self) -> str:
+        """The limit in captions and sentences, such as "trainable parameters ≤ 300,000"."""
+        where = f" on {self.dataset}" if self.dataset else ""
+        return f"{self.metric.replace('_', ' ')}{where} ≤ {_digits(self.most, grouped=True)}"
+
+    @property
+    def option(self) -> str:
+        """The option that sets this limit, for messages."""
+        own = next((name for name, metric in OPTIONS.items() if metric == self.metric), None)
+        return options({own: _digits(self.most)}) if own else quoted_option("max", str(self))
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Upper bounds on costs. A network is within them if each of its costs is known and at most its limit.
+
+    Attributes:
+        limits: at least one limit, with different metrics, in ascending order of metrics.
+
+    Raises:
+        InvalidInputError: there is no limit, a limit is not a finite number, or a metric is bounded twice.
+    """
+
+    limits: tuple[Limit, ...]
+
+    def __post_init__(self) -> None:
+        if not self.limits:
+            raise InvalidInputError("bounds without a limit: give at least one, such as flops=1e8")
+        for limit in self.limits:
+            if not math.isfinite(limit.most):
+                raise InvalidInputError(f"{limit.metric} must be at most a finite number, not {limit.most}")
+        object.__setattr__(self, "limits", tuple(sorted(self.limits)))
+        for limit, again in pairwise(sorted(self.limits, key=lambda of: (of.metric, of.dataset))):
+            if (limit.metric, limit.dataset) == (again.metric, again.dataset):
+                raise InvalidInputError(f"{limit.metric} has two bounds, {limit} and {again}: give only one of them")
+
+    @classmethod
+    def of(cls, **limits: float) -> "Bounds":
+        """Return bounds given by keyword, such as `Bounds.of(trainable_parameters=300_000)`."""
+        return cls(tuple(Limit(metric, float(most)) for metric, most in limits.items()))
+
+    @classmethod
+    def parse(cls, text: str) -> "Bounds":
+        """Return the bounds of a text, such as "flops=1e8,latency_edgegpu=5"; `str(bounds)` is the inverse.
+
+        METRIC@DATASET=VALUE compares the column of this data set. Raises InvalidInputError for any other text.
+        """
+        return cls(tuple(map(_parse_limit, text.split(","))))
+
+    @classmethod
+    def from_options(cls, given: Mapping[str, Any]) -> "Bounds | None":
+        """Return the bounds among options or in a run's config.json; None without any.
+
+        Raises InvalidInputError if the option `max` cannot be read, or a metric is bounded twice.
+        """
+        own = [(metric, given.get(name)) for name, metric in OPTIONS.items()]
+        limits = [Limit(metric, float(most)) for metric, most in own if most is not None]
+        if (text := given.get("max")) is not None:
+            limits += cls.parse(text).limits
+        return cls(tuple(limits)) if limits else None
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.limits))
+
+    @property
+    def words(self) -> str:
+        """The bounds in captions and sentences, such as "trainable parameters ≤ 300,000"."""
+        return " and ".join(limit.words for limit in self.limits)
+
+    @property
+    def option(self) -> str:
+        """The options that set these bounds, for messages."""
+        return ", ".join(limit.option for limit in self.limits)
+
+    def on(self, datasets: Mapping[str, str]) -> "Bounds":
+        """Return bounds in which limits without a data set have one, by metric."""
+        return Bounds(tuple(replace(of, dataset=of.dataset or datasets.get(of.metric, "")) for of in self.limits))
+
+    def allows(self, table: Any, item: Any) -> bool:
+        """Return whether an architecture, cell or hash is within the bounds, by the costs of a table.
+
+        Raises the errors of `Table.allowed` and, for an item that the table lacks, OutOfDomainError.
+        """
+        return bool(table.allowed(self)[table.row_of(item)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundOptions:
+    """The options of bounds, which all kinds of search have. config.json has those that are given."""
+
+    max_parameters: Annotated[float | None, Range(above=0), Form("NUMBER"), IF_GIVEN] = None
+    """Largest number of trainable parameters: only networks within this bound are found, and regret is relative to
+    the best of them (docs/bounds.md). Default: no bound."""
+    max_flops: Annotated[float | None, Range(above=0), Form("NUMBER"), IF_GIVEN] = None
+    """Largest number of FLOPs, as the benchmark counts them. Default: no bound."""
+    max: Annotated[str | None, Form("COLUMN=VALUE", repeats=True), IF_GIVEN] = None
+    """Largest value of any cost in the table, such as latency_edgegpu=5; several are separated by commas. Default: no
+    bound."""
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """The bounds; None without any. Raises the errors of `Bounds.from_options`."""
+        return Bounds.from_options({name: getattr(self, name) for name in NAMES})
+
+
+def as_options(bounds: Any) -> dict[str, Any]:
+    """Return the options of bounds that are given in Python: a `Bounds`, a text or a mapping; none for None.
+
+    Raises InvalidInputError for anything else.
+    """
+    if bounds is None:
+        return {}
+    if isinstance(bounds, Mapping):
+        return {"max": str(Bounds.parse(",".join(f"{metric}={most}" for metric, most in bounds.items())))}
+    if isinstance(bounds, Bounds | str):
+        return {"max": str(bounds)}
+    raise InvalidInputError(f"{option('bounds', 'flops=1e8')} sets a bound, but {shorten(repr(bounds))} does not")
+
+
+def words_of(configs: Iterable[Mapping[str, Any]]) -> str:
+    """Return the bounds of recorded runs in words, each once; empty without bounds."""
+    found = [Bounds.from_options(config) for config in configs]
+    return "; ".join(dict.fromkeys(bounds.words for bounds in found if bounds))
+
+
+def _parse_limit(text: str) -> Limit:
+    match, most = _LIMIT.fullmatch(text.strip()), math.nan
+    if match is not None:
+        try:
+            most = float(match[3].replace("_", ""))
+        except ValueError:
+            match = None
+    if match is None or not math.isfinite(most):
+        raise InvalidInputError(
+            f"{quoted_option('max', shorten(text))} is not a bound: write COLUMN=VALUE, such as flops=1e8"
+        )
+    return Limit(match[1], most, match[2] or "")
+
+
+def _digits(value: float, grouped: bool = False) -> str:
+    """Return a number without needless digits, which `float` reads back if it is not grouped."""
+    if value.is_integer() and abs(value) < 2**53:
+        return f"{int(value):,}" if grouped else str(int(value))
+    return repr(value)

@@ -1,0 +1,163 @@
+"""Bounds on costs: their text and options, which rows they allow, and regrets within them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nasbench1shot1 as nb
+from nasbench1shot1.tables.bounds import BoundOptions, Bounds, Limit, as_options, words_of
+from tests.helpers.refusals import refuses
+
+SMALL = Bounds.of(trainable_parameters=300_000, flops=5e7)
+
+
+@pytest.fixture(scope="module")
+def table() -> nb.Table:
+    return nb.load_table("nb201")
+
+
+@given(
+    st.lists(
+        st.builds(
+            Limit,
+            st.sampled_from(["flops", "trainable_parameters", "latency_edgegpu", "training_time"]),
+            st.floats(1e-9, 1e18),
+            st.sampled_from(["", "cifar10", "ImageNet16-120"]),
+        ),
+        min_size=1,
+        max_size=4,
+        unique_by=lambda limit: (limit.metric, limit.dataset),
+    )
+)
+def test_the_text_of_bounds_reads_back(limits: list[Limit]) -> None:
+    bounds = Bounds(tuple(limits))
+    assert Bounds.parse(str(bounds)) == bounds
+    assert BoundOptions(max=str(bounds)).bounds == bounds
+
+
+@pytest.mark.parametrize(
+    "text", ["flops", "flops=", "=3", "flops=x", "flops=inf", "flops=nan", "flops@=3", "a b=1", ""]
+)
+def test_a_text_that_is_no_bound_is_refused(text: str) -> None:
+    with refuses(nb.InvalidInputError, text, options="max"):
+        Bounds.parse(text)
+
+
+def test_a_metric_is_bounded_once() -> None:
+    with refuses(nb.InvalidInputError, "flops=3", "flops=100000000"):
+        BoundOptions(max_flops=1e8, max="flops=3").bounds  # noqa: B018
+
+
+def test_options_of_bounds_are_equal_however_they_are_given() -> None:
+    assert BoundOptions(max_parameters=300_000, max_flops=5e7).bounds == SMALL
+    assert BoundOptions(max="flops=5e7,trainable_parameters=3e5").bounds == SMALL
+    for given_ in (SMALL, str(SMALL), {"flops": 5e7, "trainable_parameters": 3e5}):
+        assert Bounds.from_options(as_options(given_)) == SMALL
+    assert BoundOptions().bounds is None and as_options(None) == {}
+    assert words_of([{"max_flops": 5e7}, {"max": "flops=5e7"}, {}]) == "flops ≤ 50,000,000"
+
+
+def test_allowed_rows_are_those_with_small_costs(table: nb.Table) -> None:
+    resolved = table.resolve(SMALL, "cifar100")
+    parameters, flops = (table.values(name, dataset="cifar100")[:, 0] for name in ("trainable_parameters", "flops"))
+    expected = (parameters <= 300_000) & (flops <= 5e7)
+    assert 0 < expected.sum() < len(table)
+    assert np.array_equal(table.allowed(resolved), expected)
+    assert np.array_equal(table.members("nb201", resolved), np.flatnonzero(expected))
+    some = [table.network(row) for row in (0, 9930, 11718)]
+    assert [resolved.allows(table, arch) for arch in some] == [bool(expected[row]) for row in (0, 9930, 11718)]
+
+
+@pytest.mark.parametrize("dataset", ["cifar10", "cifar100", "ImageNet16-120"])
+def test_regret_is_relative_to_the_best_within_the_bounds(table: nb.Table, dataset: str) -> None:
+    resolved = table.resolve(SMALL, dataset)
+    accuracies = table.values("test_accuracy", dataset=dataset)
+    means = np.nanmean(accuracies, axis=1)
+    best = np.where(table.allowed(resolved), means, -1).max()
+    arch, found = table.best("nb201", dataset=dataset, within=resolved)
+    assert found.test_accuracy == pytest.approx(best) and resolved.allows(table, arch)
+    assert table.regret(arch, dataset=dataset, within=resolved) == 0
+    largest = table.network(11718)
+    assert table.regret(largest, dataset=dataset, within=resolved) == pytest.approx(best - means[11718])
+    mean = table.mean_regret("nb201", dataset=dataset, within=resolved)
+    assert mean == pytest.approx((best - means)[table.allowed(resolved)].mean())
+    assert nb.score(arch, table, dataset, within=SMALL).test_regret == 0
+
+
+def test_bounds_without_a_data_set_compare_the_costs_of_the_query(table: nb.Table) -> None:
+    bounds = Bounds.of(flops=1e7)  # few networks on CIFAR, most on ImageNet16-120
+    sizes = {name: len(table.members("nb201", table.resolve(bounds, name))) for name in ("cifar10", "ImageNet16-120")}
+    assert sizes["cifar10"] < 1000 < sizes["ImageNet16-120"]
+    with refuses(nb.InvalidInputError, "flops"):
+        table.members("nb201", bounds)
+    for name in sizes:
+        arch, _ = table.best("nb201", dataset=name, within=bounds)
+        assert table.resolve(bounds, name).allows(table, arch)
+
+
+def test_the_largest_that_fits_is_the_first_of_the_largest(table: nb.Table) -> None:
+    bounds = Bounds.of(trainable_parameters=300_000)
+    parameters = table.values("trainable_parameters", dataset="cifar10-valid")[:, 0]
+    fitting = np.where(parameters <= 300_000, parameters, 0)
+    found = table.largest("nb201", bounds)
+    assert table.row_of(found) == int(np.argmax(fitting))
+    assert table.largest("nb201", Bounds.of(trainable_parameters=1e9)) == table.network(int(np.argmax(parameters)))
+
+
+def test_bounds_on_parameters_work_in_all_spaces() -> None:
+    embedded = nb.load_table()
+    for name in ("s1", "s2", "s3"):
+        space, bounds = nb.search_space(name), Bounds.of(trainable_parameters=2e6)
+        rows = embedded.members(name, embedded.resolve(bounds))
+        assert 0 < len(rows) < len(embedded.members(name))
+        constraint = embedded.constraint(space, bounds)
+        rng = np.random.default_rng(0)
+        arch = constraint.draw(lambda: space.sample(rng))  # noqa: B023
+        assert embedded.row_of(arch) in rows and constraint.allows(arch)
+        assert embedded.query(arch).trainable_parameters == constraint.costs[0].of(arch) <= 2e6
+    assert embedded.regret(arch) >= embedded.regret(arch, within=bounds) >= 0
+
+
+def test_costs_by_number_follow_the_numbers_of_the_space(table: nb.Table) -> None:
+    space = nb.search_space("nb201")
+    (cost,) = table.constraint(space, Bounds.of(flops=5e7)).costs
+    assert cost.limit == 5e7 and cost.by_number.shape == (15625,)
+    for number in (0, 77, 15624):
+        assert cost.by_number[number] == cost.of(space[number])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "values"),
+    [
+        ("flops=1", nb.OutOfDomainError, ["7,783,050"]),
+        ("training_time=300", nb.OutOfDomainError, ["542 s"]),
+        ("latency=5", nb.InvalidInputError, ["latency"]),
+        ("test_loss=1", nb.InvalidInputError, ["test loss"]),
+        ("validation_accuracy=0.9", nb.InvalidInputError, ["validation accuracy"]),
+    ],
+)
+def test_bounds_that_cannot_be_met_or_compared_are_refused(
+    table: nb.Table, text: str, kind: type[nb.UserError], values: list[str]
+) -> None:
+    with refuses(kind, *values):
+        table.constraint(nb.search_space("nb201"), Bounds.parse(text))
+
+
+def test_a_column_that_the_table_lacks_is_named() -> None:
+    with refuses(nb.OutOfDomainError, "flops", "trainable_parameters", options="max_flops"):
+        nb.load_table().resolve(Bounds.of(flops=1e8))
+
+
+def test_rejections_are_limited(table: nb.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nasbench1shot1.constraint.REJECTIONS", 100)
+    constraint = table.constraint(nb.search_space("nb201"), SMALL)
+    proposed = []
+
+    def propose() -> nb.Architecture:
+        proposed.append(table.network(11718))
+        return proposed[-1]
+
+    with refuses(nb.InvalidInputError, "100", "300,000"):
+        constraint.draw(propose)
+    assert len(proposed) == 100
