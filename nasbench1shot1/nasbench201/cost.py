@@ -19,7 +19,7 @@ def edge_parameter_count(
 
     Raises InvalidInputError if the operations are not valid, or a size is not a whole number of at least 1.
     """
-    check_size(channels, cells_per_stage, classes)
+    check_sizes(channels=channels, cells_per_stage=cells_per_stage, classes=classes)
     areas, total = _areas(operations), _conv(3, channels, 9) + 2 * channels
     for stage, width in _widths(channels):
         if stage:
@@ -42,9 +42,8 @@ def multiply_adds(
 
     Raises InvalidInputError like `edge_parameter_count`, and if `side` is not a multiple of 4.
     """
-    check_size(channels, cells_per_stage, classes)
-    if side < 4 or side % 4:
-        raise InvalidInputError(f"side must be a multiple of 4, because the image is halved twice, not {side!r}")
+    check_sizes(channels=channels, cells_per_stage=cells_per_stage, classes=classes)
+    check_side(side)
     areas, total = _areas(operations), _conv(3, channels, 9) * side**2
     for stage, width in _widths(channels):
         if stage:
@@ -66,8 +65,14 @@ def _conv(in_channels: int, out_channels: int, area: int) -> int:
     return in_channels * out_channels * area
 
 
-def check_size(channels: int, cells_per_stage: int, classes: int) -> None:
+def check_sizes(**sizes: int) -> None:
     """Raise InvalidInputError unless every size of a network is a whole number of at least 1."""
-    for name, value in (("channels", channels), ("cells_per_stage", cells_per_stage), ("classes", classes)):
+    for name, value in sizes.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise InvalidInputError(f"{name} must be a whole number of at least 1, not {value!r}")
+
+
+def check_side(side: int) -> None:
+    """Raise InvalidInputError unless an image of this side in pixels can be halved twice."""
+    if isinstance(side, bool) or not isinstance(side, int) or side < 4 or side % 4:
+        raise InvalidInputError(f"side must be a multiple of 4, because the image is halved twice, not {side!r}")

@@ -1,0 +1,117 @@
+"""Row keys of benchmarks that number their architectures: the official index, in the ascending column `index` (R,)."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.columns import Rows
+from nasbench1shot1.tables.keys import Item, KeyColumn, RowKeys, wrong_benchmark_error
+
+
+class IndexKeys(RowKeys):
+    """The rows of a table by official index. A subclass defines how indices and architectures belong together.
+
+    Attributes:
+        FORM: the form of the architectures. Its attribute `official` is the benchmark's own text of an architecture.
+    """
+
+    COLUMNS: Mapping[str, KeyColumn] = {"index": KeyColumn()}
+    FORM: ClassVar[Any]
+
+    @staticmethod
+    @abstractmethod
+    def index_of(architecture: Any) -> int:
+        """Return the official index of an architecture of this form."""
+
+    @staticmethod
+    @abstractmethod
+    def architecture_at(index: int) -> Any:
+        """Return the architecture with a valid official index."""
+
+    @classmethod
+    def size(cls) -> int:
+        """Return the number of architectures of the benchmark."""
+        return cls.SIZES[cls.WHOLE]
+
+    def item_of(self, text: str) -> Item:
+        """Return an official index as an integer, and any other text unchanged."""
+        return int(text) if text.isdecimal() else text
+
+    def row_of(self, item: Item) -> int:
+        """Return the row of one item; raises the errors of `rows`."""
+        row = self._row_of_index[self._official_index(item)]
+        return row if row >= 0 else int(self.rows([item])[0])  # raises
+
+    @cached_property
+    def _row_of_index(self) -> list[int]:
+        """The row of every official index, -1 for a missing architecture."""
+        rows = np.full(self.size(), -1)
+        indices = self._folder.checked_column("index")
+        rows[indices] = np.arange(len(indices))
+        return rows.tolist()
+
+    def rows(self, items: Sequence[Item]) -> Rows:
+        """Return the rows (N,) of N items.
+
+        Raises:
+            OutOfDomainError: the table lacks an architecture.
+            InvalidInputError: something is not an architecture of the benchmark.
+        """
+        wanted = np.array([self._official_index(item) for item in items], np.int64)
+        indices = self._folder.checked_column("index")
+        places = np.minimum(np.searchsorted(indices, wanted), len(indices) - 1)
+        if (missing := indices[places] != wanted).any():
+            name = self.architecture_at(int(wanted[missing][0])).official
+            raise OutOfDomainError(
+                f"the table {self._table_id} has no row for '{name}': use one of its {len(indices):,} architectures"
+            )
+        return np.asarray(places, np.int64)
+
+    def rows_of_space(self, space: SearchSpace) -> Rows:
+        """Return the row of every architecture of a space, (N,), -1 for a missing one; raises InvalidInputError.
+
+        Every architecture has its own row, because the benchmark trained each of them, including isomorphic ones.
+        """
+        wanted = (self._official_index(arch) for arch in space.architectures(space.kinds[0]))
+        return np.array([self._row_of_index[index] for index in wanted], np.int64)
+
+    def names(self, rows: Iterable[int]) -> list[str]:
+        """Return the official texts of rows."""
+        return [self.network(row).official for row in rows]
+
+    def network(self, row: int) -> Any:
+        """Return the architecture of a row."""
+        return self.architecture_at(int(self._folder.checked_column("index")[row]))
+
+    @classmethod
+    def fault(cls, name: str, values: NDArray[Any], rows: int) -> str | None:
+        """Return whether the column `index` does not have official indices in ascending order."""
+        if name != "index":
+            return None
+        if values.min() < 0 or values.max() >= cls.size() or (values[1:] <= values[:-1]).any():
+            return f"does not contain official indices of {cls.FORM.benchmark.title} in ascending order"
+        return None
+
+    @classmethod
+    def _official_index(cls, item: Item) -> int:
+        if isinstance(item, cls.FORM):
+            return cls.index_of(item)
+        if isinstance(item, str):
+            return cls.index_of(cls.FORM.parse(item))
+        if isinstance(item, int | np.integer) and not isinstance(item, bool):
+            if 0 <= item < cls.size():
+                return int(item)
+            raise InvalidInputError(f"{item} is not an official index: give 0 to {cls.size() - 1:,}")
+        title = cls.FORM.benchmark.title
+        if isinstance(item, Architecture):
+            raise wrong_benchmark_error(item, title)
+        raise InvalidInputError(
+            f"{item!r} cannot be looked up in a table of {title}: give an architecture, its string or official index"
+        )
