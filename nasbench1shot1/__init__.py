@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.nasbench101.cell import Cell as Cell
     from nasbench1shot1.nasbench101.official_files import table_from_nasbench as table_from_nasbench
     from nasbench1shot1.nasbench201.architecture import EdgeArchitecture as EdgeArchitecture
+    from nasbench1shot1.nats_size.architecture import WidthArchitecture as WidthArchitecture
     from nasbench1shot1.networks import build_network as build_network
     from nasbench1shot1.one_shot_search.group import SearchGroup as SearchGroup
     from nasbench1shot1.one_shot_search.group import load_run as load_run
@@ -86,6 +87,7 @@ _HOME = {
     "Supernet": "supernets.supernet",
     "Table": "tables.table",
     "UserError": "ground.errors",
+    "WidthArchitecture": "nats_size.architecture",
     "compare": "experiments.comparison.comparing",
     "correlate": "experiments.correlation.correlating",
     "build_network": "networks",

@@ -119,6 +119,7 @@ BENCHMARKS = Group(
     {
         "nasbench101": "nasbench1shot1.nasbench101.benchmark:BENCHMARK",
         "nasbench201": "nasbench1shot1.nasbench201.benchmark:BENCHMARK",
+        "nats_size": "nasbench1shot1.nats_size.benchmark:BENCHMARK",
     },
 )
 

@@ -37,6 +37,7 @@ GROUPS = {
             "nb101": "nasbench1shot1.search_spaces.nasbench101:SPACE",
             "nb101-mini": "nasbench1shot1.search_spaces.nasbench101:MINI",
             "nb201": "nasbench1shot1.search_spaces.nasbench201:SPACE",
+            "nats-size": "nasbench1shot1.search_spaces.nats_size:SPACE",
         },
         advice="; write your own space as module:object",
     ),

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 SHORT_NAMES = ("conv3x3", "conv1x1", "maxpool3x3")
 """Names of NAS-Bench-101's operations in the text form of architectures, in the order of `cell.OPERATIONS`."""
 
-_TEXT = re.compile(r"(?P<space>[\w-]+):(?P<parents>[0-9,|]*):(?P<operations>[\w,]*)")
-_BEGINNING = re.compile(r"[\w-]+:(?:[^|~][^~]*)?")
+_TEXT = re.compile(r"(?P<space>[\w-]+):(?P<parents>[0-9,|]*):(?P<operations>(?![0-9]+$)[\w,]*)")
+"""Operations are never a number: nats-size:64:48 is an incomplete architecture of another benchmark."""
+_BEGINNING = re.compile(r"(?![0-9:]+$)[\w-]+:(?:[^|~][^~]*)?")
 """What only an architecture in this form can begin with: the sources in NAS-Bench-201's strings follow a tilde."""
 _NODE = r"(?:0|[1-9][0-9]{0,2})"  # one way to write a number, so that equal architectures have equal texts
 

@@ -104,19 +104,20 @@ def test_defaults_by_scale_come_from_the_table_of_the_scale(shown: Shown) -> Non
     assert "--channels INT Number of channels in the supernet's first stack. (default: 16; --scale quick: 8)" in text
     assert "--compile Compile the supernet" in text, "a flag that is not the default has no --no-compile"
     assert "(default: recalibrated; --preset original: running)" in text
-    assert "--scale quick: 64; --space nb201: 64; --scale quick --space nb201: 32)" in text
+    assert "--scale quick: 64; --space nb201: 64; --space nats-size: 64; --scale quick --space nb201: 32; " in text
+    assert "--scale quick --space nats-size: 32)" in text
 
 
 def test_defaults_of_a_black_box_optimizer_on_a_space(shown: Shown) -> None:
     text = in_one_line(shown("blackbox"))
-    assert "(default: 1e7; --space nb201: 12000)" in text
-    assert "(default: the table's full budget; --space nb201: 12)" in text
+    assert "(default: 1e7; --space nb201: 12000; --space nats-size: 20000)" in text
+    assert "(default: the table's full budget; --space nb201: 12; --space nats-size: 12)" in text
 
 
 def test_registered_names_are_listed(shown: Shown) -> None:
     text = in_one_line(shown("search"))
     assert f"One-shot optimizer: {', '.join(BUILT_IN['optimizers'])}, or your own as module:Class." in text
-    assert "s1, s2, s3, nb201, or your own as module:object." in text
+    assert "s1, s2, s3, nb201, nats-size, or your own as module:object." in text
     assert "nb101-mini" in in_one_line(shown("blackbox"))
     assert "figure17, table2, nas101-figure7" in in_one_line(shown("reproduce"))
     assert listed_names("search_spaces") == list(BUILT_IN["search_spaces"])
@@ -169,8 +170,8 @@ def test_the_help_of_a_dataclass_comes_from_its_docstring(monkeypatch: pytest.Mo
         "  --mode {a,b}       Mode. (default: a; --scale quick: b)",
         "  --limit FLOAT      Limit in %. (default: none)",
         "  --wise {yes,no}    Whether to be wise.",
-        "  --space NAME       Space: s1, s2, s3, nb101, nb101-mini, nb201. Some are",
-        "                     large. (default: s1)",
+        "  --space NAME       Space: s1, s2, s3, nb101, nb101-mini, nb201, nats-size.",
+        "                     Some are large. (default: s1)",
         "  --loud, --no-loud  Whether to shout. (default: yes)",
     ]
     assert help_screen("bare", Bare, None, {"--scale quick": {"mode": "b"}}).splitlines() == expected

@@ -14,7 +14,7 @@ from nasbench1shot1.configurable import Configurable
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.nasbench101 import NASBench101Space
 
-NAMES = ("s1", "s2", "s3", "nb101", "nb101-mini", "nb201")
+NAMES = ("s1", "s2", "s3", "nb101", "nb101-mini", "nb201", "nats-size")
 VARIABLES = {
     "s1": (3, 1, 3, 1, 3, 3, 3, 6, 10),
     "s2": (3, 1, 3, 2, 3, 3, 3, 6, 10),
@@ -22,6 +22,7 @@ VARIABLES = {
     "nb101": (3,) * 5 + (2,) * 21,
     "nb101-mini": (3,) * 4 + (2,) * 15,
     "nb201": (5,) * 6,
+    "nats-size": (8,) * 5,
 }
 P_VALUE = 1e-4
 
@@ -204,8 +205,23 @@ def operation_children(space: Any, arch: Any) -> dict[nb.Architecture, float]:
     return children
 
 
+def width_children(space: Any, arch: Any) -> dict[nb.Architecture, float]:
+    """Probabilities of the size space's children: a layer, then any of the eight widths."""
+    children: dict[nb.Architecture, float] = {arch: 1 / 8}
+    for layer, now in enumerate(arch.widths):
+        for width in {8, 16, 24, 32, 40, 48, 56, 64} - {now}:
+            widths = (*arch.widths[:layer], width, *arch.widths[layer + 1 :])
+            children[nb.WidthArchitecture("nats-size", widths)] = 1 / 5 / 8
+    return children
+
+
 def test_published_mutations_have_the_published_distribution(space: nb.SearchSpace) -> None:
-    definition: Any = {"nb201": operation_children, "nb101": edge_children, "nb101-mini": edge_children}
+    definition: Any = {
+        "nb201": operation_children,
+        "nb101": edge_children,
+        "nb101-mini": edge_children,
+        "nats-size": width_children,
+    }
     for arch in drawn(space, 2, seed=1):
         expected = dict(definition.get(space.name, choice_block_children)(space, arch))
         assert chi_square_pvalue(lambda rng, arch=arch: space.published_mutate(arch, rng), expected, 4000) > P_VALUE  # type: ignore[misc]

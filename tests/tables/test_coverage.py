@@ -9,7 +9,8 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.nasbench101.keys import CellKeys
-from nasbench1shot1.nasbench201.keys import IndexKeys
+from nasbench1shot1.nasbench201.keys import EdgeKeys
+from nasbench1shot1.nats_size.keys import WidthKeys
 from nasbench1shot1.registry import BUILT_IN, search_space
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.tables.table import recorded_name, table_for
@@ -32,14 +33,15 @@ def some_of_nb201(rows: int) -> nb.Table:
     return nb.Table.from_columns(columns, {**meta, "columns": about})
 
 
-@pytest.mark.parametrize("keys", [CellKeys, IndexKeys])
+@pytest.mark.parametrize("keys", [CellKeys, EdgeKeys, WidthKeys])
 def test_the_space_ids_in_tables_equal_the_ids_of_the_spaces(keys: Any) -> None:
     assert {name: search_space(name).id for name in keys.SPACES} == dict(keys.SPACES)
 
 
 def test_every_built_in_space_has_keys_in_tables() -> None:
-    assert {*CellKeys.SPACES, *IndexKeys.SPACES} == set(BUILT_IN["search_spaces"])
-    assert {"nb201": len(search_space("nb201"))} == IndexKeys.SIZES
+    assert {*CellKeys.SPACES, *EdgeKeys.SPACES, *WidthKeys.SPACES} == set(BUILT_IN["search_spaces"])
+    assert {"nb201": len(search_space("nb201"))} == EdgeKeys.SIZES
+    assert {"nats-size": len(search_space("nats-size"))} == WidthKeys.SIZES
 
 
 def test_regret_is_relative_to_the_best_cell_of_the_space(table: nb.Table) -> None:

@@ -1,0 +1,30 @@
+"""The size space of NATS-Bench (Dong et al. 2021, arXiv:2009.00437): its trainings and its record.
+
+The data sets and their splits are those of NAS-Bench-201 (`nasbench201.benchmark`).
+"""
+
+from nasbench1shot1.benchmark import Benchmark
+
+EPOCHS = (1, 12, 90)
+"""The budgets, which the official API calls "01", "12" and "90"; each has a learning-rate schedule of its own."""
+
+SEEDS = {1: (777,), 12: (777, 888, 999), 90: (777,)}
+"""The random seeds of the published trainings by budget: at 90 epochs, every architecture was trained once."""
+
+_ROOM = "nasbench1shot1.nats_size"
+
+BENCHMARK = Benchmark(
+    name="nats_size",
+    title="NATS-Bench (size)",
+    networks=("architecture", "architectures"),
+    architecture=f"{_ROOM}.architecture:WidthArchitecture",
+    keys=f"{_ROOM}.keys:WidthKeys",
+    split="nasbench201",
+    search_defaults={  # configs/nas-benchmark/algos/weight-sharing.config of AutoDL-Projects
+        "batch_size": 64,
+        "weight_decay": 5e-4,
+        "nesterov": True,
+    },
+    quick_defaults={"batch_size": 32},
+    black_box_defaults={"seconds": 20_000.0, "epochs": 12},  # exps/NATS-algos/run-all.sh
+)
