@@ -27,16 +27,18 @@ class Query:
     """
 
     what: Annotated[Positional[str], Form("ARCHITECTURE")]
-    """An architecture, or the hash of a cell. With --table nb201, also an official index of NAS-Bench-201."""
+    """An architecture, or the hash of a cell. With --table nb201 or nats-size, also an official index."""
     epochs: int | None = None
-    """Training budget in epochs. Default: the full budget, 108 for NAS-Bench-101 and 200 for NAS-Bench-201."""
+    """Training budget in epochs. Default: the full budget, 108 for NAS-Bench-101, 200 for NAS-Bench-201 and 90
+    for NATS-Bench's size space."""
     dataset: str | None = None
     """Data set of the training, in tables with several: cifar10-valid, cifar10, cifar100 or ImageNet16-120.
     Default: all."""
     space: Annotated[str | None, Form("MODULE:OBJECT")] = None
     """Your own search space (docs/own_space.md), to look up its architectures and the regret in it."""
     table: TableName | None = None
-    """Folder or name of the table. Default: the table in use; for architectures of nb201, the table nb201."""
+    """Folder or name of the table. Default: the table in use; for architectures of nb201 and nats-size, their own
+    tables."""
     draw: Path | None = None
     """Draw the cell into this file; the format follows from the name, as in cell.png, cell.svg or cell.pdf."""
     format: PictureFormat | None = None
@@ -80,6 +82,8 @@ class Query:
             console.print(screen)
             if metrics.fidelity:
                 print_to_stdout(metrics.fidelity)
+        if table.missing:
+            print_to_stdout(table.missing)
         if note and space and space.name not in BUILT_IN["search_spaces"]:
             print_to_stdout(note)
         if picture is not None:
@@ -123,7 +127,7 @@ def _item_of(text: str, table: "Table") -> Any:
     try:
         return table.keys.item_of(text)
     except InvalidInputError as error:
-        advice = f"; an index of NAS-Bench-201 needs its table ({option('table', 'nb201')})"
+        advice = f"; an official index needs its table, such as {option('table', 'nb201')}"
         raise InvalidInputError(f"{error}{advice}") from None
 
 

@@ -218,6 +218,8 @@ def _show(table: "Table") -> None:
         if "fidelity" in about:
             screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), _in_words(table, name, about))
     console.print(screen, soft_wrap=terminal_width(console.file) is None)  # a script reads whole rows
+    if table.missing:
+        print_to_stdout(table.missing)
     for column, about in info.get("fidelity", {}).items():
         for epochs, figures in _by_budget(about, info["epochs"][-1]).items():
             if isinstance(figures, dict) and isinstance(figures.get("spearman"), float):

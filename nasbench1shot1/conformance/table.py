@@ -105,7 +105,7 @@ class TableConformance:
             assert table.objective(objective.dataset) == objective
 
     def test_missing_values_are_rejected(self, table: Table, names: list[str]) -> None:
-        of = table.datasets[0]
+        of = table.objectives[0].test
         with pytest.raises((OutOfDomainError, InvalidInputError)):
             table.query("0" * 32, dataset=of)
         with pytest.raises(OutOfDomainError):

@@ -248,7 +248,7 @@ def _invalid_item_error(given: object) -> InvalidInputError:
     return InvalidInputError(
         f"{given!r} cannot be looked up in a table of NAS-Bench-101: give an architecture (such as "
         "nb.Architecture.parse('s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3')), a cell, or a hash of 32 "
-        "hexadecimal digits; an index of NAS-Bench-201 needs its table, nb201"
+        "hexadecimal digits; an official index needs its own table, such as nb201"
     )
 
 

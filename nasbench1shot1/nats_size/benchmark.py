@@ -3,7 +3,7 @@
 The data sets and their splits are those of NAS-Bench-201 (`nasbench201.benchmark`).
 """
 
-from nasbench1shot1.benchmark import Benchmark
+from nasbench1shot1.benchmark import Benchmark, BundledTable
 
 EPOCHS = (1, 12, 90)
 """The budgets, which the official API calls "01", "12" and "90"; each has a learning-rate schedule of its own."""
@@ -19,6 +19,8 @@ BENCHMARK = Benchmark(
     networks=("architecture", "architectures"),
     architecture=f"{_ROOM}.architecture:WidthArchitecture",
     keys=f"{_ROOM}.keys:WidthKeys",
+    table="nats-size",
+    tables={"nats-size": BundledTable(folder="nasbench1shot1:data/nats_size/table")},
     split="nasbench201",
     search_defaults={  # configs/nas-benchmark/algos/weight-sharing.config of AutoDL-Projects
         "batch_size": 64,

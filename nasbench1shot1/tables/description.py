@@ -190,7 +190,7 @@ _META_FIELDS = {
     "columns": _is_mapping,
 }
 
-_OPTIONAL_FIELDS = {"fidelity": _is_mapping, "objectives": _is_objectives, "seeds": _is_budgets}
+_OPTIONAL_FIELDS = {"fidelity": _is_mapping, "missing": _is_text, "objectives": _is_objectives, "seeds": _is_budgets}
 
 
 def find_problem_of_column(name: str, entry: Any, meta: Meta) -> str | None:

@@ -117,6 +117,11 @@ class TableFolder:
         own = [self.columns[name].shape[2] for name, about in self.names.about.items() if about.epochs]
         return int(max((self.meta["repeats"], *own)))
 
+    @property
+    def missing(self) -> str:
+        """The sentence of the description on standard values that the table lacks; empty if there is none."""
+        return str(self.meta.get("missing", ""))
+
     def _stored(self, name: str) -> StoredColumn:
         return stored_column(self.columns[name], self.meta["columns"][name], name)
 

@@ -32,6 +32,7 @@ class Metrics:
         names: the names of the table's metrics on this data set.
         hash: the identifier of the row, a string or a tuple of N: NAS-Bench-101's MD5, or NAS-Bench-201's string.
         fidelity: which accuracies at this budget are predicted, and how accurately; empty if both are measured.
+        missing: a sentence on standard values that the table lacks although its benchmark has them; usually empty.
         validation_accuracy: accuracy on the validation images, a fraction; NaN if unknown.
         test_accuracy: accuracy on the test images, a fraction; NaN if unknown.
         train_accuracy: accuracy on the training images, a fraction; NaN if unknown.
@@ -53,6 +54,7 @@ class Metrics:
         names: tuple[str, ...]
         hash: Any
         fidelity: str
+        missing: str
         validation_accuracy: Values
         test_accuracy: Values
         train_accuracy: Values
@@ -193,6 +195,9 @@ class Metrics:
     def _fidelity(self) -> str:
         return fidelity(self._folder.meta, self._folder.names, self.dataset, self.epochs)
 
+    def _missing(self) -> str:
+        return self._folder.missing
+
     # A frozen object -------------------------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -213,7 +218,8 @@ class Metrics:
     def __repr__(self) -> str:
         subject = repr(self.hash) if isinstance(self.hash, str) else counted(len(self.hash), "network")
         values = ", ".join(filter(None, map(self._format, self._known())))
-        return f"Metrics({subject}, {counted(self.epochs, 'epoch')} on {self.dataset}: {values}; {self.table_id})"
+        note = f"; {self.missing}" if self.missing else ""
+        return f"Metrics({subject}, {counted(self.epochs, 'epoch')} on {self.dataset}: {values}; {self.table_id}{note})"
 
     def _format(self, name: str) -> str:
         """Return a value, or the range of several, and whether it is measured; nothing if it is unknown."""
@@ -237,6 +243,7 @@ _OTHERS: dict[str, Any] = {
     "names": Metrics._names,
     "hash": Metrics._hash,
     "fidelity": Metrics._fidelity,
+    "missing": Metrics._missing,
     "measured_validation_accuracy": Metrics._measured_validation_accuracy,
 }
 """How attributes that are not metrics are read on first access."""

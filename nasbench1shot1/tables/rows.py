@@ -158,6 +158,11 @@ class TableRows:
     def _has(self, metric: str, dataset: str) -> bool:
         return (metric, dataset, "end") in self._folder.metrics
 
+    @property
+    def missing(self) -> str:
+        """A sentence on standard values that this table lacks although its benchmark has them; usually empty."""
+        return self._folder.missing
+
     @classmethod
     def from_columns(cls, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Self:
         """Create a table in memory from columns and a description, the arguments of `tables.folder.write_table`.

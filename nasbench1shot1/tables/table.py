@@ -37,9 +37,10 @@ def load_table(path: str | Path | None = None) -> "Table":
     """Open a table.
 
     Args:
-        path: folder or name of a table. Bundled tables are "embedded" and "nb101-sample" (NAS-Bench-101) and "nb201"
-            (NAS-Bench-201); imported tables have their own names, such as "nasbench_only108". Default: the table
-            in the environment variable NB1SHOT1_TABLE, or else "embedded", the bundled estimates.
+        path: folder or name of a table. Bundled tables are "embedded" and "nb101-sample" (NAS-Bench-101), "nb201"
+            (NAS-Bench-201) and "nats-size" (NATS-Bench's size space); imported tables have their own names, such as
+            "nasbench_only108". Default: the table in the environment variable NB1SHOT1_TABLE, or else "embedded", the
+            bundled estimates.
 
     Raises:
         InvalidInputError: there is no table, or it has another format.
@@ -237,7 +238,7 @@ class Table(TableRows):
     def notes(self) -> list[str]:
         """Return important notes about the values for screens, one sentence each."""
         estimated = ["Its accuracies are estimates; results for a paper need the official data."]
-        return [*filter(None, [self.partial_note]), *(estimated if self.fidelity() else [])]
+        return [*filter(None, [self.partial_note, self.missing]), *(estimated if self.fidelity() else [])]
 
     # Regret ----------------------------------------------------------------------------------------------------
 
