@@ -158,19 +158,21 @@ def check_network_fits(
 
     Args:
         config: the resolved options.
-        sizes: the names of the options that determine the size of the network.
+        sizes: the names of the options that determine the size of the network; none if only the architecture does.
         parameters: number of parameters of the network.
         copies: how often they are stored: weights, gradients and the optimizer's buffers.
         outputs: number of output values of all cells for one image.
     """
     numbers = 2 if config.precision == "bfloat16" else 4  # bytes per activation; all other numbers are float32
     given = " and ".join(option(name, getattr(config, name)) for name in sizes)
+    subject = f"{given} give" if sizes else "the architecture has"
+    lower = f"{', '.join(map(option, sizes))} or {option('batch_size')}" if sizes else option("batch_size")
     check_memory(
         4 * copies * parameters + numbers * config.batch_size * outputs,
         config.device,
-        f"{given} give a network of {parameters:,} parameters, which with gradients, the optimizer's state and the "
+        f"{subject} a network of {parameters:,} parameters, which with gradients, the optimizer's state and the "
         f"feature maps of {config.batch_size} images needs",
-        f"lower {', '.join(map(option, sizes))} or {option('batch_size')}",
+        f"lower {lower}",
     )
 
 

@@ -118,23 +118,22 @@ def compare(training: "Training", table: "Table", console: "Console") -> None:
     rows = [[name, _text(name, training.summary[name])] for name in COLUMNS]
     title = f"{training.network_id} after {counted(epochs, 'epoch')}\ntable {table.id}"
     screen = Screen(title=title, title_justify="left")
-    headings, fidelity, why_not = ["", "trained here"], "", ""
+    headings, notes = ["", "trained here"], []
     try:
         metrics = table.query(training.trained, epochs=epochs, dataset=training.dataset)
-        headings, fidelity = [*headings, "in the table", "which is"], metrics.fidelity
+        headings, notes = [*headings, "in the table", "which is"], [metrics.fidelity, metrics.missing]
         for name, row in zip(COLUMNS, rows, strict=True):
             row += [_text(name, metrics[name]), metrics.source(name)]
     except (OutOfDomainError, InvalidInputError) as error:  # a table without this network or budget
-        why_not = error.for_command_line
+        notes = [f"Nothing to compare with: {error.for_command_line}"]
     for heading in headings:
         screen.add_column(heading)
     for row in rows:
         screen.add_row(*row)
     console.print(screen)
     print_line(_describe_run(training))
-    for text in (fidelity, why_not and f"Nothing to compare with: {why_not}"):
-        if text:
-            print_line(text)
+    for note in filter(None, notes):
+        print_line(note)
 
 
 def _describe_run(training: "Training") -> str:

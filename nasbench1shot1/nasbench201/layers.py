@@ -75,16 +75,24 @@ def node_value(outputs: Sequence[Tensor], like: Tensor) -> Tensor:
     return total(outputs) if outputs else torch.zeros_like(like)  # a sum over a stack would not keep channels_last
 
 
-def edge_operation(name: str, channels: int, affine: bool) -> Callable[[Tensor], Tensor]:
-    """Return the operation of an edge, (N, C, H, W) → (N, C, H, W); only convolutions have parameters.
+def edge_operation(
+    name: str, channels: int, affine: bool, in_channels: int | None = None
+) -> Callable[[Tensor], Tensor]:
+    """Return the operation of an edge, (N, in_channels, H, W) → (N, C, H, W).
+
+    Only convolutions, and a skip connection that changes the number of channels, have parameters.
 
     Args:
         name: one of `architecture.OPERATIONS`.
         channels: C.
         affine: whether batch-norm learns a scale and a shift.
+        in_channels: number of input channels, for convolutions and skip connections. Default: C.
     """
+    before = channels if in_channels is None else in_channels
     if name in ("nor_conv_1x1", "nor_conv_3x3"):
-        return ReLUConvBN(channels, channels, int(name[-1]), affine=affine)
+        return ReLUConvBN(before, channels, int(name[-1]), affine=affine)
+    if name == "skip_connect" and before != channels:
+        return nn.Sequential(nn.Conv2d(before, channels, 1, bias=False), batch_norm(channels, affine))
     plain: dict[str, Callable[[Tensor], Tensor]] = {
         "none": torch.zeros_like,
         "skip_connect": nn.Identity(),

@@ -1,6 +1,6 @@
 """The network that NAS-Bench-201 trains for an architecture (section 2.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -13,17 +13,26 @@ from nasbench1shot1.supernets.layers import initialise
 
 
 class NetworkCell(nn.Module):
-    """A cell of four nodes, (N, C, H, W) → (N, C, H, W); each node is the sum of its incoming edges.
+    """A cell of four nodes, (N, in_channels, H, W) → (N, C, H, W); each node is the sum of its incoming edges.
 
     As published, every edge is computed, even if its target does not reach the output. This includes convolutions on a
     node without inputs, which return the shift of their batch norm.
+
+    Args:
+        operations: the operation of each edge, in the order of `EDGES`.
+        channels: C.
+        in_channels: number of input channels; edges from the input change it to C. Cells with zeroized edges or
+            pooling must keep the number of channels. Default: C.
     """
 
-    def __init__(self, operations: Sequence[int], channels: int) -> None:
+    def __init__(self, operations: Sequence[int], channels: int, in_channels: int | None = None) -> None:
         super().__init__()
         names = [OPERATIONS[operation] for operation in operations]
         self._edges = [(e, *EDGES[e]) for e, name in enumerate(names) if name != "none"]
-        built = {str(e): edge_operation(names[e], channels, affine=True) for e, _, _ in self._edges}
+        built = {
+            str(e): edge_operation(names[e], channels, affine=True, in_channels=channels if source else in_channels)
+            for e, _, source in self._edges
+        }
         self._plain = {e: compute for e, compute in built.items() if not isinstance(compute, nn.Module)}
         self.edges = nn.ModuleDict({e: layer for e, layer in built.items() if isinstance(layer, nn.Module)})
 
@@ -37,25 +46,22 @@ class NetworkCell(nn.Module):
         return nodes[-1]
 
 
-class EdgeNetwork(nn.Module):
-    """Stem, three stages of one cell with residual blocks between them, batch-norm, global average, dense layer.
+class CellNetwork(nn.Module):
+    """Stem, cells and residual blocks in a row, batch-norm, global average, dense layer.
 
-    Attributes:
-        architecture: the architecture of the cells.
+    Args:
+        stem_channels: channels of the stem.
+        cells: cells and residual blocks.
+        last_channels: channels of the last of them.
+        classes: number of classes.
     """
 
-    def __init__(self, architecture: EdgeArchitecture, channels: int, cells_per_stage: int, classes: int) -> None:
+    def __init__(self, stem_channels: int, cells: Iterable[nn.Module], last_channels: int, classes: int) -> None:
         super().__init__()
-        self.architecture = architecture
-        self.stem = stem(channels)
-        self.cells = nn.ModuleList()
-        for stage in range(STAGES):
-            if stage:
-                self.cells.append(ResidualBlock(channels, 2 * channels))
-                channels *= 2
-            self.cells.extend(NetworkCell(architecture.operations, channels) for _ in range(cells_per_stage))
-        self.last_bn = batch_norm(channels)
-        self.classifier = nn.Linear(channels, classes)
+        self.stem = stem(stem_channels)
+        self.cells = nn.ModuleList(cells)
+        self.last_bn = batch_norm(last_channels)
+        self.classifier = nn.Linear(last_channels, classes)
 
     def forward(self, images: Tensor) -> Tensor:
         """(N, 3, H, W) normalised images → (N, classes) logits."""
@@ -64,6 +70,25 @@ class EdgeNetwork(nn.Module):
             x = layer(x)
         logits: Tensor = self.classifier(torch.relu(self.last_bn(x)).mean(dim=(2, 3)))
         return logits
+
+
+class EdgeNetwork(CellNetwork):
+    """The network of an architecture of nb201: three stages of one cell with residual blocks between them.
+
+    Attributes:
+        architecture: the architecture of the cells.
+    """
+
+    def __init__(self, architecture: EdgeArchitecture, channels: int, cells_per_stage: int, classes: int) -> None:
+        cells: list[nn.Module] = []
+        width = channels
+        for stage in range(STAGES):
+            if stage:
+                cells.append(ResidualBlock(width, 2 * width))
+                width *= 2
+            cells.extend(NetworkCell(architecture.operations, width) for _ in range(cells_per_stage))
+        super().__init__(channels, cells, width, classes)
+        self.architecture = architecture
 
 
 def build_edge_network(

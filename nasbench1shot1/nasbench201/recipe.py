@@ -1,12 +1,13 @@
 """NAS-Bench-201's training protocol (section 2.2; exps/NAS-Bench-201 in AutoDL-Projects).
 
 SGD with Nesterov momentum, a cosine schedule per epoch, a new order of the images in every epoch, and evaluations on
-all images.
+all images. Both spaces of NATS-Bench were trained with it (`NATSRecipe`), for different numbers of epochs.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -20,54 +21,90 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, IMAGENET16_120, OTHER, data_set
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import split_images
-from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
+from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
 from nasbench1shot1.nasbench201.cost import STAGES, edge_parameter_count
 from nasbench1shot1.nasbench201.network import EdgeNetwork, build_edge_network
-from nasbench1shot1.nasbench201.numbering import index_of
-from nasbench1shot1.nasbench201.training_options import EdgeTrainingConfig
+from nasbench1shot1.nasbench201.numbering import index_of_valid
+from nasbench1shot1.nasbench201.training_options import EdgeTrainingConfig, NATSTrainingConfig
 
 COPIES = 3  # weights, gradients, and SGD's momentum
 
 
-class EdgeRecipe(Recipe):
-    """The training of an architecture of nb201."""
+class NATSRecipe(Recipe):
+    """The training of an architecture of one of NATS-Bench's spaces. A subclass defines the network.
+
+    Attributes:
+        FORM: the form of the architectures.
+        SPACE: the name of the space.
+    """
 
     MEAN = (125.3 / 255, 123.0 / 255, 113.9 / 255)
     STD = (63.0 / 255, 62.1 / 255, 66.7 / 255)
+    FORM: ClassVar[Any]
+    SPACE: ClassVar[str]
 
-    def __init__(self, x: Any, config: EdgeTrainingConfig) -> None:
-        if not isinstance(x, EdgeArchitecture):
+    def __init__(self, x: Any, config: NATSTrainingConfig) -> None:
+        if not isinstance(x, self.FORM):
             raise InvalidInputError(
-                f"{x!r} is not an architecture of nb201, which {type(config).__name__} requires: use another "
+                f"{x!r} is not an architecture of {self.SPACE}, which {type(config).__name__} requires: use another "
                 "architecture or another configuration"
             )
-        self.architecture, self._config = x, config
-        index, cells = index_of(x.operations), counted(STAGES * config.cells_per_stage, "cell")
-        self.title, self.size = (
-            f"Architecture {index}, {x.official}",
-            f"{counted(config.channels, 'channel')} × {cells}",
-        )
-        self.name = f"nb201-{index}"
+        index = self.index(x)
+        self.title, self.name = f"Architecture {index}, {x.official}", f"{self.SPACE}-{index}"
         self.identity = {"architecture": str(x)}
         self.facts = {**self.identity, "index": index}
+        self._options = config
+
+    @staticmethod
+    @abstractmethod
+    def index(x: Any) -> int:
+        """Return the official index of an architecture."""
 
     def parts(self, images: ImageSet) -> Parts:
         """Divide an image set; a complete data set is divided as in NAS-Bench-201."""
-        return divide(images, self._config.dataset or "cifar10-valid")
+        return divide(images, self._options.dataset or "cifar10-valid")
 
     def stops(self, images: int) -> list[Stop]:
         """Return the ends of all epochs."""
-        config = self._config
+        config = self._options
         return stops(config.epochs, images, config.batch_size, config.evaluate_every)
 
     def stream(self, rows: Tensor) -> EpochStream:
         """Return a stream with a random order of all rows in every epoch; its last batch may be smaller."""
-        return EpochStream(rows, self._config.batch_size, self._config.seed)
+        return EpochStream(rows, self._options.batch_size, self._options.seed)
 
     def learning_rate(self, step: int, last: Stop) -> float:
         """Return the learning rate of a cosine schedule per epoch; it is constant within an epoch."""
-        epochs = self._config.epochs
-        return learning_rate(step // (last.step // epochs), epochs, self._config.learning_rate)
+        epochs = self._options.epochs
+        return learning_rate(step // (last.step // epochs), epochs, self._options.learning_rate)
+
+    def optimizer(self, net: torch.nn.Module) -> torch.optim.SGD:
+        """Return SGD with Nesterov momentum; weight decay applies to all parameters."""
+        config = self._options
+        return torch.optim.SGD(
+            net.parameters(),
+            config.learning_rate,
+            momentum=config.momentum,
+            weight_decay=config.weight_decay,
+            nesterov=config.momentum > 0,
+        )
+
+
+class EdgeRecipe(NATSRecipe):
+    """The training of an architecture of nb201."""
+
+    FORM, SPACE = EdgeArchitecture, SPACE_NAME
+
+    def __init__(self, x: Any, config: EdgeTrainingConfig) -> None:
+        super().__init__(x, config)
+        self.architecture, self._config = x, config
+        cells = counted(STAGES * config.cells_per_stage, "cell")
+        self.size = f"{counted(config.channels, 'channel')} × {cells}"
+
+    @staticmethod
+    def index(x: EdgeArchitecture) -> int:
+        """Return the official index of an architecture."""
+        return index_of_valid(x.operations)
 
     def check_fits(self, images: ImageSet) -> None:
         """Raise InvalidInputError if the training cannot fit into memory."""
@@ -83,17 +120,6 @@ class EdgeRecipe(Recipe):
         channels, cells = self._config.channels, self._config.cells_per_stage
         return build_edge_network(
             self.architecture, channels=channels, cells_per_stage=cells, classes=classes, generator=generator
-        )
-
-    def optimizer(self, net: torch.nn.Module) -> torch.optim.SGD:
-        """Return SGD with Nesterov momentum; weight decay applies to all parameters."""
-        config = self._config
-        return torch.optim.SGD(
-            net.parameters(),
-            config.learning_rate,
-            momentum=config.momentum,
-            weight_decay=config.weight_decay,
-            nesterov=config.momentum > 0,
         )
 
 

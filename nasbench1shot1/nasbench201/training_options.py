@@ -20,24 +20,14 @@ FACTS = {"architecture": str, "index": int, **COMMON_FACTS}
 
 
 @dataclass(frozen=True, kw_only=True)
-class EdgeTrainingConfig(TrainingOptions):
-    """The options for training an architecture of nb201; the defaults are NAS-Bench-201's protocol."""
+class NATSTrainingConfig(TrainingOptions):
+    """The options for training an architecture of one of NATS-Bench's spaces; the defaults are the protocol's."""
 
-    BENCHMARK = BENCHMARK
-    SCALES = SCALES
-    PUBLISHED = ("channels", "cells_per_stage", "batch_size", "learning_rate", "momentum", "weight_decay")
-    RECIPE = "nasbench1shot1.nasbench201.recipe:EdgeRecipe"
-    RECORD = "nasbench1shot1.nasbench201.training_options:EdgeTraining"
+    PUBLISHED = ("batch_size", "learning_rate", "momentum", "weight_decay")
 
-    epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 200
-    """Budget: number of training epochs; NAS-Bench-201 has 12 and 200."""
     dataset: Dataset | None = None
     """cifar10-valid: train on half of CIFAR-10's training images and validate on the rest; cifar10: train on all;
     cifar100, ImageNet16-120: train on all, validate on half of the test images. Default: cifar10-valid, or --images."""
-    channels: Annotated[int, Range(1)] = 16
-    """Number of channels of the stem and the first stage; each further stage doubles it."""
-    cells_per_stage: Annotated[int, Range(1)] = 5
-    """Number of cells in each of the three stages."""
     learning_rate: Annotated[float, Range(0)] = 0.1
     """Initial learning rate; a cosine schedule lowers it after every epoch, and would reach zero after the last."""
     momentum: Annotated[float, Range(0, 1)] = 0.9
@@ -45,7 +35,7 @@ class EdgeTrainingConfig(TrainingOptions):
     weight_decay: Annotated[float, Range(0)] = 5e-4
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
     evaluate_every: Annotated[int, Range(1)] = 1
-    """Evaluate every N epochs, and after the last; NAS-Bench-201 evaluated after every epoch."""
+    """Evaluate every N epochs, and after the last; the benchmark evaluated after every epoch."""
 
     def resolved(self) -> Self:
         """Fill in the values that depend on the image set and the machine, and check all values.
@@ -54,6 +44,24 @@ class EdgeTrainingConfig(TrainingOptions):
         """
         by_images: dict[str, Dataset] = {"cifar100": "cifar100", "ImageNet16-120": "ImageNet16-120"}
         return replace(super().resolved(), dataset=self.dataset or by_images.get(self.images, "cifar10-valid"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeTrainingConfig(NATSTrainingConfig):
+    """The options for training an architecture of nb201; the defaults are NAS-Bench-201's protocol."""
+
+    BENCHMARK = BENCHMARK
+    SCALES = SCALES
+    PUBLISHED = ("channels", "cells_per_stage", *NATSTrainingConfig.PUBLISHED)
+    RECIPE = "nasbench1shot1.nasbench201.recipe:EdgeRecipe"
+    RECORD = "nasbench1shot1.nasbench201.training_options:EdgeTraining"
+
+    epochs: Annotated[int, Range(1, MOST_EPOCHS)] = 200
+    """Budget: number of training epochs; NAS-Bench-201 has 12 and 200."""
+    channels: Annotated[int, Range(1)] = 16
+    """Number of channels of the stem and the first stage; each further stage doubles it."""
+    cells_per_stage: Annotated[int, Range(1)] = 5
+    """Number of cells in each of the three stages."""
 
 
 class EdgeTraining(Training):

@@ -19,6 +19,8 @@ BENCHMARK = Benchmark(
     networks=("architecture", "architectures"),
     architecture=f"{_ROOM}.architecture:WidthArchitecture",
     keys=f"{_ROOM}.keys:WidthKeys",
+    network=f"{_ROOM}.network:build_width_network",
+    training=f"{_ROOM}.training_options:WidthTrainingConfig",
     table="nats-size",
     tables={"nats-size": BundledTable(folder="nasbench1shot1:data/nats_size/table")},
     split="nasbench201",

@@ -31,6 +31,7 @@ RESERVED = frozenset(
         "hash",
         "is_measured",
         "measured_validation_accuracy",
+        "missing",
         "names",
         "source",
         "table_id",
