@@ -1,7 +1,7 @@
 """The options of NAS-Bench-201's training protocol, with the published values as defaults, and a training's record."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.record import COMMON_FACTS, Training
@@ -23,7 +23,7 @@ FACTS = {"architecture": str, "index": int, **COMMON_FACTS}
 class NATSTrainingConfig(TrainingOptions):
     """The options for training an architecture of one of NATS-Bench's spaces; the defaults are the protocol's."""
 
-    PUBLISHED = ("batch_size", "learning_rate", "momentum", "weight_decay")
+    PUBLISHED: ClassVar[tuple[str, ...]] = ("batch_size", "learning_rate", "momentum", "weight_decay")
 
     dataset: Dataset | None = None
     """cifar10-valid: train on half of CIFAR-10's training images and validate on the rest; cifar10: train on all;
