@@ -5,7 +5,7 @@ Every benchmark has its own form: a subclass of `Architecture` with its own text
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,26 @@ if TYPE_CHECKING:
     import networkx
 
 _SPACE = re.compile(r"[\w-]+")
+
+
+class Bars(NamedTuple):
+    """The sizes that an architecture chooses, one for each layer, as `nb.draw_cell` draws them.
+
+    Attributes:
+        names: the names of the L layers, from input to output.
+        kinds: the kind of each layer, which selects its colour (L integers).
+        values: the chosen size of each layer (L integers).
+        candidates: the C possible sizes of every layer, ascending.
+        weights: the softmax weight of each candidate, (L, C); None if they are unknown.
+        unit: what is counted, such as "channels".
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[int, ...]
+    values: tuple[int, ...]
+    candidates: tuple[int, ...]
+    weights: NDArray[np.float64] | None
+    unit: str
 
 
 class Architecture:
@@ -116,19 +136,32 @@ class Architecture:
         """
         return None
 
+    def drawn_bars(self, parameters: Mapping[str, NDArray[Any]] | None = None) -> Bars | None:
+        """Return the sizes that `nb.draw_cell` draws as bars; None if architectures of this form are not sizes.
+
+        Args:
+            parameters: raw architecture parameters Λ of one epoch, as for `drawn_graph`. If given, the bars have
+                weights.
+
+        Raises:
+            InvalidInputError: a key is missing, or an array has another shape.
+        """
+        return None
+
 
 def softmax_weights(
-    parameters: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]]
+    parameters: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]], needed: str = "operations"
 ) -> dict[str, NDArray[np.float64]]:
     """Return the mixing weights of `Architecture.drawn_graph`: the softmax of each row of architecture parameters.
 
     Args:
         parameters: raw architecture parameters Λ of one epoch.
-        shapes: the shapes of arrays by key. Only "operations" is required, because spaces have no keys for choices
-            without alternatives.
+        shapes: the shapes of arrays by key.
+        needed: the required key. Other keys may be missing, because spaces have no keys for choices without
+            alternatives.
 
     Raises:
-        InvalidInputError: "operations" is missing, or an array has another shape.
+        InvalidInputError: the required key is missing, or an array has another shape.
     """
     for key, shape in shapes.items():
         if key in parameters and np.shape(parameters[key]) != shape:
@@ -136,8 +169,8 @@ def softmax_weights(
                 f"parameters['{key}'] has the shape {np.shape(parameters[key])}, not {shape}: give the parameters of "
                 "one epoch, such as run.architecture_parameters[key][-1] for every key"
             )
-    if "operations" not in parameters:
-        raise InvalidInputError("parameters lack 'operations': give an array for every key of space.mixing_shapes()")
+    if needed not in parameters:
+        raise InvalidInputError(f"parameters lack '{needed}': give an array for every key of space.mixing_shapes()")
     return {key: _softmax(values) for key, values in parameters.items()}
 
 

@@ -100,14 +100,17 @@ def _significant_digits(low: float, high: float) -> int:
 
 
 class ScaledText(Text):
-    """A centred text in a size of `fontsize` points, or smaller, so that it is at most `height` data units high.
+    """A text in a size of `fontsize` points, or smaller, so that it is at most `height` data units high.
+
+    It is centred by default.
 
     The size is set whenever the text is drawn, because layouts and savefig change the size of the axes. The width is
     only limited on axes with an equal aspect.
     """
 
     def __init__(self, x: float, y: float, text: str, *, fontsize: float, height: float, **properties: Any) -> None:
-        super().__init__(x, y, text, fontsize=fontsize, ha="center", va="center", clip_on=False, **properties)
+        placed = {"ha": "center", "va": "center", "clip_on": False, **properties}
+        super().__init__(x, y, text, fontsize=fontsize, **placed)
         self._largest, self._height = fontsize, height
 
     def draw(self, renderer: RendererBase) -> None:

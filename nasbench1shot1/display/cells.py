@@ -1,10 +1,12 @@
-"""Drawing architectures on matplotlib axes: cells as graphs, with their operations on nodes or on edges."""
+"""Drawing architectures on matplotlib axes: cells as graphs, with operations on nodes or on edges; sizes as bars."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.architecture import Architecture, Bars
 from nasbench1shot1.display.axes import checked_axes
+from nasbench1shot1.display.bars import draw_bars, figure_size
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import checked_colors
 from nasbench1shot1.display.layout import EDGE_TEXT, HALF_HEIGHT, Layout
@@ -25,7 +27,10 @@ Fills = str | Mapping[str, str]
 
 
 class Drawable(Protocol):
-    """An architecture, a cell of NAS-Bench-101, or another object with a graph for pictures."""
+    """An architecture, a cell of NAS-Bench-101, or another object with a graph for pictures.
+
+    An object with sizes instead of a graph has the method `Architecture.drawn_bars`.
+    """
 
     def drawn_graph(self) -> "networkx.DiGraph[int] | None":
         """Return the graph that `Architecture.drawn_graph` describes."""
@@ -42,15 +47,18 @@ def draw_cell(
 ) -> "Axes":
     """Draw a cell with its input at the top and its output at the bottom. Loose ends are pale.
 
+    An architecture of nats-size is drawn as five bars, the widths of its layers.
+
     Args:
-        x: an architecture of s1, s2, s3, nb101, nb101-mini or nb201, the text of an architecture, or a cell of
-            NAS-Bench-101.
+        x: an architecture of s1, s2, s3, nb101, nb101-mini, nb201 or nats-size, the text of an architecture, or a cell
+            of NAS-Bench-101.
         ax: axes to draw on. Default: the axes of a new figure that is not registered with pyplot.
         parameters: raw architecture parameters Λ for every key of the space's `mixing_shapes()`. If given, all
             candidate edges are drawn with their softmax weights as widths; edges that the architecture lacks are grey.
+            Steps of bars are shaded by the softmax weights of their sizes.
         title: title of the axes. Default: none.
-        colors: fill colours of the nodes with operations: one for all, or colours by the text in the node. Default:
-            `OPERATIONS`, in the benchmark's order.
+        colors: fill colours of the nodes with operations: one for all, or colours by the text in the node; for bars,
+            by the name of the layer. Default: `OPERATIONS`, in the benchmark's order.
         style: "screen" (default) or "paper": as wide as a column, with embedded fonts.
 
     Returns:
@@ -60,14 +68,11 @@ def draw_cell(
         InvalidInputError: `x` cannot be drawn, `ax` is not axes, `parameters` are given for a cell, or
             `colors` contains an invalid colour.
     """
-    graph = _graph(Architecture.parse(x) if isinstance(x, str) else x, parameters)
-    layout = Layout.of(graph)
-    axes = Canvas(panel=_figure_size(layout), style=style).axes[0] if ax is None else checked_axes(ax)
-    live, fills = _live_nodes(graph), _fills(graph, colors)
+    drawn = _drawn(Architecture.parse(x) if isinstance(x, str) else x, parameters)
+    size, draw = _bar_drawing(drawn, colors) if isinstance(drawn, Bars) else _graph_drawing(drawn, colors)
+    axes = Canvas(panel=size, style=style).axes[0] if ax is None else checked_axes(ax)
     with look(style):
-        _draw_edges(axes, graph, layout, live)
-        _draw_nodes(axes, graph, layout, live, fills)
-        _frame(axes, layout)
+        draw(axes)
         if title is not None:
             axes.set_title(title, fontsize=9)
     return axes
@@ -75,20 +80,52 @@ def draw_cell(
 
 def is_drawable(arch: Architecture) -> bool:
     """Return whether `draw_cell` can draw architectures of this form."""
-    return arch.drawn_graph() is not None
+    return arch.drawn_graph() is not None or arch.drawn_bars() is not None
 
 
-def _graph(x: Any, parameters: Mapping[str, Any] | None) -> "networkx.DiGraph[int]":
+def describe_drawing(arch: Architecture, has_parameters: bool) -> str:
+    """Return what the lines, numbers and colours of `draw_cell` mean, for captions."""
+    if (bars := arch.drawn_bars()) is not None:
+        outlines = f"outlines: preferred numbers of {bars.unit}"
+        return f"{outlines}; shades of steps and numbers in brackets: softmax of Λ" if has_parameters else outlines
+    drawn = "not on a path from input to output"
+    if has_parameters:
+        drawn = f"not chosen, or {drawn}; widths: softmax of Λ; numbers: softmax weights of the preferred operations"
+    return f"grey: {drawn}"
+
+
+def _drawn(x: Any, parameters: Mapping[str, Any] | None) -> "networkx.DiGraph[int] | Bars":
     if parameters is not None and not isinstance(x, Architecture):
         raise InvalidInputError("a cell has no architecture parameters: give an architecture or omit parameters=")
-    graph: networkx.DiGraph[int] | None = None
-    if hasattr(x, "drawn_graph"):
-        graph = x.drawn_graph() if parameters is None else x.drawn_graph(parameters)
-    if graph is None:
-        raise InvalidInputError(
-            f"{x!r} cannot be drawn: give an architecture of s1, s2, s3, nb101 or nb201, the text of one, or a cell"
-        )
-    return graph
+    for form in ("drawn_graph", "drawn_bars"):
+        method = getattr(x, form, None)
+        found: networkx.DiGraph[int] | Bars | None = method and (method() if parameters is None else method(parameters))
+        if found is not None:
+            return found
+    raise InvalidInputError(
+        f"{x!r} cannot be drawn: give an architecture of s1, s2, s3, nb101, nb201 or nats-size, the text of one, or a "
+        "cell"
+    )
+
+
+Drawing = tuple[tuple[float, float], Callable[["Axes"], None]]
+"""The size of a new figure in inches, and the function that draws on axes."""
+
+
+def _bar_drawing(bars: Bars, colors: Fills | None) -> Drawing:
+    fills = _given_fills(bars.names, bars.kinds, colors)
+    return figure_size(bars), partial(draw_bars, bars=bars, fills=dict(zip(bars.names, fills, strict=True)))
+
+
+def _graph_drawing(graph: "networkx.DiGraph[int]", colors: Fills | None) -> Drawing:
+    layout, live, fills = Layout.of(graph), _live_nodes(graph), _fills(graph, colors)
+
+    def draw(axes: "Axes") -> None:
+        _draw_edges(axes, graph, layout, live)
+        _draw_nodes(axes, graph, layout, live, fills)
+        _frame(axes, layout)
+
+    return _figure_size(layout), draw
 
 
 def _live_nodes(graph: "networkx.DiGraph[int]") -> set[int]:
@@ -163,13 +200,15 @@ def _fills(graph: "networkx.DiGraph[int]", colors: Fills | None) -> dict[int, st
     operations = {node: graph.nodes[node]["operation"] for node in list(graph)[1:-1]}
     known = {node: operation for node, operation in operations.items() if operation is not None}
     texts = [graph.nodes[node]["label"] for node in known]
+    own = dict(zip(known, _given_fills(texts, list(known.values()), colors), strict=True))
+    return {node: ENDS if node in (0, len(graph) - 1) else own.get(node, "white") for node in graph}
+
+
+def _given_fills(texts: Sequence[str], kinds: Sequence[int], colors: Fills | None) -> list[str]:
+    """Return the fill colours of nodes or bars: the given ones by text, else `OPERATIONS` by kind."""
     by_text = dict.fromkeys(texts, colors) if isinstance(colors, str) else colors or {}
     given = checked_colors({text: colour for text, colour in by_text.items() if text in texts}, texts)
-    own = {
-        node: colour or OPERATIONS[operation % len(OPERATIONS)]
-        for (node, operation), colour in zip(known.items(), given, strict=True)
-    }
-    return {node: ENDS if node in (0, len(graph) - 1) else own.get(node, "white") for node in graph}
+    return [colour or OPERATIONS[kind % len(OPERATIONS)] for colour, kind in zip(given, kinds, strict=True)]
 
 
 def _frame(axes: "Axes", layout: Layout) -> None:

@@ -2,11 +2,13 @@
 
 import operator
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from nasbench1shot1.architecture import Architecture, check_space_name
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture, Bars, check_space_name, softmax_weights
 from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
@@ -123,6 +125,14 @@ class WidthArchitecture(Architecture):
     def positions(self) -> tuple[int, ...]:
         """The position of each width in `WIDTHS`, 0 to 7: the entry of each row of Λ."""
         return tuple(map(WIDTHS.index, self.widths))
+
+    def drawn_bars(self, parameters: Mapping[str, NDArray[Any]] | None = None) -> Bars:
+        """Return the widths that `nb.draw_cell` draws (`Architecture.drawn_bars`)."""
+        weights = None
+        if parameters is not None:
+            weights = softmax_weights(parameters, {"widths": (N_LAYERS, N_WIDTHS)}, needed="widths")["widths"]
+        kinds = tuple(int(name.startswith("reduction")) for name in LAYERS)
+        return Bars(LAYERS, kinds, self.widths, WIDTHS, weights, "channels")
 
     @property
     def network_id(self) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import AxesList, checked_axes_list, save_figure
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.cells import Fills, draw_cell, is_drawable
+from nasbench1shot1.display.cells import Fills, describe_drawing, draw_cell, is_drawable
 from nasbench1shot1.display.colours import checked_labels
 from nasbench1shot1.display.style import PictureStyle, look
 from nasbench1shot1.ground.arguments import whole_number
@@ -151,14 +151,12 @@ def _shown_epochs(run: SearchRecord, panels: int) -> list[int]:
 
 
 def _caption(run: SearchRecord) -> str:
-    """Return the caption: the search, what widths, numbers and grey mean, and the table."""
+    """Return the caption: the search, what the drawings mean, and the table."""
     search = f"{run.config['optimizer']} on {run.config['space']}, seed {run.config['seed']}"
     if (dataset := run.config.get("dataset")) and other_regrets(run.metrics):
         search += f"; test regrets on {dataset}"
-    drawn = "not on a path from input to output"
-    if searched_parameters(run):
-        drawn = f"not chosen, or {drawn}; widths: softmax of Λ; numbers: softmax weights of the preferred operations"
-    return "\n".join((search, f"grey: {drawn}", table_text([run.metrics], run.config["table_id"])))
+    meaning = describe_drawing(run.architectures[0], bool(searched_parameters(run)))
+    return "\n".join((search, meaning, table_text([run.metrics], run.config["table_id"])))
 
 
 def _title(run: SearchRecord, epoch: int) -> str:

@@ -85,6 +85,41 @@ def test_operation_weights_label_the_edges_of_nasbench201() -> None:
     assert sorted(weight for *_, weight in graph.edges(data="weight")) == pytest.approx(sorted(largest))
 
 
+def outlines(axes: Axes) -> list[float]:
+    """Return the lengths of the outlined bars, relative to the longest possible one."""
+    longest = max(patch.get_width() for patch in axes.patches)
+    found = [patch for patch in axes.patches if patch.get_facecolor()[3] == 0]
+    return [round(patch.get_width() / longest, 6) for patch in found]
+
+
+def test_widths_are_drawn_as_bars_from_input_to_output() -> None:
+    axes = nb.draw_cell("64:48:32:16:8")
+    assert outlines(axes) == [1, 0.75, 0.5, 0.25, 0.125]
+    layers = ["stem and cell 1", "reduction 1", "cell 2", "reduction 2", "cell 3"]
+    assert texts(axes) == [text for pair in zip(layers, ("64", "48", "32", "16", "8"), strict=True) for text in pair]
+    tops = [patch.get_y() for patch in axes.patches if patch.get_facecolor()[3] == 0]
+    assert tops == sorted(tops, reverse=True)
+
+
+def test_softmax_weights_of_widths_are_shades_of_the_steps() -> None:
+    arch, parameters = drawn("nats-size", seed=0)
+    axes = nb.draw_cell(arch, parameters=parameters)
+    weights = np.exp(parameters["widths"]) / np.exp(parameters["widths"]).sum(1, keepdims=True)
+    shades = [patch.get_alpha() for patch in axes.patches if patch.get_alpha() is not None]
+    np.testing.assert_allclose(shades, weights.ravel())
+    assert outlines(axes) == [(position + 1) / 8 for position in weights.argmax(1)]
+    assert texts(axes)[1::2] == [f"{8 * (row.argmax() + 1)} ({row.max():.2f})" for row in weights]
+
+
+def test_colours_of_bars_are_given_by_layer() -> None:
+    pink = nb.draw_cell("64:48:32:16:8", colors={"cell 3": "pink"})
+    assert [c for c in colours(pink) if c == "#ffc0cb"] == ["#ffc0cb"]
+    with refuses(nb.InvalidInputError, "widths"):
+        nb.draw_cell("64:48:32:16:8", parameters={"operations": np.zeros((5, 8))})
+    with refuses(nb.InvalidInputError, "widths", "(8, 5)", "(5, 8)"):
+        nb.draw_cell("64:48:32:16:8", parameters={"widths": np.zeros((8, 5))})
+
+
 @given(st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda edge: edge[0] < edge[1])))
 def test_adjacent_vertices_are_joined_by_lines_and_others_by_arcs(edges: set[tuple[int, int]]) -> None:
     found = sides(edges)
@@ -177,3 +212,17 @@ def test_query_draws_the_cell_that_it_looks_up(suffix: str, tmp_path: Path) -> N
     assert path.stat().st_size > 2_000
     with refuses(nb.InvalidInputError, tmp_path / "cell.txt", ".png", ".svg", ".pdf"):
         Query(S1, draw=tmp_path / "cell.txt").run()
+
+
+def test_the_widths_of_a_search_are_drawn_over_its_epochs(tmp_path: Path) -> None:
+    space, rng = nb.search_space("nats-size"), np.random.default_rng(0)
+    recorder = nb.Recorder(tmp_path / "run", space, nb.load_table("nats-size"))
+    for _ in range(3):
+        recorder.record({"widths": rng.normal(size=(5, 8))})
+    run = recorder.finish()
+    assert (tmp_path / "run" / "cells.png").exists()
+    axes = nb.draw_cells(run)
+    assert [len(outlines(panel)) for panel in axes] == [5] * 3
+    assert {panel.get_xlim() for panel in axes} == {axes[0].get_xlim()}
+    caption = getattr(axes[0].get_figure(root=True), "caption")  # noqa: B009  not an attribute of matplotlib's figures
+    assert "outlines: preferred numbers of channels; shades of steps and numbers in brackets: softmax of Λ" in caption
