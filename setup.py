@@ -65,7 +65,7 @@ setup(
         "nasbench1shot1.experiments.correlation",
         "nasbench1shot1.experiments.reproduction",
         "nasbench1shot1.experiments.space_statistics",
-        "nasbench1shot1.experiments.space_statistics.nasbench201",
+        "nasbench1shot1.experiments.space_statistics.nats_bench",
         "nasbench1shot1.experiments.tuning",
         "nasbench1shot1.api",
         "nasbench1shot1.black_box_search",

@@ -56,6 +56,8 @@ class Benchmark:
         downloads: official files that can be downloaded, by short name (`tables.formats.Download`).
         statistics: the analyses that `nb1shot1 statistics` offers for its tables, by name
             (`experiments.space_statistics`).
+        reference_points: known architectures that figures can mark, such as a residual network: texts by name. Figures
+            of single points mark the first one.
         split: the scheme that splits the images of a search (`images.splits`); None: the preset's scheme.
         halves: a function (data set) → `images.splits.OfficialSplit`, if `split` is a scheme of this benchmark.
         search_defaults: defaults of options that differ for searches on its spaces.
@@ -80,6 +82,7 @@ class Benchmark:
     files: tuple[Reference, ...] = ()
     downloads: Mapping[str, Reference] = field(default_factory=dict)
     statistics: Reference | None = None
+    reference_points: Mapping[str, str] = field(default_factory=dict)
     split: str | None = None
     halves: Reference | None = None
     search_defaults: Mapping[str, Any] = field(default_factory=dict)

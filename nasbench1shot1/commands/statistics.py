@@ -25,8 +25,9 @@ class Statistics:
     All benchmarks: pareto-fronts. NAS-Bench-101 and NAS-Bench-1Shot1: error-distribution, accuracy-distribution,
     noise-distribution, cost, operation-replacement, depth-and-width, budget-correlation, autocorrelation,
     fitness-distance, isomorphic-copies, top-volume. NAS-Bench-201: accuracy-by-parameters, accuracy-by-flops,
-    dataset-ranks, correlation-matrix, short-training-ranks, known-cells, schedule-correlation. Only measurements are
-    used, unless --predicted is given.
+    dataset-ranks, correlation-matrix, short-training-ranks, known-cells, schedule-correlation. NATS-Bench's size
+    space: accuracy-by-width, known-architectures, and the first five of NAS-Bench-201. Only measurements are used,
+    unless --predicted is given.
     """
 
     names: Annotated[
@@ -35,7 +36,8 @@ class Statistics:
     ] = ()
     """Names of the analyses."""
     table: TableName | None = None
-    """Folder or name of the table, such as nb101-sample (measured cells) or nb201. Default: the table in use."""
+    """Folder or name of the table, such as nb101-sample (measured cells), nb201 or nats-size. Default: the table in
+    use."""
     out: Path | None = None
     """Folder of the results. Default: statistics/TABLE."""
     split: Literal["test", "validation"] | None = None

@@ -36,6 +36,10 @@ OBJECTIVES = (
 )
 """For each data set of a search, the trainings that have its validation and test values."""
 
+RESNET = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|skip_connect~2|"
+ALL_SKIP = "|skip_connect~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|skip_connect~1|skip_connect~2|"
+"""The cell that DARTS finds in table 5."""
+
 _ROOM = "nasbench1shot1.nasbench201"
 
 BENCHMARK = Benchmark(
@@ -53,7 +57,8 @@ BENCHMARK = Benchmark(
         "nb201": BundledTable(folder="nasbench1shot1:data/nb201/table"),
     },
     files=(f"{_ROOM}.official_files:PTH", f"{_ROOM}.official_files:NATS_ARCHIVE"),
-    statistics="nasbench1shot1.experiments.space_statistics.nasbench201.catalogue:ANALYSES",
+    statistics="nasbench1shot1.experiments.space_statistics.nats_bench.topology:ANALYSES",
+    reference_points={"ResNet cell": RESNET, "all-skip cell": ALL_SKIP},  # figure 2 and table 5
     split="nasbench201",
     halves=f"{_ROOM}.splits:official_halves",
     search_defaults={  # section 4 and appendix

@@ -23,6 +23,13 @@ BENCHMARK = Benchmark(
     training=f"{_ROOM}.training_options:WidthTrainingConfig",
     table="nats-size",
     tables={"nats-size": BundledTable(folder="nasbench1shot1:data/nats_size/table")},
+    statistics="nasbench1shot1.experiments.space_statistics.nats_bench.size:ANALYSES",
+    reference_points={
+        "largest network": "64:64:64:64:64",
+        "pyramid": "16:32:32:64:64",  # NAS-Bench-201's widths
+        "inverse pyramid": "64:64:32:32:16",
+        "smallest network": "8:8:8:8:8",
+    },
     split="nasbench201",
     search_defaults={  # configs/nas-benchmark/algos/weight-sharing.config of AutoDL-Projects
         "batch_size": 64,

@@ -6,24 +6,29 @@ from refusals import missing, refuses
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_and_cost import (
+from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost import (
     accuracy_by_cost,
     accuracy_panels,
     pareto_fronts,
 )
-from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES
-from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import ALL_SKIP, RESNET, Measurements
-from nasbench1shot1.experiments.space_statistics.nasbench201.published_tables import known_cells, schedule_correlation
-from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import (
+from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import Measurements
+from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import (
+    CELLS,
+    known_cells,
+    schedule_correlation,
+)
+from nasbench1shot1.experiments.space_statistics.nats_bench.ranks import (
     correlation_matrix,
     dataset_ranks,
     short_training_ranks,
 )
+from nasbench1shot1.experiments.space_statistics.nats_bench.topology import ANALYSES
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.tables.columns import standard
 from nasbench1shot1.tables.table import Table, load_table
 
 N = 15_625
+RESNET, ALL_SKIP = CELLS.values()
 SHORT_NAMES = {"cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}
 VALIDATION = {"cifar100": 1_374, "ImageNet16-120": 1_405}
 
@@ -122,7 +127,7 @@ def test_correlations_of_the_best_count_only_known_values(table, gathered):
 
 def test_resnet_is_compared_with_the_best(table, gathered):
     frame = accuracy_by_cost(table)
-    [star] = [row for row in frame.attrs["resnet"] if row["dataset"] == "cifar100"]
+    [star] = [row for row in frame.attrs["star"] if row["dataset"] == "cifar100"]
     params, accuracy = gathered["params_M_c100"], gathered["c100_test_e200"] / 100
     index = table.row_of(RESNET)
     equal = accuracy[np.isclose(params, params[index])].max()

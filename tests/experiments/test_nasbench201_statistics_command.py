@@ -9,7 +9,7 @@ from command_line import command
 from conftest import CHECKOUT
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.space_statistics.nasbench201.catalogue import ANALYSES
+from nasbench1shot1.experiments.space_statistics.nats_bench.topology import ANALYSES
 
 PAGE = CHECKOUT / "docs" / "nasbench201_statistics.md"
 

@@ -1,4 +1,4 @@
-"""The measured columns of a table of NAS-Bench-201, and the facts about them that every figure states."""
+"""The measured columns of a table of NAS-Bench-201 or NATS-Bench, and the facts that every figure states."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,21 +10,18 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.space_statistics.values import Floats, check_enough
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.nasbench201.benchmark import BENCHMARK
-from nasbench1shot1.search_spaces.nasbench201 import SPACE
+from nasbench1shot1.registry import search_space
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.index_keys import IndexKeys
 from nasbench1shot1.tables.table import Table
 
 DATASETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"}
-"""The data sets of NAS-Bench-201 and their names in figures."""
+"""The data sets of both benchmarks and their names in figures."""
 REFERENCE = "cifar10"
 """The data set by whose test accuracy the papers rank."""
 SPLITS = ("validation", "test")
 SHORT = 12
 """Epochs of the short schedule, H‡ of NAS-Bench-201's section 4; its learning rate ends at 0, too."""
-RESNET = "|nor_conv_3x3~0|+|none~0|nor_conv_3x3~1|+|skip_connect~0|none~1|skip_connect~2|"
-"""The residual block, which NAS-Bench-201's figure 2 marks with a star."""
-ALL_SKIP = "|skip_connect~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|skip_connect~1|skip_connect~2|"
-"""The cell that DARTS finds in NAS-Bench-201's table 5."""
 
 
 class Column(NamedTuple):
@@ -64,8 +61,8 @@ class Measurements:
     """The measurements of N architectures of a table, without estimates.
 
     Attributes:
-        table: a table of NAS-Bench-201.
-        kind: which architectures of the space are included: "all", "unique_skip_connect" or "unique".
+        table: a table whose rows are official indices.
+        kind: which architectures of the space are included, such as "all", or "unique" topologies.
 
     Raises InvalidInputError for a table of another benchmark or an unknown kind.
     """
@@ -74,16 +71,29 @@ class Measurements:
     kind: str = "all"
 
     def __post_init__(self) -> None:
-        if self.table.benchmark != BENCHMARK:
+        if not isinstance(self.table.keys, IndexKeys):
             raise InvalidInputError(
-                f"the table {self.table.id} does not belong to NAS-Bench-201: open a table such as 'nb201'"
+                f"the table {self.table.id} does not belong to NAS-Bench-201 or NATS-Bench: open a table such as "
+                "'nb201' or 'nats-size'"
             )
-        SPACE.check_kind(self.kind)
+        self.space.check_kind(self.kind)
+
+    @cached_property
+    def space(self) -> SearchSpace:
+        """The search space of the table's benchmark."""
+        return search_space(self.table.keys.WHOLE)
+
+    @cached_property
+    def star(self) -> tuple[str, str] | None:
+        """The name and the text of the architecture that figures mark with a star, if there is one."""
+        return next(iter(self.table.benchmark.reference_points.items()), None)
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """(N,) the rows of the architectures, ascending."""
-        return np.flatnonzero(np.isin(np.asarray(self.table.column("index")), np.asarray(SPACE.numbers(self.kind))))
+        return np.flatnonzero(
+            np.isin(np.asarray(self.table.column("index")), np.asarray(self.space.numbers(self.kind)))
+        )
 
     @cached_property
     def indices(self) -> NDArray[np.int64]:
@@ -97,7 +107,7 @@ class Measurements:
 
     @property
     def full_budget(self) -> int:
-        """Epochs of the long schedule, 200."""
+        """Epochs of the longest schedule: 200, or 90 in the size space."""
         return self.table.full_budget
 
     def column(self, dataset: str, split: str, epochs: int | None = None) -> Column:
@@ -126,7 +136,7 @@ class Measurements:
         return np.asarray(self.table.values(name, dataset=training)[self.rows, 0], np.int64)
 
     def place(self, architecture: str) -> int | None:
-        """Return the position among the N of an architecture, given its official string; None if it is absent."""
+        """Return the position among the N of an architecture, given its official text; None if it is absent."""
         try:
             found = np.flatnonzero(self.rows == self.table.row_of(architecture))
         except OutOfDomainError:

@@ -5,19 +5,19 @@ from functools import partial
 from typing import Any
 
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis, Frame
-from nasbench1shot1.experiments.space_statistics.nasbench201.accuracy_and_cost import (
+from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost import (
     accuracy_by_cost,
     accuracy_panels,
     pareto_fronts,
 )
-from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import DATASETS
-from nasbench1shot1.experiments.space_statistics.nasbench201.published_tables import (
+from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS
+from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import (
     known_cells,
     known_cells_panels,
     schedule_correlation,
     schedule_panels,
 )
-from nasbench1shot1.experiments.space_statistics.nasbench201.ranks import (
+from nasbench1shot1.experiments.space_statistics.nats_bench.ranks import (
     correlation_matrix,
     dataset_rank_panels,
     dataset_ranks,
@@ -32,7 +32,7 @@ _SMALL = (3.7, 2.9)
 
 def _resnet(frame: Frame) -> str:
     differences = []
-    for row in frame.attrs["resnet"]:
+    for row in frame.attrs["star"]:
         below, equal = (100 * (row[best] - row["accuracy"]) for best in ("best", "best_of_equal_cost"))
         differences.append(f"{DATASETS[row['dataset']]} {below:.2f} ({equal:.2f} at equal cost)")
     if not differences:

@@ -1,5 +1,6 @@
 """Accuracy and cost of every architecture: NAS-Bench-201's figure 2, NATS-Bench's figure 3 and its Pareto fronts."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -7,10 +8,10 @@ import pandas
 
 from nasbench1shot1.display.charts import Axis, Panel, Series
 from nasbench1shot1.display.colours import ORANGE
+from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.space_statistics import pareto
-from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
+from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (
     DATASETS,
-    RESNET,
     SPLITS,
     Column,
     Measurements,
@@ -19,43 +20,54 @@ from nasbench1shot1.tables.table import Table
 
 Cost = Literal["trainable_parameters", "flops"]
 AXES = {"trainable_parameters": "parameters [millions]", "flops": "FLOPs [millions]", "index": "official index"}
+FEWEST = 3
+"""Two architectures correlate perfectly."""
 
 
 # Accuracy by index and by cost ----------------------------------------------------------------------------------------
 
 
-def accuracy_by_cost(table: Table, cost: Cost = "trainable_parameters", kind: str = "all") -> pandas.DataFrame:
+def accuracy_by_cost(
+    table: Table,
+    cost: Cost = "trainable_parameters",
+    kind: str = "all",
+    splits: Sequence[str] = ("train", *SPLITS),
+) -> pandas.DataFrame:
     """Return training, validation and test accuracy of every architecture at the full budget, and its cost.
 
     Args:
-        table: a table of NAS-Bench-201.
+        table: a table of NAS-Bench-201 or NATS-Bench.
         cost: "trainable_parameters", or "flops" of a forward pass on one image.
-        kind: which architectures are included, a kind of the space nb201.
+        kind: which architectures are included, a kind of the table's space.
+        splits: the accuracies.
 
     Returns:
         `index` (official), `dataset`, `split`, `accuracy` (fraction, mean over seeds), the cost, and `n`, the number of
-        architectures with this data set and split. `attrs["resnet"]` compares the ResNet cell with the best test
-        accuracy of each data set, among all architectures and among architectures of equal cost.
+        architectures with this data set and split. `attrs["star"]` compares the benchmark's first reference point, such
+        as the ResNet cell, with the best test accuracy of each data set, among all architectures and among
+        architectures of equal cost. `attrs["correlations"]` has Spearman's ρ of test accuracy and cost.
 
     Raises:
         InvalidInputError: the table is of another benchmark, or the kind is unknown.
         OutOfDomainError: the table has none of the values.
     """
     found = Measurements(table, kind)
-    columns = found.columns(("train", *SPLITS))
+    columns = found.columns(splits)
     words = f"accuracy at {found.full_budget} epochs and {AXES[cost].split()[0]}"
-    attributes = found.attributes(words, columns, "star: the ResNet cell", cost=cost)
+    name, text = found.star or ("", "")
+    attributes = found.attributes(words, columns, *([f"star: {name}"] if name else []), cost=cost, splits=list(splits))
     frame = pandas.concat([_long_format(found, column, cost) for column in columns if column.n], ignore_index=True)
-    place = found.place(RESNET)
+    place = found.place(text) if name else None
     star = None if place is None else int(found.indices[place])
-    frame.attrs = {**attributes, "resnet_index": star, "resnet": _compare(frame, star, cost)}
+    more: dict[str, Any] = {"star_name": name, "star_index": star, "star": _compare(frame, star, cost)}
+    frame.attrs = {**attributes, **more, "correlations": _correlations(frame, cost)}
     return frame
 
 
 def accuracy_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return accuracies of each data set: test accuracy by index (with parameters), then each split by cost."""
     cost = frame.attrs["cost"]
-    shown = [(split, cost) for split in ("train", *SPLITS)]
+    shown = [(split, cost) for split in frame.attrs["splits"]]
     by_index = [("test", "index")] if cost == "trainable_parameters" else []
     return [_panel(frame, dataset, *which) for dataset in DATASETS for which in (*by_index, *shown)]
 
@@ -63,7 +75,7 @@ def accuracy_panels(frame: pandas.DataFrame) -> list[Panel]:
 def _panel(frame: pandas.DataFrame, dataset: str, split: str, against: str) -> Panel:
     shown = frame[(frame["dataset"] == dataset) & (frame["split"] == split)]
     x, y = shown[against] / (1 if against == "index" else 1e6), 100 * shown["accuracy"]
-    star, title = shown["index"] == frame.attrs["resnet_index"], f"{DATASETS[dataset]}, {split}: n = {len(shown):,}"
+    star, title = shown["index"] == frame.attrs["star_index"], f"{DATASETS[dataset]}, {split}: n = {len(shown):,}"
     marks = [
         Series(x, y, marker="o", size=1.7, alpha=0.35),
         Series(x[star], y[star], color=ORANGE, marker="*", size=13, framed=True),
@@ -85,15 +97,25 @@ def _long_format(found: Measurements, column: Column, cost: Cost) -> pandas.Data
 
 
 def _compare(frame: pandas.DataFrame, star: int | None, cost: Cost) -> list[dict[str, Any]]:
-    """Return the ResNet cell's test accuracy and the best test accuracies, for each data set."""
+    """Return the marked architecture's test accuracy and the best test accuracies, for each data set."""
     compared = []
     for dataset, tested in frame[frame["split"] == "test"].groupby("dataset", sort=False):
-        for resnet in tested[tested["index"] == star].to_dict("records"):
-            equal = tested.loc[tested[cost] == resnet[cost], "accuracy"].max()
+        for marked in tested[tested["index"] == star].to_dict("records"):
+            equal = tested.loc[tested[cost] == marked[cost], "accuracy"].max()
             best = tested["accuracy"].max()
             best_accuracies = {"best": float(best), "best_of_equal_cost": float(equal)}
-            compared.append({"dataset": dataset, "accuracy": resnet["accuracy"], **best_accuracies})
+            compared.append({"dataset": dataset, "accuracy": marked["accuracy"], **best_accuracies})
     return compared
+
+
+def _correlations(frame: pandas.DataFrame, cost: Cost) -> list[dict[str, Any]]:
+    """Return Spearman's rank correlation of test accuracy and cost, for each data set."""
+    tests = frame[frame["split"] == "test"].groupby("dataset", sort=False)
+    return [
+        {"dataset": dataset, "spearman": spearman(of["accuracy"].to_numpy(), of[cost].to_numpy()), "n": len(of)}
+        for dataset, of in tests
+        if len(of) >= FEWEST
+    ]
 
 
 # Pareto fronts --------------------------------------------------------------------------------------------------------
@@ -103,11 +125,12 @@ def pareto_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
     """Return the lowest test error at each cost, such as FLOPs, and which of these architectures are Pareto-optimal.
 
     Args:
-        table: a table of NAS-Bench-201.
-        kind: which architectures are included, a kind of the space nb201.
+        table: a table of NAS-Bench-201 or NATS-Bench.
+        kind: which architectures are included, a kind of the table's space.
 
     Returns:
-        What `pareto.pareto_fronts` returns, with the official `index` of each architecture; the ResNet cell is marked.
+        What `pareto.pareto_fronts` returns, with the official `index` of each architecture; the benchmark's first
+        reference point is marked.
 
     Raises:
         InvalidInputError: the table is of another benchmark, or the kind is unknown.
@@ -115,7 +138,7 @@ def pareto_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
     """
     found = Measurements(table, kind)
     attributes = found.attributes(f"test error at {found.full_budget} epochs", found.columns(("test",)))
-    frame = pareto.pareto_fronts(table, rows=found.rows, star=("ResNet", RESNET))
+    frame = pareto.pareto_fronts(table, rows=found.rows, star=found.star)
     indices = table.column("index")[table.rows(frame["architecture"])]
     frame.insert(list(frame.columns).index("architecture"), "index", np.asarray(indices, np.int64))
     notes = [*attributes["notes"], *frame.attrs["notes"]]

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.charts import Axis, Matrix, Panel, Series
 from nasbench1shot1.experiments.rank_correlation import kendall, spearman
-from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
+from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost import FEWEST
+from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (
     DATASETS,
     REFERENCE,
     SHORT,
@@ -29,8 +30,6 @@ from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.tables.table import Table
 
 SHARES = (1.0, 0.2, 0.05, 0.01)
-_FEWEST = 3
-"""Two architectures correlate perfectly."""
 
 
 # Ranks of all architectures -------------------------------------------------------------------------------------------
@@ -40,8 +39,8 @@ def dataset_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
     """Return ranks by test accuracy on CIFAR-10 and on each other data set.
 
     Args:
-        table: a table of NAS-Bench-201.
-        kind: which architectures are included, a kind of the space nb201.
+        table: a table of NAS-Bench-201 or NATS-Bench.
+        kind: which architectures are included, a kind of the table's space.
 
     Returns:
         `index` (official), `x_rank` on CIFAR-10, `dataset` and `y_rank` on it (1 is best, ties share their mean rank),
@@ -146,10 +145,10 @@ def correlation_matrix(table: Table, shares: Sequence[float] = SHARES, kind: str
     """Return rank correlations of validation and test accuracies at the full budget, in subsets of the best networks.
 
     Args:
-        table: a table of NAS-Bench-201.
+        table: a table of NAS-Bench-201 or NATS-Bench.
         shares: sizes of the subsets, as fractions of all architectures; the best by CIFAR-10 test accuracy are
             selected, and 1 selects all.
-        kind: which architectures are included, a kind of the space nb201.
+        kind: which architectures are included, a kind of the table's space.
 
     Returns:
         `share`, `architectures` in the subset, `a` and `b` (data set and split), `spearman`, `kendall` (τ-b), and `n`,
@@ -163,7 +162,7 @@ def correlation_matrix(table: Table, shares: Sequence[float] = SHARES, kind: str
         raise InvalidInputError(f"shares cannot be {tuple(shares)!r}: give shares above 0 and up to 1")
     found = Measurements(table, kind)
     columns, order = found.columns(), _best_first(found.reference())
-    subsets = {share: order[: max(round(share * len(order)), _FEWEST)] for share in shares}
+    subsets = {share: order[: max(round(share * len(order)), FEWEST)] for share in shares}
     pairs = list(combinations_with_replacement(columns, 2))
     rows = [_row(share, places, *pair) for share, places in subsets.items() for pair in pairs]
     frame = pandas.DataFrame(rows)
@@ -206,7 +205,7 @@ def _best_first(column: Column) -> NDArray[np.int64]:
 def _row(share: float, places: NDArray[np.int64], a: Column, b: Column) -> dict[str, Any]:
     both = places[(a.known & b.known)[places]]
     x, y = a.accuracy[both], b.accuracy[both]
-    enough = len(both) >= _FEWEST
+    enough = len(both) >= FEWEST
     return {
         "share": share,
         "architectures": len(places),

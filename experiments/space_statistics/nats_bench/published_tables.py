@@ -11,15 +11,14 @@ import pandas
 from nasbench1shot1.display.charts import Axis, Bars, Panel, Series
 from nasbench1shot1.display.colours import BLUE, ORANGE
 from nasbench1shot1.experiments.rank_correlation import kendall, pearson, spearman
-from nasbench1shot1.experiments.space_statistics.nasbench201.measurements import (
-    ALL_SKIP,
+from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (
     REFERENCE,
-    RESNET,
     Column,
     Measurements,
     tick_label,
 )
-from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.nasbench201.benchmark import BENCHMARK
 from nasbench1shot1.tables.table import Table
 
 COLUMNS = tuple(
@@ -38,13 +37,22 @@ TABLE_6 = {
 """Rows of table 6, by (epoch, epochs of the schedule), that a table without training curves can reproduce."""
 TABLE_6_CURVES = ((6, 12), (12, 200), (24, 200), (100, 200), (150, 200), (175, 200))
 """The other rows of table 6, which need accuracies after an epoch in the middle of a schedule."""
-CELLS = {"ResNet": RESNET, "all skip": ALL_SKIP}
+CELLS = dict(zip(("ResNet", "all skip"), BENCHMARK.reference_points.values(), strict=True))
 COEFFICIENTS = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 
 
 def published_value(row: tuple[float, ...], dataset: str, split: str) -> float:
     """Return the number of a row in the column of a data set and split; NaN if the paper has no such column."""
     return row[COLUMNS.index((dataset, split))] if (dataset, split) in COLUMNS else float("nan")
+
+
+def _measurements(table: Table, kind: str) -> Measurements:
+    """Return the measurements of a table of NAS-Bench-201; raises InvalidInputError for another benchmark's table."""
+    if table.benchmark != BENCHMARK:
+        raise InvalidInputError(
+            f"the table {table.id} does not belong to {BENCHMARK.title}: open a table such as 'nb201'"
+        )
+    return Measurements(table, kind)
 
 
 # Table 5: the optima and two known cells ------------------------------------------------------------------------------
@@ -69,7 +77,7 @@ def known_cells(table: Table, kind: str = "all") -> pandas.DataFrame:
         InvalidInputError: the table is of another benchmark, or the kind is unknown.
         OutOfDomainError: the table has none of the values.
     """
-    found = Measurements(table, kind)
+    found = _measurements(table, kind)
     columns = found.columns()
     attributes = found.attributes(f"accuracy at {found.full_budget} epochs", columns)
     rows = [
@@ -145,7 +153,7 @@ def schedule_correlation(table: Table, kind: str = "all") -> pandas.DataFrame:
         InvalidInputError: the table is of another benchmark, or the kind is unknown.
         OutOfDomainError: the table has no validation accuracy on CIFAR-10.
     """
-    found, rows = Measurements(table, kind), []
+    found, rows = _measurements(table, kind), []
     finals = found.columns()
     schedules = [epochs for epochs, _ in TABLE_6 if epochs in table.epochs]
     starts = [column for epochs in schedules if (column := found.column(REFERENCE, "validation", epochs)).n]
