@@ -59,7 +59,7 @@ def accuracy_by_cost(
     frame = pandas.concat([_long_format(found, column, cost) for column in columns if column.n], ignore_index=True)
     place = found.place(text) if name else None
     star = None if place is None else int(found.indices[place])
-    more: dict[str, Any] = {"star_name": name, "star_index": star, "star": _compare(frame, star, cost)}
+    more: dict[Any, Any] = {"star_name": name, "star_index": star, "star": _compare(frame, star, cost)}
     frame.attrs = {**attributes, **more, "correlations": _correlations(frame, cost)}
     return frame
 
