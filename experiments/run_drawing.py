@@ -4,7 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from nasbench1shot1.black_box_search.drawing import draw_anytime, optimizer_of, zero_note
+from nasbench1shot1.black_box_search.drawing import (
+    draw_anytime,
+    draw_baseline,
+    optimizer_of,
+    regret_floor,
+    zero_note,
+)
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import EPOCH_LABEL, AxesList, checked_axes, checked_axes_list
 from nasbench1shot1.display.canvas import Canvas, legend_below
@@ -112,6 +118,7 @@ def draw_regret(
         (label,) = main_first(labels, [name])
         (own,) = curve_styles([name], colors, [label])
         draw_anytime(axes, found, label=label, style=own, spread=spread)
+        draw_baseline(axes, [found], regret_floor([found], spread=spread))
         band = describe_band(spread, len(found.lines), "search")
         return _with_legend(axes, canvas, "\n".join(filter(None, [band, zero_note([found])])))
 

@@ -1,12 +1,13 @@
 """The base class of black-box optimizers, which propose architectures and observe only their validation errors."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.space import SearchSpace
@@ -40,6 +41,8 @@ class BlackBoxOptimizer(ABC):
         epochs: training epochs of methods that use a single budget.
         budgets: all budgets that can be queried, in epochs, ascending.
         rng: the source of all random numbers.
+        constraint: the bounds of the search; None without any (`constrain`).
+        worst_error: with bounds, the result that a model may observe for a proposal outside them.
         Hyperparameters: the dataclass of the optimizer's own options.
         family_defaults: for each benchmark (by `Benchmark.name`), the own options with different defaults.
         space_defaults: for each space name, the own options with different defaults.
@@ -48,6 +51,8 @@ class BlackBoxOptimizer(ABC):
     Hyperparameters: ClassVar[type[Hyperparameters]] = Hyperparameters
     family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     space_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    constraint: Constraint | None = None
+    worst_error: float = 1.0
 
     def __init__(
         self, space: SearchSpace, hyperparameters: Any, epochs: int, budgets: Sequence[int], rng: np.random.Generator
@@ -55,6 +60,32 @@ class BlackBoxOptimizer(ABC):
         check_rng(rng)
         self.space, self.hyperparameters, self.rng = space, hyperparameters, rng
         self.epochs, self.budgets = epochs, tuple(budgets)
+
+    def constrain(self, constraint: Constraint, worst_error: float) -> None:
+        """Take the bounds of the search, before the first `ask`; not called without bounds.
+
+        By default, they are stored. A method that proposes an architecture outside the bounds is asked again
+        (`reject`), at no cost.
+
+        Args:
+            constraint: the bounds.
+            worst_error: a result that is not better than any other, as `tell` reports it.
+        """
+        self.constraint, self.worst_error = constraint, worst_error
+
+    def first_allowed(self, propose: Callable[[], Architecture]) -> Architecture:
+        """Return the first proposal within the bounds; without bounds, the first one.
+
+        Raises InvalidInputError after `constraint.REJECTIONS` consecutive proposals outside the bounds.
+        """
+        return propose() if self.constraint is None else self.constraint.draw(propose)
+
+    def allows(self, arch: Architecture) -> bool:
+        """Return whether an architecture is within the bounds; true without bounds."""
+        return self.constraint is None or self.constraint.allows(arch)
+
+    def reject(self, query: Query) -> None:  # noqa: B027  an intended default
+        """Take a query of `ask` back whose architecture is outside the bounds: it is not trained, and not told."""
 
     @property
     def used_budgets(self) -> tuple[int, ...]:

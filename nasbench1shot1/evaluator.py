@@ -1,11 +1,15 @@
 """Look-up of an architecture's true performance in a table; one-shot searches use no other access to tables."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.runs.folder import damaged_file_error
 from nasbench1shot1.tables.bounds import Bounds
 from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.metrics import Metrics
@@ -13,6 +17,9 @@ from nasbench1shot1.tables.table import Table
 
 ELSEWHERE = ("table_validation_error", "table_test_error", "validation_regret", "test_regret")
 """Fields that are recorded for data sets on which a search does not train."""
+
+BOUNDS = "bounds"
+"""Field of config.json with the resolved bounds of a run and its baseline; runs without bounds lack it."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,42 @@ def score(
     return _score(arch, table, table.objective(dataset, metric), within and table.resolve(within, dataset))
 
 
+@dataclass(frozen=True)
+class Judge:
+    """How the architectures of a run are scored.
+
+    Attributes:
+        dataset: the data set of the search. Default: the first objective of the table.
+        metric: the metric that guides the search, as in `Table.objective`. Default: validation accuracy.
+        within: bounds of the search. Default: no bounds.
+    """
+
+    dataset: str | None = None
+    metric: str | None = None
+    within: Bounds | None = None
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], where: Path) -> "Judge":
+        """Return the judge of a recorded run; arguments and errors are as for `Baseline.from_config`."""
+        baseline = Baseline.from_config(config, where)
+        return cls(config.get("dataset"), config.get("objective"), None if baseline is None else baseline.bounds)
+
+    def score(self, arch: Architecture, table: Table) -> Score:
+        """Return `score` of an architecture."""
+        return score(arch, table, self.dataset, self.metric, self.within)
+
+    def elsewhere(self, arch: Architecture, table: Table) -> dict[str, dict[str, float | None]]:
+        """Return `scores_on_other_datasets` of an architecture."""
+        return scores_on_other_datasets(arch, table, self.dataset, self.metric, self.within)
+
+    def baseline(self, space: str, table: Table) -> "Baseline | None":
+        """Return the baseline on a space that the table knows; None without bounds.
+
+        Raises the errors of `Baseline.of`.
+        """
+        return None if self.within is None else Baseline.of(space, table, self.within, self.dataset, self.metric)
+
+
 def scores_on_other_datasets(
     arch: Architecture,
     table: Table,
@@ -97,7 +140,95 @@ def _objective(table: Table, dataset: str, metric: str | None) -> Objective | No
         return None
 
 
-def _score(arch: Architecture, table: Table, objective: Objective, within: Bounds | None) -> Score:
+@dataclass(frozen=True)
+class Baseline:
+    """The baseline of a search with bounds: always the largest network that fits (`Table.largest`).
+
+    Attributes:
+        bounds: the bounds, resolved on the data set of the search.
+        networks: number of distinct networks of the space within the bounds.
+        network: identifier of the largest one.
+        validation_regret, test_regret: its regrets, as in `Score`; None if unknown.
+        test_measured: whether its test value is measured.
+    """
+
+    bounds: Bounds
+    networks: int
+    network: str
+    validation_regret: float | None
+    test_regret: float | None
+    test_measured: bool
+
+    @classmethod
+    def of(
+        cls, space: str, table: Table, within: Bounds, dataset: str | None = None, metric: str | None = None
+    ) -> "Baseline":
+        """Return the baseline on a space that the table knows; other arguments and errors are as for `score`.
+
+        Raises OutOfDomainError if no network of the space is within the bounds.
+        """
+        resolved, objective = table.resolve(within, dataset), table.objective(dataset, metric)
+        found = _score(table.largest(space, resolved), table, objective, resolved, space)
+        return cls(
+            bounds=resolved,
+            networks=len(table.members(space, resolved)),
+            network=found.cell_hash,
+            validation_regret=found.validation_regret,
+            test_regret=found.test_regret,
+            test_measured=found.test_measured,
+        )
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any], where: Path) -> "Baseline | None":
+        """Return the baseline that config.json records; None for a run without bounds.
+
+        Args:
+            config: the content of config.json, flat.
+            where: the file, for messages.
+
+        Raises DamagedFileError if the record is damaged.
+        """
+        if (recorded := config.get(BOUNDS)) is None:
+            return None
+        try:
+            known = {name: value for name, value in recorded.items() if name != "limits"}
+            return cls(bounds=Bounds.parse(recorded["limits"]), **known)
+        except (TypeError, KeyError, AttributeError, InvalidInputError):
+            raise damaged_file_error(where, f"its {BOUNDS} is impossible") from None
+
+    @property
+    def sentence(self) -> str:
+        """A sentence about the bounds, for screens and captions."""
+        return f"Bounds: {self.bounds.words} ({counted(self.networks, 'network')}); regrets refer to the best of these."
+
+    def label(self, regret: str, source: str = "") -> str:
+        """Return the label of the baseline in legends and on screens, with its regret as text."""
+        return f"always the largest that fits ({regret}{f', {source}' if source else ''})"
+
+    def fields(self) -> dict[str, Any]:
+        """Return the field of config.json that describes bounds and baseline."""
+        known = {name: value for name, value in asdict(self).items() if name != "bounds"}
+        return {BOUNDS: {"limits": str(self.bounds), **known}}
+
+
+def common_baseline(found: Mapping[str, Baseline | None]) -> Baseline | None:
+    """Return the baseline of several runs, by name; raises InvalidInputError if their bounds differ."""
+    runs = list(found.items())
+    (_, one), *others = runs
+    for name, other in others:
+        if (one and one.bounds) != (other and other.bounds):
+            said = [
+                f"'{of}' has {baseline.bounds.words if baseline else 'no bounds'}"
+                for of, baseline in (runs[0], (name, other))
+            ]
+            raise InvalidInputError(
+                f"regrets within different bounds are not comparable ({', '.join(said)}): compare only runs with equal "
+                "bounds"
+            )
+    return one
+
+
+def _score(arch: Any, table: Table, objective: Objective, within: Bounds | None, reference: str | None = None) -> Score:
     if table.is_partial and arch not in table:
         return Score(arch.network_id, None, None, None, None, False, False, None)
     guide, judge = objective.validation_metric, objective.test_metric
@@ -108,8 +239,8 @@ def _score(arch: Architecture, table: Table, objective: Objective, within: Bound
         cell_hash=validated.hash,
         table_validation_error=_cost(table, validated, guide),
         table_test_error=_cost(table, tested, judge),
-        validation_regret=_regret(table, arch, guide, objective.validation, within),
-        test_regret=_regret(table, arch, judge, objective.test, within),
+        validation_regret=_regret(table, arch, guide, objective.validation, within, reference),
+        test_regret=_regret(table, arch, judge, objective.test, within, reference),
         validation_measured=bool(validated.is_measured(guide)),
         test_measured=bool(tested.is_measured(judge)),
         training_seconds=_none_if_nan(validated.training_time),
@@ -120,9 +251,11 @@ def _cost(table: Table, found: Metrics, metric: str) -> float | None:
     return _none_if_nan(table.about(metric, found.dataset).cost(getattr(found, metric)))
 
 
-def _regret(table: Table, arch: Architecture, metric: str, dataset: str, within: Bounds | None) -> float | None:
+def _regret(
+    table: Table, arch: Any, metric: str, dataset: str, within: Bounds | None, reference: str | None
+) -> float | None:
     try:
-        return float(table.regret(arch, dataset=dataset, metric=metric, within=within))
+        return float(table.regret(arch, reference, dataset=dataset, metric=metric, within=within))
     except OutOfDomainError:  # the table lacks values of this metric
         return None
 

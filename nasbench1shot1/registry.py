@@ -291,11 +291,13 @@ def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options in which objects are names, with which another process can open the same objects.
 
     Args:
-        options: options by name; `space` and `table` may be objects, `optimizer` a class.
+        options: options by name; `space` and `table` may be objects, `optimizer` a class. `bounds` is a `Bounds`, a
+            text such as "flops=1e8" or a mapping from metrics to limits, and becomes the option `max`.
 
     Raises InvalidInputError for a space that is not an attribute of any module, or a table that is only in memory.
     """
     from nasbench1shot1.space import SearchSpace
+    from nasbench1shot1.tables.bounds import as_options
     from nasbench1shot1.tables.table import Table, recorded_name
 
     found = dict(options)
@@ -307,6 +309,10 @@ def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInputError(f"space={space.__name__} is a class: give an instance of it, or a name")
     if isinstance(table := found.get("table"), Table):
         found["table"] = recorded_name(table)
+    if (bounds := found.pop("bounds", None)) is not None:
+        if found.get("max") is not None:
+            raise InvalidInputError("bounds and max are the same option: give only one of them")
+        found |= as_options(bounds)
     return found
 
 

@@ -4,12 +4,13 @@ algorithm 5). See docs/enas.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.constraint import REJECTIONS
 from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, option
 from nasbench1shot1.nasbench101.cell import OPERATIONS
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.optimizers.enas_controller import ControllerSettings, Samples
     from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
+FEASIBILITY_SAMPLES = 64
+"""Number of samples that estimate the gradient of the controller's probability of the architectures within bounds."""
 BETAS, EPSILON = (0.1, 0.999), 1e-3  # settings of the controller's Adam, as published
 DRAWN_AT_ONCE = 64  # architectures; drawing them one by one takes ten times as long
 BIAS_START = 10.0  # initial value of the favoured operations' learned bias, as published
@@ -65,6 +68,10 @@ class ENAS(SamplingOptimizer):
     """Train one architecture per step, which a controller draws.
 
     After each epoch, the controller learns with REINFORCE which architectures are accurate with the shared weights.
+
+    With bounds, the controller is conditioned on the architectures within them, as in TabNAS (Yang et al., NeurIPS
+    2022, arXiv:2204.07615, section 3): samples outside the bounds are redrawn, and log p(y) becomes log p(y) - log p(V)
+    for the architectures V within them. `FEASIBILITY_SAMPLES` samples estimate the gradient of log p(V).
     """
 
     Hyperparameters = ENASHyperparameters
@@ -136,7 +143,7 @@ class ENAS(SamplingOptimizer):
         import torch
 
         for _ in range(self.hyperparameters.controller_steps):
-            samples = self.controller.sample(self.generator)
+            samples = self._sample_to_learn()
             errors = shared.errors(samples.architectures, shared.rows(shared.batch_size, self.generator))
             self.reinforce(samples, 1 - float(errors[0]))
         self._drawn = []  # drawn by the controller before these steps
@@ -145,6 +152,22 @@ class ENAS(SamplingOptimizer):
                 "a weight of the controller diverged (infinite or NaN): search again with a lower "
                 f"{option('controller_learning_rate')}"
             )
+
+    def _sample_to_learn(self) -> Samples:
+        """Return one sampled architecture; with bounds, one within them, with its conditional log-probability.
+
+        All samples of a step come from `FEASIBILITY_SAMPLES` draws: the controller learns from the first one within the
+        bounds, and the mean log-probability of the others estimates the gradient of log p(V).
+        """
+        constraint = self.constraint
+        if constraint is None:
+            return self.controller.sample(self.generator)
+        for _ in range(REJECTIONS // FEASIBILITY_SAMPLES):
+            drawn = self.controller.sample(self.generator, FEASIBILITY_SAMPLES)
+            kept = [place for place, arch in enumerate(drawn.architectures) if constraint.allows(arch)]
+            if kept:
+                return conditioned(drawn, kept)
+        raise constraint.rejections_error()
 
     def reinforce(self, samples: Samples, accuracy: float) -> None:
         """Take one controller step, which makes a sampled architecture more or less probable."""
@@ -187,6 +210,28 @@ def reinforce_loss(samples: Samples, rewards: Tensor, baseline: float, entropy_w
     """
     advantages = rewards + entropy_weight * samples.entropy.detach() - baseline
     return -(advantages * samples.log_probability + entropy_weight * samples.entropy).mean()
+
+
+def conditioned(drawn: Samples, kept: Sequence[int]) -> Samples:
+    """Return the first kept sample, with a log-probability whose gradient is that of log p(y | V).
+
+    The gradient of log p(V) is estimated by the mean gradient of log p(z) over the other kept samples z; these are
+    independent of y. With a single kept sample, its own gradient is the estimate, and the step changes nothing but the
+    entropy.
+
+    Args:
+        drawn: samples of the controller.
+        kept: the places of the samples within the bounds V, ascending, at least one.
+    """
+    first, others = kept[:1], kept[1:] or kept
+    of_bounds = drawn.log_probability[list(others)].mean()
+    return replace(
+        drawn,
+        architectures=tuple(drawn.architectures[place] for place in first),
+        decisions=[picks[list(first)] for picks in drawn.decisions],
+        log_probability=drawn.log_probability[list(first)] - of_bounds,
+        entropy=drawn.entropy[list(first)],
+    )
 
 
 def controller_settings(space: OneShotSpace, hyperparameters: ENASHyperparameters) -> ControllerSettings:

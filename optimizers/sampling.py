@@ -45,7 +45,8 @@ class SamplingHyperparameters(Hyperparameters):
 class SamplingOptimizer(OneShotOptimizer):
     """A one-shot method without a relaxation: every weight step trains the weights of one sampled architecture.
 
-    The recorded Λ marks the chosen architecture with ones.
+    The recorded Λ marks the chosen architecture with ones. With bounds, only architectures within them are trained and
+    are candidates: others are drawn again.
     """
 
     Hyperparameters = SamplingHyperparameters
@@ -65,7 +66,11 @@ class SamplingOptimizer(OneShotOptimizer):
 
     def mixing(self) -> Mixing:
         """Return one sampled architecture."""
-        return Mixing(path=self.sample())
+        return Mixing(path=self.sample_allowed())
+
+    def sample_allowed(self) -> Architecture:
+        """Draw an architecture within the bounds of the search; raises the error of `Constraint.draw`."""
+        return self.sample() if self.constraint is None else self.constraint.draw(self.sample)
 
     def evaluation_mixing(self) -> Mixing:
         """Return the architecture that was chosen last."""
@@ -75,7 +80,7 @@ class SamplingOptimizer(OneShotOptimizer):
         """Draw candidates and select the best one."""
         from nasbench1shot1.supernets.supernet import to_tensors
 
-        drawn = list(dict.fromkeys(self.sample() for _ in range(self.hyperparameters.candidates)))
+        drawn = list(dict.fromkeys(self.sample_allowed() for _ in range(self.hyperparameters.candidates)))
         self.chosen = select(drawn, shared, self.hyperparameters, self.generator)
         self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)
 

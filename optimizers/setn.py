@@ -33,7 +33,10 @@ class SETNHyperparameters(AdamHyperparameters, SamplingHyperparameters):
 
 
 class SETN(AdamOptimizer):
-    """Train uniformly drawn architectures, and learn Λ, which determines the candidates."""
+    """Train uniformly drawn architectures, and learn Λ, which determines the candidates.
+
+    With bounds, only architectures within them are trained and are candidates.
+    """
 
     Hyperparameters = SETNHyperparameters
     defaults = {"batch_size": 64}  # noqa: RUF012
@@ -54,7 +57,11 @@ class SETN(AdamOptimizer):
 
     def mixing(self) -> Mixing:
         """Return one architecture, drawn uniformly over the space's encodings."""
-        return Mixing(path=draw_uniformly(self.space, self.generator))
+        drawn = self._draw() if self.constraint is None else self.constraint.draw(self._draw)
+        return Mixing(path=drawn)
+
+    def _draw(self) -> Architecture:
+        return draw_uniformly(self.space, self.generator)
 
     def architecture_step(self, step: SearchStep) -> None:
         """Take one Adam step on Λ, with the gradient of the validation loss at the softmax of Λ."""
@@ -74,8 +81,9 @@ class SETN(AdamOptimizer):
 
         advice = f"while it was learned: search again with a lower {option('architecture_learning_rate')}"
         check_finite(self.parameters.values(), "an architecture parameter", advice)
-        probable = islice(most_probable(self.space, self.parameters), self.hyperparameters.candidates)
-        candidates = [architecture for architecture, _ in probable]
+        networks = (architecture for architecture, _ in most_probable(self.space, self.parameters))
+        probable = networks if self.constraint is None else filter(self.constraint.allows, networks)
+        candidates = list(islice(probable, self.hyperparameters.candidates))
         self.chosen = select(candidates, shared, self.hyperparameters, self.generator)
 
     def evaluation_mixing(self) -> Mixing:

@@ -8,8 +8,9 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import ZERO_NOTE, use_log_axes
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_labels, curve_styles
-from nasbench1shot1.display.curves import Statistic, describe_band, draw_curve, log_floor
+from nasbench1shot1.display.curves import Statistic, describe_band, draw_curve, draw_level, log_floor
 from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.evaluator import common_baseline
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.record import RunRecord
 
@@ -43,6 +44,7 @@ def regret_figure(
         axes, floor = canvas.axes[0], regret_floor(studies, spread=spread)
         for study, label, look in zip(studies, shown, looks, strict=True):
             draw_anytime(axes, study, label=label, style=look, spread=spread, has_band=has_band, floor=floor)
+        draw_baseline(axes, studies, floor)
         axes.set_ylabel(_regret_label(studies, "mean"))
         counts = {len(study.lines) for study in studies}
         runs = counts.pop() if len(counts) == 1 else None
@@ -104,6 +106,21 @@ def draw_anytime(
     return axes
 
 
+def draw_baseline(axes: "Axes", studies: Sequence[BlackBoxStudy], floor: float | None = None) -> None:
+    """Draw the baseline of studies with bounds, always the largest network that fits; nothing without bounds.
+
+    Args:
+        axes: the axes to draw on, on which regrets have the unit of `draw_anytime`.
+        studies: studies with equal bounds.
+        floor: lower edge of the axes, as in `draw_anytime`.
+    """
+    goal, baseline = studies[0].goal, studies[0].baseline
+    if baseline is not None and baseline.test_regret is not None:
+        source = "" if goal.judge.fidelity == "exact" else "measured" if baseline.test_measured else "predicted"
+        label = baseline.label(goal.text(baseline.test_regret), source)
+        draw_level(axes, goal.scale * baseline.test_regret, label, None if floor is None else goal.scale * floor)
+
+
 def _regret_label(studies: Sequence[BlackBoxStudy], statistic: Statistic) -> str:
     """Return the label of an axis of regrets, with their unit and whether they are measured."""
     goal, lines = studies[0].goal, [line for study in studies for line in study.lines]
@@ -125,13 +142,14 @@ def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
 
 
 def caption(studies: Sequence[BlackBoxStudy]) -> str:
-    """Return the text below a figure: tables, number of measured final test errors, objective, and drawing of zeros.
+    """Return the text below a figure: tables, measured final test errors, objective, bounds, and drawing of zeros.
 
-    Raises InvalidInputError if the objectives of the studies differ.
+    Raises InvalidInputError if the objectives or the bounds of the studies differ.
     """
-    return "\n".join(
-        filter(None, (_sources(studies), common_goal(study.goal for study in studies).sentence(), zero_note(studies)))
-    )
+    goal = common_goal(study.goal for study in studies)
+    baseline = common_baseline({str(study.folder): study.baseline for study in studies})
+    sentences = (goal.sentence(), baseline.sentence if baseline else "", zero_note(studies))
+    return "\n".join(filter(None, (_sources(studies), *sentences)))
 
 
 def _sources(studies: Sequence[BlackBoxStudy]) -> str:

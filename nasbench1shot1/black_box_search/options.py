@@ -23,6 +23,7 @@ from nasbench1shot1.runs.options import (
     option_names,
     recorded_options,
 )
+from nasbench1shot1.tables.bounds import BoundOptions
 from nasbench1shot1.tables.names import resolve_table_name
 from nasbench1shot1.tables.references import Reference
 
@@ -37,7 +38,7 @@ FACTS: dict[str, type] = {"space_id": str, "table_id": str}
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlackBoxConfig:
+class BlackBoxConfig(BoundOptions):
     """The options of every black-box study."""
 
     optimizer: Annotated[str, Names("black_box_optimizers", "your own as module:Class")] = "regularized-evolution"
@@ -134,6 +135,7 @@ def _common_defaults(space: "SearchSpace", given: Mapping[str, Any]) -> dict[str
 
 def _resolve(config: BlackBoxConfig) -> BlackBoxConfig:
     check_ranges(config)
+    _ = config.bounds  # raises if they cannot be read
     if config.seconds is None and config.evaluations is None:
         raise InvalidInputError(
             f"a search on {config.space} has no limit: give {option('seconds')} or {option('evaluations')}"

@@ -22,7 +22,7 @@ from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
 from nasbench1shot1.display.curves import Pooled, Statistic, Trace, pool, span
 from nasbench1shot1.display.style import Spread
-from nasbench1shot1.evaluator import ELSEWHERE
+from nasbench1shot1.evaluator import BOUNDS, ELSEWHERE, Baseline
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG, METRICS, count_lines, damaged_file_error
@@ -87,14 +87,20 @@ class BlackBoxStudy(RunRecord):
         """The metrics that guide and judge the searches."""
         return Goal.from_config(self.config)
 
+    @cached_property
+    def baseline(self) -> Baseline | None:
+        """The bounds of the searches and their baseline; None without bounds."""
+        return Baseline.from_config(self.config, self.folder / CONFIG)
+
     def check_config(self) -> None:
-        """See `RunRecord`; the descriptions of the metrics must be readable, too."""
+        """See `RunRecord`; the descriptions of the metrics and the bounds must be readable, too."""
         self.config.setdefault("first_repeat", 0)  # studies recorded before this option existed lack it
         super().check_config()
         try:
             _ = self.goal
         except (TypeError, KeyError, AttributeError):
             raise damaged_file_error(self.folder / CONFIG, f"its {OBJECTIVE} is missing or impossible") from None
+        _ = self.baseline
 
     def _subject(self) -> str:
         return f"{self.config['optimizer']} on {self.config['space']}, seed {self.config['seed']}"
@@ -314,10 +320,12 @@ def _times(traces: Sequence[Trace]) -> Floats:
 def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return statistics over the searches of a study. Errors and regrets are fractions, times are seconds.
 
-    For an objective other than the default, the metric and the unit of the errors and regrets are added.
+    For an objective other than the default, the metric and the unit of the errors and regrets are added. For bounds,
+    they and the baseline are added.
     """
     goal = Goal.from_config(config)
     about = {} if goal.is_default else {"objective": goal.guide.metric, "unit": goal.judge.unit}
+    about |= {BOUNDS: config[BOUNDS]} if BOUNDS in config else {}
     return {
         **{name: config[name] for name in FROM_CONFIG},
         **about,

@@ -10,8 +10,16 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.options import BlackBoxOptions
-from nasbench1shot1.black_box_search.simulation import Incumbent, Limits, SearchResult, TableTrainings, simulate
-from nasbench1shot1.evaluator import Score, score, scores_on_other_datasets
+from nasbench1shot1.black_box_search.simulation import (
+    Incumbent,
+    Limits,
+    SearchResult,
+    TableTrainings,
+    simulate,
+    worst_cost,
+)
+from nasbench1shot1.constraint import Constraint
+from nasbench1shot1.evaluator import Baseline, Judge, Score
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.registry import search_space
@@ -47,20 +55,39 @@ class Repeats:
         """The descriptions of the metrics that guide and judge the searches."""
         return Goal.from_objective(self.table, self.objective)
 
+    @cached_property
+    def judge(self) -> Judge:
+        """How architectures are scored."""
+        config = self.options.common
+        return Judge(config.dataset, config.objective, config.bounds)
+
+    @cached_property
+    def constraint(self) -> Constraint | None:
+        """The bounds as optimizers see them; None without any. Raises the errors of `Table.constraint`."""
+        within = self.judge.within
+        return None if within is None else self.table.constraint(self.space, within, self.judge.dataset)
+
+    @cached_property
+    def baseline(self) -> Baseline | None:
+        """The baseline of searches with bounds; None without any. Raises the errors of `Baseline.of`."""
+        return self.judge.baseline(self.space.name, self.table)
+
     def check_objective(self) -> None:
-        """Check the option `objective`, if it is given, before the first search.
+        """Check the metric that guides the searches, before the first one.
 
         Raises:
             InvalidInputError: neither high nor low values of the metric are better.
             OutOfDomainError: the table lacks the metric for all networks of the space, at all budgets or at `epochs`.
         """
-        if self.options.common.objective is None:
-            return
         about, table, space = self.goal.guide, self.table, self.space.name
         about.cost(0.0)  # raises for a metric without a direction
         values = table.stored(about.metric, self.objective.validation)
         rows = table.members(space)
         known = [epochs for epochs in table.epochs if values and np.isfinite(values.values(rows, epochs, "all")).any()]
+        if self.options.common.objective is None:
+            if not known:
+                raise no_validation_error(table, self.space)
+            return
         if not known:
             raise OutOfDomainError(
                 f"the table {table.id} has no {about.words} of any network of {space}: choose another "
@@ -98,7 +125,7 @@ class Repeats:
         if not found.incumbents:
             raise self._no_training_error(repeat, found)
         best = found.incumbents[-1]
-        scored, config = self.score(best.architecture), self.options.common
+        scored = self.score(best.architecture)
         return {
             "repeat": repeat,
             "architecture": str(best.architecture),
@@ -109,7 +136,7 @@ class Repeats:
             "test_measured": scored.test_measured,
             "evaluations": found.evaluations,
             "simulated_seconds": found.seconds,
-            "other_datasets": scores_on_other_datasets(best.architecture, self.table, config.dataset, config.objective),
+            "other_datasets": self.judge.elsewhere(best.architecture, self.table),
             "incumbents": [self._entry(incumbent) for incumbent in found.incumbents],
         }
 
@@ -134,7 +161,14 @@ class Repeats:
 
     def method(self, rng: np.random.Generator) -> BlackBoxOptimizer:
         """Return a search's optimizer. Raises UserError if it lacks a package or refuses the space or budgets."""
-        return self.options.method(self.space, self.options.own, self.epochs, self.budgets, rng)
+        method = self.options.method(self.space, self.options.own, self.epochs, self.budgets, rng)
+        if self.constraint is not None:
+            method.constrain(self.constraint, self._worst_error)
+        return method
+
+    @cached_property
+    def _worst_error(self) -> float:
+        return worst_cost(self.table, self.objective)
 
     @property
     def epochs(self) -> int:
@@ -158,7 +192,7 @@ class Repeats:
         """
         if (text := str(arch)) not in self._scores:
             self.space.index(arch)
-            self._scores[text] = score(arch, self.table, self.options.common.dataset, self.options.common.objective)
+            self._scores[text] = self.judge.score(arch, self.table)
         return self._scores[text]
 
     def _entry(self, incumbent: Incumbent) -> list[Any]:
@@ -172,6 +206,15 @@ class Repeats:
             scored.table_test_error,
             scored.test_regret,
         ]
+
+
+def no_validation_error(table: Table, space: SearchSpace) -> OutOfDomainError:
+    """Return the error for a table that has no validation accuracy to guide a search, only test values."""
+    return OutOfDomainError(
+        f"the table {table.id} has no validation accuracy of any network of {space.name}, so its test values would "
+        f"guide the search: choose another {option('table')}, or give {option('objective', 'test_accuracy')} to search "
+        "on test accuracy, which every record and figure then states"
+    )
 
 
 def table_of_study(options: BlackBoxOptions) -> Table:

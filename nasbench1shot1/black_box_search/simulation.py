@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nasbench1shot1 import constraint
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
@@ -104,15 +105,15 @@ def simulate(
     Trainings that end at the same time are reported in the order in which they began.
 
     Raises:
-        InvalidInputError: the method returned an invalid query.
+        InvalidInputError: the method returned an invalid query, or too many consecutive queries outside the bounds.
     """
     running: list[tuple[float, int, Query, TrainingResult]] = []  # a heap, ordered by end
     incumbents: list[Incumbent] = []
     now, started, ended, free = 0.0, 0, 0, 0
     lowest, workers, decision = math.inf, limits.workers, limits.decision_seconds
     while free < FREE_IN_A_ROW:
-        while len(running) < workers and started < limits.evaluations and (query := method.ask()) is not None:
-            trained = train(_checked_query(query, method), now)
+        while len(running) < workers and started < limits.evaluations and (query := _next_query(method)) is not None:
+            trained = train(query, now)
             heappush(running, (now + decision + trained.seconds, started, query, trained))
             started += 1
         if not running or running[0][0] > limits.seconds:
@@ -125,6 +126,16 @@ def simulate(
             incumbents.append(Incumbent(now, ended, query.architecture, lowest))
         method.tell(query, *trained)
     return SearchResult(tuple(incumbents), ended, now, started)
+
+
+def _next_query(method: BlackBoxOptimizer) -> Query | None:
+    """Return the next query of a method; it is asked again if the architecture is outside the bounds of the search."""
+    for _ in range(constraint.REJECTIONS):
+        if (query := method.ask()) is None or method.allows(_checked_query(query, method).architecture):
+            return query
+        method.reject(query)
+    assert method.constraint is not None
+    raise method.constraint.rejections_error()
 
 
 def _checked_query(query: Query, method: BlackBoxOptimizer) -> Query:
@@ -170,7 +181,7 @@ class TableTrainings:
         guide, training = objective.validation_metric, objective.validation
         about = table.about(guide, training)
         self._words, self._zero, self._sign = about.words, about.cost(0.0), about.cost(1.0) - about.cost(0.0)
-        self._failed = FailedTraining(_worst_cost(table, objective), 0.0) if table.is_partial else None
+        self._failed = FailedTraining(worst_cost(table, objective), 0.0) if table.is_partial else None
         self._repeats = list(range(table.repeats))
         self._value = table.reader(guide, training)
         self._seconds = table.reader("training_time", training)
@@ -220,7 +231,7 @@ class TableTrainings:
         )
 
 
-def _worst_cost(table: Table, objective: Objective) -> float:
+def worst_cost(table: Table, objective: Objective) -> float:
     """Return an error of 1 for a metric that is a fraction, else the highest cost of the metric in the table."""
     guide, training = objective.validation_metric, objective.validation
     about = table.about(guide, training)

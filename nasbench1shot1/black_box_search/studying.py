@@ -49,10 +49,10 @@ def black_box(
         allow_module: module that `resume` may import because the study's config.json names it.
         console: rich console for progress output. Default: a new console. `Console(quiet=True)` is silent.
         options: fields of `black_box_search.options.BlackBoxConfig`, such as space="s1", seconds=1e7, repeats=500 or
-            objective="trainable_parameters", and of the optimizer's `Hyperparameters`. `space` may be an
-            `nb.SearchSpace` that a module has as an attribute, `table` an `nb.Table` that has a folder. The fields of
-            `jobs.pool.WorkerOptions`, such as workers=2, select where the searches run. By default, they run in this
-            process; results do not depend on it.
+            objective="trainable_parameters", max_flops=1e8 or bounds="flops=1e8", and of the optimizer's
+            `Hyperparameters`. `space` may be an `nb.SearchSpace` that a module has as an attribute, `table` an
+            `nb.Table` that has a folder. The fields of `jobs.pool.WorkerOptions`, such as workers=2, select where the
+            searches run. By default, they run in this process; results do not depend on it.
 
     Returns:
         The finished study. `.final` has one row per search, `.trajectory` one row per incumbent.
@@ -104,9 +104,11 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         self._check_places(options)
         repeats = Repeats(options, table_of_study(options))
         repeats.check_objective()
+        baseline = repeats.baseline  # raises if no network is within the bounds
         repeats.method(np.random.default_rng(0))  # raises if the optimizer refuses the space or the budgets
         facts = {"space_id": repeats.space.id, "table_id": repeats.table.id}
-        return Begun(repeats, facts, repeats.goal.fields(), repeats.table)
+        labels = {**repeats.goal.fields(), **(baseline.fields() if baseline else {})}
+        return Begun(repeats, facts, labels, repeats.table)
 
     def _check_places(self, options: BlackBoxOptions) -> None:
         """Raise InvalidInputError for an object of a script or notebook, which other processes cannot import."""
@@ -153,6 +155,8 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         source = "" if goal.judge.fidelity == "exact" else f" ({measured_text(run.lines)})"
         mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
         print_line(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median}{source}")
+        if (baseline := run.baseline) is not None and baseline.test_regret is not None:
+            print_line(f"{goal.title} of always choosing the largest that fits: {goal.text(baseline.test_regret)}")
         print_line(f"Picture: {picture}")
 
 
@@ -182,7 +186,8 @@ def announce(repeats: Repeats, study: BlackBoxStudy, console: Console) -> None:
     ends += [counted(config.evaluations, "training")] if config.evaluations is not None else []
     first = f", from number {config.first_repeat}," if config.first_repeat else ""
     print_line(f"{counted(config.repeats, 'search')}{first} of {' or '.join(ends)} each")
-    if sentence := repeats.goal.sentence():
+    bounds = repeats.baseline.sentence if repeats.baseline else ""
+    for sentence in filter(None, (repeats.goal.sentence(), bounds)):
         print_line(sentence)
     print_line(f"Table {repeats.table.id}, data set {config.dataset}, {repeats.describe_budgets()}")
     for note in repeats.table.notes():

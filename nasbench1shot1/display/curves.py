@@ -35,6 +35,7 @@ MOST_POINTS = 1_000
 """Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
 COLUMNS = ("at", "runs", "mean", "median", "std", "low", "high")
 BAND_ALPHA = 0.15
+LEVEL_COLOUR = "#555555"
 ALL_ZERO = 0.005
 """Lower edge of a logarithmic axis if all values are zero."""
 
@@ -317,6 +318,20 @@ def log_floor(curves: Iterable[Pooled]) -> float:
         return ALL_ZERO
     lowest = float(lows[lows > 0].min(initial=smallest))
     return 0.5 * smallest if (centres == 0).any() else max(0.5 * smallest, 0.9 * min(smallest, lowest))
+
+
+def draw_level(axes: "Axes", value: float, label: str, floor: float | None = None) -> "Axes":
+    """Draw a value that does not change, such as a baseline, as a dash-dotted horizontal line; return the axes.
+
+    Args:
+        axes: the axes to draw on.
+        value: the value, in the unit of the axes.
+        label: its label in a legend.
+        floor: lower edge of logarithmic axes, where smaller values are drawn.
+    """
+    shown = value if floor is None else max(value, floor)
+    axes.axhline(shown, color=LEVEL_COLOUR, linestyle="-.", linewidth=1.2, label=label, zorder=1)
+    return axes
 
 
 def draw_curve(

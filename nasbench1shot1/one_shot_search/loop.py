@@ -11,17 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.evaluator import score, scores_on_other_datasets
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.images.batches import batches, endless_batches
 from nasbench1shot1.one_shot_search.measurements import dominant_eigenvalue, one_shot_error
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
 from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, returned_epoch
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.optimizer import Batch, Mixing
+from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer
 from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.runs.training import check_finite, check_network, checked_finite
+from nasbench1shot1.search_spaces.probability import most_probable
 from nasbench1shot1.tables.table import Table
 
 CHECK_EVERY = 10  # steps between readings of the loss: on a GPU, each reading waits for the device
@@ -106,7 +106,19 @@ def _outcome(state: SearchState, epoch: int) -> Outcome:
     checked_finite(error, "the one-shot validation loss", _advice(epoch))
     check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "architecture_"))
     parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
-    return Outcome(error, method.architecture(), parameters)
+    return Outcome(error, preferred_architecture(method), parameters)
+
+
+def preferred_architecture(method: OneShotOptimizer) -> Architecture:
+    """Return the architecture that a method prefers; with bounds, the most probable network within them under Λ.
+
+    If the preferred architecture is within the bounds, it is returned unchanged. Raises InvalidInputError if no network
+    of the space is within them.
+    """
+    found = method.architecture()
+    if method.constraint is None or method.constraint.allows(found):
+        return found
+    return method.constraint.first(arch for arch, _ in most_probable(method.space, method.parameters))
 
 
 def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
@@ -180,9 +192,9 @@ def epoch_line(state: SearchState, table: Table, training: Training, outcome: Ou
         "train_error": training.error,
         "one_shot_validation_error": outcome.one_shot_error,
         "architecture": str(outcome.architecture),
-        **score(outcome.architecture, table, state.images.dataset).fields(state.search_seconds),
+        **state.judge.score(outcome.architecture, table).fields(state.search_seconds),
         "hessian_eigenvalue": state.eigenvalues[-1],
-        "other_datasets": scores_on_other_datasets(outcome.architecture, table, state.images.dataset),
+        "other_datasets": state.judge.elsewhere(outcome.architecture, table),
     }
 
 

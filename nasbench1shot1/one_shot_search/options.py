@@ -34,6 +34,7 @@ from nasbench1shot1.runs.options import (
     recorded_options,
 )
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
+from nasbench1shot1.tables.bounds import NAMES, BoundOptions
 from nasbench1shot1.tables.names import resolve_table_name
 from nasbench1shot1.tables.references import Reference
 
@@ -71,7 +72,7 @@ FACTS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchConfig:
+class SearchConfig(BoundOptions):
     """The options of every search. `resolved` replaces None by the value that preset, data or machine decide."""
 
     optimizer: Annotated[str, Names("optimizers", "your own as module:Class")] = "darts"
@@ -167,6 +168,7 @@ class SearchConfig:
         )
         check_ranges(config)
         _check_together(config)
+        _ = config.bounds  # raises if they cannot be read
         return config
 
 
@@ -333,7 +335,7 @@ def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves:
 _OF_A_RUN = {
     "seed", "space", "epochs", "images", "images_per_half", "image_side", "channels", "cells", "batch_size", "table",
     "device", "threads", "precision", "compile", "keep_weights_every", "hessian_eigenvalue", "format",
-    "style",
+    "style", *NAMES,
 }  # fmt: skip
 
 

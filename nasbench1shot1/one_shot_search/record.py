@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.evaluator import BOUNDS, Baseline
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import as_path, atomic_write, read_npz
 from nasbench1shot1.ground.text import percent
@@ -76,6 +77,11 @@ class SearchRecord(RunRecord):
     FIELDS = FIELDS
     PICTURE = FIGURE
     FILES = (PARAMETERS, WEIGHTS, EVENTS, FIGURE, CELLS)
+
+    @cached_property
+    def baseline(self) -> Baseline | None:
+        """The bounds of the search and their baseline; None without bounds."""
+        return Baseline.from_config(self.config, self.folder / CONFIG)
 
     @property
     def planned_epochs(self) -> int | None:
@@ -286,6 +292,7 @@ def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], tab
     return {
         **{name: config[name] for name in FROM_CONFIG if name in config},  # recorded loops have only some
         "table_id": table_id,
+        **({BOUNDS: config[BOUNDS]} if BOUNDS in config else {}),
         "searched_epochs": lines[-1]["epoch"],
         "final_epoch": final["epoch"],
         **{name: value for name, value in final.items() if name != "epoch"},

@@ -17,8 +17,9 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import label_epochs, start_at_zero, use_whole_numbers
 from nasbench1shot1.display.canvas import Canvas, legend_above, legend_below
 from nasbench1shot1.display.colours import BLACK, COLOURS, Colors, checked_colors, curve_styles, main_first
-from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, pool_values
+from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, draw_level, pool_values
 from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
@@ -26,6 +27,7 @@ from nasbench1shot1.one_shot_search.record import SearchRecord
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
+    from nasbench1shot1.tables.bounds import Bounds
     from nasbench1shot1.tables.table import Table
 
 TEST, VALIDATION, ERROR = CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
@@ -72,15 +74,23 @@ def regret_figure(
         method, dataset, rows = config["optimizer"], config.get("dataset"), canvas.axes
         draw_anytime_regret(found, rows[0], method, dataset, table)
         space = Architecture.parse(frames[0]["architecture"].iloc[0]).space
-        if (mean := mean_regret_of(space, dataset, table)) is not None:
-            draw_mean_regret(mean, rows[0], f"{MEAN_LABEL}{found.where(dataset)} ({percent(mean)})")
+        baseline = baseline_of(runs[0], table, space)
+        within = None if baseline is None else baseline.bounds
+        if (mean := mean_regret_of(space, dataset, table, within)) is not None:
+            of = "mean within the bounds" if baseline else MEAN_LABEL
+            draw_mean_regret(mean, rows[0], f"{of}{found.where(dataset)} ({percent(mean)})")
+        if baseline is not None and baseline.test_regret is not None:
+            source = "measured" if baseline.test_measured else "predicted"
+            draw_level(rows[0], 100 * baseline.test_regret, baseline.label(percent(baseline.test_regret), source))
+            start_at_zero(rows[0])
         if found.has_error:
             draw_one_shot_error(found, rows[1], method)
         if counts is not None:
             draw_operation_counts(counts.loc[found.frame.index], rows[-1])
         legend_above(rows[0], describe_band(spread, len(runs), is_cut=found.is_cut), columns=2 if found.others else 3)
         label_epochs(rows[-1])
-        return canvas.finish(_title(runs, frames, found, note), table_text(frames, table.id, table.fidelity()))
+        texts = [table_text(frames, table.id, table.fidelity()), *([baseline.sentence] if baseline else [])]
+        return canvas.finish(_title(runs, frames, found, note), "\n".join(texts))
 
 
 def _title(
@@ -258,16 +268,32 @@ def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axe
     return start_at_zero(axes)
 
 
-def mean_regret_of(space: str, dataset: str | None, table: "Table") -> float | None:
+def baseline_of(run: SearchRecord, table: "Table", space: str) -> Baseline | None:
+    """Return the baseline of a search on a table: the recorded one, unless the search had another table.
+
+    Args:
+        run: the search.
+        table: the table that scores it.
+        space: the name of the space, as in the text of its architectures.
+
+    Raises UserError if the table does not have the costs of the search's bounds.
+    """
+    if run.baseline is None or run.config["table_id"] == table.id:
+        return run.baseline
+    return Baseline.of(space, table, run.baseline.bounds, run.config["dataset"])
+
+
+def mean_regret_of(space: str, dataset: str | None, table: "Table", within: "Bounds | None" = None) -> float | None:
     """Return the mean test regret of the networks of a space, a fraction; None if the table does not have it.
 
     Args:
         space: the name of the space, as in the text of its architectures.
         dataset: the data set of the search. Default: the table's only one.
         table: the table that scores the search.
+        within: bounds of the search, resolved (`Table.resolve`).
     """
     try:
-        return table.mean_regret(space, dataset=table.objective(dataset).test)
+        return table.mean_regret(space, dataset=table.objective(dataset).test, within=within)
     except UserError:  # a table without test accuracy, or of another space
         return None
 

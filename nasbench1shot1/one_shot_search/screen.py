@@ -9,6 +9,7 @@ from typing import Any, Literal
 from rich.console import Console
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.notebooks import console_or_new
@@ -67,6 +68,8 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if config.space.startswith(SCRIPT):
         print_line("Its space is an object of this script or notebook: only from there can the search be resumed.")
     announce_table(table, print_line)
+    if (baseline := state.judge.baseline(state.net.space.name, table)) is not None:
+        print_line(baseline.sentence)
     if config.scale == "full" and config.device == "cpu":
         print_line(f"Without a GPU this takes {duration(expected_seconds(state, left))}.")
     return console
@@ -144,9 +147,11 @@ def show_result(run: Run, table: Table, console: Console) -> None:
     space = Architecture.parse(summary["architecture"]).space
     dataset, others = run.config.get("dataset"), other_regrets(summary, table)
     where = f" on {dataset}" if others else ""
-    print_line(f"Test regret{where}: {format_regret(summary, 'test')}{_mean_regret(table, space, dataset)}")
+    print_line(f"Test regret{where}: {format_regret(summary, 'test')}{_mean_regret(run, table, space, dataset)}")
     for line in others:
         print_line(line)
+    if text := baseline_text(run.baseline):
+        print_line(text)
     cells, regret = (run.folder / picture_name(name, run.config.get("format")) for name in (CELLS, FIGURE))
     if cells.is_file():
         print_line(f"Cells by epoch: {cells}")
@@ -191,9 +196,20 @@ def format_regret(result: Mapping[str, Any], split: Literal["test", "validation"
     return f"{percent(regret)} ({'not in the table' if regret is None else source})"
 
 
-def _mean_regret(table: Table, space: str, dataset: str | None) -> str:
-    if (mean := mean_regret_of(space, dataset, table)) is None:
+def baseline_text(baseline: Baseline | None) -> str:
+    """Return the test regret of the baseline of a search with bounds; empty without bounds or an unknown regret."""
+    if baseline is None or baseline.test_regret is None:
         return ""
+    source = "measured" if baseline.test_measured else "predicted"
+    return f"Test regret of always choosing the largest that fits: {percent(baseline.test_regret)} ({source})"
+
+
+def _mean_regret(run: Run, table: Table, space: str, dataset: str | None) -> str:
+    within = None if run.baseline is None else run.baseline.bounds
+    if (mean := mean_regret_of(space, dataset, table, within)) is None:
+        return ""
+    if within is not None:
+        return f"; the mean within the bounds is {percent(mean)}"
     which = "the" if table.is_partial else "all"
     where = " in the table" if table.is_partial else ""
     return f"; the mean over {which} {table.benchmark.networks[1]} of {space}{where} is {percent(mean)}"

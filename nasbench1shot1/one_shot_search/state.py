@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nasbench1shot1 import registry
+from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
@@ -54,6 +56,11 @@ class SearchState:
     def config(self) -> SearchConfig:
         """The options that all searches share."""
         return self.options.common
+
+    @cached_property
+    def judge(self) -> Judge:
+        """How architectures are scored."""
+        return Judge(self.images.dataset, within=self.config.bounds)
 
     @property
     def recorded(self) -> int:

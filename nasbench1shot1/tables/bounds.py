@@ -42,7 +42,8 @@ class Limit:
     def words(self) -> str:
         """The limit in captions and sentences, such as "trainable parameters ≤ 300,000"."""
         where = f" on {self.dataset}" if self.dataset else ""
-        return f"{self.metric.replace('_', ' ')}{where} ≤ {_digits(self.most, grouped=True)}"
+        name = "FLOPs" if self.metric == "flops" else self.metric.replace("_", " ")
+        return f"{name}{where} ≤ {_digits(self.most, grouped=True)}"
 
     @property
     def option(self) -> str:

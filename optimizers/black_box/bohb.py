@@ -47,7 +47,8 @@ class BOHB(Hyperband):
     one of the best 15 % of the configurations and one of the others. Proposals come from the largest of these budgets.
 
     A configuration outside the space gets the error 1 at no cost, as in NAS-Bench-101's published script. It takes a
-    slot of its bracket, and the model learns to avoid similar configurations.
+    slot of its bracket, and the model learns to avoid similar configurations. The same applies to a configuration
+    outside the bounds of a search.
 
     With `budgets="ignored"`, the brackets are hpbandster's for the table's smallest and largest budgets (nb201: 12 and
     200, hence 9, 3 and 1 configurations), but each training has `epochs` epochs. NAS-Bench-201's script

@@ -51,6 +51,8 @@ class Evolution(BlackBoxOptimizer):
 
     The first individuals are random architectures. With several simulated workers, `ask` returns random architectures
     until the first result is known and `population` architectures have been queried.
+
+    With bounds, a random architecture or a child outside them is drawn again, a child with a new parent.
     """
 
     Hyperparameters = EvolutionHyperparameters
@@ -69,8 +71,8 @@ class Evolution(BlackBoxOptimizer):
         """Return a random architecture until the first population is complete, then a mutated parent."""
         self._asked += 1
         if self._asked <= self._size or not self.population:
-            return self.query(self.space.sample(self.rng))
-        return self.query(self.mutate(self.select_parent()))
+            return self.query(self.first_allowed(lambda: self.space.sample(self.rng)))
+        return self.query(self.first_allowed(lambda: self.mutate(self.select_parent())))
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
         """Add an individual to the population; remove one if the population is then too large."""

@@ -36,6 +36,8 @@ class Hyperband(TrialOptimizer):
     12, the best 3 for 36 and the best one for 108 epochs. The next brackets start with 9 architectures at 12 epochs, 6
     at 36 and 4 at 108; then the cycle repeats. Each promotion is a new training and costs its full time.
 
+    With bounds, architectures outside them are drawn again, and do not take a place in a bracket.
+
     If all trainings of a bracket are running on other simulated workers, the next bracket begins, as in hpbandster.
 
     Raises:
@@ -94,7 +96,8 @@ class _Sampler:
 
     def get_config(self, *_: Any) -> tuple[Any, dict[str, bool]]:
         """Return a random architecture."""
-        return self._method.space.sample(self._method.rng), {"model_based_pick": False}
+        method = self._method
+        return method.first_allowed(lambda: method.space.sample(method.rng)), {"model_based_pick": False}
 
     def new_result(self, job: Any) -> None:
         """Do nothing: Hyperband does not use a model."""

@@ -26,23 +26,30 @@ class LocalSearch(BlackBoxOptimizer):
     The search starts from a random architecture and trains its neighbours in random order. If the best neighbour has a
     lower validation error than the current architecture, it becomes the current architecture. Otherwise, the search
     restarts from another random architecture. With `first_improvement`, the search moves to the first better neighbour.
+
+    With bounds, neighbours outside them are left out, and random architectures outside them are drawn again.
     """
 
     Hyperparameters = LocalSearchHyperparameters
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._begin()
+        self.current: tuple[float, Architecture] | None = None
+        self._seen: set[Architecture] = set()
+        self._waiting: list[Architecture] = []
+        self._running = 0
+        self._found: tuple[float, Architecture] | None = None
 
     def _begin(self) -> None:
         """Start from a random architecture."""
-        start = self.space.sample(self.rng)
-        self.current: tuple[float, Architecture] | None = None
+        start = self.first_allowed(lambda: self.space.sample(self.rng))
+        self.current = self._found = None
         self._seen, self._waiting, self._running = {start}, [start], 0
-        self._found: tuple[float, Architecture] | None = None
 
     def ask(self) -> Query | None:
         """Return the next neighbour; None while the last neighbours are being trained."""
+        if not self._seen:
+            self._begin()
         if not self._waiting:
             return None
         self._running += 1
@@ -65,6 +72,6 @@ class LocalSearch(BlackBoxOptimizer):
 
     def _move(self, found: tuple[float, Architecture]) -> None:
         self.current, self._found = found, None
-        fresh = [arch for arch in self.space.neighbours(found[1]) if arch not in self._seen]
+        fresh = [arch for arch in self.space.neighbours(found[1]) if arch not in self._seen and self.allows(arch)]
         self._seen.update(fresh)
         self._waiting = [fresh[place] for place in self.rng.permutation(len(fresh))]

@@ -18,6 +18,8 @@ from nasbench1shot1.runs.options import Range
 
 ATTEMPTS = 100_000
 """Maximum number of consecutive invalid samples."""
+FEASIBILITY_SAMPLES = 1024
+"""Number of samples that estimate the gradient of the policy's probability of the architectures within bounds."""
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8
 
 
@@ -38,6 +40,11 @@ class REINFORCE(BlackBoxOptimizer):
 
     The baseline is the bias-corrected exponential moving average of all rewards, including the latest. Invalid samples
     (on nb101) are redrawn and receive no reward, as in NAS-Bench-101's script.
+
+    With bounds, the policy is conditioned on the architectures within them, as in TabNAS (Yang et al., NeurIPS 2022,
+    arXiv:2204.07615, section 3): samples outside the bounds are redrawn, and a sample y within the bounds V follows the
+    gradient of log p(y | V) = log p(y) - log p(V). The gradient of log p(V) is the mean gradient of log p(z) over the
+    samples z within V among `FEASIBILITY_SAMPLES` samples of the policy, drawn anew in every step.
     """
 
     Hyperparameters = REINFORCEHyperparameters
@@ -55,6 +62,7 @@ class REINFORCE(BlackBoxOptimizer):
         self._numerator = self._denominator = 0.0
         self._first, self._second, self._steps = np.zeros(self.logits.shape), np.zeros(self.logits.shape), 0
         self._probabilities = self.probabilities()
+        self._is_allowed: dict[tuple[int, ...], bool] = {}
 
     def probabilities(self) -> Any:
         """Return the probability of each value of each choice, shape (choices, largest number of values)."""
@@ -63,17 +71,24 @@ class REINFORCE(BlackBoxOptimizer):
 
     def ask(self) -> Query:
         """Return an architecture drawn from the policy."""
-        sums = self._probabilities.cumsum(axis=1)
         for _ in range(ATTEMPTS):
-            draws = self.rng.random(len(self.levels))
-            values = np.minimum((draws[:, None] >= sums).sum(axis=1), self.levels - 1)
+            (values,) = self._draw(1)
             try:
-                return self.query(self.space.from_values(values.tolist()))
+                arch = self.space.from_values(values.tolist())
             except InvalidInputError:
                 continue
+            if self.allows(arch):
+                return self.query(arch)
+        if self.constraint is not None:
+            raise self.constraint.rejections_error()
         raise InvalidInputError(
             f"the policy does not draw a valid architecture of {self.space.name}: lower {option('learning_rate')}"
         )
+
+    def _draw(self, count: int) -> Any:
+        """Draw values of all choices from the policy, (count, choices)."""
+        sums, draws = self._probabilities.cumsum(axis=1), self.rng.random((count, len(self.levels)))
+        return np.minimum((draws[..., None] >= sums).sum(axis=2), self.levels - 1)
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
         """Take a gradient step on the log-probability of the architecture, weighted by its advantage."""
@@ -84,10 +99,33 @@ class REINFORCE(BlackBoxOptimizer):
         self._ascend((reward - baseline) * self._log_gradient(query.architecture))
 
     def _log_gradient(self, arch: Architecture) -> Any:
-        """Return the gradient of log p(arch) with respect to the logits: one-hot minus probabilities."""
-        gradient = -self._probabilities
+        """Return the gradient with respect to the logits of log p(arch), or of log p(arch | V) with bounds.
+
+        This is one-hot minus probabilities; with bounds, one-hot minus probabilities within the bounds.
+        """
+        gradient = -(self._probabilities if self.constraint is None else self._probabilities_within())
         gradient[np.arange(len(self.levels)), self.space.values_of(arch)] += 1
         return gradient
+
+    def _probabilities_within(self) -> Any:
+        """Estimate the probability of each value of each choice given that an architecture is within the bounds.
+
+        Without a sample within the bounds, this is the policy's own probability: the step is then not corrected.
+        """
+        drawn = self._draw(FEASIBILITY_SAMPLES)
+        kept = drawn[[self._allows_values(tuple(values)) for values in drawn.tolist()]]
+        if not len(kept):
+            return self._probabilities
+        return (kept[..., None] == np.arange(self.levels.max())).mean(axis=0)
+
+    def _allows_values(self, values: tuple[int, ...]) -> bool:
+        """Return whether values are those of a valid architecture within the bounds; results are cached."""
+        if values not in self._is_allowed:
+            try:
+                self._is_allowed[values] = self.allows(self.space.from_values(values))
+            except InvalidInputError:
+                self._is_allowed[values] = False
+        return self._is_allowed[values]
 
     def _ascend(self, gradient: Any) -> None:
         step = gradient if self.hyperparameters.update == "sgd" else self._adam(gradient)

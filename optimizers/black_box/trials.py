@@ -17,6 +17,9 @@ class TrialOptimizer(BlackBoxOptimizer):
 
     A trial with a configuration outside the space gets the error 1 at no cost, and the library is asked for the next
     trial. If equal queries are running, a result is reported for the earliest one.
+
+    A trial outside the bounds of a search gets `worst_error` at no cost, so that a model learns to avoid such
+    configurations.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -45,8 +48,13 @@ class TrialOptimizer(BlackBoxOptimizer):
             except InvalidInputError:
                 self.observe(trial, WORST_ERROR)
                 continue
+            if not self.allows(query.architecture):
+                self.observe(trial, self.worst_error)
+                continue
             self._running.append((query, trial))
             return query
+        if self.constraint is not None:
+            raise self.constraint.rejections_error()
         raise InvalidInputError(
             f"{ATTEMPTS:,} consecutive configurations are not in {self.space.name}: use another space"
         )

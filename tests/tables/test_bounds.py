@@ -55,7 +55,7 @@ def test_options_of_bounds_are_equal_however_they_are_given() -> None:
     for given_ in (SMALL, str(SMALL), {"flops": 5e7, "trainable_parameters": 3e5}):
         assert Bounds.from_options(as_options(given_)) == SMALL
     assert BoundOptions().bounds is None and as_options(None) == {}
-    assert words_of([{"max_flops": 5e7}, {"max": "flops=5e7"}, {}]) == "flops ≤ 50,000,000"
+    assert words_of([{"max_flops": 5e7}, {"max": "flops=5e7"}, {}]) == "FLOPs ≤ 50,000,000"
 
 
 def test_allowed_rows_are_those_with_small_costs(table: nb.Table) -> None:
