@@ -9,8 +9,9 @@ import pandas
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.record import INCUMBENT, BlackBoxStudy
-from nasbench1shot1.evaluator import Score, score
+from nasbench1shot1.evaluator import Judge, Score
 from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
@@ -145,16 +146,17 @@ def repetitions(study: BlackBoxStudy, table: Table) -> list[pandas.DataFrame]:
             f"select the study's table with {option('table')} or repeat the study"
         )
     scored: dict[str, Score] = {}
-    return [pandas.DataFrame(_incumbent_rows(line, table, study.config["dataset"], scored)) for line in study.lines]
+    judge = Judge.from_config(study.config, study.folder / CONFIG)
+    return [pandas.DataFrame(_incumbent_rows(line, table, judge, scored)) for line in study.lines]
 
 
 def _incumbent_rows(
-    line: dict[str, Any], table: Table, dataset: str, scored: dict[str, Score]
+    line: dict[str, Any], table: Table, judge: Judge, scored: dict[str, Score]
 ) -> Iterator[dict[str, Any]]:
     entries = [dict(zip(INCUMBENT, entry, strict=True)) for entry in line["incumbents"]]
     end = {**entries[-1], "simulated_seconds": line["simulated_seconds"]}
     for entry in [*entries, end]:
         if (text := entry["architecture"]) not in scored:
-            scored[text] = score(Architecture.parse(text), table, dataset)
+            scored[text] = judge.score(Architecture.parse(text), table)
         regrets = {"test_regret": scored[text].test_regret, "validation_regret": scored[text].validation_regret}
         yield {"seconds": entry["simulated_seconds"], **regrets}

@@ -10,7 +10,7 @@ import pandas
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.style import PictureStyle, Spread
-from nasbench1shot1.evaluator import score, scores_on_other_datasets
+from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.recorded_values import warn_of_other_values
@@ -26,8 +26,8 @@ from nasbench1shot1.ground.files import (
 )
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord, summarise
-from nasbench1shot1.one_shot_search.regret_curve import regret_figure
-from nasbench1shot1.runs.folder import METRICS, SUMMARY, as_json_line
+from nasbench1shot1.one_shot_search.regret_curve import baseline_of, regret_figure
+from nasbench1shot1.runs.folder import CONFIG, METRICS, SUMMARY, as_json_line
 from nasbench1shot1.runs.record import DIGEST, digest
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.drawing import trajectory_figure
@@ -176,6 +176,8 @@ def _write(
     lines = _lines(run, table)
     unfinished = unfinished_text(run)
     config = {**run.config, "early_stopping": False} if unfinished else run.config  # not stopped yet
+    if (baseline := baseline_of(run, table, run.architectures[0].space)) is not None:
+        config = {**config, **baseline.fields()}
     summary = _with_progress(summarise(config, lines, table.id), unfinished)
     _write_lines(lines, summary, folder)
     figure = regret_figure([run], [run.as_frame(lines)], table, style=style)
@@ -199,8 +201,8 @@ def _write_lines(lines: list[dict[str, Any]], summary: dict[str, Any], folder: P
 def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list[dict[str, bool]]]:
     """Return a study's lines with the values of a table, and for each line whether its values were measured."""
     texts = {line["architecture"] for line in study.lines} - {None}
-    dataset = study.config["dataset"]
-    scores = {text: score(Architecture.parse(text), table, dataset) for text in texts}
+    judge = Judge.from_config(study.config, study.folder / CONFIG)
+    scores = {text: judge.score(Architecture.parse(text), table) for text in texts}
     lines, flags = [], []
     for line in study.lines:
         found = scores[line["architecture"]].fields(line["search_seconds"]) if line["architecture"] else {}
@@ -210,12 +212,12 @@ def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list
 
 
 def _lines(run: SearchRecord, table: Table) -> list[dict[str, Any]]:
-    dataset = run.config["dataset"]
+    judge = Judge.from_config(run.config, run.folder / CONFIG)
     return [
         {
             **line,
-            **score(arch, table, dataset).fields(line["search_seconds"]),
-            "other_datasets": scores_on_other_datasets(arch, table, dataset),
+            **judge.score(arch, table).fields(line["search_seconds"]),
+            "other_datasets": judge.elsewhere(arch, table),
         }
         for line, arch in zip(run.lines, run.architectures, strict=True)
     ]

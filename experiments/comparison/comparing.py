@@ -9,6 +9,7 @@ from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_lis
 from nasbench1shot1.display.colours import Colors, checked_labels
 from nasbench1shot1.display.curves import Trace, checked_spread
 from nasbench1shot1.display.style import PictureStyle, Spread, look
+from nasbench1shot1.evaluator import Baseline, common_baseline
 from nasbench1shot1.experiments.comparison.entries import (
     EPOCHS,
     OVER,
@@ -107,6 +108,7 @@ def compare_runs(
     entries = open_entries(runs)
     names, axis = labels_of(entries, labels), axis_of(entries, over)
     facts = check_comparable(entries, table is not None)
+    baseline = common_baseline({name: found for entry in entries for name, found in entry.baselines.items()})
     scored_on = None if table is None else _cover_space(table, entries)
     for entry in entries:
         warn_of_other_values(entry.records, scored_on)
@@ -115,9 +117,12 @@ def compare_runs(
     ]
     goal = entries[0].goal
     if scored_on is not None:
+        if baseline is not None:
+            space = search_space(entries[0].configs[0]["space"]).name
+            baseline = Baseline.of(space, scored_on, baseline.bounds, facts.dataset, goal.guide.metric)
         facts = facts._replace(table=scored_on.id)
         goal = goal if goal.is_default else goal.on_table(scored_on, facts.dataset)
-    return Comparison(contenders, axis, facts, goal, scored_on is not None, checked_spread(spread))
+    return Comparison(contenders, axis, facts, goal, scored_on is not None, checked_spread(spread), baseline)
 
 
 def _cover_space(table: str | Path | Table, entries: Sequence[Entry]) -> Table:

@@ -15,7 +15,7 @@ from nasbench1shot1.display.axes import (
 )
 from nasbench1shot1.display.canvas import Canvas, legend_below
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, curve_rows, curve_styles
-from nasbench1shot1.display.curves import describe_band, draw_curve, log_floor
+from nasbench1shot1.display.curves import describe_band, draw_curve, draw_level, log_floor
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.comparison.entries import EPOCHS, SEARCH_TIME, SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
@@ -96,6 +96,9 @@ def draw_comparison(
         if last := ends.get(contender.label):
             result = goal.scale * max(float(curve.centre[-1]), floor or 0.0)
             _draw_end(axes, float(curve.at[-1]), last, result, look["color"])
+    if (baseline := comparison.baseline) is not None and baseline.test_regret is not None:
+        level = None if floor is None else goal.scale * floor
+        draw_level(axes, goal.scale * baseline.test_regret, baseline_label(comparison), level)
     _label(axes, comparison, floor)
     title = _band_kinds(comparison, [contender for contender, _ in drawn]) if has_band else ""
     axes.legend(frameon=False, title=title or None)
@@ -112,6 +115,15 @@ def early_ends(comparison: Comparison) -> dict[str, float]:
     ends = {label: float(curve.at[-1]) for label, curve in comparison.curves.items()}
     finished = [contender.label for contender in comparison.contenders if contender.entry.progress is None]
     return {label: max(ends.values()) for label in finished if ends[label] < max(ends.values())}
+
+
+def baseline_label(comparison: Comparison) -> str:
+    """Return the label of the baseline of runs with bounds, with its regret; empty without bounds."""
+    goal, baseline = comparison.goal, comparison.baseline
+    if baseline is None or baseline.test_regret is None:
+        return ""
+    source = "" if goal.judge.fidelity == "exact" else "measured" if baseline.test_measured else "predicted"
+    return baseline.label(goal.text(baseline.test_regret), source)
 
 
 def _draw_end(axes: "Axes", end: float, last: float, result: float, color: str) -> None:
@@ -152,7 +164,8 @@ def caption(comparison: Comparison) -> str:
     is_simulated, goal = comparison.over == SIMULATED_TIME, comparison.goal
     sentences = [
         f"{goal.title} of the preferred architecture, {comparison.source}; table {comparison.facts.table}.",
-        goal.sentence(),
+        objective_text(comparison),
+        comparison.baseline.sentence if comparison.baseline else "",
         _bands(comparison),
         f"Simulated time: {'; '.join(dict.fromkeys(of.entry.CLOCK for of in comparison.contenders))}."
         if is_simulated
@@ -168,6 +181,14 @@ def caption(comparison: Comparison) -> str:
         unfinished_text(comparison),
     ]
     return "\n".join(filter(None, sentences))
+
+
+def objective_text(comparison: Comparison) -> str:
+    """Return a sentence about the objective, and about runs that test values guided; empty for the default ones."""
+    guided, goals = comparison.guided_by_test_values, {of.entry.goal.guide.metric for of in comparison.contenders}
+    if len(goals) == 1:
+        return comparison.goal.sentence()
+    return f"Test values guided the searches of {', '.join(guided)}, but not those of the other runs." if guided else ""
 
 
 def unfinished_text(comparison: Comparison) -> str:

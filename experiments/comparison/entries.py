@@ -13,7 +13,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.curves import Trace
-from nasbench1shot1.evaluator import Score, score
+from nasbench1shot1.evaluator import Baseline, Judge, Score
 from nasbench1shot1.experiments.recorded_values import recorded_table
 from nasbench1shot1.experiments.rescoring import rescore, rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
@@ -24,6 +24,7 @@ from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.next_command import resume_command
+from nasbench1shot1.tables.columns import STANDARD
 from nasbench1shot1.tables.references import PRESENT
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.options import TUNERS
@@ -41,7 +42,8 @@ COLUMNS = {EPOCHS: "epoch", SEARCH_TIME: "search_seconds", SIMULATED_TIME: "simu
 class Facts(NamedTuple):
     """Recorded ids or names that must be equal for regrets to be comparable.
 
-    `objective` is the metric that guides the searches of a black-box study; all other runs are guided by accuracy.
+    `objective` is the metric that guides the searches of a black-box study whose results are not judged by test
+    accuracy; "validation_accuracy" for all other runs.
     """
 
     space: str
@@ -116,13 +118,19 @@ class Entry(ABC):
     @property
     def facts(self) -> set[Facts]:
         """Space, data set, table and objective of the regrets; one element unless the searches of a group differ."""
-        objective = self.goal.guide.metric
+        is_judged_alike = self.goal.judge.metric == Goal.judge.metric  # for example, test accuracy also guided
+        objective = Goal.guide.metric if is_judged_alike else self.goal.guide.metric
         return {Facts(config["space_id"], config["dataset"], config["table_id"], objective) for config in self.configs}
 
     @property
     def goal(self) -> Goal:
         """The metrics that guide the searches and judge their results."""
         return Goal()
+
+    @property
+    def baselines(self) -> dict[str, Baseline | None]:
+        """The bounds of the run's searches and their baseline, by folder; None for searches without bounds."""
+        return {str(self.folder): Baseline.from_config(config, self.folder / CONFIG) for config in self.configs}
 
     def check_known(self, what: str, values: Floats, config: Mapping[str, Any]) -> Floats:
         """Return values; raises InvalidInputError if one is NaN, unless the run's table may lack architectures."""
@@ -172,6 +180,11 @@ class SearchEntry(Entry):
     def configs(self) -> Sequence[Mapping[str, Any]]:
         """See `Entry`."""
         return [run.config for run in self.runs]
+
+    @property
+    def baselines(self) -> dict[str, Baseline | None]:
+        """See `Entry`."""
+        return {str(run.folder): run.baseline for run in self.runs}
 
     @property
     def folders(self) -> list[Path]:
@@ -295,8 +308,8 @@ class BlackBoxEntry(Entry):
     def _score(self, text: str, table: Table, known: dict[str, Score]) -> Score:
         """Return the score of an architecture, looking up each architecture only once."""
         if text not in known:
-            config = self.study.config
-            known[text] = score(Architecture.parse(text), table, config["dataset"], config["objective"])
+            judge = Judge.from_config(self.study.config, self.folder / CONFIG)
+            known[text] = judge.score(Architecture.parse(text), table)
         return known[text]
 
 
@@ -328,6 +341,11 @@ class TuningEntry(Entry):
     def name(self) -> str:
         """See `Entry`."""
         return f"{self.optimizer}, tuned by {TUNERS[self.study.config['tuner']]}"
+
+    @property
+    def goal(self) -> Goal:
+        """See `Entry`."""
+        return Goal() if self.study.guide == "validation" else Goal(STANDARD["test_accuracy"])
 
     @property
     def progress(self) -> str | None:

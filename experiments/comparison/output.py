@@ -11,7 +11,13 @@ from rich.table import Table as Screen
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.experiments.comparison.drawing import comparison_figure, missing_text, unfinished_text
+from nasbench1shot1.experiments.comparison.drawing import (
+    baseline_label,
+    comparison_figure,
+    missing_text,
+    objective_text,
+    unfinished_text,
+)
 from nasbench1shot1.experiments.comparison.entries import SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.statistics import FEWEST, SIGNIFICANT, Comparison, describe_effect
 from nasbench1shot1.ground.errors import InvalidInputError, option
@@ -33,7 +39,10 @@ def show(comparison: Comparison, files: Sequence[Path], console: Console) -> Non
     console.print(_results(comparison, is_wide=console.width >= WIDE))
     if comparison.over == SIMULATED_TIME and comparison.results["common_mean"].isna().any():
         print_line(f"–: some searches do not have a result after {comparison.common_time:,.0f} s.")
-    for text in filter(None, (missing_text(comparison), unfinished_text(comparison))):
+    baseline = f"Baseline: {label}." if (label := baseline_label(comparison)) else ""
+    bounds = [comparison.baseline.sentence, baseline] if comparison.baseline else []
+    texts = (objective_text(comparison), *bounds, missing_text(comparison), unfinished_text(comparison))
+    for text in filter(None, texts):
         print_line(text)
     if len(comparison.rank_tests):
         console.print(_tests(comparison.rank_tests))

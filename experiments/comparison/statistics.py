@@ -11,6 +11,7 @@ import pandas
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.curves import Pooled, Trace, pool, span
 from nasbench1shot1.display.style import Spread
+from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.experiments.comparison.entries import EPOCHS, SIMULATED_TIME, Entry, Facts, Floats, Over
 from nasbench1shot1.one_shot_search.captions import provenance
 
@@ -73,6 +74,7 @@ class Comparison:
         goal: the metrics of this objective; regrets are in the unit of the metric that judges the results.
         is_rescored: whether all architectures were scored again on this table.
         spread: what the bands show. Default: "ci", the 95 % confidence interval of the mean.
+        baseline: the bounds of all runs and their baseline; None without bounds.
     """
 
     contenders: Sequence[Contender]
@@ -81,6 +83,7 @@ class Comparison:
     goal: Goal = field(default_factory=Goal)
     is_rescored: bool = False
     spread: Spread | None = None
+    baseline: Baseline | None = None
 
     def __repr__(self) -> str:
         means = (f"{of.label} {self.goal.text(of.final.mean())} (n = {len(of.final)})" for of in self.contenders)
@@ -102,6 +105,11 @@ class Comparison:
             contender.label: pool(contender.repetitions, spread=self.spread, whole=self.over == EPOCHS)
             for contender in self.contenders
         }
+
+    @property
+    def guided_by_test_values(self) -> list[str]:
+        """The labels of the runs whose searches observed test values."""
+        return [of.label for of in self.contenders if of.entry.goal.guide.split == "test"]
 
     @property
     def source(self) -> str:

@@ -34,6 +34,7 @@ from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.next_command import resume_advice
 from nasbench1shot1.runs.options import recorded_options, required
 from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.tables.bounds import NAMES
 from nasbench1shot1.tables.table import Table, load_table
 
 if TYPE_CHECKING:
@@ -129,6 +130,8 @@ class RankingKind(Kind[RankingOptions, RankingState, Ranking, RunWriter[Ranking]
             "table": table_of(self.run.config["space"]),
             "images": default_images(self.run.config["architecture_images"]),
         }
+        own = {name: self.run.config[name] for name in NAMES if name in self.run.config}
+        usual |= {} if any(name in known for name in NAMES) else own
         wanted = ranking_options({**usual, **known})
         chosen_epochs(wanted.epochs, require_kept_epochs(self.run), self.run.folder)
         chosen_budgets(wanted.budgets, load_table(wanted.table).epochs)
@@ -146,8 +149,9 @@ class RankingKind(Kind[RankingOptions, RankingState, Ranking, RunWriter[Ranking]
         state = _state(searched, options, table, resumed.config if resumed else None)
         if resumed is None:
             _check_table(state, table)
-        auto_images = {AUTO_IMAGES: state.auto_images} if state.auto_images else {}
-        return Begun(state, state.identity, {"run": str(searched.folder.absolute()), **auto_images}, table)
+        labels: dict[str, Any] = {"run": str(searched.folder.absolute())}
+        labels |= {AUTO_IMAGES: state.auto_images} if state.auto_images else {}
+        return Begun(state, state.identity, labels, table)
 
     def changes(self, run: Ranking, options: RankingOptions, begun: Begun[RankingState]) -> dict[str, Any]:
         """Record the folder of the search, which may have moved."""
@@ -222,7 +226,9 @@ def _state(run: Run, options: RankingOptions, table: Table, recorded: Any) -> Ra
     check_facts(run.folder, run.config, {"images_sha256": images.sha256})
     half = batches(split.architecture, len(split.architecture), epoch_generator(options.seed, "ranking", 0))
     weights = {str(epoch): _weights_sha256(run, epoch) for epoch in epochs}
+    bounds, dataset = options.bounds, run.config["dataset"]
     state = RankingState(
+        constraint=None if bounds is None else table.covering(space, present=True).constraint(space, bounds, dataset),
         options=options,
         run=run,
         space=space,

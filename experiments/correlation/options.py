@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,8 +11,9 @@ from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quoted
 from nasbench1shot1.ground.files import PictureFormat, as_path
 from nasbench1shot1.runs.folder import COMMON
 from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
-from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, make_options
+from nasbench1shot1.runs.options import Form, Range, TableName, check_ranges, make_options, options_to_record
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
+from nasbench1shot1.tables.bounds import BoundOptions
 from nasbench1shot1.tables.names import resolve_table_name
 
 ALL, AUTO, CONTROLLER, EVERY = "all", "auto", "controller", "every:"
@@ -21,8 +22,11 @@ PRECISION = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankingOptions:
-    """The options of `nb.correlate`. `resolved` replaces None by a value that depends on the machine or the preset."""
+class RankingOptions(BoundOptions):
+    """The options of `nb.correlate`. `resolved` replaces None by a value that depends on the machine or the preset.
+
+    With bounds, only architectures within them are ranked. Default of the bounds: those of the search.
+    """
 
     epochs: Annotated[str, Form("all|every:N|LIST")] = ALL
     """Search epochs to evaluate: all saved epochs, every N-th, or a list such as 5,10."""
@@ -72,11 +76,12 @@ class RankingOptions:
         image_count(options.images)
         if options.budgets is not None:
             _integers("budgets", options.budgets)
+        _ = options.bounds  # raises if they cannot be read
         return options
 
     def as_dict(self) -> dict[str, Any]:
         """Return all options by name, for JSON."""
-        return asdict(self)
+        return options_to_record(self)
 
     def sections(self) -> dict[str, dict[str, Any]]:
         """Return the options by section of config.json."""

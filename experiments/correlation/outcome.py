@@ -9,6 +9,7 @@ import pandas
 
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.evaluator import BOUNDS
 from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, compute_correlations
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, scatter_figure, spearman_row
 from nasbench1shot1.experiments.correlation.record import (
@@ -97,6 +98,7 @@ def _summary(
         "run": config["run"],
         "images": config["image_count"],
         **({AUTO_IMAGES: config[AUTO_IMAGES]} if AUTO_IMAGES in config else {}),
+        **({BOUNDS: str(bounds)} if (bounds := ranking.options.bounds) else {}),
         "budget": truth.budget,
         "split": truth.split,
         **provenance(truth, table),
@@ -142,8 +144,8 @@ def _figures(
     config = ranking.config
     source = source_text(float(truth.measured.mean()))
     title = f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {len(truth.errors):,}"
-    fidelity = table.fidelity(truth.budget)
-    note = (
+    fidelity, bounds = table.fidelity(truth.budget), ranking.options.bounds
+    note = (f"Only architectures with {bounds.words}. " if bounds else "") + (
         f"{config['image_count']:,} images of the architecture half, batch-norm {config['batch_norm']}, preset "
         f"{config['preset']}. True errors: {source}, table {table.id}{fidelity and f' ({fidelity})'}."
     )

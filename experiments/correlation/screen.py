@@ -39,6 +39,8 @@ def announce(state: "RankingState", table: "Table", out: Any, expected: "Expecta
         print_line(_auto_text(options.images, state.auto_images))
     print_line(f"Batch-norm {options.batch_norm}, preset {options.preset}, on {options.device}")
     print_line(f"Table {table.id}")
+    if options.bounds:
+        print_line(f"Only architectures with {options.bounds.words} are ranked.")
     if table.partial_note:
         print_line(table.partial_note)
     print_line(_duration_text(expected))

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.experiments.correlation.options import ALL, CONTROLLER, RankingOptions, is_list
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
 from nasbench1shot1.ground.files import as_path, read_text, sha256
@@ -80,6 +81,7 @@ class RankingState:
         recorded: number of finished epochs.
         current: the epoch in progress; None between two epochs.
         summary: the results, once all epochs are evaluated.
+        constraint: the bounds within which architectures are ranked; None without any.
     """
 
     options: RankingOptions
@@ -94,6 +96,7 @@ class RankingState:
     recorded: int = 0
     current: EpochInProgress | None = field(default=None)
     summary: dict[str, Any] | None = field(default=None)
+    constraint: Constraint | None = None
     _selected: dict[int | None, Indices] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -123,7 +126,7 @@ class RankingState:
         """
         key = epoch if self.options.architectures == CONTROLLER else None
         if key not in self._selected:
-            self._selected[key] = select_numbers(self.options, self.space, self.run, epoch)
+            self._selected[key] = select_numbers(self.options, self.space, self.run, epoch, self.constraint)
         return self._selected[key]
 
     def begin_epoch(self) -> EpochInProgress:
@@ -181,23 +184,30 @@ def _empty(numbers: Indices, watched: NDArray[np.bool_], blocks: int) -> EpochIn
 # Selection and order of the architectures -----------------------------------------------------------------------------
 
 
-def select_numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int) -> Indices:
+def select_numbers(
+    options: RankingOptions, space: OneShotSpace, run: Run, epoch: int, constraint: Constraint | None = None
+) -> Indices:
     """Return the numbers of the architectures to evaluate at an epoch, ascending and distinct, (A,).
+
+    With bounds, only architectures within them are selected; a random sample is drawn from these.
 
     Raises:
         InvalidInputError: the option `architectures` has none of its forms, selects fewer than three architectures, or
             names an architecture that is not in the space; or the run's optimizer has no controller.
     """
-    numbers = _numbers(options, space, run, epoch)
+    numbers = _numbers(options, space, run, epoch, constraint)
     if len(numbers) < 3:
+        within = f" within the bounds {constraint.words}" if constraint else ""
         raise InvalidInputError(
             f"{quoted_option('architectures', options.architectures)} selects "
-            f"{counted(len(numbers), 'architecture')}: a ranking needs at least 3"
+            f"{counted(len(numbers), 'architecture')}{within}: a ranking needs at least 3"
         )
     return numbers
 
 
-def _numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int) -> Indices:
+def _numbers(
+    options: RankingOptions, space: OneShotSpace, run: Run, epoch: int, constraint: Constraint | None
+) -> Indices:
     text = options.architectures
     if options.copies == "one" and text != ALL and not text.isdecimal():
         raise InvalidInputError(
@@ -210,11 +220,19 @@ def _numbers(options: RankingOptions, space: OneShotSpace, run: Run, epoch: int)
                 f"{option('architectures', 'controller')} requires a run of enas, but '{run.folder}' is a run of "
                 f"{run.config['optimizer']}: give all, a number or a text file"
             )
-        return controller_draws(run, space, epoch, options.seed)
+        return _within(constraint, space, controller_draws(run, space, epoch, options.seed))
     if text == ALL or text.isdecimal():
-        everything = _all(space, options.copies)
+        everything = _within(constraint, space, _all(space, options.copies))
         return everything if text == ALL else _sample(everything, int(text), options.seed)
-    return np.unique([space.index(arch) for arch in _read_list(as_path(text, "architectures", is_option=True))])
+    listed = _read_list(as_path(text, "architectures", is_option=True))
+    return _within(constraint, space, np.unique([space.index(arch) for arch in listed]))
+
+
+def _within(constraint: Constraint | None, space: OneShotSpace, numbers: Indices) -> Indices:
+    """Return the numbers of the architectures that are within bounds, if there are bounds."""
+    if constraint is None:
+        return numbers
+    return numbers[[constraint.allows(space[int(number)]) for number in numbers]]
 
 
 def _all(space: OneShotSpace, copies: str) -> Indices:

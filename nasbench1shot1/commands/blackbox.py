@@ -11,6 +11,7 @@ from nasbench1shot1.commands.help_screen import OWN, default_variants
 from nasbench1shot1.commands.options import Asked, Hidden
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.runs.options import option_names
+from nasbench1shot1.tables.bounds import NAMES as BOUNDS
 
 Own = TypeVar("Own")
 
@@ -24,7 +25,7 @@ class BlackBox(Generic[Own]):
     """
 
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
-        "What to search": ("optimizer", "space", "dataset", "objective", "seed"),
+        "What to search": ("optimizer", "space", "dataset", "objective", "seed", *BOUNDS),
         "Scale": ("repeats", "first_repeat", "seconds", "evaluations", "epochs"),
         "Simulation": ("deduplicate", "simulated_workers", "decision_seconds"),
         "This optimizer": (OWN,),

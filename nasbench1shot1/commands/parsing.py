@@ -98,17 +98,22 @@ def _parameter(name: str, option: Option) -> Parameter:
         negative="",
     )
     if option.flag:
-        hint = tuple[str, ...] if option.takes_several else str
+        hint = tuple[str, ...] if option.takes_several or _repeats(option) else str
         return Parameter(option.name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[hint, how])
     if option.takes_several:
         return Parameter(option.name, Parameter.VAR_POSITIONAL, annotation=Annotated[str, how])
     return Parameter(option.name, Parameter.POSITIONAL_ONLY, default=None, annotation=Annotated[str, how])
 
 
+def _repeats(option: Option) -> bool:
+    """Return whether an option may be given several times, so that its values are joined."""
+    return any(isinstance(extra, Form) and extra.repeats for extra in option.extras)
+
+
 def _values(name: str, option: Option, _: Any, tokens: Sequence[cyclopts.Token]) -> Any:
     """Convert what was given for an option; each of several arguments without a flag is converted alone."""
     values = tuple(_value(name, option, token.value) for token in tokens)
-    if any(isinstance(extra, Form) and extra.repeats for extra in option.extras):
+    if _repeats(option):
         return ",".join(values)
     return values if option.takes_several and option.flag else values[-1]
 

@@ -14,6 +14,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_optio
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.options import Range, Seeds, option_names
+from nasbench1shot1.tables.bounds import NAMES as BOUNDS
 
 Own = TypeVar("Own")
 
@@ -45,7 +46,7 @@ class Search(Generic[Own]):
     """
 
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
-        "What to search": ("optimizer", "space", "preset", "seed", "seeds"),
+        "What to search": ("optimizer", "space", "preset", "seed", "seeds", *BOUNDS),
         "Scale": (*SCALE, "epochs"),
         "Training of the weights": WEIGHTS,
         "This optimizer": (OWN,),

@@ -13,6 +13,7 @@ from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.machine import MOST_THREADS
 from nasbench1shot1.runs.options import Range, option_names
+from nasbench1shot1.tables.bounds import NAMES as BOUNDS
 from nasbench1shot1.tuning.options import SET_BY_THE_STUDY, TuningOptions, check_not_set
 
 Own = TypeVar("Own")
@@ -41,7 +42,7 @@ class Tune(Generic[Own]):
     """
 
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
-        "What to tune": ("optimizer", "space", "preset", "config_space", "seed"),
+        "What to tune": ("optimizer", "space", "preset", "config_space", "objective", "seed", *BOUNDS),
         "Tuning": ("tuner", "min_budget", "max_budget", "eta", "iterations", "continuation", "repeat"),
         "Scale": SCALE,
         "Training of the weights": WEIGHTS,

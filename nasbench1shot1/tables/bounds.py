@@ -105,6 +105,12 @@ class Bounds:
         return ",".join(map(str, self.limits))
 
     @property
+    def main(self) -> Limit:
+        """The limit by whose cost networks are called large: on parameters, else on FLOPs, else the first one."""
+        by_metric = {limit.metric: limit for limit in reversed(self.limits)}
+        return next((by_metric[metric] for metric in OPTIONS.values() if metric in by_metric), self.limits[0])
+
+    @property
     def words(self) -> str:
         """The bounds in captions and sentences, such as "trainable parameters ≤ 300,000"."""
         return " and ".join(limit.words for limit in self.limits)

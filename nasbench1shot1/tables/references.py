@@ -291,12 +291,12 @@ class References:
         raise OutOfDomainError(f"no network of {name} is within the bounds ({why}): raise them")
 
     def largest_row(self, reference: ReferenceSet, within: Bounds) -> int:
-        """Return the row within bounds that has the largest value of the first bounded cost; ties go to the first row.
+        """Return the row within bounds that has the largest cost (`Bounds.main`); ties go to the first row.
 
         Raises the errors of `fitting`.
         """
         rows = self.fitting(reference, within)
-        return int(rows[np.argmax(self.costs(within.limits[0])[rows])])
+        return int(rows[np.argmax(self.costs(within.main)[rows])])
 
     def means(self, metric: str, rows: Rows, epochs: int, dataset: str) -> NDArray[np.float64]:
         """Return each row's mean value over its repeats, (N,), NaN if unknown; raises the errors of `best_row`."""

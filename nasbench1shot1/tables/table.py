@@ -355,10 +355,11 @@ class Table(TableRows):
         return self.network(row), self.query(self.hashes(row)[0], epochs, dataset=dataset)
 
     def largest(self, reference: str | SearchSpace, within: Bounds, dataset: str | None = None) -> Any:
-        """Return the largest network within bounds: the one with the largest value of the first bounded cost.
+        """Return the largest network within bounds.
 
-        Ties go to the first row. "Always the largest network that fits" is a baseline for searches with bounds, because
-        larger networks are often better.
+        It has the most trainable parameters, if they are bounded; else the most FLOPs, if they are; else the largest
+        value of the first bounded cost. Ties go to the first row. "Always the largest network that fits" is a baseline
+        for searches with bounds, because larger networks are often better.
 
         Args:
             reference: as in `regret`.

@@ -8,9 +8,11 @@ import numpy as np
 from nasbench1shot1.display.axes import start_at_zero
 from nasbench1shot1.display.canvas import Canvas, legend_below
 from nasbench1shot1.display.colours import BLACK, Colors, checked_colors, curve_styles, main_first, shades
-from nasbench1shot1.display.curves import draw_curve, pool_values
+from nasbench1shot1.display.curves import draw_curve, draw_level, pool_values
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.evaluator import Baseline
+from nasbench1shot1.ground.text import counted, percent
+from nasbench1shot1.registry import search_space
 from nasbench1shot1.tuning.options import TUNERS
 from nasbench1shot1.tuning.record import Study, best, simulated_cost
 
@@ -36,7 +38,14 @@ def trajectory_figure(
     """
     config, diverged = study.config, sum(line["loss"] is None for line in lines)
     with Canvas(panel=(7.2, 4.0), style=style) as canvas:
-        legend_below(draw_trajectory(lines, canvas.axes[0], config["optimizer"]))
+        axes, baseline = (
+            draw_trajectory(lines, canvas.axes[0], config["optimizer"], guide=study.guide),
+            _baseline(study, table),
+        )
+        if baseline is not None and baseline.test_regret is not None:
+            source = "measured" if baseline.test_measured else "predicted"
+            draw_level(axes, 100 * baseline.test_regret, baseline.label(percent(baseline.test_regret), source))
+        legend_below(axes)
         title = (
             f"{TUNERS[config['tuner']]} tunes {config['optimizer']} on {config['space']}: {len(lines)} searches, "
             f"{diverged} diverged; one study, seed {config['seed']}\n{_scale(study)}"
@@ -44,7 +53,16 @@ def trajectory_figure(
         objective = table.objective(config["dataset"])
         is_measured = table.is_measured(objective.test_metric, objective.test)
         kinds = "measured" if is_measured else "estimates, not measurements"
-        return canvas.finish(title, f"table {table.id}: {kinds}\n{table.fidelity()}")
+        notes = [study.guide_sentence, *([baseline.sentence] if baseline else [])]
+        return canvas.finish(title, "\n".join([f"table {table.id}: {kinds}\n{table.fidelity()}", *filter(None, notes)]))
+
+
+def _baseline(study: Study, table: "Table") -> Baseline | None:
+    """Return the baseline of a study on a table: the recorded one, unless the study had another table."""
+    if study.baseline is None or study.config["table_id"] == table.id:
+        return study.baseline
+    space = search_space(study.config["space"]).name
+    return Baseline.of(space, table, study.baseline.bounds, study.config["dataset"])
 
 
 def draw_trajectory(
@@ -54,6 +72,7 @@ def draw_trajectory(
     *,
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
+    guide: str = "validation",
 ) -> "Axes":
     """Draw regrets in percent over the simulated time of all searches so far, as if one worker ran them.
 
@@ -66,19 +85,21 @@ def draw_trajectory(
         colors: the colour of the test regret, one colour each for test and validation regret, or colours by label,
             by `method`, or for "validation".
         labels: the label of the test regret, or labels of the test and validation regret.
+        guide: the images whose error the study minimizes (`Study.guide`).
 
     Returns:
         The axes.
     """
+    guided = f"{guide} regret" if guide == "validation" else f"{guide} regret (objective)"
     ends = np.cumsum([simulated_cost(line) / HOUR for line in lines])
     budgets = sorted({line["budget"] for line in lines})
     for budget, shade in zip(budgets, shades(len(budgets)), strict=True):
         of_budget = [(end, line) for end, line in zip(ends, lines, strict=True) if line["budget"] == budget]
         known = [(end, line["validation_regret"]) for end, line in of_budget if line["validation_regret"] is not None]
         at, regrets = np.array(known, np.float64).reshape(-1, 2).T
-        label = f"search of {counted(budget, 'epoch')}, validation regret"
+        label = f"search of {counted(budget, 'epoch')}, {guided}"
         axes.plot(at, 100 * regrets, "o", markersize=3.5, color=shade, label=label)
-    shown = main_first(labels, ["best so far, test regret", "best so far, validation regret"])
+    shown = main_first(labels, ["best so far, test regret", f"best so far, {guided}"])
     given = {method: colors} if isinstance(colors, str) else colors
     main, other = checked_colors(given, [method, "validation"], shown)
     main_style = {**curve_styles([method])[0], "marker": ""}

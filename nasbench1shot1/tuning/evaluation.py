@@ -91,7 +91,8 @@ def trial_outcome(study: Study, table: Table, job: TrialJob, end: Ended) -> Outc
             f"{study.config['table_id']}"
         )
     config = study.config
-    loss = objective(arch, table, config["repeat"], config["seed"], job.trial, config["dataset"])
+    metric = config.get("objective")
+    loss = objective(arch, table, config["repeat"], config["seed"], job.trial, config["dataset"], metric)
     return Outcome(loss, values={"architecture": str(run.summary["architecture"]), "search_seconds": seconds})
 
 
@@ -174,6 +175,7 @@ def objective(
     seed: int,
     trial: Trial,
     dataset: str | None = None,
+    metric: str | None = None,
 ) -> float:
     """Return the validation error of an architecture after the table's full training, a fraction.
 
@@ -187,6 +189,7 @@ def objective(
         seed: the seed of the study.
         trial: the evaluated configuration and its epochs.
         dataset: the data set of the search. Default: the data set of the table's first objective.
+        metric: the accuracy whose error is returned instead, such as "test_accuracy". Default: validation accuracy.
 
     Raises:
         OutOfDomainError: the table has no row for the architecture, or no such objective.
@@ -194,21 +197,25 @@ def objective(
     if table.is_partial and arch not in table:
         return 1.0  # the worst error, so that the tuner avoids the configuration
     rng = np.random.default_rng((seed, *trial.configuration_id, trial.epochs)) if repeat == "random" else None
-    training = table.objective(dataset).validation
-    return 1 - float(table.query(arch, run=repeat, rng=rng, dataset=training).validation_accuracy)
+    guide = table.objective(dataset, metric)
+    found = table.query(arch, run=repeat, rng=rng, dataset=guide.validation)
+    return 1 - float(found[guide.validation_metric])
 
 
-def check_has_objective(table: Table, space: str, dataset: str | None = None) -> None:
+def check_has_objective(table: Table, space: str, dataset: str | None = None, metric: str | None = None) -> None:
     """Raise InvalidInputError if a table has no validation accuracy for a sampled architecture of a space.
 
-    `dataset` is as in `objective`. Raises OutOfDomainError if the table has no such objective.
+    `dataset` and `metric` are as in `objective`. Raises OutOfDomainError if the table has no such objective.
     """
     found = one_shot(search_space(space))
     arch: Item = found.sample(np.random.default_rng(0))
     if table.is_partial:  # then it may lack that one
         arch = table.hashes(table.members(found.name)[:1])[0]
-    if math.isnan(table.query(arch, dataset=table.objective(dataset).validation).validation_accuracy):
+    guide = table.objective(dataset, metric)
+    if math.isnan(table.query(arch, dataset=guide.validation)[guide.validation_metric]):
+        words = guide.validation_metric.replace("_", " ")
+        ask = f", or {option('objective', 'test_accuracy')} to tune on test values" if metric is None else ""
         raise InvalidInputError(
-            f"the table {table.id} has no validation accuracy after {table.full_budget} epochs, which a study "
-            f"minimizes: give another {option('table')}"
+            f"the table {table.id} has no {words} after {table.full_budget} epochs, which a study optimizes: give "
+            f"another {option('table')}{ask}"
         )

@@ -188,15 +188,15 @@ def _trial(
         distributions={name: distributions[name] for name in params},
         user_attrs=attributes,
         system_attrs={},
-        intermediate_values=_learning_curve(study.folder / line["folder"]),
+        intermediate_values=_learning_curve(study.folder / line["folder"], study.guide),
     )
 
 
-def _learning_curve(folder: Path) -> dict[int, float]:
-    """Return the table's validation error after every recorded epoch; empty if the folder holds no search."""
+def _learning_curve(folder: Path, guide: str) -> dict[int, float]:
+    """Return the table's error that guides a study after every recorded epoch; empty without a search."""
     if not (folder / CONFIG).is_file():
         return {}
-    errors = {line["epoch"]: line["table_validation_error"] for line in open_search(folder).lines}
+    errors = {line["epoch"]: line[f"table_{guide}_error"] for line in open_search(folder).lines}
     return {epoch: error for epoch, error in errors.items() if error is not None}
 
 

@@ -16,6 +16,7 @@ from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.registry import optimizer
 from nasbench1shot1.runs.folder import COMMON
 from nasbench1shot1.runs.options import (
+    IF_GIVEN,
     MOST_EPOCHS,
     Form,
     Names,
@@ -24,6 +25,7 @@ from nasbench1shot1.runs.options import (
     check_ranges,
     make_options,
     option_names,
+    options_to_record,
 )
 
 Tuner = Literal["bohb", "smac", "random"]
@@ -68,6 +70,9 @@ class TuningOptions:
     """At a larger budget, restart the search, as in the paper, or continue from the shorter search's checkpoint."""
     repeat: Literal["mean", "random"] = "mean"
     """Objective: mean over the table's training repeats, or one random repeat, as in the published code."""
+    objective: Annotated[Literal["validation_accuracy", "test_accuracy"] | None, IF_GIVEN] = None
+    """Accuracy of the table whose error the study minimizes. test_accuracy, for tables without validation accuracy:
+    test values then guide the study, which its record and its figures state. Default: validation_accuracy."""
 
     @property
     def brackets(self) -> Brackets:
@@ -94,11 +99,11 @@ class StudyOptions:
 
     def sections(self) -> dict[str, dict[str, Any]]:
         """Return the options of the study as the section of config.json."""
-        return {COMMON: vars(self.tuning)}
+        return {COMMON: self.as_dict()}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the options of the study by name."""
-        return dict(vars(self.tuning))
+        return options_to_record(self.tuning)
 
     @property
     def device(self) -> str:
@@ -137,7 +142,8 @@ def study_options(given: Mapping[str, Any], workers: int = 1) -> StudyOptions:
     check_not_set(others)
     _check_known(tuning.optimizer, others)
     file = absolute_file(tuning.config_space, "config_space")
-    tuning = replace(tuning, config_space=file or tuning.config_space)
+    objective = None if tuning.objective == "validation_accuracy" else tuning.objective
+    tuning = replace(tuning, config_space=file or tuning.config_space, objective=objective)
     fixed = {**study_settings(tuning, tuning.brackets.budgets[0]), **others}
     resolved = search_options(fixed).common
     if resolved.device == "cpu" and "threads" not in others:

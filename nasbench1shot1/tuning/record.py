@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.evaluator import BOUNDS, Baseline
 from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.one_shot_search.options import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.record import Run, open_search
@@ -80,7 +81,17 @@ class Study(RunRecord):
 
     def _result(self, summary: Mapping[str, Any]) -> str:
         found = summary["best"]
-        return f"lowest validation error {percent(found['loss'])}" if found else "all searches diverged"
+        return f"lowest {self.guide} error {percent(found['loss'])}" if found else "all searches diverged"
+
+    @property
+    def guide(self) -> str:
+        """The images whose error the study minimizes: "validation", or "test" if its option `objective` says so."""
+        return str(self.config.get("objective") or "validation_accuracy").removesuffix("_accuracy")
+
+    @property
+    def guide_sentence(self) -> str:
+        """A sentence about an objective other than validation error, for screens and captions; else empty."""
+        return "" if self.guide == "validation" else f"Objective: {self.guide} error. Test values guided the study."
 
     @classmethod
     def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
@@ -103,6 +114,11 @@ class Study(RunRecord):
     def are_complete(self, lines: Sequence[Mapping[str, Any]]) -> bool:
         """Return whether there are as many lines as the summary counts."""
         return len(lines) == self.summary.get("observations")
+
+    @cached_property
+    def baseline(self) -> Baseline | None:
+        """The bounds of the searches and their baseline; None without bounds."""
+        return Baseline.from_config(self.config, self.folder / CONFIG)
 
     @cached_property
     def options(self) -> TuningOptions:
@@ -202,7 +218,9 @@ def summarise(study: Study, lines: Sequence[Mapping[str, Any]], table_id: str) -
     largest = max((line["budget"] for line in lines if line["loss"] is not None), default=None)
     return {
         **{name: study.config[name] for name in FROM_CONFIG},
+        **({"objective": study.config["objective"]} if study.config.get("objective") else {}),
         "table_id": table_id,
+        **({BOUNDS: study.config[BOUNDS]} if BOUNDS in study.config else {}),
         "observations": len(lines),
         "diverged": sum(line["loss"] is None for line in lines),
         "model_based": sum(line["model_based"] for line in lines),

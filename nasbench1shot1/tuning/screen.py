@@ -178,7 +178,9 @@ def announce(
     halves = f"{config['weight_images']:,} + {config['architecture_images']:,} of {shared['images']}"
     bundled = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if shared["images"] == "cifar10-sample" else ""
     print_line(f"{shared['scale']} scale: {size}; preset {shared['preset']}; images: {halves}{bundled}")
-    print_line(f"Objective: validation error in the table {table.id}, {_repeat(config['repeat'])}")
+    print_line(f"Objective: {study.guide} error in the table {table.id}, {_repeat(config['repeat'])}")
+    for sentence in filter(None, (study.guide_sentence, study.baseline.sentence if study.baseline else "")):
+        print_line(sentence)
     for note in table.notes():
         print_line(note)
 
@@ -188,6 +190,7 @@ def show_result(
 ) -> None:
     """Print the summary of a study, and the folder that holds it."""
     print_line = line_printer(console)
+    guide = str(summary.get("objective", "validation_accuracy")).removesuffix("_accuracy")
     ended, by_model = _searches(summary["observations"]), summary["model_based"]
     none = "no configuration was proposed by the model"
     proposed = f"{by_model} had a model-based configuration" if by_model else none
@@ -196,10 +199,10 @@ def show_result(
         values = ", ".join(f"{name} {_shorten(value)}" for name, value in best_found["configuration"].items())
         print_line(f"Best configuration: {values}")
         if (others := summary["equally_good"] - 1) > 0:
-            print_line(f"{counted(others, 'later search')} reached the same validation error.")
+            print_line(f"{counted(others, 'later search')} reached the same {guide} error.")
         print_line(f"Its architecture after {counted(best_found['budget'], 'epoch')}: '{best_found['architecture']}'")
         error, regret = percent(best_found["table_validation_error"]), percent(best_found["test_regret"])
-        print_line(f"Validation error {error}, test regret {regret}")
+        print_line(f"{guide.capitalize()} error {error}, test regret {regret}")
     print_line(f"Record: {folder}; picture: {folder / picture_name(TRAJECTORY, format)}")
 
 

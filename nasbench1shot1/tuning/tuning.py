@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.evaluator import score
+from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import picture_name
@@ -152,11 +152,14 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
         space = config_space(tuning.config_space, options.fixed)
         table = table_of_search(common)
         images, halves = load_halves(common)
-        check_has_objective(table, tuning.space, images.dataset)
+        check_has_objective(table, tuning.space, images.dataset, tuning.objective)
         check_searches(tuning.config_space, space, options.fixed, lambda found: _check_search(found, images, halves))
         make_proposer(tuning.tuner, space, tuning.brackets, tuning.seed)  # refuses what the tuner does not support
         facts = data_facts(search_space(tuning.space), table, images, halves)
         labels = {SEARCH_OPTIONS: options.shared(space)}
+        judge = Judge(images.dataset, tuning.objective, common.bounds)
+        if (baseline := judge.baseline(search_space(tuning.space).name, table)) is not None:
+            labels |= baseline.fields()
         return Begun(space, facts, labels, table)
 
     def prepare(self, begun: "Begun[ConfigurationSpace]", folder: Path) -> None:
@@ -235,7 +238,8 @@ class StudyEvaluation:
 
     def record(self, observation: Observation) -> None:
         """Append the line of an observation to metrics.jsonl, and bring hpbandster's files up to date."""
-        line = observation_line(observation, self._table, self._study.config["dataset"])
+        judge = Judge.from_config(self._study.config, self._study.folder / CONFIG)
+        line = observation_line(observation, self._table, judge)
         self._writer.append_line(line)
         write_hpbandster_files(Study.open(self._writer.folder))
         self._screen.show_observation(line)
@@ -245,11 +249,8 @@ class StudyEvaluation:
         self._screen.progress(state)
 
 
-def observation_line(observation: Observation, table: Table, dataset: str | None = None) -> dict[str, Any]:
-    """Return the line of metrics.jsonl for an observation; fields as in `record.FIELDS`.
-
-    `dataset` is the data set of the study's images. Default: the data set of the table's first objective.
-    """
+def observation_line(observation: Observation, table: Table, judge: Judge) -> dict[str, Any]:
+    """Return the line of metrics.jsonl for an observation; fields as in `record.FIELDS`."""
     trial, outcome = observation.trial, observation.outcome
     return {
         "number": observation.number,
@@ -258,7 +259,7 @@ def observation_line(observation: Observation, table: Table, dataset: str | None
         "model_based": observation.model_based,
         "loss": outcome.loss,
         "failure": outcome.failure,
-        **_score_fields(outcome.values, table, dataset, observation.finished - observation.started),
+        **_score_fields(outcome.values, table, judge, observation.finished - observation.started),
         "submitted": observation.submitted,
         "started": observation.started,
         "finished": observation.finished,
@@ -268,7 +269,7 @@ def observation_line(observation: Observation, table: Table, dataset: str | None
     }
 
 
-def _score_fields(values: Mapping[str, Any], table: Table, dataset: str | None, elapsed: float) -> dict[str, Any]:
+def _score_fields(values: Mapping[str, Any], table: Table, judge: Judge, elapsed: float) -> dict[str, Any]:
     """Return the architecture, its values in the table, and the times; a diverged search has only times.
 
     On the simulated clock, a diverged search takes its elapsed wall-clock time, because its last epoch is not recorded.
@@ -276,6 +277,6 @@ def _score_fields(values: Mapping[str, Any], table: Table, dataset: str | None, 
     architecture, seconds = values.get("architecture"), values["search_seconds"]
     if architecture is None:
         return {"architecture": None, **dict.fromkeys(SCORED), "search_seconds": seconds, "simulated_seconds": elapsed}
-    found = score(Architecture.parse(architecture), table, dataset).fields(seconds)
+    found = judge.score(Architecture.parse(architecture), table).fields(seconds)
     names = (*SCORED, "search_seconds", "simulated_seconds")
     return {"architecture": architecture, **{name: found[name] for name in names}}

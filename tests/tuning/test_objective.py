@@ -9,6 +9,7 @@ from refusals import refuses
 from tiny_studies import evaluate, tiny_study, trial
 
 import nasbench1shot1 as nb
+from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.jobs.job import Ended
 from nasbench1shot1.one_shot_search.options import SCALES
@@ -54,7 +55,7 @@ def test_a_study_on_nasbench201_records_the_errors_of_its_data_set(tmp_path):
     assert outcome.loss == 1 - table.query(arch, dataset="cifar10-valid").validation_accuracy
     observation = Observation(0, asked, outcome, False, 0.0, 1.0, 5.0, 1, "here.local-0")
     for of in table.objectives:
-        line = observation_line(observation, table, of.dataset)
+        line = observation_line(observation, table, Judge(of.dataset))
         assert line["table_test_error"] == 1 - table.query(arch, dataset=of.test).test_accuracy
 
 
@@ -83,7 +84,7 @@ def test_a_table_without_validation_accuracy_has_no_objective(measured_table):
 def test_outcomes_have_no_test_values_and_the_record_reads_them_from_the_table(study):
     outcome = Outcome(0.06, None, {"architecture": str(ARCH), "search_seconds": 3.0})
     observation = Observation(0, trial({"momentum": 0.5}, 25), outcome, False, 0.0, 1.0, 5.0, 1, "here.local-0")
-    line, metrics = observation_line(observation, nb.load_table()), nb.load_table().query(ARCH)
+    line, metrics = observation_line(observation, nb.load_table(), Judge()), nb.load_table().query(ARCH)
     assert tuple(line) == tuple(Study.FIELDS)
     assert line["table_test_error"] == 1 - metrics.test_accuracy
     assert line["simulated_seconds"] == 3.0 + metrics.training_time
