@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.tables.bounds import BoundOptions, Bounds, Limit, as_options, words_of
-from tests.helpers.refusals import refuses
 
 SMALL = Bounds.of(trainable_parameters=300_000, flops=5e7)
 
