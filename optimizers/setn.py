@@ -14,8 +14,8 @@ from nasbench1shot1.ground.errors import option
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, draw_uniformly, select, selection_scorings
+from nasbench1shot1.probability import most_probable
 from nasbench1shot1.runs.options import Range
-from nasbench1shot1.search_spaces.probability import most_probable
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.correlation.state import controller_draws
 from nasbench1shot1.experiments.correlation.truth import ALL, Truth, headline, table_mask, true_errors
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
-from nasbench1shot1.search_spaces.probability import log_probability_of_picks
+from nasbench1shot1.probability import log_probability_of_picks
 from nasbench1shot1.space import Choice, OneShotSpace
 from nasbench1shot1.tables.table import Table
 

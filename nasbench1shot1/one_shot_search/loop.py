@@ -18,10 +18,10 @@ from nasbench1shot1.one_shot_search.perturbation import Perturbation
 from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, returned_epoch
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer
+from nasbench1shot1.probability import most_probable
 from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.runs.training import check_finite, check_network, checked_finite
-from nasbench1shot1.search_spaces.probability import most_probable
 from nasbench1shot1.tables.table import Table
 
 CHECK_EVERY = 10  # steps between readings of the loss: on a GPU, each reading waits for the device

@@ -53,8 +53,8 @@ def trajectory_figure(
         objective = table.objective(config["dataset"])
         is_measured = table.is_measured(objective.test_metric, objective.test)
         kinds = "measured" if is_measured else "estimates, not measurements"
-        notes = [study.guide_sentence, *([baseline.sentence] if baseline else [])]
-        return canvas.finish(title, "\n".join([f"table {table.id}: {kinds}\n{table.fidelity()}", *filter(None, notes)]))
+        notes = [table.fidelity(), study.guide_sentence, baseline.sentence if baseline else ""]
+        return canvas.finish(title, "\n".join(filter(None, [f"table {table.id}: {kinds}", *notes])))
 
 
 def _baseline(study: Study, table: "Table") -> Baseline | None:

@@ -199,7 +199,7 @@ def objective(
     rng = np.random.default_rng((seed, *trial.configuration_id, trial.epochs)) if repeat == "random" else None
     guide = table.objective(dataset, metric)
     found = table.query(arch, run=repeat, rng=rng, dataset=guide.validation)
-    return 1 - float(found[guide.validation_metric])
+    return 1 - float(getattr(found, guide.validation_metric))
 
 
 def check_has_objective(table: Table, space: str, dataset: str | None = None, metric: str | None = None) -> None:
@@ -212,7 +212,7 @@ def check_has_objective(table: Table, space: str, dataset: str | None = None, me
     if table.is_partial:  # then it may lack that one
         arch = table.hashes(table.members(found.name)[:1])[0]
     guide = table.objective(dataset, metric)
-    if math.isnan(table.query(arch, dataset=guide.validation)[guide.validation_metric]):
+    if math.isnan(getattr(table.query(arch, dataset=guide.validation), guide.validation_metric)):
         words = guide.validation_metric.replace("_", " ")
         ask = f", or {option('objective', 'test_accuracy')} to tune on test values" if metric is None else ""
         raise InvalidInputError(

@@ -91,7 +91,7 @@ class Study(RunRecord):
     @property
     def guide_sentence(self) -> str:
         """A sentence about an objective other than validation error, for screens and captions; else empty."""
-        return "" if self.guide == "validation" else f"Objective: {self.guide} error. Test values guided the study."
+        return "" if self.guide == "validation" else f"Test values guided the study (objective: {self.guide} error)."
 
     @classmethod
     def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

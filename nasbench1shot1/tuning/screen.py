@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
     from nasbench1shot1.tuning.loop import Progress
 
-HEADING = "   done  configuration  epochs  validation error  test regret     best     time"
+HEADING = "   done  configuration  epochs  {guide:>10} error  test regret     best     time"
 ROW = "{done:>7}{configuration:>15}{epochs:>8}{error:>18}{regret:>13}{best:>9}{seconds:>9}"  # fits 80 columns
 MOST_BRACKETS = 6
 """Number of unfinished brackets that the live view lists."""
@@ -34,14 +34,17 @@ MOST_BRACKETS = 6
 class StudyScreen:
     """Reports a study on a console; a context manager. Without a terminal, only the observations' rows appear."""
 
-    def __init__(self, brackets: Brackets, lines: Sequence[Mapping[str, Any]], console: Console) -> None:
+    def __init__(
+        self, brackets: Brackets, lines: Sequence[Mapping[str, Any]], console: Console, guide: str = "validation"
+    ) -> None:
+        self._heading = HEADING.format(guide=guide)
         self._print_line, self._lines, self._planned = line_printer(console), list(lines), brackets.planned
         self._expectation = Expectation(brackets)
         self._live = Live(console=console, transient=True, auto_refresh=False) if console.is_terminal else None
 
     def __enter__(self) -> Self:
         if len(self._lines) < self._planned:
-            self._print_line(HEADING)
+            self._print_line(self._heading)
         if self._live:
             self._live.start()
         return self

@@ -175,7 +175,7 @@ class StudyKind(Kind[StudyOptions, "ConfigurationSpace", Study, StudyWriter]):
         lines = Study.read_lines(writer.folder)
         proposer = make_proposer(options.tuner, study.config_space, brackets, options.seed)
         announce(study, table, brackets, len(lines), self.workers, console)
-        with StudyScreen(brackets, lines, console) as screen:
+        with StudyScreen(brackets, lines, console, study.guide) as screen:
             evaluation = StudyEvaluation(study, table, writer, screen)
             state = StudyState(study.folder, proposer, [_observation(line) for line in lines])
             if not state.is_finished:

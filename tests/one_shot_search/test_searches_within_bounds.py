@@ -18,7 +18,7 @@ from nasbench1shot1.one_shot_search.loop import preferred_architecture
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.optimizers.enas import conditioned
 from nasbench1shot1.optimizers.enas_controller import Controller, ControllerSettings
-from nasbench1shot1.search_spaces.probability import log_softmax
+from nasbench1shot1.probability import log_softmax
 from nasbench1shot1.tables.bounds import Bounds
 
 QUIET = Console(quiet=True)

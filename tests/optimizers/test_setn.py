@@ -16,7 +16,7 @@ from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.one_shot_search.loop import batch_pairs
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.setn import SETN, SETNHyperparameters
-from nasbench1shot1.search_spaces.probability import most_probable
+from nasbench1shot1.probability import most_probable
 
 S1 = nb.search_space("s1")
 

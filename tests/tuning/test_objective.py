@@ -9,12 +9,15 @@ from refusals import refuses
 from tiny_studies import evaluate, tiny_study, trial
 
 import nasbench1shot1 as nb
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import Judge
+from nasbench1shot1.experiments.comparison.entries import TuningEntry
 from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.jobs.job import Ended
 from nasbench1shot1.one_shot_search.options import SCALES
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
 from nasbench1shot1.tuning import evaluation
+from nasbench1shot1.tuning.drawing import trajectory_figure
 from nasbench1shot1.tuning.evaluation import FAILURE, check_has_objective, objective, trial_job, trial_outcome
 from nasbench1shot1.tuning.record import Study
 from nasbench1shot1.tuning.trials import Observation, Outcome
@@ -40,10 +43,40 @@ def test_on_nasbench201_the_objective_is_for_the_data_set_of_the_images():
     expected = 1 - table.query(arch, dataset="cifar10-valid").validation_accuracy
     assert objective(arch, table, "mean", 0, trial({}), "cifar10") == pytest.approx(expected)
     check_has_objective(table, "nb201", "cifar10")
-    with refuses(nb.InvalidInputError, table.id, 200, options="table"):
+    with refuses(nb.InvalidInputError, table.id, 200, options="table objective"):
         check_has_objective(table, "nb201", "cifar100")  # the table has only test accuracies for this data set
     with refuses(nb.OutOfDomainError, table.id, "svhn"):
         check_has_objective(table, "nb201", "svhn")
+
+
+def test_test_accuracy_is_the_objective_only_if_asked_for():
+    table = nb.load_table("nats-size")
+    arch = nb.search_space("nats-size")[11]
+    with refuses(nb.InvalidInputError, table.id, options="table objective"):
+        check_has_objective(table, "nats-size", "cifar100")
+    check_has_objective(table, "nats-size", "cifar100", "test_accuracy")
+    expected = 1 - table.query(arch, dataset="cifar100").test_accuracy
+    assert objective(arch, table, "mean", 0, trial({}), "cifar100", "test_accuracy") == pytest.approx(expected)
+
+
+def test_a_study_records_bounds_and_an_objective_on_test_values(tmp_path):
+    options = {**SELECTION, "objective": "test_accuracy", "max_parameters": 200_000}
+    study = tiny_study(tmp_path / "study", optimizer="random-ws", space="nb201", config_space="cs1", **options)
+    table, asked = nb.load_table("nb201"), trial({}, 1)
+    assert study.guide == "test" and study.config["objective"] == "test_accuracy" and "test" in study.guide_sentence
+    assert study.shared_options["max_parameters"] == 200_000
+    outcome = evaluate(study, asked)
+    arch = Architecture.parse(outcome.values["architecture"])
+    assert study.baseline.bounds.allows(table, arch)
+    assert outcome.loss == pytest.approx(1 - table.query(arch, dataset="cifar10-valid").test_accuracy)
+    observation = Observation(0, asked, outcome, False, 0.0, 1.0, 5.0, 1, "here.local-0")
+    line = observation_line(observation, table, Judge.from_config(study.config, study.folder))
+    assert line["test_regret"] == pytest.approx(table.regret(arch, dataset="cifar10", within=study.baseline.bounds))
+    figure = trajectory_figure(study, [line], table)
+    labels = figure.axes[0].get_legend_handles_labels()[1]
+    assert [text for text in labels if "largest that fits" in text] and [text for text in labels if "objective" in text]
+    entry = TuningEntry.from_study(study)
+    assert entry.goal.guide.split == "test" and entry.baselines == {str(study.folder): study.baseline}
 
 
 def test_a_study_on_nasbench201_records_the_errors_of_its_data_set(tmp_path):
@@ -74,10 +107,10 @@ def test_a_table_without_validation_accuracy_has_no_objective(measured_table):
         id="none",
         full_budget=108,
         is_partial=False,
-        objective=lambda dataset: SimpleNamespace(validation=dataset),
+        objective=lambda dataset, metric: SimpleNamespace(validation=dataset, validation_metric="validation_accuracy"),
         query=lambda arch, dataset: SimpleNamespace(validation_accuracy=float("nan")),
     )
-    with refuses(nb.InvalidInputError, "none", options="table"):
+    with refuses(nb.InvalidInputError, "none", options="table objective"):
         check_has_objective(nothing, "s1")  # type: ignore[arg-type]
 
 
@@ -149,7 +182,7 @@ def test_the_tuner_cannot_see_test_values(study, monkeypatch):
     table = SimpleNamespace(
         id=study.config["table_id"],
         is_partial=False,
-        objective=lambda dataset: SimpleNamespace(validation=dataset),
+        objective=lambda dataset, metric: SimpleNamespace(validation=dataset, validation_metric="validation_accuracy"),
         query=lambda arch, dataset, run, rng: answers,
     )
     monkeypatch.setattr(evaluation, "open_search", lambda folder: run)

@@ -12,8 +12,8 @@ from tiny_search import SMALL_SPACE
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.correlation.analysis import log_probabilities
+from nasbench1shot1.probability import log_probability_of_picks, most_probable
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
-from nasbench1shot1.search_spaces.probability import log_probability_of_picks, most_probable
 from nasbench1shot1.space import Choice
 
 S1, S3 = nb.search_space("s1"), nb.search_space("s3")
