@@ -12,17 +12,21 @@ from nasbench1shot1.black_box_search.drawing import (
     zero_note,
 )
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.display.axes import EPOCH_LABEL, AxesList, checked_axes, checked_axes_list, start_at_zero
+from nasbench1shot1.display.axes import EPOCH_LABEL, AxesList, checked_axes, checked_axes_list
 from nasbench1shot1.display.canvas import Canvas, legend_below
 from nasbench1shot1.display.colours import Colors, curve_styles, main_first
-from nasbench1shot1.display.curves import describe_band, draw_level
+from nasbench1shot1.display.curves import describe_band
 from nasbench1shot1.display.style import PictureStyle, Spread, look
 from nasbench1shot1.experiments.recorded_values import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
-from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
-from nasbench1shot1.one_shot_search.regret_curve import anytime_regret, draw_anytime_regret, draw_one_shot_error
+from nasbench1shot1.one_shot_search.regret_curve import (
+    anytime_regret,
+    draw_anytime_regret,
+    draw_largest,
+    draw_one_shot_error,
+)
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
 from nasbench1shot1.tuning.drawing import draw_trajectory
@@ -115,9 +119,8 @@ def draw_regret(
     axes, name = checked_axes(ax) if canvas is None else canvas.axes[0], optimizer_of(found)
     with look(style):
         if isinstance(found, Study):
-            return _with_legend(
-                _draw_largest(draw_trajectory(found.lines, axes, name, guide=found.guide, **looks), found), canvas
-            )
+            draw_trajectory(found.lines, axes, name, guide=found.guide, **looks)
+            return _with_legend(draw_largest(found.baseline, axes), canvas)
         (label,) = main_first(labels, [name])
         (own,) = curve_styles([name], colors, [label])
         draw_anytime(axes, found, label=label, style=own, spread=spread)
@@ -146,7 +149,7 @@ def _draw_searches(
         table = recorded_table(runs[0]) if found.others else None
         draw_anytime_regret(found, axes, method, runs[0].config["dataset"], table, **looks)
         axes.set_xlabel(EPOCH_LABEL)
-        _draw_largest(axes, runs[0])
+        draw_largest(runs[0].baseline, axes)
         _with_legend(axes, canvas, describe_band(spread, len(runs), is_cut=found.is_cut))
         if not pair:
             return axes
@@ -154,16 +157,6 @@ def _draw_searches(
         draw_one_shot_error(found, pair[1], method, colors=looks["colors"], labels=labels).set_xlabel(EPOCH_LABEL)
         _fit_labels(*pair)
         return AxesList(pair)
-
-
-def _draw_largest(axes: "Axes", run: SearchRecord | Study) -> "Axes":
-    """Draw the recorded baseline of a run with bounds; nothing without bounds. Return the axes."""
-    baseline = run.baseline
-    if baseline is not None and baseline.test_regret is not None:
-        source = "measured" if baseline.test_measured else "predicted"
-        draw_level(axes, 100 * baseline.test_regret, baseline.label(percent(baseline.test_regret), source))
-        start_at_zero(axes)
-    return axes
 
 
 def _fit_labels(first: "Axes", second: "Axes") -> None:

@@ -19,7 +19,7 @@ ELSEWHERE = ("table_validation_error", "table_test_error", "validation_regret", 
 """Fields that are recorded for data sets on which a search does not train."""
 
 BOUNDS = "bounds"
-"""Field of config.json with the resolved bounds of a run and its baseline; runs without bounds lack it."""
+"""Field of config.json with the resolved bounds of a run and its baseline; runs without a baseline lack it."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,19 @@ class Judge:
         return scores_on_other_datasets(arch, table, self.dataset, self.metric, self.within)
 
     def baseline(self, space: str, table: Table) -> "Baseline | None":
-        """Return the baseline on a space that the table knows; None without bounds.
+        """Return the baseline on a space that the table knows.
 
+        None without bounds, unless the largest network of the benchmark is always a baseline (`Benchmark.largest_by`).
         Raises the errors of `Baseline.of`.
         """
-        return None if self.within is None else Baseline.of(space, table, self.within, self.dataset, self.metric)
+        if self.within is None and table.benchmark.largest_by is None:
+            return None
+        try:
+            return Baseline.of(space, table, self.within, self.dataset, self.metric)
+        except OutOfDomainError:  # a user's table without parameters has no largest network
+            if self.within is None:
+                return None
+            raise
 
 
 def scores_on_other_datasets(
@@ -142,17 +150,17 @@ def _objective(table: Table, dataset: str, metric: str | None) -> Objective | No
 
 @dataclass(frozen=True)
 class Baseline:
-    """The baseline of a search with bounds: always the largest network that fits (`Table.largest`).
+    """The baseline of a search: always the largest network that fits (`Table.largest`).
 
     Attributes:
-        bounds: the bounds, resolved on the data set of the search.
+        bounds: the bounds, resolved on the data set of the search; None without bounds.
         networks: number of distinct networks of the space within the bounds.
         network: identifier of the largest one.
         validation_regret, test_regret: its regrets, as in `Score`; None if unknown.
         test_measured: whether its test value is measured.
     """
 
-    bounds: Bounds
+    bounds: Bounds | None
     networks: int
     network: str
     validation_regret: float | None
@@ -161,14 +169,14 @@ class Baseline:
 
     @classmethod
     def of(
-        cls, space: str, table: Table, within: Bounds, dataset: str | None = None, metric: str | None = None
+        cls, space: str, table: Table, within: Bounds | None, dataset: str | None = None, metric: str | None = None
     ) -> "Baseline":
         """Return the baseline on a space that the table knows; other arguments and errors are as for `score`.
 
         Raises OutOfDomainError if no network of the space is within the bounds.
         """
-        resolved, objective = table.resolve(within, dataset), table.objective(dataset, metric)
-        found = _score(table.largest(space, resolved), table, objective, resolved, space)
+        resolved, objective = within and table.resolve(within, dataset), table.objective(dataset, metric)
+        found = _score(table.largest(space, resolved, dataset), table, objective, resolved, space)
         return cls(
             bounds=resolved,
             networks=len(table.members(space, resolved)),
@@ -180,7 +188,7 @@ class Baseline:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], where: Path) -> "Baseline | None":
-        """Return the baseline that config.json records; None for a run without bounds.
+        """Return the baseline that config.json records; None for a run without one.
 
         Args:
             config: the content of config.json, flat.
@@ -192,23 +200,31 @@ class Baseline:
             return None
         try:
             known = {name: value for name, value in recorded.items() if name != "limits"}
-            return cls(bounds=Bounds.parse(recorded["limits"]), **known)
+            limits = recorded["limits"]
+            return cls(bounds=None if limits is None else Bounds.parse(limits), **known)
         except (TypeError, KeyError, AttributeError, InvalidInputError):
             raise damaged_file_error(where, f"its {BOUNDS} is impossible") from None
 
     @property
     def sentence(self) -> str:
-        """A sentence about the bounds, for screens and captions."""
+        """A sentence about the bounds, for screens and captions; empty without bounds."""
+        if self.bounds is None:
+            return ""
         return f"Bounds: {self.bounds.words} ({counted(self.networks, 'network')}); regrets refer to the best of these."
+
+    @property
+    def words(self) -> str:
+        """The baseline in words: "always the largest that fits"."""
+        return "always the largest" if self.bounds is None else "always the largest that fits"
 
     def label(self, regret: str, source: str = "") -> str:
         """Return the label of the baseline in legends and on screens, with its regret as text."""
-        return f"always the largest that fits ({regret}{f', {source}' if source else ''})"
+        return f"{self.words} ({regret}{f', {source}' if source else ''})"
 
     def fields(self) -> dict[str, Any]:
         """Return the field of config.json that describes bounds and baseline."""
         known = {name: value for name, value in asdict(self).items() if name != "bounds"}
-        return {BOUNDS: {"limits": str(self.bounds), **known}}
+        return {BOUNDS: {"limits": self.bounds and str(self.bounds), **known}}
 
 
 def common_baseline(found: Mapping[str, Baseline | None]) -> Baseline | None:
@@ -218,7 +234,7 @@ def common_baseline(found: Mapping[str, Baseline | None]) -> Baseline | None:
     for name, other in others:
         if (one and one.bounds) != (other and other.bounds):
             said = [
-                f"'{of}' has {baseline.bounds.words if baseline else 'no bounds'}"
+                f"'{of}' has {baseline.bounds.words if baseline and baseline.bounds else 'no bounds'}"
                 for of, baseline in (runs[0], (name, other))
             ]
             raise InvalidInputError(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.space import OneShotSpace, Weights
 
 Floats = NDArray[np.float64]
@@ -88,6 +89,24 @@ def most_probable(space: OneShotSpace, parameters: Weights) -> Iterator[tuple[Ar
         yield network, -cost
         for following in _successors(ranks, decisions):
             push(following)
+
+
+def preferred_within(
+    constraint: Constraint | None, preferred: Architecture, space: OneShotSpace, parameters: Weights
+) -> Architecture:
+    """Return the preferred architecture if it is within bounds, else the most probable network within them.
+
+    Args:
+        constraint: the bounds; None: the preferred architecture is returned.
+        preferred: an architecture, such as the discretised Λ.
+        space: the space.
+        parameters: raw Λ, as in `most_probable`.
+
+    Raises InvalidInputError if no network of the space is within the bounds, and the errors of `most_probable`.
+    """
+    if constraint is None or constraint.allows(preferred):
+        return preferred
+    return constraint.first(network for network, _ in most_probable(space, parameters))
 
 
 def _decisions(space: OneShotSpace, parameters: Weights) -> list[list[tuple[float, Picks]]]:

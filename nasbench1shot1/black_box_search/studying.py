@@ -156,7 +156,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
         print_line(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median}{source}")
         if (baseline := run.baseline) is not None and baseline.test_regret is not None:
-            print_line(f"{goal.title} of always choosing the largest that fits: {goal.text(baseline.test_regret)}")
+            print_line(f"{goal.title} of the baseline, {baseline.words}: {goal.text(baseline.test_regret)}")
         print_line(f"Picture: {picture}")
 
 

@@ -30,6 +30,7 @@ BENCHMARK = Benchmark(
         "inverse pyramid": "64:64:32:32:16",
         "smallest network": "8:8:8:8:8",
     },
+    largest_by="trainable_parameters",
     split="nasbench201",
     search_defaults={  # configs/nas-benchmark/algos/weight-sharing.config of AutoDL-Projects
         "batch_size": 64,

@@ -17,8 +17,8 @@ from nasbench1shot1.one_shot_search.measurements import dominant_eigenvalue, one
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
 from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, returned_epoch
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer
-from nasbench1shot1.probability import most_probable
+from nasbench1shot1.optimizer import Batch, Mixing
+from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.runs.training import check_finite, check_network, checked_finite
@@ -106,19 +106,8 @@ def _outcome(state: SearchState, epoch: int) -> Outcome:
     checked_finite(error, "the one-shot validation loss", _advice(epoch))
     check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "architecture_"))
     parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
-    return Outcome(error, preferred_architecture(method), parameters)
-
-
-def preferred_architecture(method: OneShotOptimizer) -> Architecture:
-    """Return the architecture that a method prefers; with bounds, the most probable network within them under Λ.
-
-    If the preferred architecture is within the bounds, it is returned unchanged. Raises InvalidInputError if no network
-    of the space is within them.
-    """
-    found = method.architecture()
-    if method.constraint is None or method.constraint.allows(found):
-        return found
-    return method.constraint.first(arch for arch, _ in most_probable(method.space, method.parameters))
+    chosen = preferred_within(method.constraint, method.architecture(), method.space, method.parameters)
+    return Outcome(error, chosen, parameters)
 
 
 def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:

@@ -77,20 +77,18 @@ def regret_figure(
         baseline = baseline_of(runs[0], table, space)
         within = None if baseline is None else baseline.bounds
         if (mean := mean_regret_of(space, dataset, table, within)) is not None:
-            of = "mean within the bounds" if baseline else MEAN_LABEL
+            of = MEAN_LABEL if within is None else "mean within the bounds"
             draw_mean_regret(mean, rows[0], f"{of}{found.where(dataset)} ({percent(mean)})")
-        if baseline is not None and baseline.test_regret is not None:
-            source = "measured" if baseline.test_measured else "predicted"
-            draw_level(rows[0], 100 * baseline.test_regret, baseline.label(percent(baseline.test_regret), source))
-            start_at_zero(rows[0])
+        draw_largest(baseline, rows[0])
         if found.has_error:
             draw_one_shot_error(found, rows[1], method)
         if counts is not None:
             draw_operation_counts(counts.loc[found.frame.index], rows[-1])
         legend_above(rows[0], describe_band(spread, len(runs), is_cut=found.is_cut), columns=2 if found.others else 3)
         label_epochs(rows[-1])
-        texts = [table_text(frames, table.id, table.fidelity()), *([baseline.sentence] if baseline else [])]
-        return canvas.finish(_title(runs, frames, found, note), "\n".join(texts))
+        caption = table_text(frames, table.id, table.fidelity())
+        caption += f"\n{baseline.sentence}" if baseline and baseline.sentence else ""
+        return canvas.finish(_title(runs, frames, found, note), caption)
 
 
 def _title(
@@ -265,6 +263,15 @@ def _over_epochs(axes: "Axes") -> "Axes":
 def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axes":
     """Draw the mean regret of a space, a fraction, as a dotted horizontal line; return the axes."""
     axes.axhline(100 * mean, color=MEAN_COLOUR, linestyle=":", label=label, zorder=1)
+    return start_at_zero(axes)
+
+
+def draw_largest(baseline: Baseline | None, axes: "Axes") -> "Axes":
+    """Draw the test regret of a run's baseline in percent, if it has one that is known; return the axes."""
+    if baseline is None or baseline.test_regret is None:
+        return axes
+    source = "measured" if baseline.test_measured else "predicted"
+    draw_level(axes, 100 * baseline.test_regret, baseline.label(percent(baseline.test_regret), source))
     return start_at_zero(axes)
 
 

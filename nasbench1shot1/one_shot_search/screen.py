@@ -68,7 +68,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if config.space.startswith(SCRIPT):
         print_line("Its space is an object of this script or notebook: only from there can the search be resumed.")
     announce_table(table, print_line)
-    if (baseline := state.judge.baseline(state.net.space.name, table)) is not None:
+    if (baseline := state.judge.baseline(state.net.space.name, table)) is not None and baseline.sentence:
         print_line(baseline.sentence)
     if config.scale == "full" and config.device == "cpu":
         print_line(f"Without a GPU this takes {duration(expected_seconds(state, left))}.")
@@ -197,11 +197,11 @@ def format_regret(result: Mapping[str, Any], split: Literal["test", "validation"
 
 
 def baseline_text(baseline: Baseline | None) -> str:
-    """Return the test regret of the baseline of a search with bounds; empty without bounds or an unknown regret."""
+    """Return the test regret of the baseline of a search; empty without a baseline or if it is unknown."""
     if baseline is None or baseline.test_regret is None:
         return ""
     source = "measured" if baseline.test_measured else "predicted"
-    return f"Test regret of always choosing the largest that fits: {percent(baseline.test_regret)} ({source})"
+    return f"Test regret of the baseline, {baseline.words}: {percent(baseline.test_regret)} ({source})"
 
 
 def _mean_regret(run: Run, table: Table, space: str, dataset: str | None) -> str:

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallbackReporter, check_callbacks, tensorboard_callbacks
@@ -136,7 +135,8 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
         table.objective(dataset)
         if state.judge.within is not None:
             state.method.constrain(table.constraint(space, state.judge.within, dataset))
-            labels |= Baseline.of(space.name, table, state.judge.within, dataset).fields()
+        if (baseline := state.judge.baseline(space.name, table)) is not None:
+            labels |= baseline.fields()
         return Begun(state, data_facts(space, table, state.images, state.split), labels, table)
 
     def loop(self, begun: "Begun[SearchState]", writer: SearchWriter, console: "Console") -> None:

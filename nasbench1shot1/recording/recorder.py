@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.evaluator import score, scores_on_other_datasets
+from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchWriter, flatten_datasets
+from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.recording.record import FIELDS, RecordedSearch, RecorderOptions
 from nasbench1shot1.registry import one_shot, search_space, table_of_run, with_names
 from nasbench1shot1.runs.folder import COMMON, CONFIG, SUMMARY, check_facts, description
@@ -26,6 +27,7 @@ from nasbench1shot1.runs.machine import environment
 from nasbench1shot1.runs.options import check_ranges, make_options
 from nasbench1shot1.runs.record import has_type
 from nasbench1shot1.space import OneShotSpace, SearchSpace
+from nasbench1shot1.tables.bounds import Bounds, as_options
 from nasbench1shot1.tables.names import resolve_table_name
 from nasbench1shot1.tables.table import Table, table_for
 
@@ -54,6 +56,8 @@ class Recorder:
         seed: random seed of the loop.
         reference: "present" to measure regret from the best networks that the table has, if it lacks some.
         dataset: data set whose errors are recorded. Default: the table's first.
+        bounds: bounds on costs: an `nb.Bounds`, a text such as "flops=1e8", or a mapping from metrics to limits.
+            Regrets are relative to the best network within them; Λ is discretised within them. Default: none.
         notes: the loop's own settings, such as {"learning_rate": 0.025}: strings, numbers and booleans by name.
             config.json records them, and captions show them.
 
@@ -83,6 +87,7 @@ class Recorder:
         seed: int = 0,
         reference: str | None = None,
         dataset: str | None = None,
+        bounds: "Bounds | str | Mapping[str, float] | None" = None,
         notes: Mapping[str, str | float | bool] | None = None,
     ) -> None:
         named = with_names({"space": space, "table": table})
@@ -92,11 +97,15 @@ class Recorder:
         check_ranges(options)
         self.space = one_shot(search_space(options.space))
         self.table = table_for(self.space, options.table or self.space.table, options.reference)
-        self._dataset = self.table.objective(dataset).dataset
+        within = Bounds.from_options(as_options(bounds))
+        self._judge = Judge(self.table.objective(dataset).dataset, within=within)
+        self._constrain()
         self.folder = as_path(folder, "folder")
-        facts = {"space_id": self.space.id, "table_id": self.table.id, "dataset": self._dataset}
+        facts = {"space_id": self.space.id, "table_id": self.table.id, "dataset": self._judge.dataset}
         sections = {COMMON: {**vars(options), "table": resolve_table_name(options.table or self.space.table)}}
-        config = description(RecordedSearch.KIND, sections, {**facts, "notes": checked_notes(notes or {})})
+        baseline = self._judge.baseline(self.space.name, self.table)
+        labels = {"notes": checked_notes(notes or {}), **(baseline.fields() if baseline else {})}
+        config = description(RecordedSearch.KIND, sections, {**facts, **labels})
         if (self.folder / CONFIG).is_file():
             raise InvalidInputError(
                 f"'{self.folder}' already exists: choose another folder, or, if nb.Recorder made it, continue with "
@@ -123,9 +132,10 @@ class Recorder:
             DamagedFileError: a file of the record is damaged.
         """
         recorder, run = cls.__new__(cls), RecordedSearch.open(folder)
-        recorder.folder, recorder._dataset = run.folder, run.config["dataset"]
+        recorder.folder, recorder._judge = run.folder, Judge.from_config(run.config, run.folder / CONFIG)
         recorder.table = table_of_run(run.config, run.folder / CONFIG, run.config["table"])
         recorder.space = one_shot(search_space(run.config["space"]))
+        recorder._constrain()
         check_facts(run.folder, run.config, {"space_id": recorder.space.id, "table_id": recorder.table.id})
         with ExitStack() as stack:
             recorder._writer = stack.enter_context(existing_run(run.folder, SearchWriter, RecordedSearch))
@@ -161,13 +171,13 @@ class Recorder:
         arch, parameters = self._architecture(chosen)
         provided, own = split_numbers(numbers)
         elapsed = now - self._since if seconds is None else checked_seconds(seconds)
-        elsewhere = scores_on_other_datasets(arch, self.table, self._dataset)
+        elsewhere = self._judge.elsewhere(arch, self.table)
         check_column_names(own, flatten_datasets(elsewhere))
         found = {
             **provided,
             "epoch": self.epoch + 1,
             "architecture": str(arch),
-            **score(arch, self.table, self._dataset).fields(self._seconds + elapsed),
+            **self._judge.score(arch, self.table).fields(self._seconds + elapsed),
             "other_datasets": elsewhere,
             "numbers": own,
         }
@@ -261,6 +271,10 @@ class Recorder:
         if isinstance(chosen, Architecture):
             if chosen.space != self.space.name:
                 raise InvalidInputError(f"'{chosen}' is an architecture of {chosen.space}, not of {self.space.name}")
+            if self._constraint is not None and not self._constraint.allows(chosen):
+                raise InvalidInputError(
+                    f"'{chosen}' is outside the bounds {self._constraint.words}: choose an architecture within them"
+                )
             return chosen, self.space.one_hot(chosen)
         if not isinstance(chosen, Mapping):
             raise InvalidInputError(
@@ -272,7 +286,13 @@ class Recorder:
             parameters = {key: value.astype(np.float32) for key, value in checked.items()}
         if not all(np.isfinite(values).all() for values in parameters.values()):
             raise InvalidInputError("Λ has values that are infinite in float32: the loop has diverged")
-        return self.space.discretise(parameters), parameters
+        found = self.space.discretise(parameters)
+        return preferred_within(self._constraint, found, self.space, parameters), parameters
+
+    def _constrain(self) -> None:
+        """Compute which architectures are within the bounds; raises the errors of `Table.constraint`."""
+        within, dataset = self._judge.within, self._judge.dataset
+        self._constraint = None if within is None else self.table.constraint(self.space, within, dataset)
 
 
 def lines_up_to(run: RecordedSearch, after_epoch: int | None) -> list[dict[str, Any]]:

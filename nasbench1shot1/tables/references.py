@@ -290,13 +290,13 @@ class References:
         why = "; ".join(smallest) or f"{within.option} contradict each other"
         raise OutOfDomainError(f"no network of {name} is within the bounds ({why}): raise them")
 
-    def largest_row(self, reference: ReferenceSet, within: Bounds) -> int:
-        """Return the row within bounds that has the largest cost (`Bounds.main`); ties go to the first row.
+    def largest_row(self, reference: ReferenceSet, size: Limit, within: Bounds | None) -> int:
+        """Return the row within bounds that has the largest known value of a metric; ties go to the first row.
 
-        Raises the errors of `fitting`.
+        Raises the errors of `fitting` and `costs`.
         """
-        rows = self.fitting(reference, within)
-        return int(rows[np.argmax(self.costs(within.main)[rows])])
+        rows = self.members(reference) if within is None else self.fitting(reference, within)
+        return int(rows[np.nanargmax(self.costs(size)[rows])])
 
     def means(self, metric: str, rows: Rows, epochs: int, dataset: str) -> NDArray[np.float64]:
         """Return each row's mean value over its repeats, (N,), NaN if unknown; raises the errors of `best_row`."""

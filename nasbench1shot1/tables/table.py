@@ -1,6 +1,7 @@
 """The table: measured or estimated performance of every network, looked up in microseconds."""
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -354,16 +355,16 @@ class Table(TableRows):
         row = self._references.best_row(reference, metric, epochs, dataset, self._on_dataset(within, dataset))
         return self.network(row), self.query(self.hashes(row)[0], epochs, dataset=dataset)
 
-    def largest(self, reference: str | SearchSpace, within: Bounds, dataset: str | None = None) -> Any:
+    def largest(self, reference: str | SearchSpace, within: Bounds | None = None, dataset: str | None = None) -> Any:
         """Return the largest network within bounds.
 
-        It has the most trainable parameters, if they are bounded; else the most FLOPs, if they are; else the largest
-        value of the first bounded cost. Ties go to the first row. "Always the largest network that fits" is a baseline
-        for searches with bounds, because larger networks are often better.
+        It has the most trainable parameters, if they are bounded or if there are no bounds; else the most FLOPs, if
+        they are bounded; else the largest value of the first bounded cost. Ties go to the first row. "Always the
+        largest network that fits" is a baseline, because larger networks are often better.
 
         Args:
             reference: as in `regret`.
-            within: the bounds.
+            within: the bounds. Default: none.
             dataset: as in `resolve`.
 
         Returns:
@@ -372,7 +373,8 @@ class Table(TableRows):
         Raises:
             OutOfDomainError: no network of the reference is within the bounds, and the errors of `resolve`.
         """
-        return self.network(self._references.largest_row(reference, self.resolve(within, dataset)))
+        size = self.resolve(within or Bounds.of(trainable_parameters=sys.float_info.max), dataset)
+        return self.network(self._references.largest_row(reference, size.main, size if within else None))
 
     def constraint(self, space: SearchSpace, within: Bounds, dataset: str | None = None) -> Constraint:
         """Return bounds as optimizers see them: costs are functions of architectures of a space.

@@ -8,10 +8,11 @@ import numpy as np
 from nasbench1shot1.display.axes import start_at_zero
 from nasbench1shot1.display.canvas import Canvas, legend_below
 from nasbench1shot1.display.colours import BLACK, Colors, checked_colors, curve_styles, main_first, shades
-from nasbench1shot1.display.curves import draw_curve, draw_level, pool_values
+from nasbench1shot1.display.curves import draw_curve, pool_values
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.evaluator import Baseline
-from nasbench1shot1.ground.text import counted, percent
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.one_shot_search.regret_curve import draw_largest
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.tuning.options import TUNERS
 from nasbench1shot1.tuning.record import Study, best, simulated_cost
@@ -42,10 +43,7 @@ def trajectory_figure(
             draw_trajectory(lines, canvas.axes[0], config["optimizer"], guide=study.guide),
             _baseline(study, table),
         )
-        if baseline is not None and baseline.test_regret is not None:
-            source = "measured" if baseline.test_measured else "predicted"
-            draw_level(axes, 100 * baseline.test_regret, baseline.label(percent(baseline.test_regret), source))
-        legend_below(axes)
+        legend_below(draw_largest(baseline, axes))
         title = (
             f"{TUNERS[config['tuner']]} tunes {config['optimizer']} on {config['space']}: {len(lines)} searches, "
             f"{diverged} diverged; one study, seed {config['seed']}\n{_scale(study)}"

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,11 +13,10 @@ import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.experiments.correlation.correlating import rank
 from nasbench1shot1.experiments.rescoring import rescore, write_report
-from nasbench1shot1.one_shot_search.loop import preferred_architecture
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.optimizers.enas import conditioned
 from nasbench1shot1.optimizers.enas_controller import Controller, ControllerSettings
-from nasbench1shot1.probability import log_softmax
+from nasbench1shot1.probability import log_softmax, preferred_within
 from nasbench1shot1.tables.bounds import Bounds
 
 QUIET = Console(quiet=True)
@@ -96,16 +94,14 @@ def test_the_preferred_architecture_is_the_most_probable_one_within_the_bounds(t
     constraint = table.constraint(space, Bounds.of(trainable_parameters=120_000, flops=3e7), "cifar10")
     logits = 3 * np.random.default_rng(seed).normal(size=space.mixing_shapes()["operations"])
     parameters = {"operations": torch.tensor(logits)}
-    method = SimpleNamespace(
-        space=space, parameters=parameters, constraint=constraint, architecture=lambda: space.discretise(parameters)
-    )
-    found = preferred_architecture(method)  # type: ignore[arg-type]
+    preferred = space.discretise(parameters)
+    found = preferred_within(constraint, preferred, space, parameters)
     fitting = [space[number] for number in range(len(space)) if constraint.allows(space[number])]
     values = np.array([space.values_of(arch) for arch in fitting])
     scores = log_softmax(logits)[np.arange(6), values].sum(axis=1)
     assert found == fitting[int(np.argmax(scores))]
-    method.constraint = None
-    assert preferred_architecture(method) == space.discretise(parameters)  # type: ignore[arg-type]
+    assert preferred_within(constraint, found, space, parameters) is found
+    assert preferred_within(None, preferred, space, parameters) is preferred
 
 
 def test_enas_subtracts_the_log_probability_of_the_bounds() -> None:

@@ -303,3 +303,18 @@ def test_a_forked_process_may_not_use_a_recorder(tmp_path, recorded_epochs):
         assert (tmp_path / "own" / "config.json").exists() and (tmp_path / "own" / LOCK).exists()
         recorder.record(arch, seconds=1.0)
     assert [line["epoch"] for line in nb.load_run(tmp_path / "own").lines] == list(range(recorded_epochs + 1))
+
+
+def test_a_recorder_discretises_within_bounds_and_refuses_other_architectures(tmp_path):
+    space, table = nb.search_space("nb201"), nb.load_table("nb201")
+    large = space.from_values([3] * 6)  # 3×3 convolutions
+    with nb.Recorder(tmp_path / "run", "nb201", bounds={"trainable_parameters": 200_000}) as recorder:
+        line = recorder.record(space.one_hot(large))
+        with pytest.raises(nb.InvalidInputError, match="outside the bounds"):
+            recorder.record(large)
+    with nb.Recorder.resume(tmp_path / "run") as resumed:
+        again = resumed.record(space.one_hot(large))
+        run = resumed.finish()
+    found, within = nb.Architecture.parse(line["architecture"]), run.baseline.bounds
+    assert within.allows(table, found) and not within.allows(table, large) and run.summary["bounds"]["networks"] == 4077
+    assert line["test_regret"] == again["test_regret"] == table.regret(found, dataset="cifar10", within=within)

@@ -1,5 +1,7 @@
 """Bounds on costs: their text and options, which rows they allow, and regrets within them."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from refusals import refuses
 
 import nasbench1shot1 as nb
+from nasbench1shot1.evaluator import Baseline, Judge
 from nasbench1shot1.tables.bounds import BoundOptions, Bounds, Limit, as_options, words_of
 
 SMALL = Bounds.of(trainable_parameters=300_000, flops=5e7)
@@ -103,6 +106,19 @@ def test_the_largest_that_fits_is_the_first_of_the_largest(table: nb.Table) -> N
     found = table.largest("nb201", bounds)
     assert table.row_of(found) == int(np.argmax(fitting))
     assert table.largest("nb201", Bounds.of(trainable_parameters=1e9)) == table.network(int(np.argmax(parameters)))
+
+
+def test_the_largest_network_of_the_size_space_is_always_a_baseline() -> None:
+    size = nb.load_table("nats-size")
+    regrets = {"cifar10": 0.0025, "cifar100": 0.0062, "ImageNet16-120": 0.0023333}  # size_space.md, section 0
+    for dataset, regret in regrets.items():
+        found = Judge(dataset).baseline("nats-size", size)
+        assert found is not None and found.network == "64:64:64:64:64" and found.bounds is None and not found.sentence
+        assert found.test_regret == pytest.approx(regret, abs=1e-6) and found.validation_regret is None
+        assert Baseline.from_config(found.fields(), Path()) == found
+    half = Judge("cifar10", within=Bounds.of(flops=137.2e6)).baseline("nats-size", size)
+    assert half is not None and half.bounds == size.resolve(Bounds.of(flops=137.2e6)) and half.networks == 22_365
+    assert Judge().baseline("nb201", nb.load_table("nb201")) is None
 
 
 def test_bounds_on_parameters_work_in_all_spaces() -> None:
