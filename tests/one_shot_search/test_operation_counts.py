@@ -42,7 +42,7 @@ def test_choice_block_cells_have_no_edges_to_count():
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_figures_on_nasbench201_show_curves_above_operations(seeds):
     frames = [frame(nb.search_space("nb201"), 4, seed) for seed in range(seeds)]
-    figure = regret_figure([SimpleNamespace(config=CONFIG)] * seeds, frames, nb.load_table("nb201"))
+    figure = regret_figure([SimpleNamespace(config=CONFIG, baseline=None)] * seeds, frames, nb.load_table("nb201"))
     above, error, below = figure.axes
     *curves, mean = [text.get_text() for text in above.get_legend().get_texts()]
     assert re.fullmatch(r"mean over the space on cifar10 \(\d+\.\d\d %\)", mean)
@@ -64,7 +64,7 @@ def test_figures_on_nasbench201_show_curves_above_operations(seeds):
 
 def test_the_legends_and_labels_of_both_panels_do_not_overlap():
     figure = regret_figure(
-        [SimpleNamespace(config=CONFIG)], [frame(nb.search_space("nb201"), 4)], nb.load_table("nb201")
+        [SimpleNamespace(config=CONFIG, baseline=None)], [frame(nb.search_space("nb201"), 4)], nb.load_table("nb201")
     )
     figure.canvas.draw()
     above, error, below = figure.axes
@@ -77,5 +77,5 @@ def test_the_legends_and_labels_of_both_panels_do_not_overlap():
 
 def test_a_search_on_cells_has_no_row_of_operations():
     frames = [frame(nb.search_space("s1"), 3)]
-    figure = regret_figure([SimpleNamespace(config={**CONFIG, "space": "s1"})], frames, nb.load_table())
+    figure = regret_figure([SimpleNamespace(config={**CONFIG, "space": "s1"}, baseline=None)], frames, nb.load_table())
     assert len(figure.axes) == 2

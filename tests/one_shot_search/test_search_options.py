@@ -11,6 +11,7 @@ from nasbench1shot1 import registry
 from nasbench1shot1.one_shot_search.options import SearchConfig, check_method, search_options
 from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.tables.bounds import NAMES
 
 OPTIMIZERS = ("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas", "setn")
 SELECTING = ("random-ws", "enas", "setn")
@@ -122,9 +123,12 @@ def test_a_resolved_configuration_is_rebuilt_from_its_record(optimizer):
     again = search_options(config.as_dict())
     assert again.as_dict() == config.as_dict()
     own = {field.name for field in fields(config.method.Hyperparameters)}
-    assert config.sections() == {"options": vars(config.common), "optimizer_options": vars(config.own)}
+    recorded = {name: value for name, value in vars(config.common).items() if name not in NAMES}  # bounds: if given
+    assert config.sections() == {"options": recorded, "optimizer_options": vars(config.own)}
     assert set(vars(config.own)) == own
-    assert set(config.as_dict()) == {field.name for field in fields(SearchConfig)} | own
+    assert set(config.as_dict()) == {field.name for field in fields(SearchConfig)} - set(NAMES) | own
+    bounded = search_options({"optimizer": optimizer, "scale": "quick", "max_flops": 1e8, "max": "latency=5"})
+    assert set(bounded.as_dict()) == set(config.as_dict()) | {"max_flops", "max"}
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
