@@ -67,7 +67,7 @@ class Query:
         table, note = with_space(load_table(self.table or (space.table if space else None)), space)
         if not isinstance(item, Architecture):
             item = _item_of(self.what, table)
-        console = literal_console()
+        console, seen = literal_console(), set[str]()
         for dataset in [self.dataset] if self.dataset else table.datasets:
             metrics = table.query(item, self.epochs, dataset=dataset)
             trained = f" on {dataset}" if len(table.datasets) > 1 else ""
@@ -77,7 +77,7 @@ class Query:
             screen = Screen()
             for heading in ("column", "value", "source"):
                 screen.add_column(heading)
-            for row in (*_values(table, metrics), *_regrets(table, item, metrics)):
+            for row in (*_values(table, metrics, seen), *_regrets(table, item, metrics)):
                 screen.add_row(*row)
             console.print(screen)
             if metrics.fidelity:
@@ -150,13 +150,20 @@ def _draw(network: "Architecture | Cell", path: Path, style: PictureStyle) -> No
         save_figure(figure, path)
 
 
-def _values(table: "Table", metrics: "Metrics") -> list[tuple[str, str, str]]:
-    """Return a row for each metric that has a value; the accuracies and the training time always have a row."""
+def _values(table: "Table", metrics: "Metrics", seen: set[str]) -> list[tuple[str, str, str]]:
+    """Return a row for each metric that has a value; the accuracies and the training time always have a row.
+
+    Latencies of a device that several data sets share are only shown for the first of them, and then noted in `seen`.
+    """
     from nasbench1shot1.tables.columns import STANDARD
 
     rows = []
     for name in dict.fromkeys((*STANDARD, *metrics.names)):
         value, about = metrics[name], table.about(name, metrics.dataset)
+        if about.device and (shared := f"{name} {value}") in seen:
+            continue
+        if about.device:
+            seen.add(shared)
         if not math.isnan(value) or about.quantity in ("accuracy", "training time"):
             rows.append((name, "–" if math.isnan(value) else about.text(value), metrics.source(name)))
     return rows

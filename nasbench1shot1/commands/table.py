@@ -244,8 +244,10 @@ def _in_words(table: "Table", name: str, about: Mapping[str, Any]) -> str:
         about.get("unit"),
         direction and f"{direction} is better",
         about.get("device") and f"on {about['device']}",
-        about.get("dataset"),
+        ", ".join(filter(None, [about.get("dataset"), *about.get("also_of", ())])),
+        about.get("means") and f"means over repeats at {', '.join(map(str, about['means']))} epochs",
         _gaps(table, name, about) if "metric" in about else "",
+        about.get("caveat"),
     ]
     return "; ".join(filter(None, facts))
 

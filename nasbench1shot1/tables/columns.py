@@ -58,8 +58,13 @@ class Column:
         epochs: the budgets that have values, ascending. Without budgets, each network has one value, which applies to
             every budget and repeat.
         moment: whether values belong to the end of a training or to its half-way evaluation.
-        fidelity: "measured", "exact", or how values were obtained otherwise, such as "estimated" or "predicted".
+        fidelity: "measured", "exact", or how values were obtained otherwise, such as "estimated", "predicted" or
+            "modelled" (computed by a model of a device).
         device: the device of a latency or energy.
+        means: the budgets at which the column has means over repeats, so that no single repeat's value is known.
+        is_same_for_repeats: whether one stored value applies to every repeat.
+        also_of: further data sets whose trainings have the same values, which are stored once.
+        caveat: a limit of the values, one sentence.
     """
 
     metric: str
@@ -72,18 +77,22 @@ class Column:
     moment: Moment = "end"
     fidelity: str = "measured"
     device: str | None = None
+    means: tuple[int, ...] = ()
+    is_same_for_repeats: bool = False
+    also_of: tuple[str, ...] = ()
+    caveat: str | None = None
 
     @classmethod
     def from_entry(cls, entry: Mapping[str, Any]) -> "Column":
         """Return the description in a column's entry of `meta.json`."""
         known = {field.name: entry[field.name] for field in fields(cls) if field.name in entry}
-        return cls(**{**known, "epochs": tuple(entry.get("epochs", ()))})
+        return cls(**{name: tuple(said) if isinstance(said, list) else said for name, said in known.items()})
 
     def entry(self, **more: Any) -> dict[str, Any]:
         """Return the column's entry for `meta.json`, with more facts, such as `sources`, `method` or `images`."""
         about = {field.name: getattr(self, field.name) for field in fields(self)}
-        known = {name: said for name, said in about.items() if said is not None and said != ()}
-        return {**known, **({"epochs": list(self.epochs)} if self.epochs else {}), **more}
+        known = {name: said for name, said in about.items() if said is not None and said != () and said is not False}
+        return {**{name: list(said) if isinstance(said, tuple) else said for name, said in known.items()}, **more}
 
     @property
     def is_measured(self) -> bool:
@@ -99,12 +108,13 @@ class Column:
         """Return a value with its unit and the digits that suit it, such as "0.9432", "1,133 s" or "5.63 ms"."""
         if self.unit in ("fraction", "nats"):
             return f"{value:.4f}"
-        digits = f"{value:,.0f}" if self.unit in ("", "s") else f"{value:,.4g}"
+        is_large = self.unit == "s" and not 0 < abs(value) < 1
+        digits = f"{value:,.0f}" if not self.unit or is_large else f"{value:,.4g}"
         return f"{digits} {self.unit}".rstrip()
 
     def source(self, measured: bool) -> str:
         """Return in words where a value comes from, given whether a measurement of its network exists."""
-        if self.is_measured:
+        if self.is_measured or self.fidelity == "modelled":
             return self.fidelity
         return "predicted, shrunk toward a measurement" if measured else "predicted"
 
@@ -194,6 +204,9 @@ class MetricColumn:
         images: number of images on which each accuracy was measured, if known.
         rounded: whether values are rounded to float32, because the source's accuracies are (TensorFlow's are).
         name: name of the column, for error messages.
+        means: the budgets at which the column has means over repeats, the first of its K values: the values of single
+            repeats are NaN, because they are unknown.
+        is_same_for_repeats: whether the only stored value (K = 1) applies to every repeat.
     """
 
     stored: NDArray[Any]
@@ -201,6 +214,8 @@ class MetricColumn:
     images: int | None = None
     rounded: bool = False
     name: str = "of accuracies"
+    means: tuple[int, ...] = ()
+    is_same_for_repeats: bool = False
 
     @cached_property
     def _counts(self) -> bool:
@@ -227,7 +242,9 @@ class MetricColumn:
             epochs: the budget.
             repeat: "mean", "all" (adds a last axis), the number of a repeat, or one such number per row.
         """
-        if epochs not in self.epochs:
+        if not isinstance(repeat, str) and self.is_same_for_repeats:
+            repeat = 0
+        if epochs not in self.epochs or (not isinstance(repeat, str) and epochs in self.means):
             shape = (*rows.shape, self.stored.shape[2]) if is_run(repeat, "all") else rows.shape
             return np.full(shape, np.nan)
         stored = self.stored[rows, self.epochs.index(epochs)]
@@ -243,10 +260,12 @@ class MetricColumn:
         budget = self._budgets.get(epochs)
         if budget is None:
             return float("nan")
-        if repeat == "mean":
+        if repeat == "mean" or self.is_same_for_repeats:
             numbers = [self._number(self.stored.item(row, budget, k)) for k in range(self.stored.shape[2])]
             known = [number for number in numbers if number == number]  # not NaN
             return self._finished(sum(known) / len(known)) if known else float("nan")
+        if epochs in self.means:
+            return float("nan")
         try:
             number: float = self.stored.item(row, budget, repeat)
         except IndexError:
@@ -302,7 +321,9 @@ def stored_column(stored: NDArray[Any], entry: Mapping[str, Any], name: str) -> 
     epochs = tuple(entry.get("epochs", ()))
     if not epochs:
         return PlainColumn(stored)
-    return MetricColumn(stored, epochs, entry.get("images"), entry.get("rounded") == "float32", name)
+    means, is_same = tuple(entry.get("means", ())), bool(entry.get("is_same_for_repeats"))
+    is_rounded = entry.get("rounded") == "float32"
+    return MetricColumn(stored, epochs, entry.get("images"), is_rounded, name, means, is_same)
 
 
 def to_counts(accuracies: Floats, images: int) -> Floats | None:

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 from nasbench1shot1.benchmark import BENCHMARKS, Benchmark, benchmark
@@ -68,8 +69,8 @@ class MetricNames:
         self.measurements: dict[tuple[str, str, Moment], str] = {}
         for name, column in self.about.items():
             moments: tuple[Moment, ...] = (column.moment,) if column.epochs else ("end", "halfway")
-            for moment in moments:
-                key = column.metric, column.dataset, moment
+            for dataset, moment in product((column.dataset, *column.also_of), moments):
+                key = column.metric, dataset, moment
                 if column.is_measured:
                     self.measurements[key] = name
                 if column.fidelity != "measured" or key not in self.values:
@@ -134,10 +135,11 @@ def _find_duplicate(entries: Mapping[str, Any]) -> str | None:
     """Return the fault if two columns have values of a metric, data set and moment, or both have measurements."""
     found: dict[tuple[Any, ...], str] = {}
     for name, column in MetricNames(entries).about.items():
-        key = column.metric, column.dataset, column.moment, column.fidelity == "measured"
-        if key in found:
-            return f"describes the columns {found[key]} and {name} alike"
-        found[key] = name
+        for dataset in (column.dataset, *column.also_of):
+            key = column.metric, dataset, column.moment, column.fidelity == "measured"
+            if key in found:
+                return f"describes the columns {found[key]} and {name} alike"
+            found[key] = name
     return None
 
 
@@ -205,6 +207,8 @@ def find_problem_of_column(name: str, entry: Any, meta: Meta) -> str | None:
             return f"describes column {name} with {field}={_shown(value)}, which must be {choice}"
     if entry.get("rounded") is not None and entry.get("images") is None:
         return f"describes column {name} with rounded={_shown(entry['rounded'])}, but without images"
+    if "metric" in entry and (unknown := set(entry.get("means", ())) - set(entry.get("epochs", ()))):
+        return f"describes column {name} with means at {min(unknown)} epochs, which is not one of its budgets"
     return None
 
 
@@ -239,7 +243,7 @@ _ENTRY_FIELDS: dict[str, Rule] = {
     "fidelity": (lambda value, meta: value is None or _is_text(value), "text, such as 'measured' or 'predicted'"),
 }
 
-_DEFAULTS = {"epochs": [], "unit": "", "moment": "end"}
+_DEFAULTS = {"epochs": [], "unit": "", "moment": "end", "means": [], "is_same_for_repeats": False, "also_of": []}
 
 _METRIC_FIELDS: dict[str, Rule] = {
     "metric": (
@@ -257,6 +261,13 @@ _METRIC_FIELDS: dict[str, Rule] = {
     "direction": _one_of("higher", "lower", None),
     "moment": _one_of("end", "halfway"),
     "device": (lambda value, meta: value is None or _is_text(value), "text, or omitted"),
+    "means": (_are_budgets_of, lambda meta: f"an ascending list of the table's budgets {meta['epochs']}"),
+    "is_same_for_repeats": (lambda value, meta: isinstance(value, bool), "true, false or omitted"),
+    "also_of": (
+        lambda value, meta: _is_names(value) and set(value) <= set(meta["datasets"]),
+        lambda meta: f"a list of data sets among {', '.join(meta['datasets'])}",
+    ),
+    "caveat": (lambda value, meta: value is None or _is_text(value), "text, or omitted"),
 }
 
 

@@ -133,7 +133,10 @@ class TableFolder:
         name = self.names.values.get((metric, dataset, moment))
         if name is None and metric not in STANDARD:
             raise OutOfDomainError(f"the table {table_id(self.meta)} has {self.where(metric)}: ask for it there")
-        return STANDARD[metric] if name is None else self.names.about[name]
+        if name is None:
+            return STANDARD[metric]
+        about = self.names.about[name]
+        return about if about.dataset == dataset else replace(about, dataset=dataset, also_of=())
 
     def where(self, metric: str) -> str:
         """Return a metric and where the table has it, such as "latency_edgegpu only on cifar10"."""
@@ -185,12 +188,15 @@ class TableFolder:
     def trained_repeats(self, dataset: str, rows: Rows, epochs: int) -> NDArray[np.bool_]:
         """Return which repeats of rows were trained, that is, have an accuracy: (*rows.shape, `repeats`).
 
-        If the table has no accuracies, any other metric with repeats counts.
+        If the table has no accuracies, any other metric with repeats counts. Means over repeats do not count.
         """
-        repeated = {key for key in self.metrics if key[1:] == (dataset, "end") and self.about(*key).epochs}
-        accuracies = {key for key in repeated if self.about(*key).quantity == "accuracy"}
+        abouts = {key: self.about(*key) for key in self.metrics if key[1:] == (dataset, "end")}
+        repeated = {key: about for key, about in abouts.items() if about.epochs and not about.is_same_for_repeats}
+        accuracies = {key: about for key, about in repeated.items() if about.quantity == "accuracy"}
         trained = np.zeros((*rows.shape, self.repeats), bool)
-        for key in accuracies or repeated:
+        for key, about in (accuracies or repeated).items():
+            if epochs in about.means:
+                continue
             known = ~np.isnan(self.values(key, rows, epochs, "all"))
             trained[..., : known.shape[-1]] |= known
         return trained
@@ -496,7 +502,8 @@ def _form(
         return (meta["rows"],), KeyColumn(kinds="iu" if name == ORDER else "fiu")
     if not about.epochs:
         return (meta["rows"],), KeyColumn(kinds="fiu")
-    has_own_repeats = column.ndim == 3 and column.shape[2] > 0 and not names.is_companion(name)
+    is_single = about.is_same_for_repeats or names.is_companion(name)
+    has_own_repeats = column.ndim == 3 and column.shape[2] > 0 and not is_single
     repeats = column.shape[2] if has_own_repeats else 1
     return (meta["rows"], len(about.epochs), repeats), KeyColumn(kinds="fu")
 
@@ -509,6 +516,8 @@ def _expected(name: str, shape: tuple[int, ...], names: MetricNames) -> str:
     if not about.epochs:
         return f"{shape}: one value for each row, because its description has no epochs"
     budgets = f"its budgets of {alternatives(about.epochs)} epochs"
+    if about.is_same_for_repeats:
+        return f"{shape}: one value for each row and each of {budgets}, because it is the same for all repeats"
     if names.is_companion(name):
         return f"{shape}: one measurement for each row and each of {budgets}, beside estimates of {about.words}"
     return f"({shape[0]}, {shape[1]}, repeats): values for each row, each of {budgets}, and any number of repeats"

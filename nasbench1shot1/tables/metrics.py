@@ -70,6 +70,7 @@ class Metrics:
         _keys: RowKeys
         _rows: int | Rows
         _repeat: Repeat
+        _is_drawn: bool
         _moment: Moment
         _measured: dict[str, Any]
         _abouts: dict[str, Column]
@@ -83,6 +84,7 @@ class Metrics:
         training: tuple[str, int],
         repeat: Repeat,
         moment: Moment = "end",
+        is_drawn: bool = False,
     ) -> None:
         self.__dict__.update(
             dataset=training[0],
@@ -92,6 +94,7 @@ class Metrics:
             _keys=keys,
             _rows=rows,
             _repeat=repeat,
+            _is_drawn=is_drawn,
             _moment=moment,
         )
 
@@ -102,7 +105,7 @@ class Metrics:
             raise AttributeError(f"'Metrics' object has no attribute '{name}'")
         column = own["_folder"].metrics.get((name, own["dataset"], own["_moment"]))
         if column is not None:
-            rows, repeat = own["_rows"], own["_repeat"]
+            rows, repeat = own["_rows"], self._repeat_of(name) if own["_is_drawn"] else own["_repeat"]
             if type(rows) is int and (repeat == "mean" or type(repeat) is int):
                 value: Any = column.value(rows, own["epochs"], repeat)
             else:
@@ -177,9 +180,15 @@ class Metrics:
         return self._folder.about(*self._key(name)) if "_folder" in self.__dict__ else self._abouts[name]
 
     def _repeat_of(self, name: str) -> Repeat:
-        """Return the repeat to be read: columns without budgets, present or not, have no axis of repeats."""
+        """Return the repeat to be read, "mean" for a column without single repeats.
+
+        Columns without budgets, present or not, have no axis of repeats. If a random repeat was drawn, a metric of
+        which only the mean over repeats is known has this mean.
+        """
         column = self._folder.metrics.get(self._key(name))
-        plain = name in _WITHOUT_BUDGETS if column is None else isinstance(column, PlainColumn)
+        if column is None:
+            return "mean" if name in _WITHOUT_BUDGETS else self._repeat
+        plain = isinstance(column, PlainColumn) or (self._is_drawn and self.epochs in column.means)
         return "mean" if plain else self._repeat
 
     def _measurement(self, name: str) -> NDArray[np.float64]:
@@ -217,7 +226,10 @@ class Metrics:
 
     def __repr__(self) -> str:
         subject = repr(self.hash) if isinstance(self.hash, str) else counted(len(self.hash), "network")
-        values = ", ".join(filter(None, map(self._format, self._known())))
+        others = [name for name in self._known() if name not in STANDARD]
+        shown = [name for name in self._known() if name in STANDARD or name in others[:_MOST_OTHERS]]
+        more = [f"{len(others) - _MOST_OTHERS} more metrics"] if len(others) > _MOST_OTHERS else []
+        values = ", ".join([*filter(None, map(self._format, shown)), *more])
         note = f"; {self.missing}" if self.missing else ""
         return f"Metrics({subject}, {counted(self.epochs, 'epoch')} on {self.dataset}: {values}; {self.table_id}{note})"
 
@@ -231,11 +243,14 @@ class Metrics:
         low, high = about.text(known.min()), about.text(known.max())
         text = low if low == high else f"{low.removesuffix(f' {about.unit}')} to {high}"
         measured = np.ravel(self.is_measured(name))[~np.isnan(values)]
-        source = "measured" if measured.all() else f"{measured.sum()} measured" if measured.any() else "predicted"
+        source = about.source(False).partition(",")[0]
+        source = "measured" if measured.all() else f"{measured.sum()} measured" if measured.any() else source
         source = "" if about.fidelity == "exact" else f" ({source})"
         return f"{name} {text}{source}"
 
 
+_MOST_OTHERS = 5
+"""Number of metrics besides the standard ones in a `repr`."""
 _WITHOUT_BUDGETS = ("trainable_parameters", "flops")
 """Standard metrics that have a single value, whatever the budget and the repeat."""
 

@@ -49,6 +49,7 @@ class TableRows:
         repeats: number of repeats at each budget; the embedded table has one smooth estimate. A column may have its
             own number of repeats.
         seeds: the random seeds of the repeats, if known.
+        has_means: whether some metrics are means over repeats, so that the values of single repeats are unknown.
         spaces: names of the search spaces whose rows the table knows.
     """
 
@@ -68,6 +69,7 @@ class TableRows:
         self.full_budget = self.epochs[-1]
         self.repeats: int = folder.meta["repeats"]
         self.seeds: tuple[int, ...] = tuple(folder.meta.get("seeds", ()))
+        self.has_means = any(column.means for column in folder.names.about.values())
         self.spaces: tuple[str, ...] = tuple(folder.meta["spaces"])
 
     @property

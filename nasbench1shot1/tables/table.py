@@ -78,6 +78,7 @@ class Table(TableRows):
             run: "mean" for the mean over the repeats; "random" for a random repeat of each item among the repeats for
                 which it has an accuracy; "all" for all repeats on a last axis; or the number or seed of a repeat. The
                 values of missing repeats are NaN; means ignore them. "mean" and "all" use each metric's own repeats.
+                If the table has only the mean over repeats of a metric, "random" gives this mean, and a number NaN.
             rng: generator for "random".
             halfway: return the values half-way through the training instead of at its end.
             dataset: the training, one of `datasets`; required if the table has several.
@@ -102,7 +103,9 @@ class Table(TableRows):
             self.seeds,
             lambda: self._folder.trained_repeats(training[0], np.asarray(rows), training[1]),
         )
-        return Metrics(self.id, self._folder, self.keys, rows, training, repeat, "halfway" if halfway else "end")
+        moment: Moment = "halfway" if halfway else "end"
+        is_drawn = isinstance(run, str) and run == "random"
+        return Metrics(self.id, self._folder, self.keys, rows, training, repeat, moment, is_drawn)
 
     def value(
         self,
@@ -152,6 +155,15 @@ class Table(TableRows):
         """
         known = {epochs: np.isfinite(self.values(metric, epochs, dataset)).any(axis=-1) for epochs in self.epochs}
         return tuple(epochs for epochs, networks in known.items() if networks.mean() > 0.5)
+
+    def repeats_of(self, metric: str, epochs: int | None = None, dataset: str | None = None) -> tuple[int, int]:
+        """Return the smallest and the largest number of repeats of a metric among the networks that have it.
+
+        (1, 1) means one value per network, such as a single run, a mean over runs or an estimate: its feedback has no
+        noise. (0, 0) means that no network has a value at the budget. Raises the errors of `measured`.
+        """
+        known = np.isfinite(self.values(metric, epochs, dataset)).sum(axis=-1)
+        return (int(known[known > 0].min(initial=known.max())), int(known.max()))
 
     def seeds_of(self, row: int, epochs: int | None = None, dataset: str | None = None) -> tuple[int, ...]:
         """Return the random seeds with which a network was trained, ascending; empty if the table has no seeds.
