@@ -172,7 +172,7 @@ class TopologyAPI(TopologyArchitectures):
         self.reset_time()
         if verbose:
             print(f"{self} answers from the table {self.table.id}")
-        if not self.table.seeds:
+        if self._reader.has_only_means:
             warn(
                 f"the table {self.table.id} has means over the seeds and no single trainings: is_random=True also "
                 "returns the means",
@@ -208,8 +208,7 @@ class TopologyAPI(TopologyArchitectures):
             For each of train, valid and test: "-loss", "-accuracy" (percent), "-per-time" and "-all-time" (seconds of
             one epoch and of all epochs). The training "cifar10" has no "valid". Tables have neither test times nor
             "valtest", the validation and test images together. The bundled table has losses and training accuracies
-            only for "cifar10-valid" at 200 epochs. It also lacks the test accuracy of "cifar10-valid" at 12 epochs and
-            most validation accuracies of "cifar100" and "ImageNet16-120" at 200 epochs.
+            only for "cifar10-valid" at 200 epochs. It also lacks the test accuracy of "cifar10-valid" at 12 epochs.
 
         Raises:
             InvalidInputError: (a ValueError) the architecture, data set, seed or epoch is unknown.
@@ -286,7 +285,7 @@ class TopologyAPI(TopologyArchitectures):
 
     def statistics(self, dataset: str, hp: str | int) -> dict[int, int]:
         """Return the number of architectures by number of trainings; raises OutOfDomainError for a table of means."""
-        if not self.table.seeds:
+        if self._reader.has_only_means:
             raise means_only_error(self.table)
         if dataset not in DATASETS:
             raise unknown_name("data set", dataset, DATASETS)

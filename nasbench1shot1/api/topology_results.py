@@ -69,6 +69,11 @@ class TopologyReader:
         self._random = None if seed is None else Random(seed)
 
     @property
+    def has_only_means(self) -> bool:
+        """Whether no training is complete, because some of its values are only known as means over the seeds."""
+        return not self.table.seeds or self.table.has_means
+
+    @property
     def random(self) -> Random | ModuleType:
         """The random generator."""
         return self._random or random
@@ -92,7 +97,7 @@ class TopologyReader:
         Raises OutOfDomainError if the table does not state them, or has no such training.
         """
         _check_dataset(dataset)
-        if not self.table.seeds:
+        if self.has_only_means:
             raise means_only_error(self.table)
         if not (found := self.table.seeds_of(row, epochs, dataset)):
             raise MissingValueError(f"the table {self.table.id} does not have {self.name(row, dataset, epochs)}")
@@ -109,7 +114,7 @@ class TopologyReader:
         """
         _check_dataset(dataset)
         draws = isinstance(is_random, bool | np.bool_)
-        if draws and not (is_random and self.table.seeds):
+        if draws and (not is_random or self.has_only_means):
             return "mean"
         seeds = self.seeds(row, dataset, epochs)
         if draws:
@@ -172,7 +177,7 @@ class TopologyReader:
             row, training: row of the table, and the training's data set and epochs.
             of: the part of the training for error messages, such as "the test set of ".
         """
-        advice = "do without it" if self.table.seeds else "import an official file for it, or do without it"
+        advice = "do without it" if not self.has_only_means else "import an official file for it, or do without it"
 
         def sentence() -> str:
             return f"the table {self.table.id} does not have {{}} of {of}{self.name(row, *training)}: {advice}"
@@ -323,7 +328,7 @@ class ArchResults:
 
     def get_dataset_names(self) -> list[str]:
         """Return the data sets on which the architecture was trained."""
-        if not self._reader.table.seeds:
+        if self._reader.has_only_means:
             return list(DATASETS)
         return [name for name in DATASETS if self._reader.table.seeds_of(self._row, self._epochs, name)]
 

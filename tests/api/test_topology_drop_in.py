@@ -226,7 +226,7 @@ def test_printed_summaries_have_the_published_format(
         "test : [loss = 0.576 & top1 = 81.52%]",
         "cifar10        FLOP= 15.65 M, Params=0.129 MB, latency=None ms.",
     ]
-    assert "cifar100       train : [loss = ? & top1 = ?], valid : [loss = ? & top1 = ?], test : [loss = ? & " in text
+    assert "cifar100       train : [loss = ? & top1 = ?], valid : [loss = ? & top1 = 52.70%], test : [loss = ?" in text
     api.show(0)
     shown = capsys.readouterr().out
     assert [budget in shown for budget in (" 012 epochs ", " 200 epochs ")] == [True, True]
@@ -245,10 +245,10 @@ def test_verbose_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_missing_fields_of_a_dictionary_are_reported_in_one_sentence(api: nats_bench.NATStopology) -> None:
     info = api.get_more_info(0, "cifar100", hp="200")
-    assert "valid-accuracy" not in info
-    assert info.get("valid-accuracy") is None
-    with refuses(MissingValueError, api.table.id, "'valid-accuracy'", api[0], "cifar100", 200) as raised:
-        info["valid-accuracy"]
+    assert "valid-loss" not in info
+    assert info.get("valid-loss") is None
+    with refuses(MissingValueError, api.table.id, "'valid-loss'", api[0], "cifar100", 200) as raised:
+        info["valid-loss"]
     assert isinstance(raised.value, OutOfDomainError)
     assert isinstance(raised.value, KeyError)
     for copied in (deepcopy(info), pickle.loads(pickle.dumps(info))):  # noqa: S301  our own
@@ -270,15 +270,15 @@ def test_unanswerable_calls_are_refused(api: nats_bench.NATStopology, old: NASBe
         (lambda: api.get_more_info(0, "cifar10", iepoch=3), ", not epoch 3 of 12: give iepoch=11, or leave it out"),
         (lambda: info.get_metrics("cifar10", "train", iepoch=0), ", not epoch 0 of 12"),
         (lambda: api.simulate_train_eval(0, "cifar10", iepoch=24, hp="200"), ", not epoch 24 of 200"),
-        (lambda: api.simulate_train_eval(0, "cifar100", hp="200"), "does not have 'valid-accuracy'"),
-        (lambda: old.simulate_train_eval(0, "cifar100", "200"), "does not have 'valid-accuracy'"),
+        (lambda: api.get_more_info(0, "cifar100", hp="200")["valid-loss"], "does not have 'valid-loss'"),
+        (lambda: old.get_more_info(0, "cifar100", hp="12")["train-loss"], "does not have 'train-loss'"),
         (lambda: api.get_more_info(0, "cifar10", hp="90"), "no trainings with '90' epochs: give hp='200' or hp='12'"),
         (lambda: api.get_latency(0, "cifar10"), "does not have latencies"),
         (lambda: info.get_latency("cifar10"), "does not have latencies"),
         (lambda: api.get_net_param(0, "cifar10", None), "does not have trained weights"),
         (lambda: info.get_net_param("cifar10"), "does not have trained weights"),
         (lambda: api.reload(index=0), "does not have trained weights"),
-        (lambda: api.find_best("cifar100", "valid", hp="200"), "for 14,251 of 15,625 architectures"),
+        (lambda: api.find_best("cifar10-valid", "test", hp="12"), "for 15,625 of 15,625 architectures"),
         (lambda: api.find_best("cifar100", "ori-test"), "no table has 'ori-test' of cifar100"),
         (lambda: nats_bench.create(None, "sss"), "no table of NATS-Bench's size space"),
     ):

@@ -159,7 +159,7 @@ def test_readme_of_nats_bench(capsys: pytest.CaptureFixture[str]) -> None:
     assert done["latency"] is None
     assert done["total"] == done["time_cost"] > 0
     assert 0 < done["validation_accuracy"] < 100
-    assert "answers from the table nb201-v1" in capsys.readouterr().out
+    assert "answers from the table nb201-v2" in capsys.readouterr().out
 
 
 def test_readme_of_nas_bench_201(capsys: pytest.CaptureFixture[str]) -> None:

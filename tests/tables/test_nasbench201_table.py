@@ -9,7 +9,9 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.nasbench201.embedded_table import SHORT, build_nasbench201
+from nasbench1shot1.nasbench201.embedded_table import DEVICES, MODELLED, SHORT, build_nasbench201
+from nasbench1shot1.tables.columns import Column
+from nasbench1shot1.tables.importing import import_table
 from nasbench1shot1.tables.table import Table
 
 ALL_SKIP = "|skip_connect~0|+|skip_connect~0|skip_connect~1|+|skip_connect~0|skip_connect~1|skip_connect~2|"
@@ -41,6 +43,7 @@ def test_the_table_describes_its_contents(table: Table) -> None:
     [  # NAS-Bench-201, Table 5, "optimal"
         ("cifar10-valid", "validation", 91.61),
         ("cifar10", "test", 94.37),
+        ("cifar100", "validation", 73.49),
         ("cifar100", "test", 73.51),
         ("ImageNet16-120", "test", 47.31),
     ],
@@ -101,8 +104,11 @@ def test_the_training_must_be_named(table: Table) -> None:
 
 
 def test_an_incomplete_column_has_no_best(table: Table) -> None:
+    accuracies = table.values("validation_accuracy", 200, "cifar100")[:, None].copy()
+    accuracies[1374:] = np.nan
+    column = Column(metric="incomplete", quantity="accuracy", direction="higher", dataset="cifar100", epochs=(200,))
     with pytest.raises(OutOfDomainError, match=r"200 epochs.*\b1,374\b.*15,625 networks.*nb201"):
-        table.best("nb201", "validation", dataset="cifar100")
+        table.with_column(column, accuracies).best("nb201", metric="incomplete", dataset="cifar100")
     assert table.best("nb201", "validation", epochs=12, dataset="cifar100")[1].validation_accuracy == 0.6132
 
 
@@ -173,6 +179,109 @@ def test_values_agree_with_the_source(table: Table, source: Any) -> None:
 
 
 def test_the_builder_reproduces_the_bundled_table(table: Table, shared: Path, tmp_path: Path) -> None:
-    build_nasbench201(shared / "nb201_topology.npz", tmp_path / "table")
+    build_nasbench201(shared, tmp_path / "table")
     assert nb.load_table(tmp_path / "table").id == table.id
-    assert sum(path.stat().st_size for path in (tmp_path / "table").iterdir()) < 2_500_000
+    assert nb.load_table(tmp_path / "table").description == table.description
+    assert sum(path.stat().st_size for path in (tmp_path / "table").iterdir()) < 5_500_000
+
+
+# Repeats and devices --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def seeds(shared: Path) -> Any:
+    with np.load(shared / "nb201_valid200_seeds.npz", allow_pickle=False) as file:
+        return dict(file)
+
+
+VALIDATED = {"cifar10-valid": ("c10", 25_000), "cifar100": ("c100", 5_000), "ImageNet16-120": ("in16", 3_000)}
+
+
+@pytest.mark.parametrize("dataset", VALIDATED)
+def test_validation_accuracy_of_each_seed_equals_the_source(table: Table, seeds: Any, dataset: str) -> None:
+    short, images = VALIDATED[dataset]
+    wanted = seeds[f"{short}_valid_e200_seeds"] / 100
+    every = table.query(range(len(table)), run="all", dataset=dataset).validation_accuracy
+    assert np.isnan(every[:, 0]).all()  # seed 111 was trained for 12 epochs only
+    np.testing.assert_allclose(every[:, 1:], wanted, atol=1e-12)
+    counts = every[:, 1:] * images
+    np.testing.assert_allclose(counts, np.rint(counts), atol=1e-9)
+    assert table.repeats_of("validation_accuracy", 200, dataset) == (2, 3)
+    assert int((~np.isnan(every)).sum()) == 2 * 7_456 + 3 * 8_169
+    assert table.seeds_of(0, 200, dataset) == (777, 888, 999)
+
+
+def test_at_12_epochs_there_is_one_value(table: Table) -> None:
+    for dataset in VALIDATED:
+        assert table.repeats_of("validation_accuracy", 12, dataset) == (1, 1)
+    assert (table.seeds_of(0, 12, "cifar100"), table.seeds_of(0, 12, "cifar10-valid")) == ((111,), ())
+    one, mean = (table.query(6111, 12, run=run, dataset="cifar100").validation_accuracy for run in (111, "mean"))
+    assert one == mean == 0.602
+    mean, first = (table.query(6111, 12, run=run, dataset="cifar10-valid") for run in ("mean", 111))
+    assert mean.validation_accuracy > 0 and math.isnan(first.validation_accuracy)  # the mean of seeds 111 and 777
+
+
+def test_a_random_repeat_has_the_accuracy_of_one_seed(table: Table) -> None:
+    rows = np.flatnonzero(np.isnan(table.values("validation_accuracy", 200, "cifar10-valid")[:, 3]))[:2].tolist()
+    rows.append(0)
+    drawn = table.query(rows * 100, 200, "random", np.random.default_rng(0), dataset="cifar10-valid")
+    seen = [set(of_row) for of_row in drawn.validation_accuracy.reshape(100, 3).T]
+    every = table.query(rows, 200, "all", dataset="cifar10-valid").validation_accuracy
+    assert seen == [set(values[~np.isnan(values)]) for values in every]
+    assert [len(values) for values in seen] == [2, 2, 3]
+    mean = table.query(rows, 200, dataset="cifar10-valid")
+    np.testing.assert_array_equal(drawn.test_accuracy.reshape(100, 3)[7], mean.test_accuracy)  # only means are known
+    np.testing.assert_array_equal(drawn.training_time.reshape(100, 3)[7], mean.training_time)
+    assert drawn.is_measured("test_accuracy").all()
+
+
+def test_a_seed_has_no_value_where_only_the_mean_is_known(table: Table) -> None:
+    one, many = (table.query(x, 200, run=777, dataset="cifar10-valid") for x in (0, [0, 1]))
+    for found in (one, many):
+        assert np.isnan([found.test_accuracy, found.train_accuracy, found.test_loss]).all()
+        assert not np.any(found.is_measured("test_accuracy"))
+        assert (np.asarray(found.training_time) > 0).all() and np.all(found.is_measured("validation_accuracy"))
+    assert math.isnan(table.value("test_accuracy", 0, 200, 1, dataset="cifar10"))
+
+
+def test_the_table_agrees_with_official_records(table: Table, shared: Path, tmp_path: Path) -> None:
+    import_table(shared / "nats_fake" / "NATS-tss-v1_0-3ffb9-simple", tmp_path / "records", report=lambda line: None)
+    official = nb.load_table(tmp_path / "records")
+    rows = [0, 11, 284]
+    for dataset in table.datasets:
+        for epochs, run in ((12, 111), (200, 777), (200, 888), (200, 999), (12, "mean"), (200, "mean")):
+            found, wanted = (one.query(rows, epochs, run, dataset=dataset) for one in (table, official))
+            for metric in ("validation_accuracy", "test_accuracy", "training_time"):
+                known = ~np.isnan(found[metric])
+                np.testing.assert_allclose(found[metric][known], wanted[metric][known], rtol=1e-6)
+                if metric == "validation_accuracy" and (dataset, epochs, run) != ("cifar10-valid", 12, 111):
+                    assert known.tolist() == (~np.isnan(wanted[metric])).tolist()
+
+
+def test_latencies_equal_the_source(table: Table, shared: Path, seeds: Any) -> None:
+    with np.load(shared / "help_nb201_latency.npz", allow_pickle=False) as source:
+        wanted = {name: source[name] for name in source.files if name.startswith("latency_")}
+    assert {f"latency_{name}" for name in DEVICES} == set(wanted)
+    for metric, values in wanted.items():
+        about = table.about(metric, "cifar10")
+        assert (about.unit, about.direction, about.quantity) == ("ms", "lower", "latency")
+        assert about.fidelity == ("modelled" if metric.removeprefix("latency_") in MODELLED else "measured")
+        for dataset in ("cifar10-valid", "cifar10", "cifar100"):
+            found = table.query(range(len(table)), dataset=dataset)[metric]
+            np.testing.assert_array_equal(found, values.astype(float))
+        with pytest.raises(OutOfDomainError, match=f"{metric} on ImageNet16-120.*cifar10-valid, cifar10 or cifar100"):
+            table.query(0, dataset="ImageNet16-120")[metric]
+    for dataset, short in SHORT.items():
+        found = table.query(range(len(table)), dataset=dataset).latency
+        np.testing.assert_allclose(found, seeds[f"{short}_latency_s"], rtol=1e-7)
+
+
+def test_devices_state_what_their_latencies_are(table: Table) -> None:
+    assert [name for name in DEVICES if table.about(f"latency_{name}", "cifar10").caveat] == ["pixel3", "raspi4"]
+    answer = table.query(6111, dataset="cifar100")
+    assert (answer.source("latency_fpga"), answer.source("latency_pixel3")) == ("modelled", "measured")
+    assert not answer.is_measured("latency_fpga")
+    assert "latency 0.02" in repr(answer) and "23 more metrics; nb201-v2-" in repr(answer)
+    fast, found = table.best("nb201", metric="latency_titan_rtx_256", dataset="cifar100")
+    assert found.latency_titan_rtx_256 == table.values("latency_titan_rtx_256", dataset="cifar10").min()
+    assert table.regret(fast, metric="latency_titan_rtx_256", dataset="cifar10") == 0
