@@ -29,7 +29,8 @@ class Score:
     Errors and regrets are fractions; unknown values are None. For a metric other than accuracy, errors are its costs
     (`Column.cost`) and regrets are in its unit. Regret is relative to the best network of the architecture's own space,
     identified by its name: a user's own space needs a table that covers it (`Table.covering`). `cell_hash` identifies
-    the row (`Architecture.network_id`).
+    the row (`Architecture.network_id`). `training_seconds` is the time of the full training that the test error belongs
+    to: on NAS-Bench-201's CIFAR-10, this is the training on all 50,000 images, not the one that is validated.
     """
 
     cell_hash: str
@@ -259,7 +260,7 @@ def _score(arch: Any, table: Table, objective: Objective, within: Bounds | None,
         test_regret=_regret(table, arch, judge, objective.test, within, reference),
         validation_measured=bool(validated.is_measured(guide)),
         test_measured=bool(tested.is_measured(judge)),
-        training_seconds=_none_if_nan(validated.training_time),
+        training_seconds=_none_if_nan(tested.training_time),
     )
 
 
