@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.black_box_search.goal import common_goal
+from nasbench1shot1.black_box_search.goal import common_goal, describe_feedback
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import ZERO_NOTE, use_log_axes
 from nasbench1shot1.display.canvas import Canvas
@@ -142,13 +142,14 @@ def zero_note(studies: Sequence[BlackBoxStudy]) -> str:
 
 
 def caption(studies: Sequence[BlackBoxStudy]) -> str:
-    """Return the text below a figure: tables, measured final test errors, objective, bounds, and drawing of zeros.
+    """Return the text below a figure: tables, measured final test errors, objective, bounds, feedback, zeros.
 
     Raises InvalidInputError if the objectives or the bounds of the studies differ.
     """
     goal = common_goal(study.goal for study in studies)
     baseline = common_baseline({str(study.folder): study.baseline for study in studies})
-    sentences = (goal.sentence(), baseline.sentence if baseline else "", zero_note(studies))
+    feedback = describe_feedback(study.feedback_repeats for study in studies)
+    sentences = (goal.sentence(), baseline.sentence if baseline else "", feedback, zero_note(studies))
     return "\n".join(filter(None, (_sources(studies), *sentences)))
 
 

@@ -3,14 +3,17 @@
 By default, validation accuracy guides and test accuracy judges. With the option `objective`, any metric of the table
 that has a direction guides. The record then describes both metrics, so that its readers need no table: config.json has
 the field `objective_metrics`, and summary.json the fields `objective` and `unit`.
+
+The feedback of a search is noisy where the table has several repeats of an architecture, of which each query draws one.
+The field `feedback_repeats` of config.json records their number at each budget.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.ground.text import percent
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives
+from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.tables.columns import STANDARD, Column
 
 if TYPE_CHECKING:
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
 
 FIELD = "objective_metrics"
 """Field of config.json with the descriptions of both metrics, if the objective is not the default."""
+
+
+FEEDBACK = "feedback_repeats"
+"""Field of config.json: for each budget, the smallest and the largest number of repeats of an architecture."""
 
 
 @dataclass(frozen=True)
@@ -116,3 +123,27 @@ def common_goal(goals: Iterable[Goal]) -> Goal:
             "time"
         )
     return next(iter(by_metric.values()))
+
+
+def describe_feedback(repeats: Iterable[Mapping[str, Sequence[int]]]) -> str:
+    """Return a sentence about the noise of the feedback, for screens and captions.
+
+    Args:
+        repeats: the recorded numbers of repeats of one or several studies, by budget.
+    """
+    by_budget = {int(epochs): tuple(numbers) for of_study in repeats for epochs, numbers in of_study.items()}
+    if not by_budget:
+        return ""
+    parts = [f"{_one_of(*numbers)} at {counted(epochs, 'epoch')}" for epochs, numbers in sorted(by_budget.items())]
+    if all(most == 1 for _, most in by_budget.values()):
+        budgets = alternatives([*map(str, sorted(by_budget))])
+        return f"Noise-free feedback: one value per architecture at {budgets} epochs."
+    return f"Feedback: {', '.join(parts)}."
+
+
+def _one_of(fewest: int, most: int) -> str:
+    """Return what a query observes, given the numbers of repeats of the architectures."""
+    if most == 1:
+        return "one value per architecture (noise-free)"
+    number = f"{most}" if fewest == most else f"{fewest} or {most}" if fewest == most - 1 else f"up to {most}"
+    return f"a random one of {number} repeats"

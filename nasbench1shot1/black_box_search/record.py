@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from nasbench1shot1.black_box_search.goal import FEEDBACK, Goal
 from nasbench1shot1.black_box_search.goal import FIELD as OBJECTIVE
-from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
 from nasbench1shot1.display.curves import Pooled, Statistic, Trace, pool, span
 from nasbench1shot1.display.style import Spread
@@ -92,6 +92,15 @@ class BlackBoxStudy(RunRecord):
         """The bounds of the searches and their baseline; None without bounds."""
         return Baseline.from_config(self.config, self.folder / CONFIG)
 
+    @cached_property
+    def feedback_repeats(self) -> dict[str, list[int]]:
+        """For each budget, the smallest and the largest number of repeats of an architecture, of which one is drawn.
+
+        Empty for studies that were recorded before this field existed.
+        """
+        recorded: dict[str, list[int]] = self.config.get(FEEDBACK, {})
+        return recorded
+
     def check_config(self) -> None:
         """See `RunRecord`; the descriptions of the metrics and the bounds must be readable, too."""
         self.config.setdefault("first_repeat", 0)  # studies recorded before this option existed lack it
@@ -100,6 +109,8 @@ class BlackBoxStudy(RunRecord):
             _ = self.goal
         except (TypeError, KeyError, AttributeError):
             raise damaged_file_error(self.folder / CONFIG, f"its {OBJECTIVE} is missing or impossible") from None
+        if not _are_feedback_repeats(self.config.get(FEEDBACK, {})):
+            raise damaged_file_error(self.folder / CONFIG, f"its {FEEDBACK} is impossible")
         _ = self.baseline
 
     def _subject(self) -> str:
@@ -288,6 +299,14 @@ def merged(records: Sequence[Sequence[dict[str, Any]]], folder: Path) -> list[di
         if line["repeat"] == before["repeat"]:
             raise damaged_file_error(folder, f"search {line['repeat']} is recorded twice")
     return lines
+
+
+def _are_feedback_repeats(recorded: Any) -> bool:
+    """Return whether a value maps budgets to pairs of numbers."""
+    return isinstance(recorded, dict) and all(
+        epochs.isdecimal() and isinstance(pair, list) and [type(number) for number in pair] == [int, int]
+        for epochs, pair in recorded.items()
+    )
 
 
 def _is_incumbent(entry: Any) -> bool:

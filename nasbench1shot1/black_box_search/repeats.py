@@ -99,9 +99,19 @@ class Repeats:
                 f"{self.epochs}: give {option('epochs', known[-1])}"
             )
 
+    @cached_property
+    def used_budgets(self) -> tuple[int, ...]:
+        """The budgets at which the optimizer trains."""
+        return tuple(self.method(np.random.default_rng(0)).used_budgets)
+
+    def feedback_repeats(self) -> dict[str, list[int]]:
+        """Return the smallest and the largest number of repeats of an architecture at each budget of the optimizer."""
+        guide, training = self.objective.validation_metric, self.objective.validation
+        return {str(epochs): list(self.table.repeats_of(guide, epochs, training)) for epochs in self.used_budgets}
+
     def describe_budgets(self) -> str:
         """Return at which budgets the optimizer trains, such as "12 or 200 epochs per training"."""
-        *fewer, most = self.method(np.random.default_rng(0)).used_budgets
+        *fewer, most = self.used_budgets
         return f"{alternatives([*map(str, fewer), counted(most, 'epoch')])} per training"
 
     @cached_property
@@ -177,11 +187,7 @@ class Repeats:
 
     @cached_property
     def budgets(self) -> tuple[int, ...]:
-        """The budgets of methods with several budgets: those at which most networks have the observed metric.
-
-        On CIFAR-100 and ImageNet16-120, the table of NAS-Bench-201 has validation accuracies after 200 epochs for only
-        a few networks.
-        """
+        """The budgets of methods with several budgets: those at which most networks have the observed metric."""
         guide, training = self.objective.validation_metric, self.objective.validation
         return self.table.epochs_of(guide, training) or self.table.epochs
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -153,6 +153,7 @@ def _checked_query(query: Query, method: BlackBoxOptimizer) -> Query:
 class TableTrainings:
     """Answers queries from a table.
 
+    A query draws one of the architecture's repeats. If only their mean is known, the result is the mean.
     The cost is the training time of the drawn repeat. If the table has evaluation times, the cost also includes one
     evaluation on the validation images, as in NAS-Bench-201's searches. If the table covers the space only in part
     (`Table.covering`), the result of other architectures is a `FailedTraining`.
@@ -182,7 +183,8 @@ class TableTrainings:
         about = table.about(guide, training)
         self._words, self._zero, self._sign = about.words, about.cost(0.0), about.cost(1.0) - about.cost(0.0)
         self._failed = FailedTraining(worst_cost(table, objective), 0.0) if table.is_partial else None
-        self._repeats = list(range(table.repeats))
+        self._repeats: list[Literal["mean"] | int] = list(range(table.repeats))
+        self._means = about.means
         self._value = table.reader(guide, training)
         self._seconds = table.reader("training_time", training)
         self._evaluation = table.reader("evaluation_time", training)
@@ -214,7 +216,8 @@ class TableTrainings:
         return TrainingResult(known.validation_error, max(end - now, 0.0))
 
     def _look_up(self, row: int, query: Query) -> TrainingResult:
-        epochs, repeats = query.epochs, self._repeats
+        epochs = query.epochs
+        repeats = self._repeats if epochs not in self._means else ["mean"]
         while repeats:
             repeat = repeats[int(self._rng.random() * len(repeats))] if len(repeats) > 1 else repeats[0]
             value, seconds = self._value(row, epochs, repeat), self._seconds(row, epochs, repeat)

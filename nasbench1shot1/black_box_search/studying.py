@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.console import Console
 
+from nasbench1shot1.black_box_search.goal import FEEDBACK, describe_feedback
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
 from nasbench1shot1.black_box_search.ranges import run_ranges
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, summarise
@@ -105,9 +105,9 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         repeats = Repeats(options, table_of_study(options))
         repeats.check_objective()
         baseline = repeats.baseline  # raises if no network is within the bounds
-        repeats.method(np.random.default_rng(0))  # raises if the optimizer refuses the space or the budgets
+        feedback = repeats.feedback_repeats()  # raises if the optimizer refuses the space or the budgets
         facts = {"space_id": repeats.space.id, "table_id": repeats.table.id}
-        labels = {**repeats.goal.fields(), **(baseline.fields() if baseline else {})}
+        labels = {**repeats.goal.fields(), **(baseline.fields() if baseline else {}), FEEDBACK: feedback}
         return Begun(repeats, facts, labels, repeats.table)
 
     def _check_places(self, options: BlackBoxOptions) -> None:
@@ -190,6 +190,7 @@ def announce(repeats: Repeats, study: BlackBoxStudy, console: Console) -> None:
     for sentence in filter(None, (repeats.goal.sentence(), bounds)):
         print_line(sentence)
     print_line(f"Table {repeats.table.id}, data set {config.dataset}, {repeats.describe_budgets()}")
+    print_line(describe_feedback([repeats.feedback_repeats()]))
     for note in repeats.table.notes():
         print_line(note)
     if study.recorded:
