@@ -36,6 +36,7 @@ def pareto_fronts(
     rows: Rows | None = None,
     predicted: bool = False,
     star: tuple[str, Item] | None = None,
+    only_front: bool = False,
 ) -> pandas.DataFrame:
     """Return the best value of a metric at each cost, and which of these networks are Pareto-optimal.
 
@@ -47,6 +48,7 @@ def pareto_fronts(
         rows: rows of the table that are included, such as `table.members("s1")`. Default: all.
         predicted: use estimates of metrics that are not measured.
         star: a name and a network, which figures mark with a star.
+        only_front: return only Pareto-optimal networks.
 
     Returns:
         A data frame with a row for each data set, each of `costs` (`cost`) and each distinct value of this cost
@@ -67,7 +69,7 @@ def pareto_fronts(
     pairs = [pair for pair in _pairs(table, metric, asked, epochs, predicted) if len(pair.known(rows))]
     if not pairs:
         raise _no_cost_error(table, asked, epochs, predicted)
-    frame = pandas.concat([pair.front(table, rows) for pair in pairs], ignore_index=True)
+    frame = pandas.concat([pair.front(table, rows, only_front) for pair in pairs], ignore_index=True)
     frame.attrs = _attributes(table, pairs, rows, epochs)
     if left_out := [_name(_describe(table, cost)) for cost in asked if cost not in frame.attrs["metrics"]]:
         kind = "" if predicted else "measured "
@@ -218,7 +220,7 @@ class _Pair:
         known = np.isfinite(self.metric.values[rows]) & np.isfinite(self.cost.values[rows])
         return np.asarray(rows[known], np.int64)
 
-    def front(self, table: Table, rows: Rows) -> pandas.DataFrame:
+    def front(self, table: Table, rows: Rows, only_front: bool) -> pandas.DataFrame:
         """Return the best network at each cost; ties go to the first row."""
         rows = self.known(rows)
         values, errors = self.cost.values[rows], self.metric.about.cost(self.metric.values[rows])
@@ -230,6 +232,7 @@ class _Pair:
         best["median_error"], best["n"] = errors_by_cost.median().to_numpy(), errors_by_cost.size().to_numpy()
         cheaper = best["error"].cummin().shift(fill_value=np.inf)
         best["on_front"] = best["error"] < cheaper
+        best = best[best["on_front"]].reset_index(drop=True) if only_front else best
         best["architecture"] = table.hashes(best["row"])
         best["dataset"], best["cost"], best["of"] = self.dataset, self.cost.about.metric, len(rows)
         return best[["dataset", "cost", "value", "architecture", "error", "median_error", "on_front", "n", "of"]]

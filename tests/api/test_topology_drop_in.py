@@ -278,7 +278,7 @@ def test_unanswerable_calls_are_refused(api: nats_bench.NATStopology, old: NASBe
         (lambda: api.get_net_param(0, "cifar10", None), "does not have trained weights"),
         (lambda: info.get_net_param("cifar10"), "does not have trained weights"),
         (lambda: api.reload(index=0), "does not have trained weights"),
-        (lambda: api.find_best("cifar10-valid", "test", hp="12"), "for 15,625 of 15,625 architectures"),
+        (lambda: api.find_best("cifar10-valid", "ori-test", hp="12"), "for 15,625 of 15,625 architectures"),
         (lambda: api.find_best("cifar100", "ori-test"), "no table has 'ori-test' of cifar100"),
         (lambda: nats_bench.create(None, "sss"), "no table of NATS-Bench's size space"),
     ):

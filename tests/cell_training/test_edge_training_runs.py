@@ -197,7 +197,7 @@ def test_the_command_resumes_and_reports_missing_table_values(unbroken: Training
     done = command("train", "--resume", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert_same_training(unbroken, load_training(tmp_path / "run"))
-    assert not missing(done.stdout, "compare", "nb201-v1-48b1293")
+    assert not missing(done.stdout, "compare", "nb201-v2-c488c4c")
     other = command("train", "--resume", "run", "--table", "embedded", cwd=tmp_path)
     assert other.returncode == 0, other.stderr
     assert not missing(other.stdout, "compare")

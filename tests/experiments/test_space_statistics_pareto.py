@@ -180,6 +180,7 @@ def test_a_new_column_of_nasbench201_has_a_front(tmp_path: Path, capsys: pytest.
     assert frame.groupby("cost")["dataset"].nunique().to_dict() == {
         "trainable_parameters": 3,
         "flops": 3,
+        "latency": 3,
         "latency_phone": 1,
     }
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())["answers"]["pareto-fronts"]

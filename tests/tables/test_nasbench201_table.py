@@ -281,7 +281,7 @@ def test_devices_state_what_their_latencies_are(table: Table) -> None:
     answer = table.query(6111, dataset="cifar100")
     assert (answer.source("latency_fpga"), answer.source("latency_pixel3")) == ("modelled", "measured")
     assert not answer.is_measured("latency_fpga")
-    assert "latency 0.02" in repr(answer) and "23 more metrics; nb201-v2-" in repr(answer)
+    assert "latency 0.01956 s (measured)" in repr(answer) and "23 more metrics; nb201-v2-" in repr(answer)
     fast, found = table.best("nb201", metric="latency_titan_rtx_256", dataset="cifar100")
     assert found.latency_titan_rtx_256 == table.values("latency_titan_rtx_256", dataset="cifar10").min()
     assert table.regret(fast, metric="latency_titan_rtx_256", dataset="cifar10") == 0

@@ -10,6 +10,7 @@ from nasbench1shot1.display.charts import Axis, Panel, Series
 from nasbench1shot1.display.colours import ORANGE
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.space_statistics import pareto
+from nasbench1shot1.experiments.space_statistics.nats_bench.latencies import LATENCIES
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (
     DATASETS,
     SPLITS,
@@ -124,6 +125,8 @@ def _correlations(frame: pandas.DataFrame, cost: Cost) -> list[dict[str, Any]]:
 def pareto_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
     """Return the lowest test error at each cost, such as FLOPs, and which of these architectures are Pareto-optimal.
 
+    `latency_fronts` has the latencies of the bundled table's 27 device settings.
+
     Args:
         table: a table of NAS-Bench-201 or NATS-Bench.
         kind: which architectures are included, a kind of the table's space.
@@ -138,7 +141,8 @@ def pareto_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
     """
     found = Measurements(table, kind)
     attributes = found.attributes(f"test error at {found.full_budget} epochs", found.columns(("test",)))
-    frame = pareto.pareto_fronts(table, rows=found.rows, star=found.star)
+    costs = [cost for cost in pareto.cost_metrics(table) if cost not in LATENCIES]
+    frame = pareto.pareto_fronts(table, costs=costs, rows=found.rows, star=found.star)
     indices = table.column("index")[table.rows(frame["architecture"])]
     frame.insert(list(frame.columns).index("architecture"), "index", np.asarray(indices, np.int64))
     notes = [*attributes["notes"], *frame.attrs["notes"]]

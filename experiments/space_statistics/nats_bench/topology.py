@@ -10,6 +10,11 @@ from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost im
     accuracy_panels,
     pareto_fronts,
 )
+from nasbench1shot1.experiments.space_statistics.nats_bench.latencies import (
+    latency_fronts,
+    latency_panels,
+    latency_summary,
+)
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS
 from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import (
     known_cells,
@@ -94,5 +99,8 @@ ANALYSES = {
         schedule_correlation, schedule_panels, _schedules, panel_inches=(5.6, 4.2), **_OF_KIND
     ),
     "pareto-fronts": replace(PARETO_FRONTS, ask=pareto_fronts, split=None, **_OF_KIND),
+    "latency-fronts": Analysis(
+        latency_fronts, latency_panels, latency_summary, columns=5, panel_inches=(2.7, 2.3), **_OF_KIND
+    ),
 }
 """The analyses of NAS-Bench-201 and of NATS-Bench's topology space."""

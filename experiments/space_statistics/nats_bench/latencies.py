@@ -1,0 +1,98 @@
+"""Pareto fronts of test error and latency on each device of HELP (Lee et al., NeurIPS 2021)."""
+
+from typing import Any
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.display.charts import Axis, Panel, Series
+from nasbench1shot1.display.colours import BLUE, GREEN, ORANGE, VERMILION
+from nasbench1shot1.experiments.rank_correlation import spearman
+from nasbench1shot1.experiments.space_statistics import pareto
+from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, REFERENCE, Measurements
+from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.nasbench201.embedded_table import DEVICES
+from nasbench1shot1.tables.columns import Column
+from nasbench1shot1.tables.table import Table
+
+LATENCIES = tuple(f"latency_{name}" for name in DEVICES)
+"""The metrics of the 27 device settings."""
+_BATCH = ", batch size "
+
+
+def latency_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
+    """Return the Pareto-optimal architectures of test error and latency, for each device setting.
+
+    Args:
+        table: a table of NAS-Bench-201 with latencies.
+        kind: which architectures are included, a kind of the space nb201.
+
+    Returns:
+        What `pareto.pareto_fronts` returns, only of the architectures on a front. `attrs["correlations"]` has
+        Spearman's correlation of each latency with the FLOPs on CIFAR-10.
+
+    Raises:
+        InvalidInputError: the table is of another benchmark, or the kind is unknown.
+        OutOfDomainError: the table has no test accuracy, or no latency of a device.
+    """
+    found = Measurements(table, kind)
+    attributes = found.attributes(f"test error at {found.full_budget} epochs and latency", found.columns(("test",)))
+    metrics = [metric for metric in LATENCIES if metric in table.metrics]
+    if not metrics:
+        raise OutOfDomainError(f"the table {table.id} has no latencies of devices: open the table 'nb201'")
+    frame = pareto.pareto_fronts(
+        table, costs=metrics, rows=found.rows, predicted=True, star=found.star, only_front=True
+    )
+    indices = table.column("index")[table.rows(frame["architecture"])]
+    frame.insert(list(frame.columns).index("architecture"), "index", np.asarray(indices, np.int64))
+    training = table.objective(REFERENCE).test
+    flops = found.cost(REFERENCE, "flops")
+    abouts = {metric: table.about(metric, training) for metric in metrics}
+    correlations = {m: spearman(table.values(m, dataset=training)[found.rows, 0], flops) for m in metrics}
+    modelled = [str(about.device) for about in abouts.values() if about.fidelity == "modelled"]
+    measured = f"measured, except on {' and '.join(modelled)}, where a model computed them" if modelled else "measured"
+    notes = [
+        *attributes["notes"],
+        f"drawn: CIFAR-10; {f'star: {found.star[0]}; ' if found.star else ''}test accuracy is measured; latencies are {measured}",
+        *(f"{about.device}: {about.caveat}" for about in abouts.values() if about.caveat),
+    ]
+    about = {"metrics": frame.attrs["metrics"], "metric": frame.attrs["metric"], "star": frame.attrs.get("star", [])}
+    datasets = {name: DATASETS.get(name, name) for name in found.datasets}
+    frame.attrs = {**attributes, **about, "datasets": datasets, "correlations": correlations, "notes": notes}
+    return frame
+
+
+def latency_panels(frame: pandas.DataFrame) -> list[Panel]:
+    """Return the fronts on CIFAR-10, one panel for each device; the batch sizes of a GPU share a panel."""
+    abouts = {metric: Column.from_entry(entry) for metric, entry in frame.attrs["metrics"].items()}
+    devices: dict[str, list[str]] = {}
+    for metric in (metric for metric in LATENCIES if metric in abouts):
+        devices.setdefault(str(abouts[metric].device).partition(_BATCH)[0], []).append(metric)
+    return [_panel(frame, device, metrics, abouts) for device, metrics in devices.items()]
+
+
+def _panel(frame: pandas.DataFrame, device: str, metrics: list[str], abouts: dict[str, Column]) -> Panel:
+    marks = []
+    for metric, colour in zip(metrics, (BLUE, GREEN, VERMILION), strict=False):
+        shown = frame[(frame["dataset"] == REFERENCE) & (frame["cost"] == metric)]
+        batch = str(abouts[metric].device).partition(_BATCH)[2]
+        look: dict[str, Any] = {"color": colour, "line": "-", "marker": "o", "size": 3, "steps": True}
+        label = f"batch size {batch}" if batch else "Pareto front"
+        marks.append(Series(shown["value"], 100 * shown["error"], label=label, **look))
+        star: dict[str, Any] = {"color": ORANGE, "marker": "*", "size": 10, "framed": True}
+        points = [of for of in frame.attrs["star"] if of["dataset"] == REFERENCE and metric in of]
+        marks += [Series([of[metric]], [100 * of["error"]], label=of["name"], **star) for of in points]
+    modelled = " (modelled)" if abouts[metrics[0]].fidelity == "modelled" else ""
+    return Panel(f"{device}{modelled}", Axis("latency [ms]"), Axis("test error [%]", log=True), marks)
+
+
+def latency_summary(frame: pandas.DataFrame) -> str:
+    """Return the sizes of the fronts on CIFAR-10, and how latency correlates with FLOPs, in one line."""
+    sizes = frame[frame["dataset"] == REFERENCE].groupby("cost").size()
+    correlations = frame.attrs["correlations"]
+    lowest, highest = (of(correlations, key=correlations.__getitem__) for of in (min, max))
+    return (
+        f"CIFAR-10 fronts of {sizes.min()} to {sizes.max()} architectures on {len(sizes)} device settings; Spearman of "
+        f"latency and FLOPs: {correlations[lowest]:.3f} ({lowest}) to {correlations[highest]:.3f} ({highest}); mean "
+        f"{np.mean(list(correlations.values())):.3f}"
+    )
