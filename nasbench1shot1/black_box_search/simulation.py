@@ -25,6 +25,9 @@ FREE_IN_A_ROW = 10_000
 """Consecutive trainings without cost after which a search ends, because it only repeats paid queries."""
 
 
+_Repeat = Literal["mean"] | int
+
+
 class TrainingResult(NamedTuple):
     """The result of a training.
 
@@ -183,7 +186,7 @@ class TableTrainings:
         about = table.about(guide, training)
         self._words, self._zero, self._sign = about.words, about.cost(0.0), about.cost(1.0) - about.cost(0.0)
         self._failed = FailedTraining(worst_cost(table, objective), 0.0) if table.is_partial else None
-        self._repeats: list[Literal["mean"] | int] = list(range(table.repeats))
+        self._repeats: list[_Repeat] = list(range(table.repeats))
         self._means = about.means
         self._value = table.reader(guide, training)
         self._seconds = table.reader("training_time", training)
@@ -217,7 +220,7 @@ class TableTrainings:
 
     def _look_up(self, row: int, query: Query) -> TrainingResult:
         epochs = query.epochs
-        repeats = self._repeats if epochs not in self._means else ["mean"]
+        repeats: list[_Repeat] = ["mean"] if epochs in self._means else self._repeats
         while repeats:
             repeat = repeats[int(self._rng.random() * len(repeats))] if len(repeats) > 1 else repeats[0]
             value, seconds = self._value(row, epochs, repeat), self._seconds(row, epochs, repeat)

@@ -85,8 +85,9 @@ class Column:
     @classmethod
     def from_entry(cls, entry: Mapping[str, Any]) -> "Column":
         """Return the description in a column's entry of `meta.json`."""
-        known = {field.name: entry[field.name] for field in fields(cls) if field.name in entry}
-        return cls(**{name: tuple(said) if isinstance(said, list) else said for name, said in known.items()})
+        known: dict[str, Any] = {field.name: entry[field.name] for field in fields(cls) if field.name in entry}
+        known |= {name: tuple(said) for name, said in known.items() if isinstance(said, list)}
+        return cls(**known)
 
     def entry(self, **more: Any) -> dict[str, Any]:
         """Return the column's entry for `meta.json`, with more facts, such as `sources`, `method` or `images`."""

@@ -46,17 +46,22 @@ def latency_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
     indices = table.column("index")[table.rows(frame["architecture"])]
     frame.insert(list(frame.columns).index("architecture"), "index", np.asarray(indices, np.int64))
     training = table.objective(REFERENCE).test
-    flops = found.cost(REFERENCE, "flops")
+    flops = found.cost(REFERENCE, "flops").astype(float)
     abouts = {metric: table.about(metric, training) for metric in metrics}
     correlations = {m: spearman(table.values(m, dataset=training)[found.rows, 0], flops) for m in metrics}
     modelled = [str(about.device) for about in abouts.values() if about.fidelity == "modelled"]
     measured = f"measured, except on {' and '.join(modelled)}, where a model computed them" if modelled else "measured"
     notes = [
         *attributes["notes"],
-        f"drawn: CIFAR-10; {f'star: {found.star[0]}; ' if found.star else ''}test accuracy is measured; latencies are {measured}",
+        f"drawn: CIFAR-10; test accuracy is measured; latencies are {measured}",
+        *([f"star: {found.star[0]}"] if found.star else []),
         *(f"{about.device}: {about.caveat}" for about in abouts.values() if about.caveat),
     ]
-    about = {"metrics": frame.attrs["metrics"], "metric": frame.attrs["metric"], "star": frame.attrs.get("star", [])}
+    about: dict[Any, Any] = {
+        "metrics": frame.attrs["metrics"],
+        "metric": frame.attrs["metric"],
+        "star": frame.attrs.get("star", []),
+    }
     datasets = {name: DATASETS.get(name, name) for name in found.datasets}
     frame.attrs = {**attributes, **about, "datasets": datasets, "correlations": correlations, "notes": notes}
     return frame
