@@ -148,7 +148,7 @@ def test_costs_by_number_follow_the_numbers_of_the_space(table: nb.Table) -> Non
     [
         ("flops=1", nb.OutOfDomainError, ["7,783,050"]),
         ("training_time=300", nb.OutOfDomainError, ["542 s"]),
-        ("latency=5", nb.InvalidInputError, ["latency"]),
+        ("latency_watch=5", nb.InvalidInputError, ["latency_watch"]),
         ("test_loss=1", nb.InvalidInputError, ["test loss"]),
         ("validation_accuracy=0.9", nb.InvalidInputError, ["validation accuracy"]),
     ],
