@@ -42,9 +42,11 @@ def test_on_nasbench201_the_objective_is_for_the_data_set_of_the_images():
     table, arch = nb.load_table("nb201"), nb.search_space("nb201")[1234]
     expected = 1 - table.query(arch, dataset="cifar10-valid").validation_accuracy
     assert objective(arch, table, "mean", 0, trial({}), "cifar10") == pytest.approx(expected)
-    check_has_objective(table, "nb201", "cifar10")
-    with refuses(nb.InvalidInputError, table.id, 200, options="table objective"):
-        check_has_objective(table, "nb201", "cifar100")  # the table has only test accuracies for this data set
+    drawn = {objective(arch, table, "random", 0, trial({}, number=number), "cifar10") for number in range(20)}
+    every = table.query(arch, run="all", dataset="cifar10-valid").validation_accuracy
+    assert drawn == {1 - accuracy for accuracy in every if accuracy == accuracy}  # not NaN
+    for dataset in ("cifar10", "cifar100", "ImageNet16-120"):
+        check_has_objective(table, "nb201", dataset)
     with refuses(nb.OutOfDomainError, table.id, "svhn"):
         check_has_objective(table, "nb201", "svhn")
 
