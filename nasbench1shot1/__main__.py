@@ -1,4 +1,8 @@
-"""Run the command line with `python -m nasbench1shot1`."""
+"""Run the command line with `python -m nasbench1shot1`.
+
+Python itself imports a few modules, such as `types` and `enum`, before this file runs. If the current folder has files
+with these names, use the command `nb1shot1`, or `python -P -m nasbench1shot1`.
+"""
 
 import sys
 

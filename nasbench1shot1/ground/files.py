@@ -47,7 +47,9 @@ FORMATS: tuple[PictureFormat, ...] = get_args(PictureFormat)
 PICTURES = tuple(f".{name}" for name in FORMATS)
 _DEFLATE_AT_MOST = 1_100
 """Maximum compression ratio of deflate, rounded up from 1,032."""
-_BLOCKED = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE)
+_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
+_RAISE_LIMIT = "raise the limit of open files, for example with ulimit -n 4096"
+_BLOCKED = (*_OPEN_FILES, errno.ENOMEM, errno.EACCES, errno.EPERM, errno.EIO, errno.ESTALE)
 """Errors of the system which do not mean that a file is missing or damaged."""
 
 
@@ -291,8 +293,8 @@ def blocked_error(path: Path, error: BaseException) -> UserError | None:
     if not isinstance(error, OSError) or error.errno not in _BLOCKED:
         return None
     why = error.strerror or str(error)
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return UserError(f"cannot read {path} ({why}): raise the limit of open files, for example with ulimit -n 4096")
+    if error.errno in _OPEN_FILES:
+        return UserError(f"cannot read {path} ({why}): {_RAISE_LIMIT}")
     if error.errno == errno.ENOMEM:
         return UserError(f"cannot read {path} ({why}): end other programs, or use a machine with more memory")
     return UserError(f"cannot read {path} ({why}): change its permissions, or check the disk")
@@ -302,6 +304,8 @@ def write_error(path: Path, error: OSError) -> UserError:
     """Return the error for a failed write."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return UserError(f"no space left on the disk while writing {path}: free some space, then resume or run again")
+    if error.errno in _OPEN_FILES:
+        return UserError(f"cannot write {path} ({error.strerror or error}): {_RAISE_LIMIT}")
     return UserError(
         f"cannot write {path} ({error.strerror or error}): change its permissions or choose another folder"
     )

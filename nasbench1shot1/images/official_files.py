@@ -316,7 +316,10 @@ def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def _too_large(path: Path, what: str) -> DamagedFileError:
-    return DamagedFileError(f"{path} ({what}) is too large for a data set: download it again")
+    most = f"{_LARGEST // 2**20:,} MiB for a file, {_LARGEST_ARCHIVE // 2**20:,} MiB for all, {_MOST_MEMBERS:,} files"
+    return DamagedFileError(
+        f"{path} ({what}) is too large for a data set (at most {most}): give an official archive, or images as .npz"
+    )
 
 
 def _read_guarded(path: Path, read: Callable[[], _T]) -> _T:

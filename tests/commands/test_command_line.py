@@ -223,11 +223,16 @@ def test_help_shows_optional_values_as_a_user_writes_them(name, tmp_path):
     assert "--threads INT" in done.stdout
 
 
-def test_modules_of_python_are_not_imported_from_the_current_folder(tmp_path):
-    for name in ("queue", "random", "copy", "numpy"):
+@pytest.mark.parametrize(
+    ("start", "names"),
+    [
+        ([Path(sys.executable).parent / "nb1shot1"], ["queue", "random", "copy", "numpy", "types"]),
+        ([sys.executable, "-m", "nasbench1shot1"], ["queue", "random", "copy", "numpy"]),  # Python starts with types
+        ([sys.executable, "-P", "-m", "nasbench1shot1"], ["queue", "random", "copy", "numpy", "types"]),
+    ],
+)
+def test_modules_of_python_are_not_imported_from_the_current_folder(start, names, tmp_path):
+    for name in names:
         (tmp_path / f"{name}.py").write_text("raise SystemExit('imported from the current folder')")
-    for start in ([str(Path(sys.executable).parent / "nb1shot1")], [sys.executable, "-m", "nasbench1shot1"]):
-        done = subprocess.run(
-            [*start, "search", *TINY, "--overwrite"], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    done = subprocess.run([*start, "search", *TINY], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refuses
 from rich.console import Console
 from tiny_search import search
 
@@ -20,6 +21,7 @@ from nasbench1shot1.experiments.correlation.state import list_facts
 from nasbench1shot1.ground.errors import DamagedFileError, UserError
 from nasbench1shot1.ground.files import (
     PACKAGE_DATA,
+    atomic_write,
     blocked_error,
     open_regular,
     read_json,
@@ -201,3 +203,8 @@ def test_errors_of_the_system_name_the_file_and_the_cause(code: int) -> None:
     found = blocked_error(Path("some/file"), OSError(code, os.strerror(code)))
     assert found is not None and not isinstance(found, DamagedFileError)
     assert "some/file" in str(found) and os.strerror(code) in str(found)
+
+
+def test_a_write_with_too_many_open_files_names_the_limit(tmp_path: Path) -> None:
+    with open_files_left(0), refuses(UserError, "ulimit", 4096), atomic_write(tmp_path / "file"):
+        pass

@@ -53,6 +53,7 @@ def test_figures_on_nasbench201_show_curves_above_operations(seeds):
         "validation regret on cifar10 (measured)",
     ]
     assert len(above.get_lines()) == 5
+    assert len(above.collections) == (3 if seeds > 1 else 0), "a band for each test regret"
     assert len(error.get_lines()) == 1
     assert above.get_xlim() == error.get_xlim() == below.get_xlim() == (-0.5, 3.5)
     assert below.get_ylim() == (0, 6)
