@@ -12,6 +12,7 @@ from nasbench1shot1.display.style import PictureStyle, Spread, look
 from nasbench1shot1.evaluator import Baseline, common_baseline
 from nasbench1shot1.experiments.comparison.entries import (
     EPOCHS,
+    EVALUATIONS,
     OVER,
     SIMULATED_TIME,
     BlackBoxEntry,
@@ -61,8 +62,9 @@ def compare(
         runs: folders or records (from `nb.open_run`) of searches, groups of seeds, black-box studies and tuning
             studies; at most ten.
         labels: one label per run. Default: the names of the optimizers.
-        over: "epochs", "search-time" or "simulated-time". Default: "simulated-time" if any run is a study, otherwise
-            "epochs". Studies can only be plotted over simulated time.
+        over: "epochs", "search-time", "simulated-time" or "evaluations". Default: "epochs" if all runs are searches,
+            otherwise "simulated-time", or "evaluations" if a black-box study has no simulated time. Black-box studies
+            can be plotted over simulated time and evaluations, tuning studies only over simulated time.
         ax: the axes to draw on; a pair of axes for more than five runs. Default: the axes of a new figure with a
             caption.
         table: table on which all architectures are scored, or its folder or name. Default: the recorded regrets.
@@ -221,18 +223,22 @@ def _default_labels(entries: Sequence[Entry]) -> list[str]:
 
 
 def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
-    """Return the horizontal axis. Default: epochs if all runs are searches, otherwise simulated time.
+    """Return the horizontal axis. Default: the first of epochs, simulated time and evaluations that all runs have.
 
-    Raises InvalidInputError if the axis is unknown or a run does not support it.
+    Raises InvalidInputError if the axis is unknown, a run does not support it, or the runs have no axis in common.
     """
+    usual = [axis for axis in (EPOCHS, SIMULATED_TIME, EVALUATIONS) if all(axis in entry.axes for entry in entries)]
     if over is None:
-        return EPOCHS if all(EPOCHS in entry.AXES for entry in entries) else SIMULATED_TIME
+        if usual:
+            return usual[0]
+        clocks = {entry.axes: f"'{entry.folder}' ({entry.kind}) has {' and '.join(entry.axes)}" for entry in entries}
+        raise InvalidInputError(f"these runs have no clock in common: {', '.join(clocks.values())}; compare them apart")
     if over not in OVER:
         raise unknown_name("axis", over, OVER)
-    if others := [f"'{entry.folder}' ({entry.kind})" for entry in entries if over not in entry.AXES]:
+    if others := [f"'{entry.folder}' ({entry.kind})" for entry in entries if over not in entry.axes]:
+        instead = f", or compare with {option('over', usual[0])}" if usual else ""
         raise InvalidInputError(
-            f"{option('over', over)} applies only to searches and groups of seeds: remove {', '.join(others)}, or "
-            f"compare with {option('over', 'simulated-time')}"
+            f"{option('over', over)} does not apply to {', '.join(others)}: leave them out{instead}"
         )
     return next(axis for axis in OVER if axis == over)
 

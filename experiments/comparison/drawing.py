@@ -17,7 +17,7 @@ from nasbench1shot1.display.canvas import Canvas, legend_below
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, curve_rows, curve_styles
 from nasbench1shot1.display.curves import describe_band, draw_curve, draw_level, log_floor
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.experiments.comparison.entries import EPOCHS, SEARCH_TIME, SIMULATED_TIME
+from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.ground.text import counted
 
@@ -28,6 +28,7 @@ X_LABELS = {
     EPOCHS: EPOCH_LABEL,
     SEARCH_TIME: "search time [s]",
     SIMULATED_TIME: "simulated time [s]",
+    EVALUATIONS: "evaluations",
 }
 
 
@@ -72,8 +73,8 @@ def draw_comparison(
 ) -> "Axes":
     """Draw the curves, with a legend whose title states what the bands show, if any are drawn.
 
-    Regrets of accuracies are in percent, others in the unit of their metric. Over simulated time, both axes are
-    logarithmic, and regrets of zero are drawn at the lower edge.
+    Regrets of accuracies are in percent, others in the unit of their metric. Over simulated time and evaluations, both
+    axes are logarithmic, and regrets of zero are drawn at the lower edge.
 
     Args:
         comparison: the runs.
@@ -85,7 +86,7 @@ def draw_comparison(
         The axes.
     """
     curves, goal, contenders = comparison.curves, comparison.goal, comparison.contenders
-    floor = log_floor(curves.values()) if comparison.over == SIMULATED_TIME else None
+    floor = log_floor(curves.values()) if comparison.over in CLOCKS else None
     has_band, ends = _has_bands(comparison), early_ends(comparison)
     looks = curve_styles([of.entry.optimizer for of in contenders], colors, [of.label for of in contenders])
     drawn = [pair for pair in zip(contenders, looks, strict=True) if labels is None or pair[0].label in labels]
@@ -155,7 +156,7 @@ def _legend_text(comparison: Comparison, contender: Contender) -> str:
 
 
 def _title(comparison: Comparison) -> str:
-    of = {"epochs": "search epochs", "search-time": "search time", "simulated-time": "simulated time"}[comparison.over]
+    of = {EPOCHS: "search epochs"}.get(comparison.over, comparison.over.replace("-", " "))
     return f"{comparison.goal.title} on {comparison.space}, {comparison.facts.dataset}, over {of}"
 
 
@@ -173,7 +174,7 @@ def caption(comparison: Comparison) -> str:
         "Dots: ends of runs that finish before the longest one; dotted lines: their results afterwards."
         if early_ends(comparison)
         else "",
-        ZERO_NOTE if is_simulated and _has_zero(comparison) else "",
+        ZERO_NOTE if comparison.over in CLOCKS and _has_zero(comparison) else "",
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated
         else "",

@@ -31,11 +31,14 @@ from nasbench1shot1.tuning.options import TUNERS
 from nasbench1shot1.tuning.record import Study
 
 Floats = NDArray[np.float64]
-Over = Literal["epochs", "search-time", "simulated-time"]
+Over = Literal["epochs", "search-time", "simulated-time", "evaluations"]
 EPOCHS: Final = "epochs"
 SEARCH_TIME: Final = "search-time"
 SIMULATED_TIME: Final = "simulated-time"
-OVER: tuple[Over, ...] = (EPOCHS, SEARCH_TIME, SIMULATED_TIME)
+EVALUATIONS: Final = "evaluations"
+OVER: tuple[Over, ...] = (EPOCHS, SEARCH_TIME, SIMULATED_TIME, EVALUATIONS)
+CLOCKS: dict[Over, str] = {SIMULATED_TIME: "seconds", EVALUATIONS: "evaluations"}
+"""The axes over which searches end at different times, and their units."""
 COLUMNS = {EPOCHS: "epoch", SEARCH_TIME: "search_seconds", SIMULATED_TIME: "simulated_seconds"}
 
 
@@ -96,6 +99,11 @@ class Entry(ABC):
         """
 
     @property
+    def axes(self) -> tuple[Over, ...]:
+        """The supported horizontal axes, given what the run has recorded."""
+        return self.AXES
+
+    @property
     def folders(self) -> list[Path]:
         """The folders of the run and of its searches, to detect entries that share a folder."""
         return [self.folder]
@@ -151,7 +159,7 @@ class SearchEntry(Entry):
         planned: the number of searches.
     """
 
-    AXES = OVER
+    AXES = (EPOCHS, SEARCH_TIME, SIMULATED_TIME)
 
     runs: Sequence[SearchRecord]
     planned: int
@@ -252,9 +260,12 @@ def _epochs(run: SearchRecord) -> str:
 
 @dataclass(frozen=True, eq=False)
 class BlackBoxEntry(Entry):
-    """A black-box study. Each search is a repetition. Scoring on another table does not change its clock."""
+    """A black-box study. Each search is a repetition. Scoring on another table does not change its clock.
 
-    AXES, FAMILY = (SIMULATED_TIME,), "black-box"
+    A study on a table without training times only has the axis of evaluations.
+    """
+
+    AXES, FAMILY = (SIMULATED_TIME, EVALUATIONS), "black-box"
     CLOCK = "for a black-box study, its trainings"
 
     study: BlackBoxStudy
@@ -275,6 +286,11 @@ class BlackBoxEntry(Entry):
         return [self.folder, *(part.folder for part in self.study.ranges if part.folder != self.folder)]
 
     @property
+    def axes(self) -> tuple[Over, ...]:
+        """See `Entry`."""
+        return self.AXES if self.study.is_timed else (EVALUATIONS,)
+
+    @property
     def progress(self) -> str | None:
         """See `Entry`."""
         done, all_ = len(self.study.lines), self.study.config["repeats"]
@@ -288,19 +304,20 @@ class BlackBoxEntry(Entry):
     def repetitions(self, over: Over, table: Table | None) -> list[Trace]:
         """See `Entry`."""
         known: dict[str, Score] = {}
-        return [self._repetition(line, table, known) for line in self.study.lines]
+        return [self._repetition(line, over, table, known) for line in self.study.lines]
 
-    def _repetition(self, line: Mapping[str, Any], table: Table | None, known: dict[str, Score]) -> Trace:
-        incumbents, limit = line["incumbents"], self.study.config["seconds"]
+    def _repetition(self, line: Mapping[str, Any], over: Over, table: Table | None, known: dict[str, Score]) -> Trace:
+        time, end = (0, "simulated_seconds") if over == SIMULATED_TIME else (1, "evaluations")
+        incumbents, limit = line["incumbents"], self.study.config["seconds"] if over == SIMULATED_TIME else None
         regrets, is_measured = [entry[-1] for entry in incumbents], line["test_measured"]
         if table is not None:
             scores = [self._score(entry[2], table, known) for entry in incumbents]
             regrets, is_measured = [found.test_regret for found in scores], scores[-1].test_measured
         values = self.check_known("test regrets", np.array(regrets, dtype=np.float64), self.study.config)
         return Trace(
-            at=np.array([entry[0] for entry in incumbents], dtype=np.float64),
+            at=np.array([entry[time] for entry in incumbents], dtype=np.float64),
             values=values,
-            end=float(limit or line["simulated_seconds"]),
+            end=float(limit or line[end]),
             final=float(values[-1]),
             measured=float(is_measured),
         )

@@ -18,7 +18,7 @@ from nasbench1shot1.experiments.comparison.drawing import (
     objective_text,
     unfinished_text,
 )
-from nasbench1shot1.experiments.comparison.entries import SIMULATED_TIME
+from nasbench1shot1.experiments.comparison.entries import CLOCKS
 from nasbench1shot1.experiments.comparison.statistics import FEWEST, SIGNIFICANT, Comparison, describe_effect
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_folder, check_writable
@@ -37,8 +37,8 @@ def show(comparison: Comparison, files: Sequence[Path], console: Console) -> Non
     """Print the table, the rank tests and the paths of the written files."""
     print_line = line_printer(console)
     console.print(_results(comparison, is_wide=console.width >= WIDE))
-    if comparison.over == SIMULATED_TIME and comparison.results["common_mean"].isna().any():
-        print_line(f"–: some searches do not have a result after {comparison.common_time:,.0f} s.")
+    if comparison.over in CLOCKS and comparison.results["common_mean"].isna().any():
+        print_line(f"–: some searches do not have a result after {_common_time(comparison)}.")
     baseline = f"Baseline: {label}." if (label := baseline_label(comparison)) else ""
     bounds = [comparison.baseline.sentence, baseline] if comparison.baseline else []
     texts = (objective_text(comparison), *bounds, missing_text(comparison), unfinished_text(comparison))
@@ -62,14 +62,20 @@ def _results(comparison: Comparison, is_wide: bool) -> Screen:
         screen.add_column(name, overflow="fold")
     for name in ("n", "mean ± std", "median", "best"):
         screen.add_column(name, justify="right", no_wrap=True)
-    is_simulated = comparison.over == SIMULATED_TIME
-    if is_simulated:
-        screen.add_column(f"after {comparison.common_time:,.0f} s", justify="right", no_wrap=True)
+    has_clock = comparison.over in CLOCKS
+    if has_clock:
+        screen.add_column(f"after {_common_time(comparison)}", justify="right", no_wrap=True)
     for row in comparison.results.to_dict("records"):
         final = [_spread(row, "final", goal), *(_number(row[f"final_{name}"], goal) for name in ("median", "best"))]
-        common = ["–" if pandas.isna(row["common_mean"]) else _spread(row, "common", goal)] if is_simulated else []
+        common = ["–" if pandas.isna(row["common_mean"]) else _spread(row, "common", goal)] if has_clock else []
         screen.add_row(*(row[name] for name in names), f"{row['n']:,}", *final, *common)
     return screen
+
+
+def _common_time(comparison: Comparison) -> str:
+    """Return the last time that all curves reach, such as "12,000 s" or "500 evaluations"."""
+    unit = {"seconds": "s"}.get(unit := CLOCKS[comparison.over], unit)
+    return f"{comparison.common_time:,.0f} {unit}"
 
 
 def _spread(row: Mapping[Any, Any], moment: str, goal: Goal) -> str:

@@ -12,7 +12,7 @@ from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.curves import Pooled, Trace, pool, span
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import Baseline
-from nasbench1shot1.experiments.comparison.entries import EPOCHS, SIMULATED_TIME, Entry, Facts, Floats, Over
+from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, Entry, Facts, Floats, Over
 from nasbench1shot1.one_shot_search.captions import provenance
 
 FEWEST = 5
@@ -119,7 +119,7 @@ class Comparison:
 
     @property
     def common_time(self) -> float:
-        """The last simulated second that all curves reach."""
+        """The last simulated second, or number of evaluations, that all curves reach."""
         return min(span(contender.repetitions)[1] for contender in self.contenders)
 
     @cached_property
@@ -129,7 +129,8 @@ class Comparison:
         Columns: label, kind, optimizer, folder, n (number of searches with a result), finished, source (measured or
         predicted), final_mean, final_std (n - 1; NaN for one search), final_median and final_best (statistics of the
         final test regrets). Over simulated time, also common_seconds (the last time that all curves reach), common_mean
-        and common_std (statistics of the regrets at this time; NaN if a search has no result by then).
+        and common_std (statistics of the regrets at this time; NaN if a search has no result by then). Over
+        evaluations, common_evaluations takes the place of common_seconds.
         """
         return pandas.DataFrame([self._row(contender) for contender in self.contenders])
 
@@ -145,21 +146,23 @@ class Comparison:
             "source": contender.source,
         }
         row |= {f"final_{name}": value for name, value in _statistics(contender.final).items()}
-        if self.over == SIMULATED_TIME:
+        if self.over in CLOCKS:
             common = _statistics(contender.at(self.common_time))
-            row |= {"common_seconds": self.common_time} | {f"common_{name}": common[name] for name in ("mean", "std")}
+            row |= {f"common_{CLOCKS[self.over]}": self.common_time} | {
+                f"common_{name}": common[name] for name in ("mean", "std")
+            }
         return row
 
     @cached_property
     def rank_tests(self) -> pandas.DataFrame:
         """A data frame with one row per pair of runs with five or more searches; columns as in `COLUMNS`.
 
-        The tests compare the final regrets. Over simulated time, further rows compare the regrets at the last time that
-        all curves reach. Holm's correction is applied to these two sets of tests separately.
+        The tests compare the final regrets. Over simulated time and evaluations, further rows compare the regrets at
+        the last time that all curves reach. Holm's correction is applied to these two sets of tests separately.
         """
         final = {contender.label: contender.final for contender in self.contenders}
         frames = [rank_tests({label: values[~np.isnan(values)] for label, values in final.items()}, END)]
-        if self.over == SIMULATED_TIME:
+        if self.over in CLOCKS:
             common = {contender.label: contender.at(self.common_time) for contender in self.contenders}
             frames.append(rank_tests(common, COMMON))
         return pandas.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)

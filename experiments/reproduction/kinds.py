@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
+from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_table
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
 from nasbench1shot1.experiments.tuning.best import best_of
@@ -427,7 +427,7 @@ PROXY = JobKind(
 
 def _resolve_black_box(options: Options) -> dict[str, Any]:
     found = black_box_options(options)
-    return with_dataset(found, load_table(found.common.table)).as_dict()
+    return with_table(found, load_table(found.common.table), options).as_dict()
 
 
 def _black_box_cost(job: FigureJob) -> Cost:
@@ -442,7 +442,7 @@ def _black_box_cost(job: FigureJob) -> Cost:
 def _check_table(job: FigureJob) -> None:
     """Raise UserError if the table lacks the data set, the budget or architectures of the space."""
     options = black_box_options(job.options)
-    with_dataset(options, table := load_table(options.common.table))
+    with_table(options, table := load_table(options.common.table), job.options)
     try:
         table_of_study(options)
     except (OutOfDomainError, InvalidInputError) as error:

@@ -1,21 +1,37 @@
-"""The anytime plot of black-box studies: test regret of the incumbent over simulated seconds, on logarithmic axes."""
+"""The anytime plot of black-box studies: test regret of the incumbent over time, on logarithmic axes.
+
+Time is what limits the searches: simulated seconds, or a number of trainings.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.goal import common_goal, describe_feedback
-from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.record import BlackBoxStudy, Clock
 from nasbench1shot1.display.axes import ZERO_NOTE, use_log_axes
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_labels, curve_styles
 from nasbench1shot1.display.curves import Statistic, describe_band, draw_curve, draw_level, log_floor
 from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.evaluator import common_baseline
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.record import RunRecord
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
+
+
+CLOCKS: dict[Clock, str] = {"simulated_seconds": "simulated seconds", "evaluations": "evaluations"}
+"""The labels of the horizontal axis."""
+
+
+def check_clocks(studies: Sequence[BlackBoxStudy]) -> None:
+    """Raise InvalidInputError if the searches of some studies are limited by seconds, and others by evaluations."""
+    by_clock = {study.clock: study for study in studies}
+    if len(by_clock) > 1:
+        listed = " and ".join(f"'{study.folder}' {CLOCKS[clock]}" for clock, study in by_clock.items())
+        raise InvalidInputError(f"studies with different clocks cannot be drawn together: {listed}; draw them apart")
 
 
 def regret_figure(
@@ -30,13 +46,14 @@ def regret_figure(
     """Return a figure with the mean test regret of each study, and with bands of up to three studies.
 
     Args:
-        studies: at least one study; all must have recorded searches and the same objective.
+        studies: at least one study; all must have recorded searches, the same objective and the same clock.
         labels: one label per study. Default: the names of the optimizers.
         spread: what the bands show. Default: "ci".
         colors: colours by label or optimizer, or one per study. Default: the optimizers' colours.
         style: "screen" or "paper".
         note: a further line of the caption.
     """
+    check_clocks(studies)
     names = [optimizer_of(study) for study in studies]
     shown, config = checked_labels(labels, names, "study"), studies[0].config
     looks, has_band = curve_styles(names, colors, shown), len(studies) <= MOST_BANDS
@@ -76,7 +93,7 @@ def draw_anytime(
     has_band: bool = True,
     floor: float | None = None,
 ) -> "Axes":
-    """Draw a study's test regret over simulated seconds with its band, on logarithmic axes.
+    """Draw a study's test regret over its clock with its band, on logarithmic axes.
 
     Regrets of accuracies are in percent, others in the unit of their metric. The curve starts when every search has an
     incumbent, and ends with the longest search. It has gaps where the regret of an incumbent is unknown.
@@ -100,7 +117,7 @@ def draw_anytime(
     draw_curve(axes, curve, label=label, style=style, scale=goal.scale, steps=True, floor=edge, has_band=has_band)
     use_log_axes(axes)
     axes.set_ylim(bottom=goal.scale * edge, auto=None)  # the top still follows the curves of shared axes
-    axes.set_xlabel("simulated seconds")
+    axes.set_xlabel(CLOCKS[study.clock])
     axes.set_ylabel(_regret_label([study], statistic))
     axes.grid(alpha=0.25, which="major")
     return axes

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.space import SearchSpace
 
 DEFAULT_OBJECTIVE = "validation_accuracy"
+EVALUATIONS = 500
+"""Default number of trainings per search on a table without training times."""
 FACTS: dict[str, type] = {"space_id": str, "table_id": str}
 """Fields of config.json that identify the data of a study, with their types."""
 
@@ -53,10 +55,11 @@ class BlackBoxConfig(BoundOptions):
     seed: Annotated[int, Range(0)] = 0
     """Random seed of the study. Search r is seeded with (seed, r)."""
     seconds: Annotated[float | None, Range(above=0)] = None
-    """Time limit of a search in simulated seconds; trainings that end later do not count. If --evaluations
-    is given, there is no time limit by default."""
+    """Time limit of a search in simulated seconds; trainings that end later do not count. Cannot be combined with
+    --evaluations."""
     evaluations: Annotated[int | None, Range(1)] = None
-    """Maximum number of trainings per search (NAS-Bench-1Shot1: 280). Default: no limit."""
+    """Number of trainings per search, instead of --seconds (NAS-Bench-1Shot1: 280); the clock of the study then counts
+    trainings. Default: no limit, or 500 if the table has no training times."""
     epochs: Annotated[int | None, Range(1)] = None
     """Training epochs of methods with a single budget. Default: the table's full budget."""
     dataset: str | None = None
@@ -112,13 +115,17 @@ def black_box_options(given: Mapping[str, Any]) -> BlackBoxOptions:
 
     Raises:
         InvalidInputError: an option is unknown or belongs to another optimizer, a value has the wrong type or is out of
-            range, or neither seconds nor evaluations limits the search.
+            range, or not exactly one of seconds and evaluations limits the search.
     """
     method = black_box_optimizer(given.get("optimizer") or BlackBoxConfig.optimizer)
     check_method(method)
     METHODS.check_known(method, given)
     space = search_space(given.get("space") or BlackBoxConfig.space)
     common, own = (options_of(record, given) for record in (BlackBoxConfig, method.Hyperparameters))
+    if given.get("seconds") is not None and given.get("evaluations") is not None:
+        raise InvalidInputError(
+            f"{option('seconds')} and {option('evaluations')} are two clocks: give only one of them"
+        )
     resolved = _resolve(make_options(BlackBoxConfig, common, _common_defaults(space, given)))
     hyperparameters = make_options(method.Hyperparameters, own, own_defaults(method, space))
     hyperparameters.check()

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import chain, pairwise
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import pandas
 
 Floats = NDArray[np.float64]
+Clock = Literal["simulated_seconds", "evaluations"]
+"""The horizontal axis of a study: the limit of its searches, which are columns of its records."""
 FIELDS: dict[str, Any] = {
     "repeat": int,
     "architecture": str,
@@ -41,16 +43,18 @@ FIELDS: dict[str, Any] = {
     "validation_regret": float | None,
     "test_measured": bool,
     "evaluations": int,
-    "simulated_seconds": float,
+    "simulated_seconds": float | None,
     "other_datasets": dict,
     "incumbents": list,
 }
 """Fields of a line of metrics.jsonl, one line per search; errors and regrets are fractions, times in seconds.
 
+Simulated seconds are None if the table has no training times; the clock then only counts trainings.
+
 With the option `objective`, errors are costs of its metrics (`Column.cost`), and regrets are in their units.
 """
 INCUMBENT: dict[str, Any] = {
-    "simulated_seconds": float,
+    "simulated_seconds": float | None,
     "evaluations": int,
     "architecture": str,
     "validation_error": float,
@@ -216,16 +220,33 @@ class BlackBoxStudy(RunRecord):
         numbers = ("simulated_seconds", "validation_error", "test_error", "test_regret")
         return frame.astype(dict.fromkeys(numbers, "float64"))
 
-    def traces(self, column: str = "test_regret") -> list[Trace]:
-        """Return a key of `INCUMBENT` over the simulated seconds of each search; NaN where it is unknown."""
-        place, found = list(INCUMBENT).index(column), []
+    @property
+    def clock(self) -> Clock:
+        """What limits the searches, and the axis of pictures: simulated seconds, or a number of trainings."""
+        return "evaluations" if self.config["seconds"] is None else "simulated_seconds"
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the simulated seconds of all recorded searches are known."""
+        return all(line["simulated_seconds"] is not None for line in self.lines)
+
+    def traces(self, column: str = "test_regret", clock: Clock | None = None) -> list[Trace]:
+        """Return a key of `INCUMBENT` over time for each search; NaN where it is unknown.
+
+        Args:
+            column: the key.
+            clock: what time is: "simulated_seconds" or "evaluations". Default: the study's clock.
+        """
+        clock = clock or self.clock
+        time, place = (list(INCUMBENT).index(name) for name in (clock, column))
+        found = []
         for line in self.lines:
-            at, values = (np.array([entry[of] for entry in line["incumbents"]], np.float64) for of in (0, place))
-            found.append(Trace(at=at, values=values, end=line["simulated_seconds"], final=float(values[-1])))
+            at, values = (np.array([entry[of] for entry in line["incumbents"]], np.float64) for of in (time, place))
+            found.append(Trace(at=at, values=values, end=line[clock], final=float(values[-1])))
         return found
 
     def regret_curve(self, spread: Spread | None = None, statistic: Statistic = "mean") -> Pooled:
-        """Return the test regret of the incumbents, pooled over all searches, over simulated seconds.
+        """Return the test regret of the incumbents, pooled over all searches, over the study's clock.
 
         The curve starts when every search has an incumbent, and ends with the longest search. Its points are evenly
         spaced on a logarithmic axis.
@@ -330,8 +351,8 @@ def _times(traces: Sequence[Trace]) -> Floats:
     A logarithmic axis cannot start at zero, so incumbents without cost are ignored.
     """
     start, end = span(traces)
-    seconds = np.concatenate([trace.at for trace in traces])
-    first = float(seconds[seconds > 0].min(initial=end or 1.0))
+    every = np.concatenate([trace.at for trace in traces])
+    first = float(every[every > 0].min(initial=end or 1.0))
     times = np.geomspace(first, max(end, first), POINTS)
     return times[times >= start]
 
@@ -342,7 +363,7 @@ def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> 
     For an objective other than the default, the metric and the unit of the errors and regrets are added. For bounds,
     they and the baseline are added.
     """
-    goal = Goal.from_config(config)
+    goal, seconds = Goal.from_config(config), [line["simulated_seconds"] for line in lines]
     about = {} if goal.is_default else {"objective": goal.guide.metric, "unit": goal.judge.unit}
     about |= {BOUNDS: config[BOUNDS]} if BOUNDS in config else {}
     return {
@@ -353,7 +374,7 @@ def summarise(config: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> 
         "validation_error": statistics_of([line["validation_error"] for line in lines]),
         "measured_test_errors": sum(line["test_measured"] for line in lines),
         "mean_evaluations": statistics.fmean(line["evaluations"] for line in lines),
-        "mean_simulated_seconds": statistics.fmean(line["simulated_seconds"] for line in lines),
+        "mean_simulated_seconds": None if None in seconds else statistics.fmean(seconds),
     }
 
 

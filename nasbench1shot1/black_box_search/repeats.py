@@ -1,5 +1,6 @@
 """The searches of a study. Each search depends only on the study's options and its own number."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,12 +10,13 @@ import numpy as np
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer
 from nasbench1shot1.black_box_search.goal import Goal
-from nasbench1shot1.black_box_search.options import BlackBoxOptions
+from nasbench1shot1.black_box_search.options import EVALUATIONS, BlackBoxOptions
 from nasbench1shot1.black_box_search.simulation import (
     Incumbent,
     Limits,
     SearchResult,
     TableTrainings,
+    has_times,
     simulate,
     worst_cost,
 )
@@ -49,6 +51,11 @@ class Repeats:
     def objective(self) -> Objective:
         """The metrics that guide and judge the searches, and their trainings."""
         return self.table.objective(self.options.common.dataset, self.options.common.objective)
+
+    @cached_property
+    def is_timed(self) -> bool:
+        """Whether the table has training times; without them, the clock only counts trainings."""
+        return has_times(self.table, self.objective)
 
     @cached_property
     def goal(self) -> Goal:
@@ -145,7 +152,7 @@ class Repeats:
             "validation_regret": scored.validation_regret,
             "test_measured": scored.test_measured,
             "evaluations": found.evaluations,
-            "simulated_seconds": found.seconds,
+            "simulated_seconds": found.seconds if self.is_timed else None,
             "other_datasets": self.judge.elsewhere(best.architecture, self.table),
             "incumbents": [self._entry(incumbent) for incumbent in found.incumbents],
         }
@@ -205,7 +212,7 @@ class Repeats:
         """Return an incumbent as a list, in the order of `record.INCUMBENT`."""
         scored = self.score(incumbent.architecture)
         return [
-            incumbent.seconds,
+            incumbent.seconds if self.is_timed else None,
             incumbent.evaluations,
             str(incumbent.architecture),
             incumbent.validation_error,
@@ -227,6 +234,39 @@ def table_of_study(options: BlackBoxOptions) -> Table:
     """Open the table of a study, with the networks of its space as a reference; raises the errors of `table_for`."""
     config = options.common
     return table_for(search_space(config.space), config.table, config.reference)
+
+
+def with_table(options: BlackBoxOptions, table: Table, given: Mapping[str, Any]) -> BlackBoxOptions:
+    """Return the options with the defaults that depend on the table: data set, limit and budget.
+
+    The default data set is the table's first one. If the table has no training times, the default limit is a number of
+    trainings, and the default budget is the largest one at which most networks have the observed metric.
+
+    Args:
+        options: the options.
+        table: the table of the study.
+        given: the given options; missing ones and None are defaults.
+
+    Raises:
+        OutOfDomainError: the table lacks the budget or the data set of the options.
+        InvalidInputError: options need training times, which the table lacks.
+    """
+    options = with_dataset(options, table)
+    config = options.common
+    objective = table.objective(config.dataset, config.objective)
+    if has_times(table, objective):
+        return options
+    for name in ("seconds", "decision_seconds"):
+        if given.get(name):
+            raise InvalidInputError(
+                f"the table {table.id} has no training times, so {option(name)} does not apply: count trainings with "
+                f"{option('evaluations')} instead"
+            )
+    changed: dict[str, Any] = {"seconds": None, "evaluations": config.evaluations or EVALUATIONS}
+    known = table.epochs_of(objective.validation_metric, objective.validation)
+    if given.get("epochs") is None and known:
+        changed["epochs"] = known[-1]
+    return replace(options, common=replace(config, **changed))
 
 
 def with_dataset(options: BlackBoxOptions, table: Table) -> BlackBoxOptions:

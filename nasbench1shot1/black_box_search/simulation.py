@@ -3,6 +3,8 @@
 The protocol follows NAS-Bench-101 (Ying et al. 2019, section 5): a query costs its training time, and the incumbent
 is the architecture with the lowest validation error so far, at any budget. Wall-clock time does not count. If a metric
 other than accuracy guides the search, its cost (`Column.cost`) takes the place of the validation error.
+
+If a table has no training times, the clock counts trainings: every training takes one unit of time.
 """
 
 import math
@@ -33,7 +35,7 @@ class TrainingResult(NamedTuple):
 
     Attributes:
         validation_error: the validation error as a fraction, or the cost of another metric.
-        seconds: the cost in simulated seconds.
+        seconds: the cost in simulated seconds; 1 if the table has no training times.
     """
 
     validation_error: float
@@ -157,9 +159,10 @@ class TableTrainings:
     """Answers queries from a table.
 
     A query draws one of the architecture's repeats. If only their mean is known, the result is the mean.
-    The cost is the training time of the drawn repeat. If the table has evaluation times, the cost also includes one
-    evaluation on the validation images, as in NAS-Bench-201's searches. If the table covers the space only in part
-    (`Table.covering`), the result of other architectures is a `FailedTraining`.
+    The cost is the training time of the drawn repeat, or 1 if the table has no training times (`has_times`). If the
+    table has evaluation times, the cost also includes one evaluation on the validation images, as in NAS-Bench-201's
+    searches. If the table covers the space only in part (`Table.covering`), the result of other architectures is a
+    `FailedTraining`.
 
     Args:
         space: the search space; architectures outside it are refused.
@@ -189,7 +192,7 @@ class TableTrainings:
         self._repeats: list[_Repeat] = list(range(table.repeats))
         self._means = about.means
         self._value = table.reader(guide, training)
-        self._seconds = table.reader("training_time", training)
+        self._seconds = table.reader("training_time", training) if has_times(table, objective) else _one_unit
         self._evaluation = table.reader("evaluation_time", training)
         self._paid: dict[tuple[int, int], tuple[TrainingResult, float]] | None = {} if deduplicate else None
 
@@ -235,6 +238,16 @@ class TableTrainings:
             f"the table {self._table.id} lacks a {self._words} with a training time for '{query.architecture}' "
             f"at {epochs} epochs: choose another budget or table"
         )
+
+
+def has_times(table: Table, objective: Objective) -> bool:
+    """Return whether a table has training times of the trainings that guide a search."""
+    return table.stored("training_time", objective.validation) is not None
+
+
+def _one_unit(row: int, epochs: int, repeat: object) -> float:
+    """Return the cost of a training without a known training time."""
+    return 1.0
 
 
 def worst_cost(table: Table, objective: Objective) -> float:

@@ -10,7 +10,7 @@ from nasbench1shot1.black_box_search.goal import FEEDBACK, describe_feedback
 from nasbench1shot1.black_box_search.options import BlackBoxOptions, black_box_options, recorded_study
 from nasbench1shot1.black_box_search.ranges import run_ranges
 from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, summarise
-from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_dataset
+from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_table
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.ground.arguments import options_by_keyword
 from nasbench1shot1.ground.errors import InvalidInputError
@@ -80,9 +80,9 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         self.workers = workers
 
     def options(self, given: Mapping[str, Any]) -> BlackBoxOptions:
-        """Return resolved options, with the table's first data set as the default."""
+        """Return resolved options, with the defaults that depend on the table."""
         found = black_box_options(given)
-        return with_dataset(found, load_table(found.common.table))
+        return with_table(found, load_table(found.common.table), given)
 
     def recorded_options(self, run: BlackBoxStudy) -> BlackBoxOptions:
         """Return the recorded options."""

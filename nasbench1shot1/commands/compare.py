@@ -24,9 +24,9 @@ class Compare:
     """Labels of the runs, separated by spaces or commas. Default: the names of the optimizers."""
     out: Path = Path("comparison")
     """Folder for the figure and the CSV files. It must not exist or must hold only an earlier comparison."""
-    over: Literal["epochs", "search-time", "simulated-time"] | None = None
-    """Horizontal axis. Studies support only simulated-time. Default: simulated-time if any run is a study, otherwise
-    epochs."""
+    over: Literal["epochs", "search-time", "simulated-time", "evaluations"] | None = None
+    """Horizontal axis. Studies support simulated-time; black-box studies also evaluations. Default: simulated-time if
+    any run is a study (evaluations if its table has no training times), otherwise epochs."""
     table: TableName | None = None
     """Folder or name of the table on which all architectures are scored. Default: the recorded regrets."""
     allow_module: str | None = None
