@@ -227,7 +227,9 @@ def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
 
     Raises InvalidInputError if the axis is unknown, a run does not support it, or the runs have no axis in common.
     """
-    usual = [axis for axis in (EPOCHS, SIMULATED_TIME, EVALUATIONS) if all(axis in entry.axes for entry in entries)]
+    usual: list[Over] = [
+        axis for axis in (EPOCHS, SIMULATED_TIME, EVALUATIONS) if all(axis in entry.axes for entry in entries)
+    ]
     if over is None:
         if usual:
             return usual[0]

@@ -39,7 +39,7 @@ def train_cell(
     Args:
         x: an Architecture, a Cell, an object with `matrix` and `ops`, or a string: an architecture or a cell's hash.
         out: folder for the training, which must not exist. Default: `runs/cell-<hash>-<epochs>-<seed>`, or
-            `runs/nb201-<index>-<epochs>-<seed>` for an architecture of nb201.
+            `runs/<space>-<index>-<epochs>-<seed>` for an architecture of nb201 or nats-size.
         resume: folder of a training to resume. Cannot be combined with `out`; other arguments must match the training.
         table: the table in which a hash is looked up. Default: the table in use.
         console: a rich console for the progress; `Console(quiet=True)` is silent. Default: a new console.

@@ -32,7 +32,7 @@ def test_an_ecdf_counts_values_not_larger():
 
 
 def test_a_curve_over_time_starts_when_every_search_has_an_incumbent(tmp_path):
-    study = made(tmp_path / "study", "s1", evaluations=5)
+    study = made(tmp_path / "study", "s1", seconds=2e4)
     curve, starts = study.regret_curve("quartiles"), study.trajectory.groupby("repeat")["simulated_seconds"].first()
     assert curve.at[0] >= starts.max() and curve.at[-1] == study.final["simulated_seconds"].max()
     for at, mean, low, high in zip(curve.at, curve.centre, curve.low, curve.high, strict=True):
