@@ -152,7 +152,8 @@ def _legend_text(comparison: Comparison, contender: Contender) -> str:
     family = contender.entry.FAMILY
     kind = f"{family}, " if any(family != of.entry.FAMILY for of in comparison.contenders) else ""
     progress = "" if contender.entry.progress is None else ", unfinished"
-    return f"{contender.label} ({kind}n = {len(contender.repetitions):,}{progress})"
+    guide = ", guided by test values" if contender.entry.goal.is_guided_by_test_values else ""
+    return f"{contender.label} ({kind}n = {len(contender.repetitions):,}{progress}{guide})"
 
 
 def _title(comparison: Comparison) -> str:

@@ -109,7 +109,7 @@ class Comparison:
     @property
     def guided_by_test_values(self) -> list[str]:
         """The labels of the runs whose searches observed test values."""
-        return [of.label for of in self.contenders if of.entry.goal.guide.split == "test"]
+        return [of.label for of in self.contenders if of.entry.goal.is_guided_by_test_values]
 
     @property
     def source(self) -> str:

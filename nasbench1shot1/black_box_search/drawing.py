@@ -114,7 +114,8 @@ def draw_anytime(
     """
     goal, curve = study.goal, study.regret_curve(spread, statistic)
     edge = regret_floor([study], statistic, spread) if floor is None else floor
-    draw_curve(axes, curve, label=label, style=style, scale=goal.scale, steps=True, floor=edge, has_band=has_band)
+    look: dict[str, Any] = {"style": style, "scale": goal.scale, "steps": True, "floor": edge, "has_band": has_band}
+    draw_curve(axes, curve, label=goal.mark(label), **look)
     use_log_axes(axes)
     axes.set_ylim(bottom=goal.scale * edge, auto=None)  # the top still follows the curves of shared axes
     axes.set_xlabel(CLOCKS[study.clock])

@@ -72,6 +72,15 @@ class Goal:
         return self.guide.metric == Goal.guide.metric
 
     @property
+    def is_guided_by_test_values(self) -> bool:
+        """Whether the searches observed values on test images."""
+        return self.guide.split == "test"
+
+    def mark(self, label: str) -> str:
+        """Return the label of a curve, which states if test values guided the searches."""
+        return f"{label} (guided by test values)" if self.is_guided_by_test_values else label
+
+    @property
     def scale(self) -> int:
         """The factor from recorded regrets to drawn ones: fractions are drawn in percent."""
         return 100 if self.judge.unit == "fraction" else 1
@@ -110,7 +119,7 @@ class Goal:
         if self.is_default:
             return ""
         about = ", ".join(filter(None, (self.guide.unit, f"{self.guide.direction} is better")))
-        warning = " Test values guided the search." if self.guide.split == "test" else ""
+        warning = " Test values guided the search." if self.is_guided_by_test_values else ""
         return f"Objective: {self.guide.words} ({about}).{warning}"
 
 

@@ -152,7 +152,7 @@ class BlackBoxStudy(RunRecord):
         if summary["test_regret"] is None:
             return f"{self.goal.regret} not in the table"
         predicted = "" if summary["measured_test_errors"] == self.config["repeats"] else " (predicted)"
-        return f"mean {self.goal.regret} {self.goal.text(summary['test_regret']['mean'])}{predicted}"
+        return self.goal.mark(f"mean {self.goal.regret} {self.goal.text(summary['test_regret']['mean'])}{predicted}")
 
     @classmethod
     def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

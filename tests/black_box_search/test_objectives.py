@@ -18,6 +18,7 @@ from nasbench1shot1.black_box_search.options import black_box_options
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.black_box_search.simulation import FailedTraining, Limits, TableTrainings, simulate
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
+from nasbench1shot1.experiments.comparison.drawing import caption as comparison_caption
 from nasbench1shot1.tables.columns import Column, standard
 
 QUIET = Console(quiet=True)
@@ -162,6 +163,25 @@ def test_unsuitable_objectives_are_refused(
     with pytest.raises(nb.UserError, match=message):
         study(tmp_path / "bad", table, objective, **options)
     assert not (tmp_path / "bad").exists()
+
+
+def test_searches_on_test_accuracy_are_marked_everywhere(tmp_path: Path) -> None:
+    given = {"space": "nb201", "evaluations": 5, "repeats": 2, "epochs": 200, "console": QUIET}
+    guided = nb.black_box("random", objective="test_accuracy", out=tmp_path / "test", **given)
+    usual = nb.black_box("random", out=tmp_path / "usual", **given)
+    assert "test values" in repr(guided) and "test values" not in repr(usual)
+    assert guided.summary["objective"] == "test_accuracy" and "Test values" in caption([guided])
+    for drawn in (regret_figure([guided]).axes[0], nb.draw_regret(guided), nb.compare([guided, usual])):
+        labels = drawn.get_legend_handles_labels()[1]
+        assert [("test values" in label) for label in labels] == [True, False][: len(labels)]
+    found = compare_runs([guided, usual], ["a", "b"])
+    assert found.guided_by_test_values == ["a"] and "searches of a," in comparison_caption(found)
+
+
+def test_a_table_without_validation_accuracy_is_searched_only_if_asked_for(tmp_path: Path) -> None:
+    with refuses(nb.OutOfDomainError, "nats-size", options="table objective"):
+        nb.black_box("random", space="nats-size", evaluations=5, out=tmp_path / "made", console=QUIET)
+    assert not (tmp_path / "made").exists()
 
 
 def test_studies_with_different_objectives_are_not_joined(table: nb.Table, tmp_path: Path) -> None:
