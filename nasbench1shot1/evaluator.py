@@ -155,6 +155,7 @@ class Baseline:
 
     Attributes:
         bounds: the bounds, resolved on the data set of the search; None without bounds.
+        described: the bounds in words, with units; empty without bounds.
         networks: number of distinct networks of the space within the bounds.
         network: identifier of the largest one.
         validation_regret, test_regret: its regrets, as in `Score`; None if unknown.
@@ -162,6 +163,7 @@ class Baseline:
     """
 
     bounds: Bounds | None
+    described: str
     networks: int
     network: str
     validation_regret: float | None
@@ -180,6 +182,7 @@ class Baseline:
         found = _score(table.largest(space, resolved, dataset), table, objective, resolved, space)
         return cls(
             bounds=resolved,
+            described=_describe(table, resolved) if resolved else "",
             networks=len(table.members(space, resolved)),
             network=found.cell_hash,
             validation_regret=found.validation_regret,
@@ -211,7 +214,7 @@ class Baseline:
         """A sentence about the bounds, for screens and captions; empty without bounds."""
         if self.bounds is None:
             return ""
-        return f"Bounds: {self.bounds.words} ({counted(self.networks, 'network')}); regrets refer to the best of these."
+        return f"Bounds: {self.described} ({counted(self.networks, 'network')}); regrets refer to the best of these."
 
     @property
     def words(self) -> str:
@@ -228,6 +231,12 @@ class Baseline:
         return {BOUNDS: {"limits": self.bounds and str(self.bounds), **known}}
 
 
+def _describe(table: Table, bounds: Bounds) -> str:
+    """Return resolved bounds in words, with the units of the table's columns."""
+    units = [table.about(limit.metric, limit.dataset or table.datasets[0]).unit for limit in bounds.limits]
+    return " and ".join(f"{limit.words} {unit}".rstrip() for limit, unit in zip(bounds.limits, units, strict=True))
+
+
 def common_baseline(found: Mapping[str, Baseline | None]) -> Baseline | None:
     """Return the baseline of several runs, by name; raises InvalidInputError if their bounds differ."""
     runs = list(found.items())
@@ -235,7 +244,7 @@ def common_baseline(found: Mapping[str, Baseline | None]) -> Baseline | None:
     for name, other in others:
         if (one and one.bounds) != (other and other.bounds):
             said = [
-                f"'{of}' has {baseline.bounds.words if baseline and baseline.bounds else 'no bounds'}"
+                f"'{of}' has {(baseline and baseline.described) or 'no bounds'}"
                 for of, baseline in (runs[0], (name, other))
             ]
             raise InvalidInputError(

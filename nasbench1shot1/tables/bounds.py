@@ -83,7 +83,7 @@ class Bounds:
 
     @classmethod
     def parse(cls, text: str) -> "Bounds":
-        """Return the bounds of a text, such as "flops=1e8,latency_edgegpu=5"; `str(bounds)` is the inverse.
+        """Return the bounds of a text, such as "flops=1e8,latency_pixel3=5"; `str(bounds)` is the inverse.
 
         METRIC@DATASET=VALUE compares the column of this data set. Raises InvalidInputError for any other text.
         """
@@ -142,7 +142,7 @@ class BoundOptions:
     max_flops: Annotated[float | None, Range(above=0), Form("NUMBER"), IF_GIVEN] = None
     """Largest number of FLOPs, as the benchmark counts them. Default: no bound."""
     max: Annotated[str | None, Form("COLUMN=VALUE", repeats=True), IF_GIVEN] = None
-    """Largest value of any cost in the table, such as latency_edgegpu=5; several are separated by commas. Default: no
+    """Largest value of any cost in the table, such as latency_pixel3=20; several are separated by commas. Default: no
     bound."""
 
     @property
