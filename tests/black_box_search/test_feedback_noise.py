@@ -59,7 +59,7 @@ def test_a_metric_with_means_only_is_observed_without_noise(table: nb.Table) -> 
         ({}, {"12": [1, 1]}, "Noise-free feedback: one value per architecture at 12 epochs."),
         ({"epochs": 200}, {"200": [2, 3]}, "Feedback: a random one of 2 or 3 repeats at 200 epochs."),
         (
-            {"optimizer": "hyperband", "seconds": 4e4},
+            {"optimizer": "hyperband", "seconds": 4e3, "evaluations": None},
             {"12": [1, 1], "200": [2, 3]},
             "Feedback: one value per architecture (noise-free) at 12 epochs, a random one of 2 or 3 repeats at 200 "
             "epochs.",
