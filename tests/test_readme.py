@@ -208,7 +208,7 @@ def test_the_notice_names_every_data_file():
     assert files
     unnamed = [str(path) for path in files if path.parent.name != "table" and str(path) not in notice]
     assert unnamed == []
-    for folder in ("table", "nb201/table"):
+    for folder in ("table", "nats_size/table", "nb201/table"):
         assert f"{folder}/" in notice
         meta = json.loads((PACKAGE_DATA / folder / "meta.json").read_text())
         sources = {source for column in meta["columns"].values() for source in column["sources"]}

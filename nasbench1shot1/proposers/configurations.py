@@ -119,6 +119,24 @@ def is_categorical(space: "ConfigurationSpace") -> bool:
     )
 
 
+def without_order(space: "ConfigurationSpace") -> "ConfigurationSpace":
+    """Return a space whose ordinal hyperparameters are categorical, for methods that do not support an order.
+
+    The space itself is returned if it has no ordinal hyperparameter, or has conditions or forbidden values.
+    """
+    from ConfigSpace import Categorical, ConfigurationSpace, OrdinalHyperparameter
+
+    is_restricted = bool(space.conditions) or bool(space.forbidden_clauses)
+    if is_restricted or not any(isinstance(h, OrdinalHyperparameter) for h in space.values()):
+        return space
+    unordered = ConfigurationSpace(name=space.name)
+    unordered.add(
+        Categorical(h.name, list(h.sequence), default=h.default_value) if isinstance(h, OrdinalHyperparameter) else h
+        for h in space.values()
+    )
+    return unordered
+
+
 def require_extra(package: str, what: str = "tuning") -> None:
     """Raise UserError if a package of the extra [tune] is not installed; `what` is the feature that needs it."""
     if find_spec(package) is None:

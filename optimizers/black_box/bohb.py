@@ -50,6 +50,8 @@ class BOHB(Hyperband):
     slot of its bracket, and the model learns to avoid similar configurations. The same applies to a configuration
     outside the bounds of a search.
 
+    Ordinal choices, as in nats-size, are treated as categorical, as in NATS-Bench's script.
+
     With `budgets="ignored"`, the brackets are hpbandster's for the table's smallest and largest budgets (nb201: 12 and
     200, hence 9, 3 and 1 configurations), but each training has `epochs` epochs. NAS-Bench-201's script
     (exps/NAS-Bench-201-algos/BOHB.py) has this fault: its objective ignores the budget. NATS-Bench's script corrects it
@@ -58,8 +60,10 @@ class BOHB(Hyperband):
 
     Hyperparameters = BOHBHyperparameters
     # Defaults: run_bohb.py of NAS-Bench-101's authors and of NAS-Bench-1Shot1. nb201: appendix B of NAS-Bench-201.
+    # nats-size: exps/NATS-algos/run-all.sh of AutoDL-Projects.
     family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "nasbench201": {"num_samples": 4, "random_fraction": 0.0}
+        "nasbench201": {"num_samples": 4, "random_fraction": 0.0},
+        "nats_size": {"num_samples": 4, "random_fraction": 0.0},
     }
 
     def plan(self) -> Plan:
@@ -71,7 +75,9 @@ class BOHB(Hyperband):
 
     def generator(self) -> "BohbGenerator":
         """Return the generator of the space's configurations."""
-        own, space = self.hyperparameters, self.space.configuration_space()
+        from nasbench1shot1.proposers.configurations import without_order
+
+        own, space = self.hyperparameters, without_order(self.space.configuration_space())
         generator = self._kind(space)(space, int(self.rng.integers(2**63)), own.num_samples)
         generator.random_fraction, generator.min_bandwidth = own.random_fraction, own.min_bandwidth
         return generator

@@ -58,7 +58,10 @@ class Evolution(BlackBoxOptimizer):
     Hyperparameters = EvolutionHyperparameters
     # Appendix B of NAS-Bench-201: population 10, sample size 10. Scripts of NAS-Bench-1Shot1 and of NAS-Bench-101's
     # authors: population 100, sample size 10.
-    family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {"nasbench201": {"population": 10, "tournament": 10}}
+    family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "nasbench201": {"population": 10, "tournament": 10},
+        "nats_size": {"population": 10, "tournament": 3},  # exps/NATS-algos/run-all.sh of AutoDL-Projects
+    }
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)

@@ -51,7 +51,8 @@ class REINFORCE(BlackBoxOptimizer):
     # 0.1 and 0.9 are defaults of NAS-Bench-1Shot1's script. NAS-Bench-201's paper does not state the chosen learning
     # rate; the commands of NATS-Bench's scripts use 0.01.
     family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "nasbench201": {"learning_rate": 0.01, "update": "adam"}
+        "nasbench201": {"learning_rate": 0.01, "update": "adam"},
+        "nats_size": {"learning_rate": 0.01, "update": "adam"},  # exps/NATS-algos/reinforce.py of AutoDL-Projects
     }
 
     def __init__(self, *arguments: Any) -> None:

@@ -11,7 +11,7 @@ from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.optimizers.black_box.trials import TrialOptimizer
-from nasbench1shot1.proposers.configurations import require_extra
+from nasbench1shot1.proposers.configurations import require_extra, without_order
 from nasbench1shot1.runs.options import Range
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class TPEHyperparameters(Hyperparameters):
 class TPE(TrialOptimizer):
     """Optuna's univariate TPE sampler; hyperopt's TPE is also univariate.
 
-    Each choice of `configuration_space()` is a categorical parameter. Optuna and hyperopt differ in how many
-    configurations count as good; see docs/black_box_methods.md.
+    Each choice of `configuration_space()` is a categorical parameter, also if it is ordinal. Optuna and hyperopt differ
+    in how many configurations count as good; see docs/black_box_methods.md.
 
     A configuration outside the space gets the error 1 at no cost, as in NAS-Bench-101's published script.
 
@@ -50,7 +50,7 @@ class TPE(TrialOptimizer):
         super().__init__(*arguments)
         require_extra("optuna", "TPE")
         own, seed = self.hyperparameters, int(self.rng.integers(2**32))
-        self._choices = categorical_distributions(self.space.configuration_space())
+        self._choices = categorical_distributions(without_order(self.space.configuration_space()))
         self._study = tpe_study(seed, own.startup_trainings, own.candidates)
 
     def next_trial(self) -> "Trial":

@@ -123,3 +123,18 @@ def test_the_command_names_the_objective_that_the_table_has(
     assert "2 searches of 5 trainings each" in printed and "Test values guided the search." in printed
     config = json.loads((tmp_path / "made" / "config.json").read_text())
     assert config["options"]["evaluations"] == 5
+
+
+@pytest.mark.parametrize("optimizer", ["tpe", "bohb", "hyperband", "reinforce", "local-search"])
+def test_methods_search_ordered_choices(tmp_path: Path, optimizer: str) -> None:
+    """BOHB and TPE have no notion of order, so they treat widths as categories, as NATS-Bench's BOHB does."""
+    made = study(tmp_path / "made", optimizer, repeats=1, evaluations=30)
+    assert made.final["evaluations"].tolist() == [30]
+    assert isinstance(nb.Architecture.parse(made.final["architecture"][0]), nb.WidthArchitecture)
+
+
+def test_published_settings_of_nats_bench_are_the_defaults(tmp_path: Path) -> None:
+    """exps/NATS-algos/run-all.sh of AutoDL-Projects."""
+    made = study(tmp_path / "made", "regularized-evolution", repeats=1, evaluations=12)
+    options = json.loads((made.folder / "config.json").read_text())
+    assert (made.config["population"], made.config["tournament"]) == (10, 3), options
