@@ -185,6 +185,21 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
             file(tmp, bytes(99), "NATS-tss-v1_0-3ffb9-simple.tar"), tmp / "mine"
         ),
     },
+    "nats_size": {
+        "a width that does not exist": lambda tmp: nb.Architecture.parse("64:48:33:16:8"),
+        "an incomplete text": lambda tmp: nb.Architecture.parse("nats-size:64:48"),
+        "too few widths": lambda tmp: nb.WidthArchitecture("nats-size", (8, 8)),
+        "no integers": lambda tmp: nb.WidthArchitecture("nats-size", "8:8"),  # type: ignore[arg-type]
+        "an index out of range": lambda tmp: nb.load_table("nats-size").query(32_768, dataset="cifar10"),
+        "an architecture of another space": lambda tmp: nb.search_space("nats-size").index(
+            nb.Architecture.parse(EDGES)
+        ),
+        "a budget without values": lambda tmp: nb.load_table("nats-size").regret(0, epochs=12, dataset="cifar10"),
+        "no validation accuracy": lambda tmp: nb.black_box("random", space="nats-size", out=tmp / "run"),
+        "no training times": lambda tmp: nb.black_box(
+            "random", space="nats-size", objective="test_accuracy", seconds=1e4, out=tmp / "run"
+        ),
+    },
     "api": {
         "no path": lambda tmp: ask(np.zeros((2, 2), int), ["input", "output"]),
         "too many edges": lambda tmp: api.NASBench(table()).query(
@@ -252,6 +267,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "a one-shot optimizer": lambda tmp: nb.black_box("darts"),
         "an option of another optimizer": lambda tmp: nb.black_box("random", population=5),
         "no evaluations": lambda tmp: nb.black_box("random", evaluations=0),
+        "two clocks": lambda tmp: nb.black_box("random", seconds=1e4, evaluations=10),
         "a table of another benchmark": lambda tmp: nb.black_box("random", space="nb201", table="embedded"),
     },
     "recording": {

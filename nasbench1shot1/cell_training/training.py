@@ -45,7 +45,8 @@ def train_cell(
         console: a rich console for the progress; `Console(quiet=True)` is silent. Default: a new console.
         options: options such as epochs=4, seed=0 or scale="quick": the fields of
             `nasbench101.training_options.TrainingConfig` or, for an architecture of nb201, of
-            `nasbench201.training_options.EdgeTrainingConfig`.
+            `nasbench201.training_options.EdgeTrainingConfig`, or, for an architecture of nats-size, of
+            `nats_size.training_options.WidthTrainingConfig`.
 
     Returns:
         The finished training. It has `trainable_parameters` and the evaluation `final`, whose metrics have the same
