@@ -208,6 +208,8 @@ def _show(table: "Table") -> None:
     epochs = ", ".join(map(str, info["epochs"]))
     network, _ = table.benchmark.networks
     rows, repeats = counted(info["rows"], network), counted(info["repeats"], "repeat")
+    if table.seeds:
+        repeats = f"up to {repeats}"
     print_to_stdout(f"Table {info['id']}: {rows}, budgets of {epochs} epochs, {repeats} of each")
     if info["spaces"]:
         print_to_stdout("; ".join(f"{space}: {counted(n, network)}" for space, n in info["spaces"].items()))

@@ -234,7 +234,7 @@ class References:
             raise unknown_name("metric", metric, dict.fromkeys((*STANDARD, *self._folder.names.metrics)))
         key = metric, limit.dataset or self._folder.meta["datasets"][0], _END
         if key not in self._folder.metrics:
-            known = sorted({of.metric for of in about if is_cost(of)})
+            known = sorted({of.metric for of in about if is_cost(of) and key[1] in (of.dataset, *of.also_of)})
             raise OutOfDomainError(
                 f"the table {self._id} has no {metric.replace('_', ' ')}"
                 f"{f' on {limit.dataset}' if limit.dataset else ''}, so {limit.option} cannot be checked: choose "

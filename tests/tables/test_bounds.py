@@ -177,3 +177,11 @@ def test_rejections_are_limited(table: nb.Table, monkeypatch: pytest.MonkeyPatch
     with refuses(nb.InvalidInputError, "100", "300,000"):
         constraint.draw(propose)
     assert len(proposed) == 100
+
+
+def test_only_the_costs_of_the_data_set_are_proposed(table: nb.Table) -> None:
+    bounds = Bounds.of(latency_fpga=3)
+    assert table.constraint(nb.search_space("nb201"), table.resolve(bounds, "cifar100")).costs[0].limit == 3
+    with refuses(nb.OutOfDomainError, "latency_fpga@ImageNet16-120=3", "trainable_parameters") as raised:
+        table.resolve(bounds, "ImageNet16-120")
+    assert "latency_pixel2" not in str(raised.value)
