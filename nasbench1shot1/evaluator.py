@@ -10,6 +10,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import damaged_file_error
+from nasbench1shot1.runs.record import has_type
 from nasbench1shot1.tables.bounds import Bounds
 from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.metrics import Metrics
@@ -205,7 +206,10 @@ class Baseline:
         try:
             known = {name: value for name, value in recorded.items() if name != "limits"}
             limits = recorded["limits"]
-            return cls(bounds=None if limits is None else Bounds.parse(limits), **known)
+            found = cls(bounds=None if limits is None else Bounds.parse(limits), **known)
+            if not all(has_type(getattr(found, name), kind) for name, kind in _RECORDED.items()):
+                raise TypeError
+            return found
         except (TypeError, KeyError, AttributeError, InvalidInputError):
             raise damaged_file_error(where, f"its {BOUNDS} is impossible") from None
 
@@ -229,6 +233,17 @@ class Baseline:
         """Return the field of config.json that describes bounds and baseline."""
         known = {name: value for name, value in asdict(self).items() if name != "bounds"}
         return {BOUNDS: {"limits": self.bounds and str(self.bounds), **known}}
+
+
+_RECORDED: dict[str, Any] = {
+    "described": str,
+    "networks": int,
+    "network": str,
+    "validation_regret": float | None,
+    "test_regret": float | None,
+    "test_measured": bool,
+}
+"""The types of a recorded baseline, besides its bounds."""
 
 
 def _describe(table: Table, bounds: Bounds) -> str:

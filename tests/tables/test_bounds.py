@@ -121,6 +121,16 @@ def test_the_largest_network_of_the_size_space_is_always_a_baseline() -> None:
     assert Judge().baseline("nb201", nb.load_table("nb201")) is None
 
 
+@pytest.mark.parametrize(
+    "damage", [None, {"limits": "flops"}, {"networks": "many"}, {"test_regret": "0.1"}, {"other": 1}, {"network": None}]
+)
+def test_a_damaged_record_of_bounds_is_reported(table: nb.Table, damage: dict[str, object] | None) -> None:
+    found = Baseline.of("nb201", table, SMALL).fields()
+    damaged = {"bounds": {**found["bounds"], **damage} if damage else 3}
+    with refuses(nb.DamagedFileError, "config.json", "bounds"):
+        Baseline.from_config(damaged, Path("config.json"))
+
+
 def test_bounds_on_parameters_work_in_all_spaces() -> None:
     embedded = nb.load_table()
     for name in ("s1", "s2", "s3"):
