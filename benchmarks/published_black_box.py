@@ -140,7 +140,7 @@ class Bench:
         self.accuracies = np.array([100 * (1 - result.validation_error) for result in trained])
         self.noise, self.estimates = seed_noise(self.accuracies)
         readers = [self.table.reader(metric, training) for metric, training in SCORES]
-        self.scores = np.array([[100 * read(row, 200, 0) for read in readers] for row in range(len(self.space))])
+        self.scores = np.array([[100 * read(row, 200, "mean") for read in readers] for row in range(len(self.space))])
 
     def feedback(self, kind, rng) -> Callable[[int], float]:
         """Return a function from an architecture's number to the accuracy that a search observes."""
