@@ -20,11 +20,13 @@ Rows = NDArray[np.int64]
 Run = Literal["mean", "random", "all"] | int
 Repeat = Run | Rows
 Floats = NDArray[np.float64]
-Moment = Literal["end", "halfway"]
+Moment = Literal["end", "halfway"] | int
+"""When values were measured: at the end of trainings, half-way, or after every epoch of the trainings of N epochs."""
 
 
 RESERVED = frozenset(
     {
+        "budget",
         "dataset",
         "epochs",
         "fidelity",
@@ -57,7 +59,11 @@ class Column:
         direction: which values are better, "higher" or "lower"; None if neither is.
         epochs: the budgets that have values, ascending. Without budgets, each network has one value, which applies to
             every budget and repeat.
-        moment: whether values belong to the end of a training or to its half-way evaluation.
+        moment: whether values belong to the end of a training ("end") or to its half-way evaluation ("halfway"). A
+            number N means learning curves: `epochs` are then all epochs of the trainings whose budget is N. The 12th
+            epoch of a training of 200 epochs is not the end of a training of 12 epochs, which has its own schedule.
+        accumulates: "evenly" if each epoch of a training adds the same amount, as to simulated times. The value after
+            e of N epochs is then e/N of the value at the end, so such metrics need no learning curve.
         fidelity: "measured", "exact", or how values were obtained otherwise, such as "estimated", "predicted" or
             "modelled" (computed by a model of a device).
         device: the device of a latency or energy.
@@ -81,6 +87,11 @@ class Column:
     is_same_for_repeats: bool = False
     also_of: tuple[str, ...] = ()
     caveat: str | None = None
+    accumulates: Literal["evenly"] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.moment, int):
+            object.__setattr__(self, "epochs", tuple(range(1, self.moment + 1)))
 
     @classmethod
     def from_entry(cls, entry: Mapping[str, Any]) -> "Column":
@@ -92,6 +103,8 @@ class Column:
     def entry(self, **more: Any) -> dict[str, Any]:
         """Return the column's entry for `meta.json`, with more facts, such as `sources`, `method` or `images`."""
         about = {field.name: getattr(self, field.name) for field in fields(self)}
+        if isinstance(self.moment, int):
+            del about["epochs"]  # all up to `moment`
         known = {name: said for name, said in about.items() if said is not None and said != () and said is not False}
         return {**{name: list(said) if isinstance(said, tuple) else said for name, said in known.items()}, **more}
 
@@ -314,17 +327,73 @@ class MetricColumn:
         return number / self.images if self.images and not self.rounded else number
 
 
-StoredColumn = PlainColumn | MetricColumn
+@dataclass(frozen=True)
+class CurveColumn(MetricColumn):
+    """Values of R rows after every epoch of the trainings of N epochs, of the K repeats that were trained so long.
+
+    Attributes:
+        stored: (R, N, K). Of unsigned integers, the largest of the type stands for a missing value.
+        repeats: the numbers of the K repeats in the table.
+    """
+
+    repeats: tuple[int, ...] = (0,)
+
+    def values(self, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
+        """Return the values of rows as float64; NaN if the trainings have no such epoch."""
+        width = max(self.repeats) + 1
+        if epochs not in self._budgets:
+            return np.full((*rows.shape, width) if is_run(repeat, "all") else rows.shape, np.nan)
+        stored = self.stored[rows, epochs - 1]
+        numbers = np.full((*rows.shape, width), np.nan)
+        numbers[..., list(self.repeats)] = np.where(stored == self._missing, np.nan, stored) if self._counts else stored
+        return _pick(numbers, repeat) / (self.images or 1)
+
+    def value(self, row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
+        """Return one value, equal to the result of `values`."""
+        return float(self.values(np.asarray(row), epochs, repeat))
+
+    @cached_property
+    def _missing(self) -> int:
+        return int(np.iinfo(self.stored.dtype).max)
 
 
-def stored_column(stored: NDArray[Any], entry: Mapping[str, Any], name: str) -> StoredColumn:
+@dataclass(frozen=True)
+class EvenColumn:
+    """Values within the trainings of N epochs of a metric to which every epoch adds the same amount.
+
+    Attributes:
+        ends: the column of the values at the end.
+        budget: N.
+    """
+
+    ends: MetricColumn
+    budget: int
+
+    @property
+    def means(self) -> tuple[int, ...]:
+        """The epochs at which the column has means over repeats."""
+        return tuple(range(1, self.budget + 1)) if self.budget in self.ends.means else ()
+
+    def values(self, rows: Rows, epochs: int, repeat: Repeat) -> Floats:
+        """Return `ends.values` of the budget, times the share of its epochs."""
+        return self.ends.values(rows, self.budget, repeat) * (epochs / self.budget)
+
+    def value(self, row: int, epochs: int, repeat: Literal["mean"] | int) -> float:
+        """Return one value, equal to the result of `values`."""
+        return self.ends.value(row, self.budget, repeat) * (epochs / self.budget)
+
+
+StoredColumn = PlainColumn | MetricColumn | EvenColumn
+
+
+def stored_column(stored: NDArray[Any], entry: Mapping[str, Any], name: str) -> PlainColumn | MetricColumn:
     """Return a column, given its entry in `meta.json` and its name."""
-    epochs = tuple(entry.get("epochs", ()))
-    if not epochs:
-        return PlainColumn(stored)
+    epochs, budget = tuple(entry.get("epochs", ())), entry.get("moment")
     means, is_same = tuple(entry.get("means", ())), bool(entry.get("is_same_for_repeats"))
-    is_rounded = entry.get("rounded") == "float32"
-    return MetricColumn(stored, epochs, entry.get("images"), is_rounded, name, means, is_same)
+    storage = entry.get("images"), entry.get("rounded") == "float32", name, means, is_same
+    if isinstance(budget, int):
+        return CurveColumn(stored, tuple(range(1, budget + 1)), *storage, tuple(entry["repeats"]))
+    return MetricColumn(stored, epochs, *storage) if epochs else PlainColumn(stored)
 
 
 def to_counts(accuracies: Floats, images: int) -> Floats | None:

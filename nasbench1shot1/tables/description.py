@@ -61,20 +61,28 @@ class MetricNames:
         about: the description of each column of a metric, by the column's name.
         values: the name of the column that has the values of a metric, by metric, data set and moment.
         measurements: the name of the column that has its measurements, if there is one.
+        curves: the budgets whose trainings have learning curves, ascending.
     """
 
     def __init__(self, entries: Mapping[str, Any]) -> None:
         self.about = {name: Column.from_entry(entry) for name, entry in entries.items() if "metric" in entry}
         self.values: dict[tuple[str, str, Moment], str] = {}
         self.measurements: dict[tuple[str, str, Moment], str] = {}
+        self.curves = tuple(sorted({column.moment for column in self.about.values() if isinstance(column.moment, int)}))
         for name, column in self.about.items():
-            moments: tuple[Moment, ...] = (column.moment,) if column.epochs else ("end", "halfway")
-            for dataset, moment in product((column.dataset, *column.also_of), moments):
+            for dataset, moment in product((column.dataset, *column.also_of), self._moments(column)):
                 key = column.metric, dataset, moment
                 if column.is_measured:
                     self.measurements[key] = name
                 if column.fidelity != "measured" or key not in self.values:
                     self.values[key] = name
+
+    def _moments(self, column: Column) -> tuple[Moment, ...]:
+        """Return the moments whose values a column has, or determines if each epoch adds the same amount."""
+        if not column.epochs:
+            return ("end", "halfway", *self.curves)
+        within = [budget for budget in self.curves if column.accumulates and budget in column.epochs]
+        return (column.moment, *(budget for budget in within if column.moment == "end"))
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -205,6 +213,8 @@ def find_problem_of_column(name: str, entry: Any, meta: Meta) -> str | None:
         if not is_right(value, meta):
             choice = allowed if isinstance(allowed, str) else allowed(meta)
             return f"describes column {name} with {field}={_shown(value)}, which must be {choice}"
+    if isinstance(entry.get("moment"), int) and ("metric" not in entry or entry.get("repeats") is None):
+        return f"describes the learning curves {name} without repeats"
     if entry.get("rounded") is not None and entry.get("images") is None:
         return f"describes column {name} with rounded={_shown(entry['rounded'])}, but without images"
     if "metric" in entry and (unknown := set(entry.get("means", ())) - set(entry.get("epochs", ()))):
@@ -222,6 +232,16 @@ def _shown(value: Any) -> str:
 
 Rule = tuple[Callable[[Any, Meta], Any], str | Callable[[Meta], str]]
 """A check of a value in a table's description, and the allowed values in words."""
+
+
+def _is_moment(value: Any, meta: Meta) -> bool:
+    return value in ("end", "halfway") if isinstance(value, str) else type(value) is int and value in meta["epochs"]
+
+
+def _are_repeats(value: Any, meta: Meta) -> bool:
+    """Return whether a value is an ascending list of repeats of the table."""
+    is_list = isinstance(value, list) and all(type(one) is int and 0 <= one < meta["repeats"] for one in value)
+    return value is None or (is_list and value != [] and value == sorted(set(value)))
 
 
 def _one_of(*allowed: str | None) -> Rule:
@@ -257,9 +277,11 @@ _METRIC_FIELDS: dict[str, Rule] = {
     ),
     "fidelity": (lambda value, meta: _is_text(value), "text, such as 'measured' or 'predicted'"),
     "unit": (lambda value, meta: isinstance(value, str), "text, such as 'ms'"),
-    "split": _one_of("train", "validation", "test", None),
+    "split": _one_of("train", "validation", "test", "valtest", None),
     "direction": _one_of("higher", "lower", None),
-    "moment": _one_of("end", "halfway"),
+    "moment": (_is_moment, lambda meta: f"'end', 'halfway' or a budget {alternatives(meta['epochs'])}"),
+    "accumulates": _one_of("evenly", None),
+    "repeats": (_are_repeats, lambda meta: f"an ascending list of numbers below {meta['repeats']}"),
     "device": (lambda value, meta: value is None or _is_text(value), "text, or omitted"),
     "means": (_are_budgets_of, lambda meta: f"an ascending list of the table's budgets {meta['epochs']}"),
     "is_same_for_repeats": (lambda value, meta: isinstance(value, bool), "true, false or omitted"),

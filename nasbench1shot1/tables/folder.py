@@ -7,12 +7,14 @@ Columns of a table of R rows:
     order                      (R,) the rows in the order of the source, if it is not ascending
     any other                  a metric that `meta.json` describes (`columns.Column`):
                                (R, e, K) numbers, one for each of its e budgets and K repeats (K may differ between
-                               columns); or (R,) numbers that apply to all budgets
+                               columns); or (R,) numbers that apply to all budgets; or learning curves (R, N, K), one
+                               number for each epoch of the trainings of N epochs and each of the entry's K `repeats`
 
 A metric may have estimates in one column and single measurements in another one, which is (R, e, 1). By convention, the
 name of a column is the name of its metric, with two optional prefixes: the data set and a dot, if the table has several
-data sets, and before it "halfway_" or "measured_", as in `measured_cifar10.test_accuracy`. Columns without any known
-value are omitted. Accuracies stored as unsigned integers are image counts, which `columns.MetricColumn` converts.
+data sets, and before it "halfway_", "measured_" or "curve200_", as in `measured_cifar10.test_accuracy`. Columns without
+any known value are omitted. Accuracies stored as unsigned integers are image counts, which `columns.MetricColumn`
+converts.
 
 Checksums detect every change, but take a second for all of NAS-Bench-101. A large table is therefore opened without
 verifying them. Damage that would crash or hang the program is detected where a column is used: headers and shapes when
@@ -50,7 +52,10 @@ from nasbench1shot1.ground.folder_swap import read_consistently
 from nasbench1shot1.tables.columns import (
     STANDARD,
     Column,
+    CurveColumn,
+    EvenColumn,
     Floats,
+    MetricColumn,
     Moment,
     PlainColumn,
     Repeat,
@@ -69,6 +74,7 @@ from nasbench1shot1.tables.description import (
     find_problem,
     matches_checksum,
 )
+from nasbench1shot1.tables.growing_column import release
 from nasbench1shot1.tables.keys import KeyColumn, RowKeys
 
 FORMAT = 1
@@ -103,7 +109,7 @@ class TableFolder:
     @cached_property
     def metrics(self) -> dict[Metric, StoredColumn]:
         """The columns that have the values of each metric."""
-        return {key: self._stored(name) for key, name in self.names.values.items()}
+        return {key: self._stored(name, key[2]) for key, name in self.names.values.items()}
 
     @cached_property
     def _measurements(self) -> dict[Metric, StoredColumn]:
@@ -114,7 +120,8 @@ class TableFolder:
     @cached_property
     def repeats(self) -> int:
         """The largest number of repeats of a column."""
-        own = [self.columns[name].shape[2] for name, about in self.names.about.items() if about.epochs]
+        ends = (name for name, about in self.names.about.items() if about.epochs and isinstance(about.moment, str))
+        own = [self.columns[name].shape[2] for name in ends]
         return int(max((self.meta["repeats"], *own)))
 
     @property
@@ -122,8 +129,11 @@ class TableFolder:
         """The sentence of the description on standard values that the table lacks; empty if there is none."""
         return str(self.meta.get("missing", ""))
 
-    def _stored(self, name: str) -> StoredColumn:
-        return stored_column(self.columns[name], self.meta["columns"][name], name)
+    def _stored(self, name: str, moment: Moment = "end") -> StoredColumn:
+        column = stored_column(self.columns[name], self.meta["columns"][name], name)
+        if isinstance(moment, int) and isinstance(column, MetricColumn) and not isinstance(column, CurveColumn):
+            return EvenColumn(column, moment)
+        return column
 
     def about(self, metric: str, dataset: str, moment: Moment = "end") -> Column:
         """Return the description of a metric's values; of a standard metric if the table has none.
@@ -142,10 +152,10 @@ class TableFolder:
         """Return a metric and where the table has it, such as "latency_edgegpu only on cifar10"."""
         found = [key[1:] for key in self.names.values if key[0] == metric]
         moments = {moment for _, moment in found}
-        when = {"end": " at the end of trainings", "halfway": " half-way through trainings"}
+        when: dict[Moment, str] = {"end": " at the end of trainings", "halfway": " half-way through trainings"}
         return (
             f"{metric} only on {alternatives(dict.fromkeys(dataset for dataset, _ in found))}"
-            f"{when[moments.pop()] if len(moments) == 1 else ''}"
+            f"{when.get(moments.pop(), ' within trainings') if len(moments) == 1 else ''}"
         )
 
     def is_equal_on_all_data_sets(self, metric: str) -> bool:
@@ -319,6 +329,7 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
         for name, values in columns.items():
             with atomic_write(beside / f"{name}.npy") as file:
                 np.save(file, values, allow_pickle=False)
+            release(values)
             full["columns"][name]["sha256"] = sha256(beside / f"{name}.npy")
         full[CHECKSUM] = content_sha256(full)
         write_json(beside / META, full)
@@ -502,6 +513,8 @@ def _form(
         return (meta["rows"],), KeyColumn(kinds="iu" if name == ORDER else "fiu")
     if not about.epochs:
         return (meta["rows"],), KeyColumn(kinds="fiu")
+    if isinstance(about.moment, int):
+        return (meta["rows"], about.moment, len(meta["columns"][name]["repeats"])), KeyColumn(kinds="fu")
     is_single = about.is_same_for_repeats or names.is_companion(name)
     has_own_repeats = column.ndim == 3 and column.shape[2] > 0 and not is_single
     repeats = column.shape[2] if has_own_repeats else 1
@@ -540,6 +553,9 @@ def check_values(path: Path | None, meta: Meta, name: str, values: NDArray[Any])
             raise damaged_column_error(path, name, f"refers to a row outside the table's {meta['rows']:,} rows")
         if name.startswith(MEMBER) and (values[1:] <= values[:-1]).any():
             raise damaged_column_error(path, name, "does not contain rows in ascending order")
-    images = meta["columns"].get(name, {}).get("images")
-    if images and values.dtype.kind == "u" and values.max() > images:
+    entry = meta["columns"].get(name, {})
+    images, counts = entry.get("images"), values
+    if isinstance(entry.get("moment"), int) and values.dtype.kind == "u":
+        counts = values[values != np.iinfo(values.dtype).max]  # the mark of a missing value in learning curves
+    if images and counts.dtype.kind == "u" and counts.max(initial=0) > images:
         raise damaged_column_error(path, name, f"counts more than {images:,} images")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.benchmark import benchmarks, load
+from nasbench1shot1.benchmark import Benchmark, benchmarks, load
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import open_regular, sha256
 from nasbench1shot1.tables.description import Meta
@@ -96,6 +96,8 @@ class Source:
         format: the format that recognises it.
         size: size in bytes; for a folder, the total size of its files.
         key: a digest of path, sizes and times of last change, which identifies the source without reading it.
+        benchmark: the benchmark whose file is needed; None if any is accepted.
+        scratch: a folder for temporary files, on the disk of the table. Default: the system's folder.
         read: number of bytes read so far.
         digest: SHA-256 of the bytes read so far.
     """
@@ -104,6 +106,8 @@ class Source:
     format: FileFormat
     size: int
     key: str
+    benchmark: Benchmark | None = None
+    scratch: Path | None = None
     read: int = 0
     digest: Any = field(default_factory=hashlib.sha256)
 
@@ -114,13 +118,20 @@ class Source:
         if form is None or not (path.is_file() or (path.is_dir() and form.files(path) != [path])):
             what = f"{path} is not in any known format" if path.exists() else f"there is no file {path}"
             what = f"the folder {what}" if path.is_dir() else what
-            *others, last = [known.example for known in file_formats()]
+            *others, last = dict.fromkeys(known.example for known in file_formats())
             examples = f"{', '.join(others)}, or {last}" if others else last
             raise InvalidInputError(f"{what}: give the path of {examples}{_download_advice()}")
         stats = [file.stat() for file in form.files(path)]
         known = "|".join([str(path.resolve()), *(f"{about.st_size}|{about.st_mtime_ns}" for about in stats)])
         size = sum(about.st_size for about in stats)
         return cls(path, form, size, hashlib.sha256(known.encode()).hexdigest()[:16])
+
+    def check_benchmark(self, found: Benchmark) -> None:
+        """Raise InvalidInputError if the file of another benchmark is needed."""
+        if self.benchmark is not None and found != self.benchmark:
+            raise InvalidInputError(
+                f"{self.path} has the {found.networks[1]} of {found.title}: give a file of {self.benchmark.title}"
+            )
 
     @property
     def is_folder(self) -> bool:

@@ -6,13 +6,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.benchmark import benchmarks, load
+from nasbench1shot1.benchmark import Benchmark, benchmarks, load
 from nasbench1shot1.ground.downloads import fetch
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, option, unknown_name
 from nasbench1shot1.ground.files import as_path, file_lock, read_json
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
 from nasbench1shot1.ground.text import print_to_stderr
-from nasbench1shot1.tables.description import Meta
+from nasbench1shot1.tables.description import Meta, benchmark_of
 from nasbench1shot1.tables.folder import META, check_target, write_table
 from nasbench1shot1.tables.formats import Download, Progress, Report, Source, format_of, table_name
 from nasbench1shot1.tables.names import bundled_tables, tables_folder
@@ -27,6 +27,7 @@ def import_table(
     out: str | Path,
     *,
     epochs: Sequence[int] | None = None,
+    benchmark: Benchmark | None = None,
     report: Report = print_to_stderr,
     progress: Progress = lambda doing, fraction: None,
 ) -> Meta:
@@ -34,11 +35,12 @@ def import_table(
 
     Args:
         file: `nasbench_only108.tfrecord`, `nasbench_full.tfrecord`, or another file in this format; a `.pth` file of
-            NAS-Bench-201 without weights; or NATS-Bench's archive of the topology space: the folder in
-            `NATS-tss-v1_0-3ffb9-simple.tar`, or the file `NATS-tss-v1_0-3ffb9.pickle.pbz2`. No code
+            NAS-Bench-201 without weights; or an archive of NATS-Bench's topology or size space:
+            `NATS-tss-v1_0-3ffb9-simple.tar`, the folder in it, or the file `NATS-tss-v1_0-3ffb9.pickle.pbz2`. No code
             in a file is run.
         out: folder of the table; an existing table is replaced when the new one is complete.
         epochs: the budgets that a file in NAS-Bench-101's format may have. Default: NAS-Bench-101's budgets.
+        benchmark: refuse the files of other benchmarks. Default: accept all files.
         report: receives one line if the file is not official, and one line about each unusual property.
         progress: receives the current work and the fraction done.
 
@@ -53,9 +55,16 @@ def import_table(
     file, out = as_path(file, "file"), as_path(out, "out")
     source = Source.from_path(file)
     check_target(out)
+    source.benchmark, source.scratch = benchmark, _existing(out.absolute().parent)
     columns, meta = source.format.read(source, epochs, report, progress)
+    source.check_benchmark(benchmark_of(meta))
     progress("indexing and writing", None)
     return write_table(out, columns, meta)
+
+
+def _existing(folder: Path) -> Path:
+    """Return the folder, or the closest existing one above it."""
+    return next(one for one in (folder, *folder.parents) if one.is_dir())
 
 
 def check_own_name(file: Path, out: Path) -> None:
@@ -75,7 +84,12 @@ def check_own_name(file: Path, out: Path) -> None:
         )
 
 
-def open_official(path: str | Path, report: Report = print_to_stderr, progress: Progress | None = None) -> Table:
+def open_official(
+    path: str | Path,
+    report: Report = print_to_stderr,
+    progress: Progress | None = None,
+    benchmark: Benchmark | None = None,
+) -> Table:
     """Open a table, or a file that `import_table` reads, which is imported on first use.
 
     The file's table is stored in the data folder and opened from there until the file changes (path, size or time of
@@ -85,6 +99,7 @@ def open_official(path: str | Path, report: Report = print_to_stderr, progress: 
         path: the file; or the folder or name of a table, as in `load_table`.
         report: as in `import_table`.
         progress: as in `import_table`. Default: a progress bar if the output is a terminal.
+        benchmark: as in `import_table`.
 
     Raises the errors of `import_table` and `load_table`.
     """
@@ -99,7 +114,7 @@ def open_official(path: str | Path, report: Report = print_to_stderr, progress: 
     with file_lock(target.parent / ".locks" / f"{target.name}.lock"):
         if table := _open_imported(source):  # another process was faster
             return table
-        _import_with_bar(file, target, report, progress)
+        _import_with_bar(file, target, benchmark, report, progress)
     return load_table(target)
 
 
@@ -120,14 +135,16 @@ def _recorded_source(about: Any) -> dict[str, Any]:
     return source if isinstance(source, dict) else {}
 
 
-def _import_with_bar(file: Path, target: Path, report: Report, progress: Progress | None) -> None:
+def _import_with_bar(
+    file: Path, target: Path, benchmark: Benchmark | None, report: Report, progress: Progress | None
+) -> None:
     if progress is not None:
-        import_table(file, target, report=report, progress=progress)
+        import_table(file, target, benchmark=benchmark, report=report, progress=progress)
         return
     from nasbench1shot1.ground.notebooks import console_or_new
 
     with ImportBar(console_or_new(None, stderr=True)) as bar:
-        import_table(file, target, report=report, progress=bar.show)
+        import_table(file, target, benchmark=benchmark, report=report, progress=bar.show)
 
 
 def download_table(

@@ -26,7 +26,8 @@ class Metrics:
     Standard metrics that the table lacks are NaN.
 
     Attributes:
-        epochs: the budget of the query.
+        epochs: the budget of the query; or an earlier epoch, if the query gave a budget, too.
+        budget: the number of epochs of the whole training.
         dataset: the training of the query, by its data set, such as "cifar10-valid".
         table_id: id of the table.
         names: the names of the table's metrics on this data set.
@@ -49,6 +50,7 @@ class Metrics:
 
     if TYPE_CHECKING:
         epochs: int
+        budget: int
         dataset: str
         table_id: str
         names: tuple[str, ...]
@@ -89,6 +91,7 @@ class Metrics:
         self.__dict__.update(
             dataset=training[0],
             epochs=training[1],
+            budget=moment if isinstance(moment, int) else training[1],
             table_id=table_id,
             _folder=folder,
             _keys=keys,
@@ -147,7 +150,9 @@ class Metrics:
         """
         if not np.isnan(self[metric]):
             return self._about(metric).source(self.is_measured(metric))
-        return f"not at {counted(self.epochs, 'epoch')}" if metric in self.names else "not in this table"
+        if metric not in self.names:
+            return "not in this table" if self.epochs == self.budget else "not within trainings"
+        return f"not at {counted(self.epochs, 'epoch')}"
 
     def _check(self, metric: str, kind: str) -> None:
         known = self._known()
@@ -160,7 +165,9 @@ class Metrics:
     def _lacking(self, name: str) -> str:
         """Return the message for a metric that the table does not have, or not on this data set."""
         if name in self._folder.names.metrics:
-            when = " half-way" if self._moment == "halfway" else ""
+            when = {"halfway": " half-way", "end": ""}.get(
+                str(self._moment), f" after {self.epochs} of {self.budget} epochs"
+            )
             return (
                 f"there is no {name} on {self.dataset}{when}: the table {self.table_id} has {self._folder.where(name)}"
             )
@@ -217,7 +224,7 @@ class Metrics:
 
     def __getstate__(self) -> dict[str, Any]:
         known = self._known()
-        read = {name: getattr(self, name) for name in ("epochs", "dataset", "table_id", *_OTHERS, *known)}
+        read = {name: getattr(self, name) for name in ("epochs", "budget", "dataset", "table_id", *_OTHERS, *known)}
         about = {name: self._about(name) for name in known} if "_folder" in self.__dict__ else self._abouts
         return {**read, "_measured": {name: self.is_measured(name) for name in known}, "_abouts": about}
 
@@ -231,7 +238,10 @@ class Metrics:
         more = [f"{len(others) - _MOST_OTHERS} more metrics"] if len(others) > _MOST_OTHERS else []
         values = ", ".join([*filter(None, map(self._format, shown)), *more])
         note = f"; {self.missing}" if self.missing else ""
-        return f"Metrics({subject}, {counted(self.epochs, 'epoch')} on {self.dataset}: {values}; {self.table_id}{note})"
+        epochs = (
+            counted(self.epochs, "epoch") if self.epochs == self.budget else f"{self.epochs} of {self.budget} epochs"
+        )
+        return f"Metrics({subject}, {epochs} on {self.dataset}: {values}; {self.table_id}{note})"
 
     def _format(self, name: str) -> str:
         """Return a value, or the range of several, and whether it is measured; nothing if it is unknown."""

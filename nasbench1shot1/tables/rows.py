@@ -46,6 +46,7 @@ class TableRows:
         objectives: for each data set of a search, the trainings that have its validation and test values.
         epochs: the budgets, ascending.
         full_budget: the largest budget, the default of all functions.
+        curves: the budgets whose trainings have learning curves, ascending; empty if the table has only their ends.
         repeats: number of repeats at each budget; the embedded table has one smooth estimate. A column may have its
             own number of repeats.
         seeds: the random seeds of the repeats, if known.
@@ -68,6 +69,7 @@ class TableRows:
         self.epochs: tuple[int, ...] = tuple(folder.meta["epochs"])
         self.full_budget = self.epochs[-1]
         self.repeats: int = folder.meta["repeats"]
+        self.curves: tuple[int, ...] = folder.names.curves
         self.seeds: tuple[int, ...] = tuple(folder.meta.get("seeds", ()))
         self.has_means = any(column.means for column in folder.names.about.values())
         self.spaces: tuple[str, ...] = tuple(folder.meta["spaces"])

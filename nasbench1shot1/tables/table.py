@@ -16,6 +16,7 @@ from nasbench1shot1.ground.errors import (
     InvalidInputError,
     OutOfDomainError,
     alternatives,
+    option,
     shorten,
     unknown_name,
     value_of,
@@ -69,12 +70,14 @@ class Table(TableRows):
         rng: np.random.Generator | None = None,
         halfway: bool = False,
         dataset: str | None = None,
+        budget: int | None = None,
     ) -> Metrics:
         """Look up an architecture, cell or hash, or an iterable of N items.
 
         Args:
             x: the item or items to look up.
-            epochs: the budget. Default: the full budget.
+            epochs: the number of epochs: a budget, that is, the end of the trainings with so many epochs; or with
+                `budget`, any epoch of longer trainings. Default: `budget`, or else the full budget.
             run: "mean" for the mean over the repeats; "random" for a random repeat of each item among the repeats for
                 which it has an accuracy; "all" for all repeats on a last axis; or the number or seed of a repeat. The
                 values of missing repeats are NaN; means ignore them. "mean" and "all" use each metric's own repeats.
@@ -82,18 +85,22 @@ class Table(TableRows):
             rng: generator for "random".
             halfway: return the values half-way through the training instead of at its end.
             dataset: the training, one of `datasets`; required if the table has several.
+            budget: the length of the trainings in which `epochs` lies, if the table has their learning curves.
+                `epochs=12, budget=200` is not `epochs=12`: a training of 12 epochs has its own learning-rate schedule.
 
         Raises:
-            OutOfDomainError: the table lacks a network, the budget, the repeat or half-way values.
+            OutOfDomainError: the table lacks a network, the budget, the epoch, the repeat or half-way values.
             InvalidInputError: "random" needs a generator, the budget or repeat is not a whole number, the data set is
                 unknown, or something cannot be looked up.
         """
         rows = self.row_of(x) if is_item(x) else self.rows(x)
-        training = self._dataset(dataset), self._budget(epochs)
+        name = self._dataset(dataset)
         if not isinstance(halfway, bool | np.bool_):
             raise InvalidInputError(f"{value_of('halfway')} must be True or False, not {shorten(repr(halfway))}")
+        epochs, moment = self._training(epochs, budget)
         if halfway:
-            self._check_halfway(training[0])
+            self._check_halfway(name, budget)
+            moment = "halfway"
         repeat = choose_repeat(
             self.id,
             self._folder.repeats,
@@ -101,11 +108,12 @@ class Table(TableRows):
             np.shape(rows),
             rng,
             self.seeds,
-            lambda: self._folder.trained_repeats(training[0], np.asarray(rows), training[1]),
+            lambda: self._folder.trained_repeats(
+                name, np.asarray(rows), moment if isinstance(moment, int) else self._budget(epochs)
+            ),
         )
-        moment: Moment = "halfway" if halfway else "end"
         is_drawn = isinstance(run, str) and run == "random"
-        return Metrics(self.id, self._folder, self.keys, rows, training, repeat, moment, is_drawn)
+        return Metrics(self.id, self._folder, self.keys, rows, (name, epochs), repeat, moment, is_drawn)
 
     def value(
         self,
@@ -115,16 +123,18 @@ class Table(TableRows):
         repeat: Literal["mean"] | int = "mean",
         halfway: bool = False,
         dataset: str | None = None,
+        budget: int | None = None,
     ) -> float:
         """Return one value of one row, for loops over millions of values; NaN if unknown.
 
         Args:
             metric: one of `metrics`.
             row: a result of `row_of`.
-            epochs, repeat, halfway, dataset: as in `query`, but not checked.
+            epochs, repeat, halfway, dataset, budget: as in `query`, but not checked.
         """
-        column = self._folder.metrics.get((metric, dataset or self.datasets[0], "halfway" if halfway else "end"))
-        return column.value(row, epochs or self.full_budget, repeat) if column else float("nan")
+        moment: Moment = "halfway" if halfway else "end" if budget in (None, epochs) else budget
+        column = self._folder.metrics.get((metric, dataset or self.datasets[0], moment))
+        return column.value(row, epochs or budget or self.full_budget, repeat) if column else float("nan")
 
     def reader(self, metric: str, dataset: str | None = None) -> Callable[[int, int, Literal["mean"] | int], float]:
         """Return a function of row, epochs and repeat that does the same as `value`; the fastest way to read a table.
@@ -174,23 +184,36 @@ class Table(TableRows):
         trained = self._folder.trained_repeats(self._dataset(dataset), self._checked_rows(row), self._budget(epochs))
         return tuple(seed for seed, there in zip(self.seeds, trained.tolist(), strict=False) if there)
 
-    def measured(self, metric: str, epochs: int | None = None, dataset: str | None = None) -> NDArray[np.float64]:
-        """Return every row's measurements of a metric at a budget, (R, K), without estimates; NaN if there is none.
+    def measured(
+        self, metric: str, epochs: int | None = None, dataset: str | None = None, budget: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return every row's measurements of a metric, (R, K), without estimates; NaN if there is none.
 
-        K is the metric's own number of repeats, 1 for a column of estimates.
+        K is the metric's own number of repeats, 1 for a column of estimates. `epochs` and `budget` are as in `query`.
 
         Raises:
             InvalidInputError: the metric or data set is unknown.
-            OutOfDomainError: the table lacks the budget.
+            OutOfDomainError: the table lacks the budget or the epoch.
         """
-        return self._folder.measurement(self._key(metric, dataset), np.arange(len(self)), self._budget(epochs), "all")
+        epochs, moment = self._training(epochs, budget)
+        return self._folder.measurement(self._key(metric, dataset, moment), np.arange(len(self)), epochs, "all")
 
-    def values(self, metric: str, epochs: int | None = None, dataset: str | None = None) -> NDArray[np.float64]:
-        """Return every row's values of a metric at a budget, measured or estimated, (R, K); NaN if unknown.
+    def values(
+        self, metric: str, epochs: int | None = None, dataset: str | None = None, budget: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return every row's values of a metric, measured or estimated, (R, K); NaN if unknown.
 
-        Raises the errors of `measured`.
+        Arguments and errors are as for `measured`.
         """
-        return self._folder.values(self._key(metric, dataset), np.arange(len(self)), self._budget(epochs), "all")
+        epochs, moment = self._training(epochs, budget)
+        return self._folder.values(self._key(metric, dataset, moment), np.arange(len(self)), epochs, "all")
+
+    def stored_curve(self, metric: str, budget: int, dataset: str | None = None) -> StoredColumn | None:
+        """Return the values of a metric after every epoch of the trainings with a budget; None if there are none.
+
+        Raises InvalidInputError for an unknown metric or data set.
+        """
+        return self._folder.metrics.get((self._known_metric(metric), self._dataset(dataset), budget))
 
     def is_measured(self, metric: str, dataset: str | None = None) -> bool:
         """Return whether the values of a metric are measured or exact, rather than estimates; false if there are none.
@@ -226,12 +249,14 @@ class Table(TableRows):
             raise unknown_name("data set", str(dataset), self.datasets)
         return dataset
 
-    def _check_halfway(self, dataset: str) -> None:
+    def _check_halfway(self, dataset: str, budget: int | None) -> None:
+        if budget is not None:
+            raise InvalidInputError(f"{option('budget')} does not apply to half-way values: remove it")
         described = self._folder.names.about.values()
         if not any((column.dataset, column.moment) == (dataset, "halfway") for column in described):
             raise OutOfDomainError(f"the table {self.id} has no half-way values: set halfway=False")
 
-    def _budget(self, epochs: int | None) -> int:
+    def _budget(self, epochs: int | None, advises_curves: bool = False) -> int:
         if epochs is None:
             return self.full_budget
         if type(epochs) is int and epochs in self.epochs:
@@ -239,8 +264,31 @@ class Table(TableRows):
         known = alternatives(self.epochs)
         number = whole_number("epochs", epochs, known)
         if number not in self.epochs:
-            raise OutOfDomainError(f"the table {self.id} has no budget of {counted(number, 'epoch')}: use {known}")
+            longer = [budget for budget in self._folder.names.curves if advises_curves and budget > number > 0]
+            within = f", or add {option('budget', longer[-1])} for an epoch of longer trainings" if longer else ""
+            raise OutOfDomainError(
+                f"the table {self.id} has no budget of {counted(number, 'epoch')}: use {known}{within}"
+            )
         return number
+
+    def _training(self, epochs: int | None, budget: int | None) -> tuple[int, Moment]:
+        """Return an epoch, and the moment of its values: the end of trainings, or within the trainings of a budget."""
+        if budget is None or budget == epochs:
+            return self._budget(epochs, advises_curves=True), "end"
+        budget = self._budget(whole_number("budget", budget, alternatives(self.epochs)))
+        number = budget if epochs is None else whole_number("epochs", epochs, f"1 to {budget}")
+        if number == budget:
+            return budget, "end"
+        if budget not in self._folder.names.curves:
+            raise OutOfDomainError(
+                f"the table {self.id} has only the end of trainings with {counted(budget, 'epoch')}, no learning "
+                f"curves: remove {option('budget')}, or import an official file that has them"
+            )
+        if not 1 <= number <= budget:
+            raise OutOfDomainError(
+                f"trainings with {counted(budget, 'epoch')} do not have {option('epochs', number)}: use 1 to {budget}"
+            )
+        return number, budget
 
     def fidelity(self, epochs: int | None = None) -> str:
         """Return which accuracies at a budget are predicted, as in `Metrics.fidelity`, for captions."""
