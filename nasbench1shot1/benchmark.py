@@ -53,6 +53,8 @@ class Benchmark:
         table: the table of its spaces: a bundled or imported one. None: $NB1SHOT1_TABLE, or else the default table.
         tables: the tables that come with it, by name.
         files: the readers of its official files (`tables.formats.FileFormat`).
+        trainings: the description of its trainings in NATS-Bench's files (`trial_files.description.Trainings`), if it
+            has such files.
         downloads: official files that can be downloaded, by short name (`tables.formats.Download`).
         statistics: the analyses that `nb1shot1 statistics` offers for its tables, by name
             (`experiments.space_statistics`).
@@ -82,6 +84,7 @@ class Benchmark:
     table: str | None = None
     tables: Mapping[str, BundledTable] = field(default_factory=dict)
     files: tuple[Reference, ...] = ()
+    trainings: Reference | None = None
     downloads: Mapping[str, Reference] = field(default_factory=dict)
     statistics: Reference | None = None
     reference_points: Mapping[str, str] = field(default_factory=dict)

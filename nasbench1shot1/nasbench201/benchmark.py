@@ -12,16 +12,16 @@ SIDES = {"cifar10-valid": 32, "cifar10": 32, "cifar100": 32, "ImageNet16-120": 1
 IMAGES = {
     "cifar10-valid": {"train": 25_000, "validation": 25_000, "test": 10_000},
     "cifar10": {"train": 50_000, "test": 10_000},
-    "cifar100": {"train": 50_000, "validation": 5_000, "test": 5_000},
-    "ImageNet16-120": {"train": 151_700, "validation": 3_000, "test": 3_000},
+    "cifar100": {"train": 50_000, "validation": 5_000, "test": 5_000, "valtest": 10_000},
+    "ImageNet16-120": {"train": 151_700, "validation": 3_000, "test": 3_000, "valtest": 6_000},
 }
-"""Number of images in each split. "cifar10" has no images left for validation."""
+"""Number of images in each split; "valtest" is validation and test together. "cifar10" has none left for validation."""
 
 OFFICIAL_SETS = {
     "cifar10-valid": {"train": "train", "validation": "x-valid", "test": "ori-test"},
     "cifar10": {"train": "train", "test": "ori-test"},
-    "cifar100": {"train": "train", "validation": "x-valid", "test": "x-test"},
-    "ImageNet16-120": {"train": "train", "validation": "x-valid", "test": "x-test"},
+    "cifar100": {"train": "train", "validation": "x-valid", "test": "x-test", "valtest": "ori-test"},
+    "ImageNet16-120": {"train": "train", "validation": "x-valid", "test": "x-test", "valtest": "ori-test"},
 }
 """The official names of the splits. "ori-test" of the last two combines the validation and the test images."""
 
@@ -56,7 +56,8 @@ BENCHMARK = Benchmark(
     tables={
         "nb201": BundledTable(folder="nasbench1shot1:data/nb201/table"),
     },
-    files=(f"{_ROOM}.official_files:PTH", f"{_ROOM}.official_files:NATS_ARCHIVE"),
+    files=(f"{_ROOM}.official_files:PTH", "nasbench1shot1.trial_files.archives:ARCHIVES"),
+    trainings=f"{_ROOM}.official_files:TRAININGS",
     statistics="nasbench1shot1.experiments.space_statistics.nats_bench.topology:ANALYSES",
     reference_points={"ResNet cell": RESNET, "all-skip cell": ALL_SKIP},  # figure 2 and table 5
     split="nasbench201",

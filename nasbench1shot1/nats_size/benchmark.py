@@ -31,6 +31,8 @@ BENCHMARK = Benchmark(
         "smallest network": "8:8:8:8:8",
     },
     largest_by="trainable_parameters",
+    files=("nasbench1shot1.trial_files.archives:ARCHIVES",),
+    trainings=f"{_ROOM}.official_files:TRAININGS",
     split="nasbench201",
     search_defaults={  # configs/nas-benchmark/algos/weight-sharing.config of AutoDL-Projects
         "batch_size": 64,
