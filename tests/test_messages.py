@@ -181,7 +181,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "too many operations": lambda tmp: index_of((0,) * 7),
         "an absent operation": lambda tmp: index_of((0, 0, 0, 0, 0, 5)),
         "another architecture": lambda tmp: nb.search_space("nb201").index(nb.Architecture.parse(S1)),
-        "a packed archive": lambda tmp: import_table(
+        "a truncated archive": lambda tmp: import_table(
             file(tmp, bytes(99), "NATS-tss-v1_0-3ffb9-simple.tar"), tmp / "mine"
         ),
     },

@@ -7,21 +7,21 @@ docs/nasbench201_table.md describes the differences.
 
 from typing import Any
 
-from nasbench1shot1.api.topology_api import TopologyAPI
-from nasbench1shot1.api.topology_results import ArchResults as ArchResults
-from nasbench1shot1.api.topology_results import ResultsCount as ResultsCount
+from nasbench1shot1.api.topology import TopologyAPI
+from nasbench1shot1.api.trial_results import ArchResults as ArchResults
+from nasbench1shot1.api.trial_results import ResultsCount as ResultsCount
 
 
 class NASBench201API(TopologyAPI):
-    """NAS-Bench-201; `TopologyAPI` describes most calls and the first argument."""
+    """NAS-Bench-201; `TrialAPI` describes most calls and the first argument."""
 
     def __init__(self, file_path_or_dict: Any = None, verbose: bool = True, *, seed: int | None = None) -> None:
         super().__init__(file_path_or_dict, verbose, seed)
 
     def simulate_train_eval(
         self, arch: Any, dataset: str, hp: str | int = "12", account_time: bool = True
-    ) -> tuple[float, None, float, float]:
-        """Simulate a training; same as `NATStopology.simulate_train_eval` without `iepoch`."""
+    ) -> tuple[float, float | None, float, float]:
+        """Simulate a training; same as `NATSAPI.simulate_train_eval` without `iepoch`."""
         return self._simulate(arch, dataset, None, hp, account_time)
 
     def find_best(
@@ -32,5 +32,5 @@ class NASBench201API(TopologyAPI):
         Param_max: float | None = None,
         hp: str | int = "12",
     ) -> tuple[int, float | None]:
-        """Return the best architecture; same as `NATStopology.find_best`, with other names for the limits."""
+        """Return the best architecture; same as `NATSAPI.find_best`, with other names for the limits."""
         return self._best(dataset, metric_on_set, FLOP_max, Param_max, hp)

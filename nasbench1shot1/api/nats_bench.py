@@ -1,4 +1,4 @@
-"""Drop-in replacement for the package `nats_bench` (topology space): the same calls, answered from a table.
+"""Drop-in replacement for the package `nats_bench`: the same calls, answered from a table.
 
     from nasbench1shot1.api import nats_bench          # was: import nats_bench
     from nasbench1shot1.api.nats_bench import create   # was: from nats_bench import create
@@ -8,20 +8,23 @@ docs/nasbench201_table.md describes the differences.
 
 from typing import Any
 
-from nasbench1shot1.api.topology_api import TopologyAPI
-from nasbench1shot1.api.topology_results import ArchResults as ArchResults
-from nasbench1shot1.api.topology_results import ResultsCount as ResultsCount
-from nasbench1shot1.ground.errors import OutOfDomainError, unknown_name
+from nasbench1shot1.api.topology import TopologyAPI
+from nasbench1shot1.api.trial_api import TrialAPI, trainings_named
+from nasbench1shot1.api.trial_results import ArchResults as ArchResults
+from nasbench1shot1.api.trial_results import ResultsCount as ResultsCount
+from nasbench1shot1.ground.errors import OutOfDomainError as OutOfDomainError
+from nasbench1shot1.ground.errors import unknown_name
 from nasbench1shot1.nasbench201.architecture import N_NODES, OPERATIONS
+from nasbench1shot1.nats_size.architecture import N_LAYERS, WIDTHS
 
 NATS_BENCH_TSS_NAMEs = ("tss", "topology")
 NATS_BENCH_SSS_NAMEs = ("sss", "size")
 
 
-class NATStopology(TopologyAPI):
-    """NATS-Bench's topology space, which is the space of NAS-Bench-201.
+class NATSAPI(TrialAPI):
+    """The calls of both of NATS-Bench's spaces.
 
-    `TopologyAPI` describes most calls and the first argument. `fast_mode` and `archive_dir` are stored as attributes
+    `TrialAPI` describes most calls and the first argument. `fast_mode` and `archive_dir` are stored as attributes
     and have no other effect: opening a table never reads the whole file.
     """
 
@@ -47,19 +50,20 @@ class NATStopology(TopologyAPI):
 
     def simulate_train_eval(
         self, arch: Any, dataset: str, iepoch: int | None = None, hp: str | int = "12", account_time: bool = True
-    ) -> tuple[float, None, float, float]:
+    ) -> tuple[float, float | None, float, float]:
         """Simulate training an architecture and evaluating it once on the validation images.
 
         Args:
             arch: an index, a string, or an object with `tostr`.
             dataset: "cifar10" (uses the training "cifar10-valid"), "cifar100" or "ImageNet16-120".
-            iepoch: None or the last epoch.
-            hp: the budget, "12" or "200".
+            iepoch: an epoch, counted from 0. Default: the last one.
+            hp: the budget, such as "12".
             account_time: add the seconds to `used_time`.
 
         Returns:
-            Validation accuracy in percent; latency, which is None (unknown); the seconds of this training and
-            evaluation; and `used_time`.
+            Validation accuracy in percent; latency in seconds, None if unknown; the seconds of this training and
+            evaluation; and `used_time`. If the epoch was only evaluated on the validation and test images together,
+            the accuracy is the one on these.
 
         Raises the errors of `get_more_info`, and OutOfDomainError if the table lacks the accuracy or a time.
         """
@@ -80,7 +84,7 @@ class NATStopology(TopologyAPI):
             dataset: "cifar10", "cifar100", "ImageNet16-120", or the training "cifar10-valid".
             metric_on_set: "valid", "test" or "train", or an official name such as "x-valid".
             flop_max, param_max: the highest numbers of FLOPs and parameters, in millions. Default: no limit.
-            hp: the budget, "12" or "200".
+            hp: the budget, such as "12".
             enforce_all: has no effect; all architectures in the table are always compared.
 
         Returns:
@@ -93,6 +97,16 @@ class NATStopology(TopologyAPI):
         return self._best(dataset, metric_on_set, flop_max, param_max, hp)
 
 
+class NATStopology(NATSAPI, TopologyAPI):
+    """NATS-Bench's topology space, which is the space of NAS-Bench-201."""
+
+
+class NATSsize(NATSAPI):
+    """NATS-Bench's size space."""
+
+    trainings = trainings_named("nats_size")
+
+
 def create(
     file_path_or_dict: Any,
     search_space: str,
@@ -100,37 +114,40 @@ def create(
     verbose: bool = True,
     *,
     seed: int | None = None,
-) -> NATStopology:
-    """Open NATS-Bench's topology space.
+) -> NATSAPI:
+    """Open one of NATS-Bench's spaces.
 
     Args:
-        file_path_or_dict: see `TopologyAPI`; None opens the bundled table.
-        search_space: "tss" or "topology".
+        file_path_or_dict: see `TrialAPI`; None opens the bundled table of the space.
+        search_space: "tss" or "topology", or "sss" or "size".
         fast_mode: has no effect.
         verbose: print one line about the table.
-        seed: see `TopologyAPI`.
+        seed: see `TrialAPI`.
 
-    Raises:
-        OutOfDomainError: `search_space` is the size space, for which this package has no table.
-        InvalidInputError, DamagedFileError: the space is unknown, or the file cannot be read.
+    Raises InvalidInputError or DamagedFileError if the space is unknown, or the file cannot be read or belongs to the
+    other space.
     """
-    if not isinstance(search_space, str):
-        raise unknown_name("search space", search_space, NATS_BENCH_TSS_NAMEs)
-    if search_space in NATS_BENCH_SSS_NAMEs:
-        raise OutOfDomainError("this package has no table of NATS-Bench's size space: use the package nats_bench")
-    if search_space not in NATS_BENCH_TSS_NAMEs:
-        raise unknown_name("search space", search_space, NATS_BENCH_TSS_NAMEs)
-    return NATStopology(file_path_or_dict, fast_mode, verbose, seed=seed)
+    spaces = {**dict.fromkeys(NATS_BENCH_TSS_NAMEs, NATStopology), **dict.fromkeys(NATS_BENCH_SSS_NAMEs, NATSsize)}
+    if not isinstance(search_space, str) or search_space not in spaces:
+        raise unknown_name("search space", search_space, spaces)
+    return spaces[search_space](file_path_or_dict, fast_mode, verbose, seed=seed)
 
 
 def search_space_info(main_tag: str, aux_tag: str | None = None) -> dict[str, Any]:
-    """Return the operations and the number of nodes of ("nats-bench", "tss") or ("nas-bench-201", None).
+    """Return the choices of a space.
 
-    Raises InvalidInputError for any other space, including the size space.
+    They are the operations and the number of nodes of ("nats-bench", "tss") and ("nas-bench-201", None), and the widths
+    and the number of layers of ("nats-bench", "sss").
+
+    Raises InvalidInputError for any other space.
     """
+    if main_tag == "nats-bench" and aux_tag in NATS_BENCH_SSS_NAMEs:
+        return {"candidates": list(WIDTHS), "num_layers": N_LAYERS}
     if (main_tag, aux_tag) == ("nas-bench-201", None) or (main_tag == "nats-bench" and aux_tag in NATS_BENCH_TSS_NAMEs):
         return {"op_names": list(OPERATIONS), "num_nodes": N_NODES}
-    raise unknown_name("search space", f"{main_tag}, {aux_tag}", ("nats-bench, tss", "nas-bench-201, None"))
+    raise unknown_name(
+        "search space", f"{main_tag}, {aux_tag}", ("nats-bench, tss", "nats-bench, sss", "nas-bench-201, None")
+    )
 
 
 def version() -> str:

@@ -156,7 +156,7 @@ def test_readme_of_nats_bench(capsys: pytest.CaptureFixture[str]) -> None:
     assert done["architecture"] == done["config"]["arch_str"] == done["api"][12]
     assert 0 < done["info"]["test-accuracy"] < 100
     assert done["costs"]["flops"] > 7
-    assert done["latency"] is None
+    assert 0.005 < done["latency"] < 0.05
     assert done["total"] == done["time_cost"] > 0
     assert 0 < done["validation_accuracy"] < 100
     assert "answers from the table nb201-v2" in capsys.readouterr().out

@@ -1,16 +1,18 @@
-"""The trainings in a NAS-Bench-201 table, in the units and with the names of the official APIs."""
+"""The trainings in a table of NAS-Bench-201 or NATS-Bench, in the units and with the names of the official APIs."""
 
 import random
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from random import Random
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
-from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, OFFICIAL_SETS
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, unknown_name
+from nasbench1shot1.tables.columns import CurveColumn, MetricColumn
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.trial_files.description import LATENCY, SPLITS, TIMES, Trainings
 
 Repeat = Any  # "mean", or the number of a repeat
 
@@ -48,6 +50,13 @@ def absent_value_error(table: Table, what: str) -> MissingValueError:
     return MissingValueError(f"the table {table.id} does not have {what}: read the official files with nats_bench")
 
 
+def known_latency(reader: "TrialReader", row: int, dataset: str, epochs: int, repeat: Repeat) -> float:
+    """Return the latency in seconds; raises OutOfDomainError if the table does not have it."""
+    if (found := reader.latency(row, dataset, epochs, repeat)) is None:
+        raise absent_value_error(reader.table, "latencies")
+    return found
+
+
 def means_only_error(table: Table) -> MissingValueError:
     """Return the error for a single training in a table of means."""
     return MissingValueError(
@@ -55,17 +64,22 @@ def means_only_error(table: Table) -> MissingValueError:
     )
 
 
-class TopologyReader:
+SHORT = {"train": "train", "validation": "valid", "test": "test", "valtest": "valtest"}
+"""The official prefix of each split's values, as in "valid-accuracy"."""
+
+
+class TrialReader:
     """Reads the trainings in a table.
 
     Args:
-        table: a table of NAS-Bench-201.
+        table: a table of the benchmark.
+        trainings: the description of its trainings.
         seed: random seed for drawing trainings and architectures. Default: draw from Python's global generator, as in
             the published packages, so that `random.seed` takes effect.
     """
 
-    def __init__(self, table: Table, seed: int | None = None) -> None:
-        self.table = table
+    def __init__(self, table: Table, trainings: Trainings, seed: int | None = None) -> None:
+        self.table, self.of = table, trainings
         self._random = None if seed is None else Random(seed)
 
     @property
@@ -78,25 +92,33 @@ class TopologyReader:
         """The random generator."""
         return self._random or random
 
+    @cached_property
+    def budgets(self) -> list[int]:
+        """The budgets at which the table has values, ascending."""
+        columns = [self.table.stored(metric, dataset) for dataset in self.of.datasets for metric in self.table.metrics]
+        known = {epochs for column in columns if isinstance(column, MetricColumn) for epochs in column.epochs}
+        return [epochs for epochs in self.table.epochs if epochs in known]
+
     def epochs(self, hp: Any) -> int:
-        """Return the budget that an official `hp` means, such as "12" or 200.
+        """Return the budget that an official `hp` means, such as "01", "12" or 200.
 
         Raises OutOfDomainError if the table does not have it.
         """
-        known = [str(epochs) for epochs in self.table.epochs]
-        if str(hp) not in known:
+        known = {hp_of(epochs): epochs for epochs in reversed(self.budgets)}
+        named = {**known, **{str(epochs): epochs for epochs in known.values()}}
+        if str(hp) not in named:
             raise OutOfDomainError(
-                f"the table {self.table.id} has no trainings with {str(hp)[:20]!r} epochs: give hp='{known[-1]}'"
-                + (f" or hp='{known[0]}'" if known[1:] else "")
+                f"the table {self.table.id} has no trainings with {str(hp)[:20]!r} epochs: give "
+                + alternatives(f"hp='{one}'" for one in known)
             )
-        return int(str(hp))
+        return named[str(hp)]
 
     def seeds(self, row: int, dataset: str, epochs: int) -> list[int]:
         """Return the seeds of the trainings of a row.
 
         Raises OutOfDomainError if the table does not state them, or has no such training.
         """
-        _check_dataset(dataset)
+        self.check_dataset(dataset)
         if self.has_only_means:
             raise means_only_error(self.table)
         if not (found := self.table.seeds_of(row, epochs, dataset)):
@@ -112,7 +134,7 @@ class TopologyReader:
             OutOfDomainError: the table has no single trainings, or lacks this one.
             InvalidInputError: the value is not a boolean or one of the architecture's seeds.
         """
-        _check_dataset(dataset)
+        self.check_dataset(dataset)
         draws = isinstance(is_random, bool | np.bool_)
         if draws and (not is_random or self.has_only_means):
             return "mean"
@@ -123,51 +145,97 @@ class TopologyReader:
             raise InvalidInputError(f"is_random cannot be {is_random!r}: give True, False or one of the seeds {seeds}")
         return self.table.seeds.index(int(is_random))
 
-    def check_epoch(self, iepoch: Any, epochs: int) -> None:
-        """Raise an error unless `iepoch` means the last epoch of a training.
+    def check_epoch(self, iepoch: Any, epochs: int) -> int:
+        """Return an epoch of a training, counted from 0; None means the last.
 
         Raises:
             InvalidInputError: the training has no such epoch.
-            OutOfDomainError: the epoch is an earlier one, for which the table has no values.
+            OutOfDomainError: the epoch is an earlier one, and the table has no learning curves of these trainings.
         """
         if iepoch is None or iepoch == epochs - 1:
-            return
+            return epochs - 1
         if not isinstance(iepoch, int | np.integer) or not 0 <= iepoch < epochs:
             raise InvalidInputError(f"iepoch cannot be {iepoch!r}: give a number from 0 to {epochs - 1}, or None")
+        if epochs in self.table.curves:
+            return int(iepoch)
         raise OutOfDomainError(
             f"the table {self.table.id} only has the end of each training, not epoch {iepoch} of {epochs}: give "
             f"iepoch={epochs - 1}, or leave it out"
         )
 
-    def metrics(self, row: int, dataset: str, epochs: int, repeat: Repeat, split: str) -> KnownValues:
-        """Return iepoch, loss (nats), accuracy (percent), cur_time and all_time (seconds of one and all epochs).
+    def metrics(
+        self, row: int, dataset: str, epochs: int, repeat: Repeat, split: str, iepoch: int | None = None
+    ) -> KnownValues:
+        """Return iepoch, loss (nats), accuracy (percent), cur_time and all_time (seconds of this and of all epochs).
 
         Args:
             row: row of the table.
             dataset, epochs: data set and budget of the training.
             repeat: a result of the method `repeat`.
-            split: "train", "validation" or "test".
+            split: one of `trial_files.description.SPLITS`.
+            iepoch: a result of `check_epoch`. Default: the last epoch.
         """
-        value = self.table.value
+        last = epochs - 1 if iepoch is None else iepoch
+        all_time, earlier = (self._seconds(row, dataset, epochs, repeat, split, last - before) for before in (0, 1))
         found = {
-            "iepoch": epochs - 1,
-            "loss": value(f"{split}_loss", row, epochs, repeat, dataset=dataset),
-            "accuracy": percent(value(f"{split}_accuracy", row, epochs, repeat, dataset=dataset)),
+            "iepoch": last,
+            "loss": self._value(f"{split}_loss", row, dataset, epochs, repeat, last),
+            "accuracy": percent(self._value(f"{split}_accuracy", row, dataset, epochs, repeat, last)),
+            "cur_time": all_time - earlier if self._takes_unevenly(split, epochs, dataset) else all_time / (last + 1),
+            "all_time": all_time,
         }
-        if split != "test":
-            timed = "training_time" if split == "train" else "evaluation_time"
-            seconds = value(timed, row, epochs, repeat, dataset=dataset)
-            found |= {"cur_time": seconds / epochs, "all_time": seconds}
         return self.known(found, row, (dataset, epochs), f"the {split} set of ")
 
+    def _value(self, metric: str, row: int, dataset: str, epochs: int, repeat: Repeat, iepoch: int) -> float:
+        return self.table.value(metric, row, iepoch + 1, repeat, dataset=dataset, budget=epochs)
+
+    def _seconds(self, row: int, dataset: str, epochs: int, repeat: Repeat, split: str, iepoch: int) -> float:
+        """Return the seconds of all epochs up to one; 0 before the first."""
+        return self._value(TIMES[split], row, dataset, epochs, repeat, iepoch) if iepoch >= 0 else 0.0
+
+    def _takes_unevenly(self, split: str, epochs: int, dataset: str) -> bool:
+        """Return whether epochs take differently long, so that the table has a learning curve of the seconds."""
+        known = TIMES[split] in self.table.metrics
+        return known and isinstance(self.table.stored_curve(TIMES[split], epochs, dataset), CurveColumn)
+
+    def latency(self, row: int, dataset: str, epochs: int, repeat: Repeat = "mean") -> float | None:
+        """Return the latency in seconds; None if the table does not have it."""
+        found = self.table.value(LATENCY, row, epochs, repeat, dataset=dataset)
+        return None if np.isnan(found) else found
+
     def costs(self, row: int, dataset: str, epochs: int) -> KnownValues:
-        """Return flops and params (millions), latency (None: unknown) and mean times over the seeds (seconds)."""
-        _check_dataset(dataset)
+        """Return flops and params (millions), latency (seconds; None: unknown) and mean times over the seeds."""
+        self.check_dataset(dataset)
         found = self.table.query(int(self.table.column("index")[row]), epochs, dataset=dataset)
-        costs = {"flops": found.flops / 1e6, "params": found.trainable_parameters / 1e6, "latency": None}
-        for name, seconds in (("train", found.training_time), ("x-valid", found.evaluation_time)):
-            costs |= {f"T-{name}@epoch": seconds / epochs, f"T-{name}@total": seconds}
-        return self.known(costs, row, (dataset, epochs))
+        costs = {
+            "flops": found.flops / 1e6,
+            "params": found.trainable_parameters / 1e6,
+            "latency": self.latency(row, dataset, epochs),
+        }
+        return self.known(costs | self.times(row, dataset, epochs, "mean"), row, (dataset, epochs))
+
+    def times(self, row: int, dataset: str, epochs: int, repeat: Repeat) -> dict[str, float]:
+        """Return the seconds of one epoch and of all ("T-train@epoch", "T-train@total", …), NaN if unknown."""
+        times: dict[str, float] = {}
+        for split, official in self.of.sets[dataset].items():
+            seconds = self._seconds(row, dataset, epochs, repeat, split, epochs - 1)
+            times |= {f"T-{official}@epoch": seconds / epochs, f"T-{official}@total": seconds}
+        return times
+
+    def check_dataset(self, dataset: object) -> None:
+        """Raise InvalidInputError for an unknown data set."""
+        check_dataset(self.of, dataset)
+
+    def split_of(self, dataset: str, official_set: str) -> str:
+        """Return the split that an official name means, such as "validation" for "x-valid".
+
+        Raises InvalidInputError for an unknown data set or name.
+        """
+        self.check_dataset(dataset)
+        sets = {official: split for split, official in self.of.sets[dataset].items()} | {"valid": "validation"}
+        if isinstance(official_set, str) and sets.get(official_set) in self.of.sets[dataset]:
+            return sets[official_set]
+        raise unknown_name(f"set of {dataset}", official_set, self.of.sets[dataset].values())
 
     def known(self, values: Mapping[str, Any], row: int, training: tuple[str, int], of: str = "") -> KnownValues:
         """Return the values that are not NaN.
@@ -189,40 +257,29 @@ class TopologyReader:
         return f"the training of {self.table.hashes(row)[0]} on {dataset} for {epochs} epochs"
 
 
-def net_config(arch_str: str, dataset: str) -> dict[str, Any]:
+def check_dataset(trainings: Trainings, dataset: object) -> None:
+    """Raise InvalidInputError for an unknown data set."""
+    if not isinstance(dataset, str) or dataset not in trainings.datasets:
+        raise unknown_name("data set", dataset, trainings.datasets)
+
+
+def net_config(trainings: Trainings, arch_str: str, dataset: str) -> dict[str, Any]:
     """Return the official configuration of the published network, which AutoDL-Projects builds.
 
     Raises InvalidInputError for an unknown data set.
     """
-    if not isinstance(dataset, str) or dataset not in CLASSES:
-        raise unknown_name("data set", dataset, CLASSES)
-    return {"name": "infer.tiny", "C": 16, "N": 5, "arch_str": arch_str, "num_classes": CLASSES[dataset]}
+    check_dataset(trainings, dataset)
+    return dict(trainings.configuration(arch_str, trainings.classes[dataset]))
+
+
+def hp_of(epochs: int) -> str:
+    """Return the official `hp` of a budget: its epochs with at least two digits."""
+    return f"{epochs:02d}"
 
 
 def percent(fraction: float) -> float:
     """Return a fraction in percent, without the rounding noise of the multiplication."""
     return round(100 * fraction, 10)
-
-
-def split_of(dataset: str, official_set: str) -> str:
-    """Return the split that an official name means, such as "validation" for "x-valid".
-
-    Raises:
-        OutOfDomainError: the set combines validation and test images ("ori-test" of CIFAR-100 and ImageNet16-120).
-        InvalidInputError: the data set or name is unknown.
-    """
-    _check_dataset(dataset)
-    sets = {official: split for split, official in OFFICIAL_SETS[dataset].items()} | {"valid": "validation"}
-    if isinstance(official_set, str) and sets.get(official_set) in OFFICIAL_SETS[dataset]:
-        return sets[official_set]
-    if official_set == "ori-test":
-        raise OutOfDomainError(f"no table has '{official_set}' of {dataset}: use 'x-valid' or 'x-test'")
-    raise unknown_name(f"set of {dataset}", official_set, OFFICIAL_SETS[dataset].values())
-
-
-def _check_dataset(dataset: object) -> None:
-    if not isinstance(dataset, str) or dataset not in DATASETS:
-        raise unknown_name("data set", dataset, DATASETS)
 
 
 class ResultsCount:
@@ -236,13 +293,13 @@ class ResultsCount:
         eval_names: the official names of the image sets.
     """
 
-    def __init__(self, reader: TopologyReader, row: int, training: tuple[str, int, int]) -> None:
+    def __init__(self, reader: TrialReader, row: int, training: tuple[str, int, int]) -> None:
         self.name, self.epochs, self.seed = training
         self._reader, self._row = reader, row
         self._repeat = reader.repeat(row, self.name, self.epochs, self.seed)
         costs = reader.costs(row, self.name, self.epochs)
         self.params, self.flop = costs["params"], costs.get("flops")
-        self.eval_names = [official for official in OFFICIAL_SETS[self.name].values() if official != "train"]
+        self.eval_names = [official for official in reader.of.sets[self.name].values() if official != "train"]
 
     def get_total_epoch(self) -> int:
         """Return the number of epochs."""
@@ -255,29 +312,22 @@ class ResultsCount:
     def get_train(self, iepoch: int | None = None) -> KnownValues:
         """Return iepoch, loss, accuracy (percent), cur_time and all_time (seconds) on the training images.
 
-        Raises OutOfDomainError for any epoch except the last.
+        `iepoch` is an epoch, counted from 0; None means the last. Raises the errors of `ArchResults.get_metrics`.
         """
         return self._metrics("train", iepoch)
 
     def get_eval(self, name: str, iepoch: int | None = None) -> KnownValues:
-        """Return the same values as `get_train`, for an image set: "x-valid", "x-test" or "ori-test".
-
-        Raises OutOfDomainError for any epoch except the last, and for "ori-test" of CIFAR-100 and ImageNet16-120.
-        """
-        return self._metrics(split_of(self.name, name), iepoch)
+        """Return the same values as `get_train`, for an image set: "x-valid", "x-test" or "ori-test"."""
+        return self._metrics(self._reader.split_of(self.name, name), iepoch)
 
     def get_times(self) -> KnownValues:
         """Return the seconds of one epoch and of all ("T-train@epoch", "T-train@total", "T-x-valid@epoch", …)."""
-        times: dict[str, Any] = {}
-        for split, official in (("train", "train"), ("validation", "x-valid")):
-            found = self._metrics(split, None)
-            times |= {f"T-{official}@epoch": found.get("cur_time"), f"T-{official}@total": found.get("all_time")}
-        known = {name: seconds for name, seconds in times.items() if seconds is not None}
-        return self._reader.known(known, self._row, (self.name, self.epochs))
+        times = self._reader.times(self._row, self.name, self.epochs, self._repeat)
+        return self._reader.known(times, self._row, (self.name, self.epochs))
 
     def get_latency(self) -> float:
-        """Raise OutOfDomainError: tables have no latencies."""
-        raise absent_value_error(self._reader.table, "latencies")
+        """Return the latency in seconds; raises OutOfDomainError if the table does not have it."""
+        return known_latency(self._reader, self._row, self.name, self.epochs, self._repeat)
 
     def get_net_param(self, clone: bool = False) -> Any:
         """Raise OutOfDomainError: tables have no weights."""
@@ -287,11 +337,11 @@ class ResultsCount:
         """Return the configuration of the network, as the API's `get_net_config` does.
 
         Args:
-            str2structure: function from the architecture string to the value of "genotype", which replaces "arch_str".
+            str2structure: function from the string of the cell to the value of "genotype".
         """
-        config = net_config(self._reader.table.hashes(self._row)[0], self.name)
+        config = net_config(self._reader.of, self._reader.table.hashes(self._row)[0], self.name)
         if str2structure is not None:
-            config["genotype"] = str2structure(config.pop("arch_str"))
+            config["genotype"] = str2structure(config.pop("arch_str" if "arch_str" in config else "genotype"))
         return config
 
     def __repr__(self) -> str:
@@ -299,8 +349,8 @@ class ResultsCount:
         return f"ResultsCount({self.name}, arch={arch}, seed={self.seed}, epochs={self.epochs})"
 
     def _metrics(self, split: str, iepoch: int | None) -> KnownValues:
-        self._reader.check_epoch(iepoch, self.epochs)
-        return self._reader.metrics(self._row, self.name, self.epochs, self._repeat, split)
+        last = self._reader.check_epoch(iepoch, self.epochs)
+        return self._reader.metrics(self._row, self.name, self.epochs, self._repeat, split, last)
 
 
 class ArchResults:
@@ -311,7 +361,7 @@ class ArchResults:
         arch_str: the official string.
     """
 
-    def __init__(self, reader: TopologyReader, row: int, epochs: int) -> None:
+    def __init__(self, reader: TrialReader, row: int, epochs: int) -> None:
         self._reader, self._row, self._epochs = reader, row, epochs
         self.arch_index = int(reader.table.column("index")[row])
         self.arch_str = reader.table.hashes(row)[0]
@@ -329,8 +379,8 @@ class ArchResults:
     def get_dataset_names(self) -> list[str]:
         """Return the data sets on which the architecture was trained."""
         if self._reader.has_only_means:
-            return list(DATASETS)
-        return [name for name in DATASETS if self._reader.table.seeds_of(self._row, self._epochs, name)]
+            return list(self._reader.of.datasets)
+        return [name for name in self._reader.of.datasets if self._reader.table.seeds_of(self._row, self._epochs, name)]
 
     def get_dataset_seeds(self, dataset: str) -> list[int]:
         """Return the seeds of the trainings on a data set; raises OutOfDomainError if the table has only means."""
@@ -354,22 +404,23 @@ class ArchResults:
         Args:
             dataset: "cifar10-valid", "cifar10", "cifar100" or "ImageNet16-120".
             setname: "train", "x-valid", "x-test" or "ori-test".
-            iepoch: None or the last epoch.
+            iepoch: an epoch, counted from 0. Default: the last one.
             is_random: False for the mean over the seeds, True for one of them, or a seed.
 
         Raises:
-            OutOfDomainError: the epoch is not the last, a seed is given for a table of means, or "ori-test" for
-                CIFAR-100 or ImageNet16-120; also raised when a missing value is read from the result.
+            OutOfDomainError: the epoch is an earlier one and the table has no learning curves, or a seed is given for
+                a table of means; also raised when a missing value is read from the result.
             InvalidInputError: a name or the seed is unknown.
         """
-        self._reader.check_epoch(iepoch, self._epochs)
-        split = split_of(dataset, setname)
+        last = self._reader.check_epoch(iepoch, self._epochs)
+        split = self._reader.split_of(dataset, setname)
         repeat = self._reader.repeat(self._row, dataset, self._epochs, is_random)
-        return self._reader.metrics(self._row, dataset, self._epochs, repeat, split)
+        return self._reader.metrics(self._row, dataset, self._epochs, repeat, split, last)
 
     def get_latency(self, dataset: str) -> float:
-        """Raise OutOfDomainError: tables have no latencies."""
-        raise absent_value_error(self._reader.table, "latencies")
+        """Return the mean latency in seconds; raises OutOfDomainError if the table does not have it."""
+        self._reader.check_dataset(dataset)
+        return known_latency(self._reader, self._row, dataset, self._epochs, "mean")
 
     def get_net_param(self, dataset: str, seed: int | None = None) -> Any:
         """Raise OutOfDomainError: tables have no weights."""
@@ -396,11 +447,14 @@ class ArchResults:
         for name in names:
             costs = self.get_compute_costs(name)
             flops = f"{costs['flops']:6.2f}" if "flops" in costs else "?"
-            found.append(f"{name:14s} FLOP={flops} M, Params={costs['params']:.3f} MB, latency=None ms.")
+            latency = None if costs["latency"] is None else f"{1000 * costs['latency']:.2f}"
+            found.append(f"{name:14s} FLOP={flops} M, Params={costs['params']:.3f} MB, latency={latency} ms.")
+            hidden = self._reader.of.unprinted.get(name, ())
+            shown = [split for split in SPLITS[:3] if split in self._reader.of.sets[name] and split not in hidden]
             sets = (
-                f"{short} : [{_loss_and_accuracy(self.get_metrics(name, OFFICIAL_SETS[name][split]))}]"
-                for split, short in (("train", "train"), ("validation", "valid"), ("test", "test"))
-                if split in OFFICIAL_SETS[name]
+                f"{SHORT[split]:{5 if shown == ['train', 'test'] else 4}s} : "
+                f"[{_loss_and_accuracy(self.get_metrics(name, self._reader.of.sets[name][split]))}]"
+                for split in shown
             )
             found.append(f"{name:14s} {', '.join(sets)}")
         return found

@@ -1,34 +1,30 @@
-"""Calls shared by the official APIs of NATS-Bench's topology space and NAS-Bench-201, answered from a table."""
+"""Calls shared by the official APIs of NATS-Bench's two spaces and NAS-Bench-201, answered from a table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 from warnings import warn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nasbench1shot1.api.topology_results import (
+from nasbench1shot1.api.trial_results import (
+    SHORT,
     ArchResults,
     KnownValues,
-    TopologyReader,
+    TrialReader,
     absent_value_error,
+    hp_of,
+    known_latency,
     means_only_error,
     net_config,
     percent,
-    split_of,
 )
+from nasbench1shot1.benchmark import benchmark
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, unknown_name
-from nasbench1shot1.nasbench201.architecture import OPERATIONS, SPACE_NAME, EdgeArchitecture
-from nasbench1shot1.nasbench201.benchmark import BENCHMARK, DATASETS, OBJECTIVES, OFFICIAL_SETS
-from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations
-from nasbench1shot1.nasbench201.topology import unique_string
 from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.trial_files.description import Trainings
 
-_EXAMPLE = "|nor_conv_1x1~0|+|none~0|none~1|+|none~0|none~1|skip_connect~2|"
-SEARCHED = {objective["dataset"]: objective["validation"] for objective in OBJECTIVES}
-"""The data sets of searches, each with the training that has its validation values."""
 _SETS = {"valid": "x-valid", "test": "x-test"}
 _COMMENTS = {
     "cifar10-valid": "train: half of CIFAR-10's training images; valid: the other half; test: its test images",
@@ -36,63 +32,51 @@ _COMMENTS = {
 }
 
 
-def str2lists(arch_str: str) -> list[tuple[tuple[str, int], ...]]:
-    """Return the incoming edges of each node after the input, as pairs of operation and source node.
+class Architectures:
+    """The calls about architectures, which need no results: a sequence of the official texts of all architectures.
 
-    Raises InvalidInputError (a ValueError) for a malformed string.
+    Attributes:
+        trainings: the description of the space's trainings, which a subclass defines.
     """
-    try:
-        return [tuple(_edge(edge) for edge in node.split("|") if edge) for node in arch_str.split("+")]
-    except (AttributeError, TypeError, ValueError):
-        raise InvalidInputError(f"{arch_str!r} is not an architecture string: write, for example, {_EXAMPLE}") from None
 
+    trainings: Trainings
 
-def str2matrix(arch_str: str, search_space: Sequence[str] = OPERATIONS) -> NDArray[np.float64]:
-    """Return the index of each edge's operation, (nodes, nodes) float64; row: target, column: source; 0: no edge.
+    @property
+    def full_train_epochs(self) -> int:
+        """The longest training in epochs."""
+        return self.trainings.epochs[-1]
 
-    Args:
-        arch_str: an architecture string.
-        search_space: the operations, in the order of their indices.
+    full_epochs_in_paper = full_train_epochs
 
-    Raises InvalidInputError (a ValueError) for a malformed string or an operation that is not in `search_space`.
-    """
-    nodes = str2lists(arch_str)
-    matrix = np.zeros((len(nodes) + 1, len(nodes) + 1))
-    for target, edges in enumerate(nodes, start=1):
-        for operation, source in edges:
-            if operation not in search_space:
-                raise unknown_name("operation", operation, search_space)
-            if source >= target:
-                raise InvalidInputError(f"{arch_str!r} has an edge from node {source} to {target}: write {_EXAMPLE}")
-            matrix[target, source] = list(search_space).index(operation)
-    return matrix
+    @property
+    def is_topology(self) -> bool:
+        """Whether this is the topology space."""
+        return self.trainings.tag == "tss"
 
+    @property
+    def is_size(self) -> bool:
+        """Whether this is the size space."""
+        return self.trainings.tag == "sss"
 
-def _edge(text: str) -> tuple[str, int]:
-    operation, source = text.split("~")
-    return operation, int(source)
-
-
-class TopologyArchitectures:
-    """The calls about architectures, which need no results: a sequence of the strings of all 15,625 architectures."""
-
-    full_train_epochs = full_epochs_in_paper = 200
-    search_space_name, is_topology, is_size = "topology", True, False
-    str2lists = staticmethod(str2lists)
-    str2matrix = staticmethod(str2matrix)
+    @property
+    def search_space_name(self) -> str:
+        """The official name of the space, "topology" or "size"."""
+        return "size" if self.is_size else "topology"
 
     @cached_property
     def meta_archs(self) -> list[str]:
-        """The strings of all 15,625 architectures, in the order of their official indices."""
-        return [EdgeArchitecture.unchecked(SPACE_NAME, tuple(row)).official for row in all_operations().tolist()]
+        """The official texts of all architectures, in the order of their official indices."""
+        keys = self.trainings.keys
+        return [keys.architecture_at(index).official for index in range(keys.size())]
 
     @cached_property
     def archstr2index(self) -> dict[str, int]:
-        """The official index of each string."""
+        """The official index of each text."""
         return {name: index for index, name in enumerate(self.meta_archs)}
 
     def __len__(self) -> int:
-        return N_ARCHITECTURES
+        size: int = self.trainings.keys.size()
+        return size
 
     def __getitem__(self, index: int) -> str:
         return self.meta_archs[index]
@@ -108,41 +92,39 @@ class TopologyArchitectures:
         """Return the index of an architecture, or -1 if it is unknown.
 
         Args:
-            arch: a string, an index, an `EdgeArchitecture`, or an object whose `tostr` method returns the string.
+            arch: a string, an index, an architecture of this package, or an object whose `tostr` method returns the
+                string.
 
         Raises InvalidInputError (a ValueError) for an index that does not exist.
         """
         if isinstance(arch, int | np.integer):
-            if 0 <= arch < N_ARCHITECTURES:
+            if 0 <= arch < len(self):
                 return int(arch)
-            raise InvalidInputError(f"{arch} is not an official index: give 0 to {N_ARCHITECTURES - 1:,}")
-        name = arch.official if isinstance(arch, EdgeArchitecture) else arch
+            raise InvalidInputError(f"{arch} is not an official index: give 0 to {len(self) - 1:,}")
+        name = arch.official if isinstance(arch, self.trainings.keys.FORM) else arch
         name = name.tostr() if hasattr(name, "tostr") else name
         return self.archstr2index.get(name, -1) if isinstance(name, str) else -1
 
-    def get_unique_str(self, arch: Any) -> str:
-        """Return the string of an architecture's topology, equal for isomorphic architectures.
-
-        Raises InvalidInputError (a ValueError) for an unknown architecture.
-        """
-        return unique_string(all_operations()[self._known_index(arch)].tolist(), zero_rule=True)
-
     def get_net_config(self, index: Any, dataset: str) -> dict[str, Any]:
-        """Return the configuration from which AutoDL-Projects builds the network: name, C, N, arch_str, num_classes.
+        """Return the configuration from which AutoDL-Projects builds the network.
+
+        Its keys are name, C, N, arch_str and num_classes in the topology space, and name, channels, genotype and
+        num_classes in the size space.
 
         Raises InvalidInputError for an unknown architecture or data set.
         """
-        return net_config(self.meta_archs[self._known_index(index)], dataset)
+        return net_config(self.trainings, self.meta_archs[self._known_index(index)], dataset)
 
     def _known_index(self, arch: Any) -> int:
         index = self.query_index_by_arch(arch)
         if index < 0:
-            raise InvalidInputError(f"{arch!r} is not an architecture of NAS-Bench-201: give a string or an index")
+            title = self.trainings.benchmark.title
+            raise InvalidInputError(f"{arch!r} is not an architecture of {title}: give a string or an index")
         return index
 
 
-class TopologyAPI(TopologyArchitectures):
-    """The base of `nats_bench.NATStopology` and `nas_201_api.NASBench201API`.
+class TrialAPI(Architectures):
+    """The base of `nats_bench.NATStopology`, `nats_bench.NATSsize` and `nas_201_api.NASBench201API`.
 
     Accuracies are in percent, costs in millions, times in seconds. Dictionaries only contain the values that the table
     has: any other key raises `MissingValueError`, which is both an OutOfDomainError and a KeyError.
@@ -166,9 +148,9 @@ class TopologyAPI(TopologyArchitectures):
     """
 
     def __init__(self, file_path_or_dict: Any, verbose: bool, seed: int | None) -> None:
-        self.table, self.verbose = _open_cached(file_path_or_dict), verbose
+        self.table, self.verbose = _open(file_path_or_dict, self.trainings), verbose
         self.filename = Path(file_path_or_dict).name if isinstance(file_path_or_dict, str | Path) else self.table.name
-        self._reader = TopologyReader(self.table, seed)
+        self._reader = TrialReader(self.table, self.trainings, seed)
         self.reset_time()
         if verbose:
             print(f"{self} answers from the table {self.table.id}")
@@ -199,31 +181,32 @@ class TopologyAPI(TopologyArchitectures):
         Args:
             index: an index or string.
             dataset: "cifar10-valid" (half of the training images), "cifar10" (all), "cifar100" or "ImageNet16-120".
-            iepoch: None or the last epoch, `int(hp)` - 1.
-            hp: the budget, "12" or "200".
+            iepoch: an epoch, counted from 0; only imported tables have epochs before the last. Default: the last one.
+            hp: the budget: "12" or "200" in the topology space, "01", "12" or "90" in the size space.
             is_random: True for the training with a random seed, False for the mean over the seeds, or a seed. In a
                 table of means, such as the bundled one, True gives the mean and a seed is an error.
 
         Returns:
-            For each of train, valid and test: "-loss", "-accuracy" (percent), "-per-time" and "-all-time" (seconds of
-            one epoch and of all epochs). The training "cifar10" has no "valid". Tables have neither test times nor
-            "valtest", the validation and test images together. The bundled table has losses and training accuracies
-            only for "cifar10-valid" at 200 epochs. It also lacks the test accuracy of "cifar10-valid" at 12 epochs.
+            For each of train, valid, test and valtest: "-loss", "-accuracy" (percent), "-per-time" and "-all-time"
+            (mean seconds of one epoch, and seconds of all epochs so far), as far as the table has them. "valtest"
+            combines the validation and the test images of CIFAR-100 and ImageNet16-120. The training "cifar10" has no
+            "valid". Of epochs before the last, NATS-Bench evaluated only some image sets.
 
         Raises:
             InvalidInputError: (a ValueError) the architecture, data set, seed or epoch is unknown.
             OutOfDomainError: the table lacks the budget, epoch or seed.
         """
         row, epochs = self._row(index), self._reader.epochs(hp)
-        self._reader.check_epoch(iepoch, epochs)
+        last = self._reader.check_epoch(iepoch, epochs)
         repeat = self._reader.repeat(row, dataset, epochs, is_random)
         found: dict[str, Any] = {}
-        for split, short in (("train", "train"), ("validation", "valid"), ("test", "test")):
-            if split in OFFICIAL_SETS[dataset]:
-                metrics = self._reader.metrics(row, dataset, epochs, repeat, split)
-                found |= {f"{short}-{name}": metrics[name] for name in ("loss", "accuracy") if name in metrics}
-                if "all_time" in metrics:
-                    found |= {f"{short}-per-time": metrics["cur_time"], f"{short}-all-time": metrics["all_time"]}
+        for split in self.trainings.sets[dataset]:
+            metrics, short = self._reader.metrics(row, dataset, epochs, repeat, split, last), SHORT[split]
+            is_evaluated = "loss" in metrics or "accuracy" in metrics
+            found |= {f"{short}-{name}": metrics[name] for name in ("loss", "accuracy") if name in metrics}
+            if "all_time" in metrics and (is_evaluated or last == epochs - 1):
+                seconds = metrics["all_time"]
+                found |= {f"{short}-per-time": seconds / (last + 1), f"{short}-all-time": seconds}
         if dataset in _COMMENTS:
             found["comment"] = _COMMENTS[dataset]
         return self._reader.known(found, row, (dataset, epochs))
@@ -232,16 +215,18 @@ class TopologyAPI(TopologyArchitectures):
         """Return the costs of an architecture, averaged over its trainings.
 
         Returns:
-            "flops" and "params" in millions; "latency", which is None; "T-train@epoch" and "T-train@total" in seconds;
-            "T-x-valid@epoch" and "T-x-valid@total", except for "cifar10". Test times are unknown.
+            "flops" and "params" in millions; "latency" in seconds, None if unknown; "T-train@epoch" and "T-train@total"
+            in seconds, and the same for each image set, such as "T-x-valid@epoch", as far as the table has them.
 
         Raises the errors of `get_more_info`.
         """
         return self._reader.costs(self._row(index), dataset, self._reader.epochs(hp))
 
     def get_latency(self, index: Any, dataset: str, hp: str | int = "12") -> float:
-        """Raise OutOfDomainError: tables have no latencies."""
-        raise absent_value_error(self.table, "latencies")
+        """Return the latency of a batch in seconds; raises OutOfDomainError if the table does not have it."""
+        row, epochs = self._row(index), self._reader.epochs(hp)
+        self._reader.check_dataset(dataset)
+        return known_latency(self._reader, row, dataset, epochs, "mean")
 
     def get_net_param(self, index: Any, dataset: str, seed: int | None, hp: str | int = "12") -> Any:
         """Raise OutOfDomainError: tables have no weights."""
@@ -280,15 +265,14 @@ class TopologyAPI(TopologyArchitectures):
         if index < 0:
             print(self)
         for one in [index] if index >= 0 else self.evaluated_indexes:
-            for epochs in self.table.epochs:
+            for epochs in self._reader.budgets:
                 print(f"{f' {epochs:03d} epochs ':>^90}", *self.query_meta_info_by_index(one, epochs).lines(), sep="\n")
 
     def statistics(self, dataset: str, hp: str | int) -> dict[int, int]:
         """Return the number of architectures by number of trainings; raises OutOfDomainError for a table of means."""
         if self._reader.has_only_means:
             raise means_only_error(self.table)
-        if dataset not in DATASETS:
-            raise unknown_name("data set", dataset, DATASETS)
+        self._reader.check_dataset(dataset)
         epochs = self._reader.epochs(hp)
         numbers = [len(self.table.seeds_of(row, epochs, dataset)) for row in range(len(self.table))]
         return {number: numbers.count(number) for number in sorted(set(numbers))}
@@ -307,17 +291,24 @@ class TopologyAPI(TopologyArchitectures):
     @property
     def avaliable_hps(self) -> list[str]:
         """The budgets in epochs, as strings; the official API spells this name so."""
-        return [str(epochs) for epochs in self.table.epochs]
+        return [hp_of(epochs) for epochs in self._reader.budgets]
 
     def _simulate(
         self, arch: Any, dataset: str, iepoch: int | None, hp: str | int, account_time: bool
-    ) -> tuple[float, None, float, float]:
-        if not isinstance(dataset, str) or dataset not in SEARCHED:
-            raise unknown_name("data set of a search", dataset, SEARCHED)
-        info = self.get_more_info(arch, SEARCHED[dataset], iepoch, hp, is_random=True)
-        accuracy, seconds = info["valid-accuracy"], info["train-all-time"] + info["valid-per-time"]
+    ) -> tuple[float, float | None, float, float]:
+        searched = {one["dataset"]: one["validation"] for one in self.trainings.objectives}
+        if not isinstance(dataset, str) or dataset not in searched:
+            raise unknown_name("data set of a search", dataset, searched)
+        info = self.get_more_info(arch, searched[dataset], iepoch, hp, is_random=True)
+        if "valid-accuracy" not in info and "valtest-accuracy" in info:  # only the last epoch has both
+            last = self.get_more_info(arch, dataset, None, hp, is_random=True)
+            accuracy, per_evaluation = info["valtest-accuracy"], last["valid-per-time"]
+        else:
+            accuracy, per_evaluation = info["valid-accuracy"], info["valid-per-time"]
+        seconds = info["train-all-time"] + per_evaluation
         self._used_time += seconds if account_time else 0
-        return accuracy, None, seconds, self._used_time
+        latency = self._reader.latency(self._row(arch), dataset, self._reader.epochs(hp))
+        return accuracy, latency, seconds, self._used_time
 
     def _best(
         self, dataset: str, metric_on_set: str, most_flops: float | None, most_params: float | None, hp: str | int
@@ -326,11 +317,11 @@ class TopologyAPI(TopologyArchitectures):
             raise InvalidInputError(f"a data set and a set must be names, not {dataset!r} and {metric_on_set!r}")
         if dataset == "cifar10" and metric_on_set == "valid":
             dataset = "cifar10-valid"
-        split = metric_on_set if metric_on_set == "train" else split_of(dataset, _official(dataset, metric_on_set))
+        split = self._reader.split_of(dataset, _official(dataset, metric_on_set))
         epochs, indices = self._reader.epochs(hp), np.array(self.evaluated_indexes)
-        found = self.table.query(indices, epochs, dataset=dataset)
+        found, metric = self.table.query(indices, epochs, dataset=dataset), f"{split}_accuracy"
         allowed = self._within(found.flops, most_flops) & self._within(found.trainable_parameters, most_params)
-        accuracy = getattr(found, f"{split}_accuracy")[allowed]
+        accuracy = (found[metric] if metric in found.names else np.full(len(indices), np.nan))[allowed]
         if (lacking := int(np.isnan(accuracy).sum())) > 0:
             raise OutOfDomainError(
                 f"the table {self.table.id} lacks the {split} accuracy on {dataset} at {epochs} epochs for "
@@ -368,27 +359,38 @@ def _is_limit(value: Any) -> bool:
     return is_number and not np.isnan(value)
 
 
-def _open_cached(file_path_or_dict: Any) -> Table:
-    table = _table(file_path_or_dict)
-    if table.benchmark != BENCHMARK:
+def _open(given: Any, trainings: Trainings) -> Table:
+    """Open the table of an API's first argument; raises InvalidInputError if it belongs to another benchmark."""
+    table, of = _table(given, trainings), trainings.benchmark
+    if table.benchmark != of:
         raise InvalidInputError(
-            f"the table {table.id} belongs to another benchmark: open a table of NAS-Bench-201, such as 'nb201'"
+            f"the table {table.id} belongs to another benchmark: open a table of {of.title}, such as '{of.table}'"
         )
     return table
 
 
-def _table(given: Any) -> Table:
+def _table(given: Any, trainings: Trainings) -> Table:
     if isinstance(given, Table):
         return given
     if given is None:
-        return load_table("nb201")
+        if trainings.benchmark.table is None:
+            raise OutOfDomainError(
+                f"there is no bundled table of {trainings.benchmark.title}: give an official archive"
+            )
+        return load_table(trainings.benchmark.table)
     if isinstance(given, Mapping):
-        from nasbench1shot1.nasbench201.official_files import assemble
+        from nasbench1shot1.trial_files.archives import in_memory
 
-        columns, meta = assemble(given, "the dictionary").finish()
-        return Table.from_columns(columns, {"name": "nasbench201-dictionary", "version": "1", **meta})
+        columns, meta = in_memory(given, "the dictionary", trainings.benchmark)
+        return Table.from_columns(columns, {"name": f"{trainings.benchmark.name}-dictionary", **meta})
     if not isinstance(given, str | Path):
         raise InvalidInputError(f"file_path_or_dict cannot be {given!r}: give a path, a table's name, a Table or None")
     from nasbench1shot1.tables.importing import open_official
 
-    return open_official(given)
+    return open_official(given, benchmark=trainings.benchmark)
+
+
+def trainings_named(name: str) -> Trainings:
+    """Return the description of a benchmark's trainings."""
+    found: Trainings = benchmark(name).load("trainings")
+    return found
