@@ -67,8 +67,10 @@ class Benchmark:
         search_defaults: defaults of options that differ for searches on its spaces.
         quick_defaults: defaults of options that differ for searches at the quick scale.
         black_box_defaults: defaults of the options of black-box studies, such as the limit of simulated seconds.
-        original_passes: a function that evaluates sub-networks as the published code of NAS-Bench-1Shot1 does. None if
-            that code does not support such supernets; the preset "original" then does not apply.
+        has_original_preset: whether there is published code of one-shot searches on its spaces, which the preset
+            "original" reproduces.
+        original_passes: a function that evaluates sub-networks as the published ranking script does; None if there is
+            none, so that rankings do not have the preset "original".
     """
 
     name: str
@@ -94,12 +96,8 @@ class Benchmark:
     search_defaults: Mapping[str, Any] = field(default_factory=dict)
     quick_defaults: Mapping[str, Any] = field(default_factory=dict)
     black_box_defaults: Mapping[str, Any] = field(default_factory=dict)
+    has_original_preset: bool = False
     original_passes: Reference | None = None
-
-    @property
-    def has_original_preset(self) -> bool:
-        """Whether the preset "original" applies to its supernets."""
-        return self.original_passes is not None
 
     def load(self, part: str) -> Any:
         """Return the object that an attribute refers to, such as `load("keys")`.

@@ -30,6 +30,7 @@ class SearchStep:
 
     Attributes:
         loss: (mixing, batch) → scalar, the supernet's cross-entropy.
+        logits: (mixing, images) → (N, classes), the supernet's class scores, as for rewards.
         loss_at: (weights, mixing, batch) → scalar, the cross-entropy with other tensors in place of the supernet's
             weights; the running statistics of batch-norm do not change.
         weights: the supernet's weights by name.
@@ -39,6 +40,7 @@ class SearchStep:
     """
 
     loss: Callable[[Mixing, Batch], Tensor]
+    logits: Callable[[Mixing, Tensor], Tensor]
     loss_at: Callable[[Mapping[str, Tensor], Mixing, Batch], Tensor]
     weights: Mapping[str, Tensor]
     weight_batch: Batch
@@ -50,9 +52,9 @@ class OneShotOptimizer(ABC):
     """Base class of one-shot methods.
 
     In every epoch, the search loop calls `begin_epoch`; in every step, `architecture_step`, then `mixing` for the
-    weight step; after the steps, `end_epoch`. It then calls `choose`, `evaluation_mixing` and `architecture`, also
-    before training (epoch 0). After the last `choose`, it calls `end_search`. During a warm start,
-    `architecture_step` and `end_epoch` are not called.
+    weight step (or the other way round, see `trains_weights_first`); after the steps, `end_epoch`. It then calls
+    `choose`, `evaluation_mixing` and `architecture`, also before training (epoch 0). After the last `choose`, it calls
+    `end_search`. During a warm start, `architecture_step` and `end_epoch` are not called.
 
     Attributes:
         space: the search space.
@@ -100,6 +102,10 @@ class OneShotOptimizer(ABC):
         """Begin an epoch, 1 … epochs; all random numbers of the method in this epoch must come from `generator`."""
         self.generator = generator
 
+    @classmethod  # noqa: B027  an intended default
+    def check_space(cls, space: OneShotSpace) -> None:
+        """Raise InvalidInputError if the method cannot search a space, before anything is read or built."""
+
     @property
     def learns_parameters(self) -> bool:
         """Whether Λ is learned, so that it encodes a probability of every architecture.
@@ -112,6 +118,16 @@ class OneShotOptimizer(ABC):
     def is_relaxed(self) -> bool:
         """Whether the weights are trained with mixing weights that depend on Λ, instead of with single paths."""
         return self.learns_parameters
+
+    @property
+    def evaluates_relaxation(self) -> bool:
+        """Whether `evaluation_mixing` depends on Λ continuously, as the Hessian with respect to Λ needs."""
+        return self.is_relaxed
+
+    @property
+    def trains_weights_first(self) -> bool:
+        """Whether every step trains the weights before Λ, instead of after it."""
+        return False
 
     @property
     def is_annealed(self) -> bool:

@@ -53,7 +53,11 @@ GROUPS = {
             "random-ws": "nasbench1shot1.optimizers.random_ws:RandomWS",
             "enas": "nasbench1shot1.optimizers.enas:ENAS",
             "setn": "nasbench1shot1.optimizers.setn:SETN",
+            "tas": "nasbench1shot1.optimizers.tas:TAS",
+            "fbnetv2": "nasbench1shot1.optimizers.fbnetv2:FBNetV2",
+            "tunas": "nasbench1shot1.optimizers.tunas:TuNAS",
         },
+        aliases={"mask-gumbel": "fbnetv2", "mask-rl": "tunas"},  # NATS-Bench's names
     ),
     "black_box_optimizers": Group(
         "black-box optimizer",
@@ -303,6 +307,8 @@ def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(options)
     if isinstance(method := found.get("optimizer"), type):  # perhaps a notebook's own
         found["optimizer"] = f"{method.__module__}:{method.__qualname__}"
+    elif method is not None:
+        found["optimizer"] = GROUPS["optimizers"].listed_name(method)
     if isinstance(space := found.get("space"), SearchSpace):
         found["space"] = name_of_space(space)
     elif isinstance(space, type):

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
+from nasbench1shot1.optimizers.widths import check_has_widths
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
     import torch
 
-RelaxationName = Literal["softmax", "gumbel", "gumbel-operations", "single-path"]
+RelaxationName = Literal["softmax", "gumbel", "gumbel-operations", "single-path", "interpolation"]
 """The names in `relaxation.RELAXATIONS`."""
 UpdateName = Literal["first-order", "second-order"]
 """The names in `updates.UPDATES`."""
@@ -68,6 +69,8 @@ class GradientOptimizer(AdamOptimizer):
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
         super().__init__(space, hyperparameters, generator, device)
+        if self.hyperparameters.relaxation == "interpolation":
+            check_has_widths(space, option("relaxation", "interpolation"))
         self.temperature = self.hyperparameters.temperature_max
 
     @property

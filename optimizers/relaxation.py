@@ -6,6 +6,7 @@ accept Λ with a leading axis, for several samples at once.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,11 +63,51 @@ def single_path(
     return Mixing({key: _straight_through(hard[key], soft[key]) for key in soft}, path=arch)
 
 
+def interpolation(
+    space: OneShotSpace, parameters: Parameters, temperature: float, generator: torch.Generator | None
+) -> Mixing:
+    """Return two candidates of each choice, drawn without replacement, and their shares (TAS, section 3.1).
+
+    With ℓ = (Λ + G) / τ, the candidates are drawn from S(ℓ), and their shares are the softmax of their two entries of
+    ℓ. All other candidates have the weight zero. Without a generator, the candidates are the two most probable ones.
+    Only spaces of widths have layers that interpolate two candidates.
+    """
+    logits = {key: value / temperature for key, value in add_gumbel_noise(parameters, generator).items()}
+    pairs = {key: draw_pairs(value, generator) for key, value in logits.items()}
+    weights = {key: _shares(value, pairs[key]) for key, value in logits.items()}
+    return Mixing(weights, _nested_pairs(pairs[space.operation_key]))
+
+
+PAIR_EPSILON = 1e-7  # added to the probabilities, as published: two candidates can be drawn even if one is certain
+
+
+def draw_pairs(logits: Tensor, generator: torch.Generator | None) -> Tensor:
+    """Return two different candidates of every choice, (…, 2), from logits (…, candidates), on the CPU."""
+    flat = F.softmax(logits.detach(), dim=-1).cpu().flatten(0, -2)
+    if generator is None:
+        drawn = flat.topk(2).indices
+    else:
+        drawn = torch.multinomial(flat + PAIR_EPSILON, 2, replacement=False, generator=generator)
+    return drawn.view(*logits.shape[:-1], 2)
+
+
+def _shares(logits: Tensor, pairs: Tensor) -> Tensor:
+    """Return the softmax of each pair's two logits at the places of the pair, and zeros elsewhere."""
+    places = pairs.to(logits.device)
+    return torch.zeros_like(logits).scatter(-1, places, F.softmax(logits.gather(-1, places), dim=-1))
+
+
+def _nested_pairs(pairs: Tensor) -> Any:
+    """Return pairs (…, rows, 2) as nested tuples."""
+    return tuple(map(_nested_pairs, pairs)) if pairs.dim() > 1 else tuple(pairs.tolist())
+
+
 RELAXATIONS: dict[str, Relaxation] = {
     "softmax": softmax,
     "gumbel": gumbel,
     "gumbel-operations": gumbel_operations,
     "single-path": single_path,
+    "interpolation": interpolation,
 }
 """The relaxations by their name in the option `relaxation`."""
 

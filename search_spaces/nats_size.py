@@ -10,11 +10,18 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nats_size.architecture import N_LAYERS, N_WIDTHS, SPACE_NAME, WIDTHS, WidthArchitecture
+from nasbench1shot1.nats_size.architecture import (
+    N_LAYERS,
+    N_WIDTHS,
+    SPACE_NAME,
+    WIDTHS,
+    WidthArchitecture,
+    layer_rows,
+)
 from nasbench1shot1.nats_size.benchmark import BENCHMARK
 from nasbench1shot1.nats_size.numbering import N_ARCHITECTURES, index_of_valid, widths_of
 from nasbench1shot1.search_spaces.cell_choices import checked_choice, with_another_operation
-from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Weights
+from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Place, Weights
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
@@ -142,6 +149,34 @@ class NATSSizeSpace(OneShotSpace):
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
         """Return mixing weights that compute exactly this architecture: 1 for chosen widths, 0 for all others."""
         return {self.operation_key: np.eye(N_WIDTHS, dtype=np.float32)[list(self._checked(arch).positions)]}
+
+    # The supernet ----------------------------------------------------------------------------------------------
+
+    def is_mixed(self, place: Place) -> bool:
+        """Return True: every layer has a width, and the classifier sees the features of the last one."""
+        return True
+
+    def weights_at(self, place: Place, mixing: Weights) -> Weights:
+        """Return the mixing weights of the layer before a place, and of the layer at this place, (…, 2, 8)."""
+        rows = layer_rows(place.kind, place.number)
+        return {self.operation_key: mixing[self.operation_key][..., rows, :]}
+
+    def operations_at(self, place: Place, operations: Sequence[Any]) -> Sequence[Any]:
+        """Return the chosen widths of the layer before a place, and of the layer at this place."""
+        return [operations[row] for row in layer_rows(place.kind, place.number)]
+
+    def check_operations(self, operations: Sequence[Any]) -> None:
+        """Raise InvalidInputError unless there is a choice for every row.
+
+        A choice is the position of a width, 0 to 7, or a pair of different positions, whose outputs are interpolated.
+        """
+        pairs = [choice if isinstance(choice, tuple) else (choice,) for choice in operations]
+        for position in range(max(map(len, pairs), default=1)):
+            super().check_operations([pair[min(position, len(pair) - 1)] for pair in pairs])
+        if any(len(pair) > 2 or len(set(pair)) < len(pair) for pair in pairs):
+            raise InvalidInputError(
+                f"operations={operations!r} is not valid: give a position, or two different positions, for each row"
+            )
 
     # Integers --------------------------------------------------------------------------------------------------
 

@@ -251,6 +251,10 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "draws": lambda tmp: search(tmp, "darts", draws=0),
         "finalists": lambda tmp: search(tmp, "random-ws", finalists=101, candidates=100),
         "an option of another optimizer": lambda tmp: search(tmp, "random-ws", relaxation="softmax"),
+        "a space without widths": lambda tmp: search(tmp, "tas"),
+        "another size of the supernet": lambda tmp: nb.search(
+            "tas", space="nats-size", scale="quick", channels=32, out=tmp / "r"
+        ),
     },
     "one_shot_search": {
         "a folder with other files": lambda tmp: nb.search(scale="quick", out=notes(tmp)),

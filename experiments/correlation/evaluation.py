@@ -93,7 +93,7 @@ def passes_of(net: Supernet, architectures: Sequence[Architecture], preset: str,
 
 def check_preset(space: OneShotSpace, preset: str) -> None:
     """Raise InvalidInputError for the preset "original" on a space whose cells the published script does not have."""
-    is_published = space.benchmark.has_original_preset and space.cell == space.benchmark.cell
+    is_published = space.benchmark.original_passes is not None and space.cell == space.benchmark.cell
     if preset == "original" and not is_published:
         raise InvalidInputError(
             f"{option('preset', 'original')} evaluates as the published script does, which has only cells of choice "

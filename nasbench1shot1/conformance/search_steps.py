@@ -152,8 +152,8 @@ def _mask_operations(space: OneShotSpace, mixing: Mixing) -> CellWeights:
     if mixing.operations is None:
         return weights
     key = space.operation_key
-    sampled = torch.tensor(mixing.operations).reshape(len(weights), -1)
-    masks = [F.one_hot(row, of[key].shape[-1]) for of, row in zip(weights, sampled, strict=True)]
+    sampled = torch.tensor(mixing.operations).reshape(len(weights), len(weights[0][key]), -1)  # some sample pairs
+    masks = [F.one_hot(rows, of[key].shape[-1]).sum(dim=1) for of, rows in zip(weights, sampled, strict=True)]
     return [{**of, key: of[key] * mask} for of, mask in zip(weights, masks, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """Objects by name: built-in names, entry points of installed packages, and "module:attribute" references."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -23,12 +23,14 @@ class Group:
         entry_points: the entry-point group through which other packages add objects, as `name = module:attribute`.
         built_in: the references of this package's own objects, by name.
         advice: what else a name may be, for the error about an unknown name.
+        aliases: other names of built-in objects, which are not listed, such as names in published code.
     """
 
     kind: str
     entry_points: str
     built_in: Mapping[str, str]
     advice: str = ""
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def names(self) -> list[str]:
         """Return all registered names, built-in names first."""
@@ -36,13 +38,18 @@ class Group:
 
     def is_built_in(self, name: object) -> bool:
         """Return whether a name is built in, without listing the installed packages, which takes 10 ms."""
-        return name in list(self.built_in)  # a list, because `name` may not be hashable
+        return name in [*self.built_in, *self.aliases]  # a list, because `name` may not be hashable
+
+    def listed_name(self, name: Any) -> Any:
+        """Return the listed name of which a name is an alias; any other value is returned unchanged."""
+        return self.aliases[name] if name in list(self.aliases) else name
 
     def load(self, name: str) -> Any:
         """Return the object with a registered name, or the object that "module:attribute" refers to.
 
         Raises InvalidInputError for an unknown name (the message suggests the closest one), or if an import fails.
         """
+        name = self.listed_name(name)
         is_reference = isinstance(name, str) and ":" in name
         known = self.built_in if is_reference or self.is_built_in(name) else self._references()
         if name not in list(known) and not is_reference:

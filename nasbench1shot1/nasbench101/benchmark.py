@@ -23,5 +23,6 @@ BENCHMARK = Benchmark(
     downloads={"only108": f"{_ROOM}.official_files:ONLY108", "full": f"{_ROOM}.official_files:FULL"},
     statistics="nasbench1shot1.experiments.space_statistics.nasbench101:ANALYSES",
     black_box_defaults={"seconds": 1e7},  # NAS-Bench-101, section 5
+    has_original_preset=True,
     original_passes=f"{_ROOM}.original_passes:original_passes",
 )

@@ -32,6 +32,9 @@ CELL = EdgeArchitecture.parse(
 )
 """The topology of every cell: NAS-Bench-201's architecture 9930, the best on CIFAR-100's validation images."""
 
+LAYER_ROWS = (0, *range(N_LAYERS))
+"""The row of Λ of each layer of the supernet, from the stem to the last cell: stem and first cell share a row."""
+
 SPACE_NAME = "nats-size"
 """The space of official texts, which do not name one."""
 
@@ -65,6 +68,16 @@ def checked_widths(widths: Iterable[int]) -> tuple[int, ...]:
                 f"{', '.join(map(str, WIDTHS))}"
             )
     return checked
+
+
+def layer_rows(kind: str, number: int) -> tuple[int, int]:
+    """Return the rows of Λ of the layer before a place of a supernet, and of the layer at this place.
+
+    `kind` and `number` are those of `space.Place`. The head has the row of the last cell.
+    """
+    layer = {"stem": 0, "cell": 1 + 2 * number, "reduction": 2 * number, "head": len(LAYER_ROWS)}[kind]
+    before, own = max(layer - 1, 0), min(layer, len(LAYER_ROWS) - 1)
+    return LAYER_ROWS[before], LAYER_ROWS[own]
 
 
 @dataclass(frozen=True, repr=False)

@@ -33,12 +33,17 @@ BENCHMARK = Benchmark(
     largest_by="trainable_parameters",
     files=("nasbench1shot1.trial_files.archives:ARCHIVES",),
     trainings=f"{_ROOM}.official_files:TRAININGS",
+    cell=f"{_ROOM}.supernet:WidthCell",
+    skeleton=f"{_ROOM}.supernet:SizeStages",
     split="nasbench201",
+    has_original_preset=True,
     search_defaults={  # configs/nas-benchmark/algos/weight-sharing.config of AutoDL-Projects
+        "channels": 64,
+        "cells": 3,
         "batch_size": 64,
         "weight_decay": 5e-4,
         "nesterov": True,
     },
-    quick_defaults={"batch_size": 32},
+    quick_defaults={"channels": 64, "cells": 3, "batch_size": 32, "epochs": 8},
     black_box_defaults={"seconds": 20_000.0, "epochs": 12},  # exps/NATS-algos/run-all.sh
 )

@@ -127,18 +127,21 @@ def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
 def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
     """Begin an epoch and train step by step; after warm-up, an update of Λ precedes every weight step.
 
-    Λ is updated on a batch of the architecture half. During warm-up, Λ does not change.
+    Λ is updated on a batch of the architecture half. During warm-up, Λ does not change. A method can ask for the
+    weight step first (`OneShotOptimizer.trains_weights_first`).
     """
     for group in state.weight_optimizer.param_groups:
         group["lr"] = state.learning_rate(epoch)
     state.net.train()
     state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
     perturb = Perturbation(state, epoch)
-    is_warm = epoch > state.config.warm_start_epochs
+    is_warm, weights_first = epoch > state.config.warm_start_epochs, state.method.trains_weights_first
     for weight_batch, architecture_batch in batch_pairs(state, epoch):
-        if is_warm:
+        if is_warm and not weights_first:
             state.method.architecture_step(state.step(weight_batch, architecture_batch))
         loss, logits = weight_step(state, weight_batch, perturb)
+        if is_warm and weights_first:
+            state.method.architecture_step(state.step(weight_batch, architecture_batch))
         yield Step(loss, (logits.argmax(dim=1) != weight_batch.labels).sum(), len(weight_batch.labels))
 
 
@@ -156,7 +159,8 @@ def weight_step(
     loss = nn.functional.cross_entropy(logits, batch.labels)
     state.weight_optimizer.zero_grad()
     loss.backward()
-    nn.utils.clip_grad_norm_(state.net.parameters(), state.config.grad_clip)
+    if state.config.grad_clip:
+        nn.utils.clip_grad_norm_(state.net.parameters(), state.config.grad_clip)
     state.weight_optimizer.step()
     return loss.detach(), logits.detach()
 

@@ -17,7 +17,7 @@ from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.jobs.process import usable_cores
-from nasbench1shot1.registry import is_trusted, names, one_shot, optimizer, search_space
+from nasbench1shot1.registry import GROUPS, is_trusted, names, one_shot, optimizer, search_space
 from nasbench1shot1.runs.folder import COMMON, OWN
 from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import (
@@ -112,8 +112,8 @@ class SearchConfig(BoundOptions):
     """Use Nesterov momentum."""
     weight_decay: Annotated[float, Range(0)] = 3e-4
     """Weight decay (L2) of the weights."""
-    grad_clip: Annotated[float, Range(above=0)] = 5.0
-    """Maximum norm of the weights' gradient; larger gradients are clipped."""
+    grad_clip: Annotated[float, Range(0)] = 5.0
+    """Maximum norm of the weights' gradient; larger gradients are clipped. 0 disables clipping."""
     warm_start_epochs: Annotated[int, Range(0)] = 0
     """Number of warm-up epochs, which train only the weights (NAS-Bench-1Shot1's scripts: 20)."""
     perturbation: Literal["none", "random", "adversarial"] = "none"
@@ -222,6 +222,8 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
         InvalidInputError: an option is unknown (the closest known one is suggested) or belongs to another optimizer, or
             a value has a wrong type or is out of range.
     """
+    if "optimizer" in given:
+        given = {**given, "optimizer": GROUPS["optimizers"].listed_name(given["optimizer"])}
     method = optimizer(given.get("optimizer") or SearchConfig.optimizer)
     check_method(method)
     METHODS.check_known(method, given)

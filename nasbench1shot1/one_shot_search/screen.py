@@ -60,7 +60,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     note = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if config.images == "cifar10-sample" else ""
     note += f", at {side} × {side} pixels" if (side := config.image_side) else ""
     print_line(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{note}")
-    has_preset_split = state.net.space.benchmark.has_original_preset  # others do not validate on these images
+    has_preset_split = state.net.space.split is None  # others do not validate on these images
     if (seen := halves.nasbench101_validation_images) and has_preset_split:
         print_line(f"Preset {config.preset} searches on {seen:,} images that NAS-Bench-101 validates on.")
     if halves.unknown_images and has_preset_split:

@@ -93,8 +93,15 @@ class SearchState:
 
     def step(self, weight_batch: Batch, architecture_batch: Batch) -> SearchStep:
         """Return what an optimizer may use to update Λ."""
-        weights = dict(self.net.named_parameters())
-        return SearchStep(self.loss, self.loss_at, weights, weight_batch, architecture_batch, self.weight_optimizer)
+        return SearchStep(
+            loss=self.loss,
+            logits=self.logits,
+            loss_at=self.loss_at,
+            weights=dict(self.net.named_parameters()),
+            weight_batch=weight_batch,
+            architecture_batch=architecture_batch,
+            weight_optimizer=self.weight_optimizer,
+        )
 
     def learning_rate(self, epoch: int) -> float:
         """Return the weights' learning rate in an epoch, 1 … epochs; the cosine ends one epoch after the last."""
@@ -171,9 +178,10 @@ def begin(options: SearchOptions) -> SearchState:
     config = options.common
     preset, device = PRESETS[config.preset], torch.device(config.device)
     space = registry.one_shot(registry.search_space(config.space))
+    options.method.check_space(space)
     if preset.name == "original" and not space.benchmark.has_original_preset:
         raise InvalidInputError(
-            f"{option('preset', 'original')} reproduces the published code of NAS-Bench-1Shot1, which does not have "
+            f"{option('preset', 'original')} reproduces published code of one-shot searches, which does not have "
             f"{space.name}: use {option('preset', 'corrected')}"
         )
     images, halves = load_halves(config)
@@ -226,16 +234,16 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
             f"{option('early_stopping')} would act on the falling temperature, with which the Hessian's eigenvalue "
             "grows: leave it out, or keep the temperature constant"
         )
-    if method.is_relaxed:
-        return
-    for named, wanted in (
-        (option("perturbation"), config.perturbation != "none"),
-        (switch("hessian_eigenvalue"), config.hessian_eigenvalue),
-    ):
-        if wanted:
-            raise InvalidInputError(
-                f"{config.optimizer} trains single paths, without mixing weights that depend on Λ: remove {named}"
-            )
+    if config.perturbation != "none" and not method.is_relaxed:
+        raise InvalidInputError(
+            f"{config.optimizer} trains single paths, without mixing weights that depend on Λ: remove "
+            f"{option('perturbation')}"
+        )
+    if config.hessian_eigenvalue and not method.evaluates_relaxation:
+        raise InvalidInputError(
+            f"{config.optimizer} measures the loss of a single path, without mixing weights that depend on Λ: remove "
+            f"{switch('hessian_eigenvalue')}"
+        )
 
 
 class _Uncompiled(nn.Module):

@@ -30,10 +30,14 @@ class BatchNorm2d(nn.BatchNorm2d):
             return super().forward(x)
         return F.batch_norm(x, None, None, self.weight, self.bias, training=True, eps=self.eps)
 
+    def affine_parameters(self, channels: int) -> tuple[Tensor | None, Tensor | None]:
+        """Return the scale and the shift of inputs with a number of channels; None if there are none."""
+        return self.weight, self.bias
+
     def _accurate(self, x: Tensor) -> Tensor:
         """PyTorch's result in training mode, with less rounding error."""
-        output, mean, variance = accurate_batch_norm(x, self.weight, self.bias, self.eps)
-        if self.updates_statistics:
+        output, mean, variance = accurate_batch_norm(x, *self.affine_parameters(x.shape[1]), self.eps)
+        if self.updates_statistics and self.track_running_stats:
             self._update_statistics(mean, variance, len(x) * x[0, 0].numel())
         return output
 
@@ -45,8 +49,9 @@ class BatchNorm2d(nn.BatchNorm2d):
         assert self.num_batches_tracked is not None
         self.num_batches_tracked.add_(1)
         share = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
-        self.running_mean.mul_(1 - share).add_(mean, alpha=share)
-        self.running_var.mul_(1 - share).add_(variance, alpha=share * pixels / (pixels - 1))
+        of_mean, of_variance = self.running_mean[: len(mean)], self.running_var[: len(mean)]  # a layer may be narrower
+        of_mean.mul_(1 - share).add_(mean, alpha=share)
+        of_variance.mul_(1 - share).add_(variance, alpha=share * pixels / (pixels - 1))
 
 
 @contextmanager

@@ -24,12 +24,13 @@ class Mixing:
         weights: mixing weights, with one tensor per key of `space.mixing_shapes()`. A tuple holds several sets of
             mixing weights, which the mixed places use in turn. None computes `path` without weights.
         operations: the sampled operation of every row, as Python integers, to compute only these operations. If
-            `weights` is a tuple, this is a tuple with the operations for each set.
+            `weights` is a tuple, this is a tuple with the operations for each set. Spaces of widths also accept a pair
+            of widths for a row, which are interpolated.
         path: the architecture to which the pass is restricted: only its live blocks, operations and edges.
     """
 
     weights: Mapping[str, Tensor] | tuple[Mapping[str, Tensor], ...] | None = None
-    operations: tuple[int, ...] | tuple[tuple[int, ...], ...] | None = None
+    operations: tuple[Any, ...] | None = None
     path: Architecture | None = None
 
     def arguments(self) -> tuple[Any, ...]:
@@ -51,7 +52,7 @@ class Mixing:
         assert isinstance(self.weights, Mapping)
         parts = zip(*(value.unbind() for value in self.weights.values()), strict=True)
         weights = tuple(dict(zip(self.weights, part, strict=True)) for part in parts)
-        operations: Any = self.operations and tuple(tuple(sample) for sample in self.operations)  # type: ignore[arg-type]
+        operations: Any = self.operations and tuple(tuple(sample) for sample in self.operations)
         return Mixing(weights, operations)
 
     def with_tensors(self, tensors: Iterator[Tensor]) -> Mixing:

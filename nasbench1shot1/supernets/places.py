@@ -35,8 +35,11 @@ class Skeleton(Protocol):
     def head(self, place: Place, classes: int) -> dict[str, nn.Module]:
         """Return the layers after the last cell by name; `classifier` is the last one."""
 
-    def classify(self, net: Any, x: Tensor) -> Tensor:
-        """Return class scores (N, classes) of the last cell's output, with the layers of `head` in `net`."""
+    def classify(self, net: Any, x: Tensor, *arguments: Any) -> Tensor:
+        """Return class scores (N, classes) of the last cell's output, with the layers of `head` in `net`.
+
+        `arguments` are those of a cell if mixing weights reach the head; otherwise, there are none.
+        """
 
 
 def doubling_stages(

@@ -32,6 +32,12 @@ class Preset:
             reference images of the weight half, passed through the evaluated architecture, or "running".
         cutout_ramp: whether the cutout probability increases linearly over the search, as the published code of DARTS
             intends, or is constant, as in all published runs.
+        inner_channels: feature maps inside the layers of the size space's supernet have the layer's width ("masked"),
+            or always all channels ("full").
+        projected_skip: whether the skip connection of its cells is a convolution where two widths differ.
+        reduction_batch_norm: batch norm of its residual blocks: as in all other layers, without scale and shift
+            ("alike"), or with them, and as the only ones with running statistics ("affine").
+        masked_features: whether the last width also masks the features of its classifier, after batch norm.
     """
 
     name: str
@@ -43,6 +49,10 @@ class Preset:
     augment_architecture_half: bool
     evaluation_batch_norm: Literal["recalibrated", "running"]
     cutout_ramp: bool
+    inner_channels: Literal["masked", "full"]
+    projected_skip: bool
+    reduction_batch_norm: Literal["alike", "affine"]
+    masked_features: bool
 
 
 PRESETS = {
@@ -56,6 +66,10 @@ PRESETS = {
         augment_architecture_half=False,
         evaluation_batch_norm="recalibrated",
         cutout_ramp=True,
+        inner_channels="masked",
+        projected_skip=True,
+        reduction_batch_norm="alike",
+        masked_features=True,
     ),
     "original": Preset(
         name="original",
@@ -67,6 +81,10 @@ PRESETS = {
         augment_architecture_half=True,
         evaluation_batch_norm="running",
         cutout_ramp=False,
+        inner_channels="full",
+        projected_skip=False,
+        reduction_batch_norm="affine",
+        masked_features=False,
     ),
 }
 

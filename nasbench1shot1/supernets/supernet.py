@@ -147,6 +147,9 @@ class Supernet(nn.Module):
                 continue
             x = layer(x, *self._arguments_at(place, *in_turn[mixed % len(in_turn)]))
             mixed += 1
+        head = self.places[-1]
+        if self.space.is_mixed(head):
+            return self.skeleton.classify(self, x, *self._arguments_at(head, *in_turn[mixed % len(in_turn)]))
         return self.skeleton.classify(self, x)
 
     def _layer_at(self, place: Place) -> nn.Module:

@@ -99,7 +99,7 @@ def normalise_groups(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Te
         return _by_broadcasting(layer, x.unflatten(0, (len(means), -1)), means, variances).flatten(0, 1)
     groups = zip(x.chunk(len(means)), means, variances, strict=True)
     parts = [
-        F.batch_norm(part, mean, variance, layer.weight, layer.bias, training=False, eps=layer.eps)
+        F.batch_norm(part, mean, variance, *layer.affine_parameters(x.shape[1]), training=False, eps=layer.eps)
         for part, mean, variance in groups
     ]
     return torch.cat(parts) if parts[1:] else parts[0]
@@ -115,10 +115,9 @@ def _all_at_once(x: Tensor) -> bool:
 
 def _by_broadcasting(layer: BatchNorm2d, x: Tensor, means: Tensor, variances: Tensor) -> Tensor:
     """Return x (G, size, C, H, W), normalised by means and variances (G, C)."""
-    scale = torch.rsqrt(variances + layer.eps)
-    if layer.affine:
-        scale = scale * layer.weight
-    shift = layer.bias - means * scale if layer.affine else -means * scale
+    scale, (weight, bias) = torch.rsqrt(variances + layer.eps), layer.affine_parameters(x.shape[2])
+    scale = scale if weight is None else scale * weight
+    shift = -means * scale if bias is None else bias - means * scale
     return (x.float() * scale[:, None, :, None, None] + shift[:, None, :, None, None]).to(x.dtype)
 
 

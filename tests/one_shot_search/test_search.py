@@ -252,7 +252,7 @@ def test_missing_lines_are_refused(unbroken, tmp_path):
         ({"device": "cpu:foo"}, "cpu:foo"),
         ({"batch_size": 41}, "batch_size=41 40"),
         ({"learning_rate": float("nan")}, "learning_rate nan"),
-        ({"grad_clip": 0}, "grad_clip 0"),
+        ({"grad_clip": -1.0}, "grad_clip -1.0"),
         ({"learning_rate": 0.001, "learning_rate_min": 1}, "learning_rate=0.001 learning_rate_min=1.0"),
         ({"precision": "float16"}, "float16 bfloat16"),
         ({"device": "tpu"}, "tpu"),

@@ -13,7 +13,10 @@ from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.tables.bounds import NAMES
 
-OPTIMIZERS = ("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas", "setn")
+OPTIMIZERS = (
+    *("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas", "setn"),
+    *("tas", "fbnetv2", "tunas"),
+)
 SELECTING = ("random-ws", "enas", "setn")
 
 COMMON = {
@@ -47,6 +50,9 @@ GRADIENT = {
     "update": "first-order",
 }
 HARD = {"relaxation": "gumbel-operations", "temperature_max": 10.0, "architecture_grad_clip": 5.0}
+WIDTHS = {"grad_clip": 0.0, "warm_up_ratio": 0.3, "weights_first": False, "draws": 1, "evaluation_noise": False}
+ANNEALED = {"temperature_max": 10.0, "temperature_min": 0.1}
+REINFORCE = {"baseline_decay": 0.95, "baseline_includes_current": False, "reward_in_percent": False}
 SAMPLING = {"batch_size": 64, "grad_clip": 0.25, "candidates": 1000, "candidate_batches": 10, "finalists": 5}
 QUICK = {"epochs": 15, "batch_size": 64, "channels": 8, "cells": 3, "images": "cifar10-sample", "image_side": 16}
 FEW = {"candidates": 100, "candidate_batches": 2}
@@ -60,9 +66,20 @@ CORRECTED = {
     "random-ws": SAMPLING,
     "enas": {**SAMPLING, "weight_decay": 1e-4, "candidates": 100, "controller_steps": 300},
     "setn": {**ADAM, **SAMPLING, "grad_clip": 5.0, "candidates": 100},
+    "tas": {
+        **GRADIENT,
+        **WIDTHS,
+        **ANNEALED,
+        "relaxation": "interpolation",
+        "cost_weight": 2.0,
+        "cost_tolerance": 0.05,
+    },
+    "fbnetv2": {**GRADIENT, **WIDTHS, **ANNEALED, "relaxation": "gumbel"},
+    "tunas": {**ADAM, **WIDTHS, **REINFORCE, "architecture_weight_decay": 0.0, "cost_weight": 0.1},
 }
 """What the paper's scripts set, 50 epochs everywhere, GDAS's temperature as in its own paper."""
 
+PUBLISHED_WIDTHS = {"epochs": 100, "draws": 6, "evaluation_noise": True, "weights_first": True}
 ORIGINAL = {
     "gdas": {
         "epochs": 100,
@@ -73,10 +90,17 @@ ORIGINAL = {
     },
     "pc-darts": {"epochs": 100},
     "enas": {"candidates": 1000, "candidate_batches": 1, "controller_average_parents": True},
+    "tas": PUBLISHED_WIDTHS,
+    "fbnetv2": PUBLISHED_WIDTHS,
+    "tunas": {**PUBLISHED_WIDTHS, "baseline_includes_current": True, "reward_in_percent": True},
 }
 """In what the published code differs."""
 
-QUICK_OWN = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 30}, "setn": FEW}
+FAST = {"architecture_learning_rate": 0.03}
+QUICK_OWN = {
+    **{"random-ws": FEW, "enas": {**FEW, "controller_steps": 30}, "setn": FEW},
+    **{"tas": FAST, "fbnetv2": FAST, "tunas": FAST},
+}
 
 
 def expected(optimizer: str, preset: str, scale: str) -> dict:
@@ -104,7 +128,7 @@ def test_the_table_contains_all_built_in_methods():
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_user_values_override_every_layer(optimizer):
     given = {"epochs": 7, "batch_size": 11, "channels": 12, "grad_clip": 1.5, "partial_channels": 2}
-    own = {"candidates": 77, "finalists": 3} if optimizer in SELECTING else {"temperature_min": 0.7}
+    own = {"candidates": 77, "finalists": 3} if optimizer in SELECTING else {"architecture_learning_rate": 0.7}
     for preset in ("corrected", "original"):
         config = search_options({"optimizer": optimizer, "preset": preset, "scale": "quick", **given, **own})
         assert {name: config.as_dict()[name] for name in (*given, *own)} == {**given, **own}

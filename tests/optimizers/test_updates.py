@@ -17,6 +17,7 @@ from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 from nasbench1shot1.supernets.layers import other_buffers
 
 RATE, MOMENTUM, DECAY = 0.3, 0.9, 0.05
+ON_ALL_SPACES = [name for name in RELAXATIONS if name != "interpolation"]
 
 
 class Unrolled:
@@ -40,7 +41,7 @@ class Unrolled:
 
     def step(self) -> SearchStep:
         weights = dict(self.net.named_parameters())
-        return SearchStep(self.loss, self.loss_at, weights, tiny_batch(seed=1), tiny_batch(seed=2), self.sgd)
+        return SearchStep(self.loss, None, self.loss_at, weights, tiny_batch(seed=1), tiny_batch(seed=2), self.sgd)
 
     def exact(self, step: SearchStep, mixing: Mixing) -> list[Tensor]:
         """∂/∂mixing of the validation loss after one SGD step (PyTorch's formula written out), by autograd."""
@@ -74,7 +75,7 @@ def size(parts: list[Tensor]) -> float:
     return torch.cat([part.flatten() for part in parts]).norm().item()
 
 
-@pytest.mark.parametrize("relaxation", RELAXATIONS)
+@pytest.mark.parametrize("relaxation", ON_ALL_SPACES)
 def test_first_order_equals_the_gradient_of_the_validation_loss(relaxation):
     unrolled, (mixing, tensors) = Unrolled(), leaves(relaxation)
     step = unrolled.step()
@@ -85,7 +86,7 @@ def test_first_order_equals_the_gradient_of_the_validation_loss(relaxation):
 
 
 @pytest.mark.parametrize("momentum", [0.0, MOMENTUM])
-@pytest.mark.parametrize("relaxation", RELAXATIONS)
+@pytest.mark.parametrize("relaxation", ON_ALL_SPACES)
 def test_second_order_equals_the_gradient_through_one_exact_step(relaxation, momentum, monkeypatch):
     unrolled, (mixing, tensors) = Unrolled(momentum), leaves(relaxation)
     step = unrolled.step()
@@ -193,7 +194,7 @@ def test_bfloat16_does_not_affect_the_second_order_gradient():
     assert all(torch.equal(a, b) for a, b in zip(*gradients, strict=True))
 
 
-@pytest.mark.parametrize("relaxation", RELAXATIONS)
+@pytest.mark.parametrize("relaxation", ON_ALL_SPACES)
 @pytest.mark.parametrize("update", updates.UPDATES)
 def test_the_gradient_of_lambda_follows_the_chain_rule(relaxation, update, monkeypatch):
     unrolled = Unrolled()

@@ -1,0 +1,55 @@
+"""FBNetV2 (Wan et al.: Differentiable Neural Architecture Search for Spatial and Channel Dimensions, CVPR 2020), as run
+on NATS-Bench's size space, where it is called mask_gumbel. See docs/fbnetv2.md.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, RelaxationName
+from nasbench1shot1.optimizers.widths import WidthHyperparameters, WidthOptimizer
+from nasbench1shot1.runs.options import Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class FBNetV2Hyperparameters(GradientHyperparameters, WidthHyperparameters):
+    """Options of FBNetV2: a soft Gumbel-softmax of all widths, and a falling temperature."""
+
+    relaxation: RelaxationName = "gumbel"
+    """Relaxation, which turns Λ into mixing weights."""
+    temperature_max: Annotated[float, Range(above=0)] = 10.0
+    """Temperature of the relaxation in the first epoch; it falls linearly."""
+    temperature_min: Annotated[float, Range(above=0)] = 0.1
+    """Temperature of the relaxation in the last epoch."""
+
+
+class FBNetV2(WidthOptimizer, GradientOptimizer):
+    """Mask the channels of every layer by a mixture of the masks of all widths; Λ follows the gradient through it."""
+
+    Hyperparameters = FBNetV2Hyperparameters
+    defaults = {"grad_clip": 0.0}  # noqa: RUF012
+    original_defaults = {"epochs": 100, "draws": 6, "evaluation_noise": True, "weights_first": True}  # noqa: RUF012
+    quick_defaults = {"architecture_learning_rate": 0.03}  # noqa: RUF012
+    hyperparameters: FBNetV2Hyperparameters
+
+    @property
+    def draws(self) -> int:
+        """The option `draws`."""
+        return self.hyperparameters.draws
+
+    @property
+    def evaluates_relaxation(self) -> bool:
+        """Return False: the one-shot error is measured on the preferred architecture, or on random samples."""
+        return False
+
+    def searched_mixing(self) -> Mixing:
+        """Return the relaxation of Λ at this epoch's temperature."""
+        return self._relax(self.generator)
+
+    def evaluation_mixing(self) -> Mixing:
+        """Return the preferred architecture, or a new sample if `evaluation_noise` is set."""
+        return self.evaluated_mixing(self.hyperparameters.evaluation_noise)
+
+    def update_parameters(self, step: SearchStep) -> None:
+        """Take one Adam step on Λ with the gradient that `update` selects."""
+        GradientOptimizer.architecture_step(self, step)

@@ -1,0 +1,66 @@
+"""TAS (Dong and Yang: Network Pruning via Transformable Architecture Search, NeurIPS 2019), as run on NATS-Bench's size
+space. See docs/tas.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from nasbench1shot1.constraint import Cost
+from nasbench1shot1.optimizers.fbnetv2 import FBNetV2, FBNetV2Hyperparameters
+from nasbench1shot1.optimizers.gradient import RelaxationName
+from nasbench1shot1.optimizers.widths import WIDTHS_KEY, expectation
+from nasbench1shot1.runs.options import Range
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class TASHyperparameters(FBNetV2Hyperparameters):
+    """Options of TAS: two sampled widths, which are interpolated, a falling temperature, and a penalty on costs."""
+
+    relaxation: RelaxationName = "interpolation"
+    """Relaxation, which turns Λ into mixing weights."""
+    cost_weight: Annotated[float, Range(0)] = 2.0
+    """Weight of the penalty on expected costs in Λ's loss, in searches with bounds."""
+    cost_tolerance: Annotated[float, Range(0, 1)] = 0.05
+    """Costs may be lower than a bound by this share of the largest cost before they are raised."""
+
+
+class TAS(FBNetV2):
+    """Compute two sampled widths of every layer, and add their outputs after interpolation along channels.
+
+    With bounds, the loss of Λ has the penalty w · log E of every bounded cost, with its expectation E under Λ, while
+    the preferred architecture costs more than the bound, and - w · log E while it costs less than the bound minus the
+    tolerance (`get_flop_loss` in `procedures/search_main_v2.py` of AutoDL-Projects).
+    """
+
+    Hyperparameters = TASHyperparameters
+    hyperparameters: TASHyperparameters
+
+    def descend(self, gradients: tuple[Tensor | None, ...]) -> None:
+        """Add the gradient of the penalty to the gradient of Λ's cross-entropy, and take one step of Adam."""
+        if self.constraint is None:
+            return super().descend(gradients)
+        (gradient,) = gradients
+        penalties = [self._penalty_gradient(cost) for cost in self.constraint.costs]
+        for penalty in penalties:
+            gradient = penalty if gradient is None else gradient + penalty
+        return super().descend((gradient,))
+
+    def _penalty_gradient(self, cost: Cost) -> Tensor:
+        """Return the gradient of the penalty on one cost, with the shape of Λ."""
+        import torch
+
+        leaf = self.parameters[WIDTHS_KEY].detach().requires_grad_()
+        now, tolerance = cost.of(self.space.discretise(self.parameters)), self.hyperparameters.cost_tolerance
+        sign = float(now > cost.limit) - float(now < cost.limit - tolerance * np.nanmax(cost.by_number))
+        if not sign:
+            return torch.zeros_like(leaf)
+        penalty = sign * self.hyperparameters.cost_weight * expectation(self.space, leaf, cost.by_number).log()
+        (gradient,) = torch.autograd.grad(penalty, [leaf])
+        return gradient

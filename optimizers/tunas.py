@@ -1,0 +1,213 @@
+"""TuNAS (Bender et al.: Can Weight Sharing Outperform Random Architecture Search? An Investigation With TuNAS, CVPR
+2020), as run on NATS-Bench's size space, where it is called mask_rl. See docs/tunas.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.errors import InvalidInputError, option, switch
+from nasbench1shot1.nats_size.architecture import LAYER_ROWS
+from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
+from nasbench1shot1.optimizers.widths import WIDTHS_KEY, WidthHyperparameters, WidthOptimizer, expectation, used_samples
+from nasbench1shot1.runs.options import Range
+from nasbench1shot1.space import OneShotSpace
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuNASHyperparameters(AdamHyperparameters, WidthHyperparameters):
+    """Options of TuNAS: REINFORCE on the probabilities of the widths."""
+
+    architecture_weight_decay: Annotated[float, Range(0)] = 0.0
+    """Weight decay of Λ (Adam)."""
+    draws: Annotated[int, Range(1, 1000)] = 1
+    """Number of samples per forward pass, which the layers use in turn."""
+    evaluation_noise: bool = False
+    """Also sample for the one-shot error, as in the published code, instead of using the preferred widths."""
+    baseline_decay: Annotated[float, Range(0, 1)] = 0.95
+    """Decay of the baseline, a bias-corrected exponential moving average of rewards."""
+    baseline_includes_current: bool = False
+    """Update the baseline before it is subtracted from the reward, as in the published code, instead of after."""
+    reward_in_percent: bool = False
+    """Measure the reward in percent, as in the published code, instead of as a fraction."""
+    cost_weight: Annotated[float, Range(0)] = 0.1
+    """Weight w of a bounded cost in the reward: accuracy - w · |cost / bound - 1|, in searches with bounds."""
+    rejection: bool = False
+    """Draw only architectures within the bounds, instead of a reward that depends on costs (TabNAS)."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for values that contradict each other or are out of range."""
+        super().check()
+        if self.rejection and self.draws > 1:
+            raise InvalidInputError(
+                f"{switch('rejection')} needs passes of one architecture: remove it, or use {option('draws', 1)}"
+            )
+
+
+class TuNAS(WidthOptimizer, AdamOptimizer):
+    """Train one sampled architecture per step, and learn by REINFORCE which widths are accurate."""
+
+    Hyperparameters = TuNASHyperparameters
+    defaults = {"grad_clip": 0.0}  # noqa: RUF012
+    original_defaults = {  # noqa: RUF012
+        "epochs": 100,
+        "draws": 6,
+        "evaluation_noise": True,
+        "weights_first": True,
+        "baseline_includes_current": True,
+        "reward_in_percent": True,
+    }
+    quick_defaults = {"architecture_learning_rate": 0.03}  # noqa: RUF012
+    hyperparameters: TuNASHyperparameters
+
+    def __init__(
+        self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
+    ) -> None:
+        super().__init__(space, hyperparameters, generator, device)
+        self.baseline = MovingAverage(self.hyperparameters.baseline_decay)
+
+    @property
+    def is_relaxed(self) -> bool:
+        """Return False, because the weights train along single paths."""
+        return False
+
+    @property
+    def evaluates_with_noise(self) -> bool:
+        """Whether the option `evaluation_noise` is set."""
+        return self.hyperparameters.evaluation_noise
+
+    @property
+    def learns_to_sample(self) -> bool:
+        """Return True, because Λ is a distribution of architectures."""
+        return True
+
+    @property
+    def draws(self) -> int:
+        """The option `draws`."""
+        return self.hyperparameters.draws
+
+    def searched_mixing(self) -> Mixing:
+        """Return widths drawn from the softmax of Λ."""
+        return self.fixed_widths(self._draw())
+
+    def evaluation_mixing(self) -> Mixing:
+        """Return the preferred architecture, or a new sample if `evaluation_noise` is set."""
+        return self.evaluated_mixing(self.hyperparameters.evaluation_noise)
+
+    def update_parameters(self, step: SearchStep) -> None:
+        """Take one step of REINFORCE: sampled widths become more probable if they are more accurate than others."""
+        import torch
+
+        positions = self._draw()
+        with torch.no_grad():
+            logits = step.logits(self.fixed_widths(positions), step.architecture_batch.images)
+        accuracy = float((logits.argmax(dim=1) == step.architecture_batch.labels).double().mean())
+        reward = accuracy - self.cost_penalty(positions)
+        advantage = self.advantage(100 * reward if self.hyperparameters.reward_in_percent else reward)
+        self.descend(torch.autograd.grad(-advantage * self.log_probability(positions), [self.parameters[WIDTHS_KEY]]))
+
+    def cost_penalty(self, positions: Tensor) -> float:
+        """Return w · Σ |cost / bound - 1| over the bounded costs of drawn widths (TuNAS, section 3: "absolute").
+
+        It is 0 without bounds, and if architectures outside them are rejected.
+        """
+        if self.constraint is None or self.hyperparameters.rejection:
+            return 0.0
+        arch = self.drawn_architecture(positions)
+        return self.hyperparameters.cost_weight * sum(
+            abs(cost.of(arch) / cost.limit - 1) for cost in self.constraint.costs
+        )
+
+    def drawn_architecture(self, positions: Tensor) -> Architecture:
+        """Return the architecture of drawn positions (draws, layers); with several draws, the stem's is left out."""
+        rows = positions.shape[1]
+        return self.space.from_values([int(positions[(row + 1) % len(positions), row]) for row in range(rows)])
+
+    def advantage(self, reward: float) -> float:
+        """Return how much better a reward is than the baseline, and update the baseline."""
+        before = self.baseline.value(reward)
+        self.baseline.update(reward)
+        return reward - (self.baseline.value(reward) if self.hyperparameters.baseline_includes_current else before)
+
+    def log_probability(self, positions: Tensor) -> Tensor:
+        """Return the sum of the log-probabilities of all draws that a pass uses, (); positions are (draws, layers).
+
+        With rejection, this is the logarithm of the probability given that the architecture is within the bounds
+        (Yang et al.: TabNAS, NeurIPS 2022, equation 4); the probability of the bounds is computed exactly.
+        """
+        parameters = self.parameters[WIDTHS_KEY]
+        logarithms, used = parameters.log_softmax(dim=-1), used_samples(LAYER_ROWS, len(positions))
+        total = logarithms[[row for _, row in used], [int(positions[sample, row]) for sample, row in used]].sum()
+        if self._allowed is None:
+            return total
+        return total - expectation(self.space, parameters, self._allowed).log().to(total.dtype)
+
+    @cached_property
+    def _allowed(self) -> NDArray[np.bool_] | None:
+        """Which architectures are within the bounds, by number; None if none are rejected."""
+        if self.constraint is None or not self.hyperparameters.rejection:
+            return None
+        within: NDArray[np.bool_] = np.all([cost.by_number <= cost.limit for cost in self.constraint.costs], axis=0)
+        return within
+
+    def _draw(self) -> Tensor:
+        """Return drawn positions, int64 (draws, layers), on the CPU; those outside the bounds may be rejected."""
+        import torch
+
+        if self.constraint is None or not self.hyperparameters.rejection:
+            return self._propose()
+        drawn = self.constraint.draw(lambda: self.drawn_architecture(self._propose()))
+        return torch.tensor([self.space.values_of(drawn)])
+
+    def _propose(self) -> Tensor:
+        """Return positions drawn from the softmax of Λ, int64 (draws, layers), on the CPU."""
+        import torch
+
+        probabilities = self.parameters[WIDTHS_KEY].detach().softmax(dim=-1).cpu()
+        return torch.multinomial(probabilities, self.draws, replacement=True, generator=self.generator).T
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return Λ, Adam's moments and the baseline."""
+        return {**super().state_dict(), "baseline": self.baseline.state()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the state that `state_dict` returned."""
+        super().load_state_dict(state)
+        self.baseline.restore(state["baseline"])
+
+
+class MovingAverage:
+    """A bias-corrected exponential moving average: Σ decayʲ xⱼ / Σ decayʲ, with j = 0 for the newest value."""
+
+    def __init__(self, decay: float) -> None:
+        self.decay = decay
+        self.numerator = self.denominator = 0.0
+
+    def update(self, value: float) -> None:
+        """Add a value."""
+        self.numerator = self.decay * self.numerator + (1 - self.decay) * value
+        self.denominator = self.decay * self.denominator + (1 - self.decay)
+
+    def value(self, default: float) -> float:
+        """Return the average; `default` if it has no value yet, or only values of weight zero."""
+        return self.numerator / self.denominator if self.denominator else default
+
+    def state(self) -> dict[str, float]:
+        """Return numerator and denominator."""
+        return {"numerator": self.numerator, "denominator": self.denominator}
+
+    def restore(self, state: Mapping[str, float]) -> None:
+        """Restore what `state` returned."""
+        self.numerator, self.denominator = state["numerator"], state["denominator"]

@@ -1,0 +1,153 @@
+"""What the methods for widths share: the warm-up with random widths, and which update comes first.
+
+TAS, FBNetV2 and TuNAS differ in how a layer's output depends on Λ. Source: NATS-Bench (Dong et al., TPAMI 2021) and its
+published code, `exps/NATS-algos/search-size.py` in AutoDL-Projects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer, SearchStep
+from nasbench1shot1.probability import preferred_within
+from nasbench1shot1.runs.options import Range
+from nasbench1shot1.space import OneShotSpace
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+WIDTHS_KEY = "widths"
+"""The key of the mixing weights of spaces that choose the widths of layers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidthHyperparameters(Hyperparameters):
+    """Options of all methods for widths."""
+
+    warm_up_ratio: Annotated[float, Range(0, 1)] = 0.3
+    """Share of the epochs at the beginning that train only the weights, of random widths; 0 disables the warm-up."""
+    weights_first: bool = False
+    """Train the weights before Λ in every step, as in the published code, instead of after it."""
+
+
+class WidthOptimizer(OneShotOptimizer):
+    """A one-shot method for widths; a subclass defines the mixing weights after the warm-up, and the step of Λ.
+
+    The warm-up trains the weights of random widths. Every layer has the largest width with a probability that falls
+    linearly from 1 to 0 during the warm-up, and otherwise one of all widths.
+    """
+
+    hyperparameters: WidthHyperparameters
+    full_share: float | None = None
+    """The probability of the largest width during the warm-up; None after it."""
+
+    @classmethod
+    def check_space(cls, space: OneShotSpace) -> None:
+        """Raise InvalidInputError if the space has no widths to choose."""
+        check_has_widths(space, cls.__name__)
+
+    @property
+    def trains_weights_first(self) -> bool:
+        """Whether the option `weights_first` is set."""
+        return self.hyperparameters.weights_first
+
+    @property
+    def draws(self) -> int:
+        """Number of samples per pass, which the layers use in turn; a subclass has it as an option."""
+        return 1
+
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        """Set the probability of the largest width, if the epoch belongs to the warm-up."""
+        super().begin_epoch(epoch, epochs, generator)
+        progress, ratio = (epoch - 1) / epochs, self.hyperparameters.warm_up_ratio
+        self.full_share = 1 - progress / ratio if progress < ratio else None
+
+    def mixing(self) -> Mixing:
+        """Return random widths during the warm-up, and the method's mixing weights after it."""
+        return self.searched_mixing() if self.full_share is None else self._random_widths(self.full_share)
+
+    def searched_mixing(self) -> Mixing:
+        """Return the mixing weights of one training pass after the warm-up."""
+        raise NotImplementedError
+
+    def architecture_step(self, step: SearchStep) -> None:
+        """Update Λ once, except during the warm-up."""
+        if self.full_share is None:
+            self.update_parameters(step)
+
+    def update_parameters(self, step: SearchStep) -> None:
+        """Update Λ once."""
+        raise NotImplementedError
+
+    def fixed_widths(self, positions: Tensor) -> Mixing:
+        """Return a pass with given widths, int64 (draws, layers): positions among the candidates.
+
+        One sample is an architecture, of which only the computed channels are trained. The layers use several samples
+        in turn, which are not an architecture.
+        """
+        from torch.nn.functional import one_hot
+
+        entries = self.parameters[WIDTHS_KEY].shape[-1]
+        weights = one_hot(positions.to(self.device), entries).to(self.parameters[WIDTHS_KEY].dtype)
+        if len(positions) > 1:
+            return Mixing(tuple({WIDTHS_KEY: of_sample} for of_sample in weights))
+        path = self.space.from_values(positions[0].tolist())
+        return Mixing({WIDTHS_KEY: weights[0]} if self.is_relaxed else None, path=path)
+
+    def architecture(self) -> Architecture:
+        """Return the widths with the largest entries of Λ or, with bounds, the most probable ones within them."""
+        return preferred_within(self.constraint, super().architecture(), self.space, self.parameters)
+
+    def evaluated_mixing(self, is_noisy: bool) -> Mixing:
+        """Return the preferred architecture for the one-shot error or, with noise, a pass as in training."""
+        return self.searched_mixing() if is_noisy else Mixing(path=self.architecture())
+
+    def _random_widths(self, full_share: float) -> Mixing:
+        import torch
+
+        layers, entries = self.parameters[WIDTHS_KEY].shape
+        positions = torch.randint(entries, (self.draws, layers), generator=self.generator)
+        is_full = torch.rand(self.draws, layers, generator=self.generator) < full_share
+        return self.fixed_widths(torch.where(is_full, entries - 1, positions))
+
+
+def check_has_widths(space: OneShotSpace, what: str) -> None:
+    """Raise InvalidInputError if a space has no widths to choose; `what` needs them."""
+    if WIDTHS_KEY not in space.mixing_shapes():
+        raise InvalidInputError(
+            f"{what} chooses the widths of layers, which {space.name} does not have: use {option('space', 'nats-size')}"
+        )
+
+
+def expectation(space: OneShotSpace, parameters: Tensor, values: NDArray[np.generic]) -> Tensor:
+    """Return the expectation of a value of architectures under the softmax of Λ, (), differentiable.
+
+    Args:
+        space: a space whose numbers are those of all combinations of entries, the first row changing slowest.
+        parameters: Λ, (rows, entries).
+        values: a value for every architecture by number, (len(space),): costs, or 1 for allowed ones.
+    """
+    import torch
+
+    mean = torch.from_numpy(np.asarray(values, np.float64).reshape(space.variables())).to(parameters.device)
+    for row in parameters.double().softmax(dim=-1).flip(0):  # contract the last axis first
+        mean = mean @ row
+    return mean
+
+
+def used_samples(rows: Sequence[int], draws: int) -> list[tuple[int, int]]:
+    """Return the samples and rows of Λ that decide about the layers of a pass, each once.
+
+    Args:
+        rows: the row of Λ of each layer.
+        draws: number of samples, which the layers use in turn.
+    """
+    return list(dict.fromkeys((layer % draws, row) for layer, row in enumerate(rows)))
