@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.experiments.rank_correlation import Floats, kendall, pearson, spearman, varies
+from nasbench1shot1.ground.bootstrap import CONFIDENCE, draw_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
 
@@ -317,7 +318,7 @@ def bootstrap(
     criteria: Iterable[str],
     rng: np.random.Generator,
     resamples: int | None = None,
-    level: float = 0.95,
+    level: float = CONFIDENCE,
     groups: ArrayLike | None = None,
     labels: tuple[str, str] = LABELS,
 ) -> dict[str, tuple[float, float]]:
@@ -354,11 +355,11 @@ def bootstrap(
     members = np.arange(len(true)) if groups is None else _checked_groups(groups, len(true))[order]
     draws = _resampled_rows(members, rng, resamples or default_resamples(len(true)))
     values = np.array([_measured(chosen, predicted[rows], true[rows]) for rows in (order[draw] for draw in draws)])
+    limits = np.reshape([criterion.limits for criterion in chosen], (-1, 2)).T
+    worst, best = (np.where(np.isnan(values), of, values) for of in limits)
     tail = (1 - level) / 2
-    return {
-        criterion.name: (_quantile(column, tail, criterion.limits[0]), _quantile(column, 1 - tail, criterion.limits[1]))
-        for criterion, column in zip(chosen, values.T, strict=True)
-    }
+    low, high = percentile_interval(worst, tail)[0], percentile_interval(best, tail)[1]
+    return {criterion.name: (float(low[i]), float(high[i])) for i, criterion in enumerate(chosen)}
 
 
 def _checked_groups(groups: ArrayLike, architectures: int) -> Ints:
@@ -371,8 +372,8 @@ def _checked_groups(groups: ArrayLike, architectures: int) -> Ints:
 def _resampled_rows(members: Ints, rng: np.random.Generator, resamples: int) -> Iterator[Ints]:
     """Yield the ascending row numbers of each resample; rows of a group that is drawn twice appear twice."""
     groups = int(members.max()) + 1
-    for _ in range(resamples):
-        times = np.bincount(rng.integers(groups, size=groups), minlength=groups)
+    for drawn in draw_resamples(groups, resamples, rng):
+        times = np.bincount(drawn, minlength=groups)
         yield np.repeat(np.arange(len(members)), times[members])
 
 
@@ -386,7 +387,3 @@ def _value_or_nan(criterion: Criterion, comparison: Comparison) -> float:
         return criterion.measure(comparison)
     except InvalidInputError:  # undefined in this resample
         return float("nan")
-
-
-def _quantile(values: NDArray[np.float64], share: float, if_undefined: float) -> float:
-    return float(np.quantile(np.where(np.isnan(values), if_undefined, values), share))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.experiments.correlation.criteria import evaluate
+from nasbench1shot1.ground.bootstrap import percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def _agreement(values: Values, size: int, permutations: list[NDArray[np.int64]])
     agreements = [
         evaluate(means[:, i], means[:, i + 1], ["spearman"], labels)["spearman"] for i in range(0, means.shape[1], 2)
     ]
-    low, high = np.quantile(agreements, [0.025, 0.975])
+    low, high = percentile_interval(agreements, tail=0.025)
     return SplitHalf(float(np.mean(agreements)), float(low), float(high))
 
 

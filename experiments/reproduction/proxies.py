@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from nasbench1shot1.display.axes import use_whole_numbers
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import COLOURS
-from nasbench1shot1.display.curves import Pooled, draw_curve
+from nasbench1shot1.display.curves import Banded, draw_curve
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.correlation.criteria import bootstrap, evaluate
 from nasbench1shot1.experiments.reproduction.results import Results
+from nasbench1shot1.ground.bootstrap import CONFIDENCE
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.one_shot_search.captions import LINE, provenance
@@ -34,7 +35,7 @@ LINES: dict[str, dict[str, Any]] = {
     "test": {"linestyle": ":", "linewidth": 1.4},
 }
 """Line style and width, by split of the table."""
-RESAMPLES, LEVEL = 200, 0.95
+RESAMPLES = 200
 UNDEFINED = float("nan")
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -155,7 +156,7 @@ class ProxyCorrelations(Results):
             legend = {counted(number, "channel"): {"color": colours[number], "linewidth": 2.0} for number in widths}
             for split, line in LINES.items():
                 legend[f"table's {split} error ({self._source(split)})"] = {"color": "black", **line}
-            band = f"band: {percent(LEVEL, 0)} bootstrap interval over architectures, for the table's validation error"
+            band = f"band: {percent(CONFIDENCE, 0)} bootstrap interval over architectures, for the table's validation error"
             return canvas.finish(self._title(), self._caption(), legend=legend, legend_title=band)
 
     def _source(self, split: str) -> str:
@@ -217,7 +218,7 @@ def interval(errors: Floats, true: Floats, groups: Ints) -> tuple[float, float]:
     if np.isnan(correlation(errors, true)):
         return UNDEFINED, UNDEFINED
     rng = np.random.default_rng(0)
-    return bootstrap(errors, true, ["spearman"], rng, RESAMPLES, LEVEL, groups)["spearman"]
+    return bootstrap(errors, true, ["spearman"], rng, RESAMPLES, groups=groups)["spearman"]
 
 
 def _draw_size(result: ProxyResult, ax: "axes.Axes", colour: str) -> None:
@@ -225,10 +226,9 @@ def _draw_size(result: ProxyResult, ax: "axes.Axes", colour: str) -> None:
         at, rho, low, high = (
             result.at(split)[name].to_numpy(np.float64) for name in ("epoch", "spearman", "low", "high")
         )
-        curve = Pooled(at, np.stack([low, high]), rho, low, high, "ci", "mean")
         marker = "." if len(at) < 30 else ""  # without a marker, a point between two gaps would be invisible
         style = {"color": colour, "marker": marker, **line}
-        draw_curve(ax, curve, label="", style=style, scale=1, has_band=split == "validation")
+        draw_curve(ax, Banded(at, rho, low, high), label="", style=style, scale=1, has_band=split == "validation")
 
 
 def _format_row(row: "pandas.Series[float]") -> str:

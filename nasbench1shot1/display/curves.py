@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.style import Spread
+from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
 
@@ -29,8 +30,8 @@ SPREADS: dict[Spread, str] = {
     "range": "minimum to maximum",
 }
 """The bands in words."""
-RESAMPLES, CONFIDENCE, SEED = 1000, 0.95, 0
-"""Resamples and level of confidence intervals, and the seed of their generator: equal runs give equal pictures."""
+RESAMPLES, SEED = 1000, 0
+"""Resamples of confidence intervals, and the seed of their generator: equal runs give equal pictures."""
 MOST_POINTS = 1_000
 """Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
 COLUMNS = ("at", "runs", "mean", "median", "std", "low", "high")
@@ -79,24 +80,40 @@ class Trace:
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled:
-    """A curve of several runs on a common axis, with its band.
+class Banded:
+    """A curve with a band.
 
     Attributes:
         at: T positions on the horizontal axis, ascending.
-        values: values of the N runs, shape (N, T). At a position where one is unknown, the curve has a gap.
-        centre: mean or median, shape (T,).
+        centre: values of the curve, shape (T,); NaN: a gap.
+        low, high: edges of the band, shape (T,).
+    """
+
+    at: Floats
+    centre: Floats
+    low: Floats
+    high: Floats
+
+    @property
+    def has_band(self) -> bool:
+        """Whether there is a band to draw."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled(Banded):
+    """A curve of several runs on a common axis, with its band.
+
+    Attributes:
+        centre: mean or median, shape (T,). At a position where the value of a run is unknown, the curve has a gap.
         low, high: edges of the band, shape (T,). With a single run, they equal the centre.
+        values: values of the N runs, shape (N, T).
         spread: what the band shows.
         statistic: "mean" or "median".
         is_cut: whether the band would reach below the lowest possible value and was cut there.
     """
 
-    at: Floats
     values: Floats
-    centre: Floats
-    low: Floats
-    high: Floats
     spread: Spread
     statistic: Statistic
     is_cut: bool = False
@@ -172,7 +189,7 @@ def pool_values(
     if lowest is not None:
         low = np.where(low < lowest, lowest, low)
     return Pooled(
-        np.asarray(at, np.float64), np.asarray(values, np.float64), centre, low, high, spread, statistic, is_cut
+        np.asarray(at, np.float64), centre, low, high, np.asarray(values, np.float64), spread, statistic, is_cut
     )
 
 
@@ -252,7 +269,7 @@ def bootstrap(
     """
     rng = np.random.default_rng(SEED) if rng is None else rng
     runs = len(values)
-    drawn = rng.integers(0, runs, (resamples, runs))
+    drawn = np.stack(list(draw_resamples(runs, resamples, rng)))
     if statistic == "mean":
         counts = np.zeros((resamples, runs))
         np.add.at(counts, (np.arange(resamples)[:, None], drawn), 1.0)
@@ -261,8 +278,7 @@ def bootstrap(
         ascending, order = np.sort(values, axis=0), np.sort(drawn, axis=1)
         found = (ascending[order[:, (runs - 1) // 2]] + ascending[order[:, runs // 2]]) / 2
         found[:, np.isnan(values).any(axis=0)] = np.nan
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(found, (tail, 1 - tail), axis=0)
+    low, high = percentile_interval(found)
     centre = getattr(np, statistic)(values, axis=0)
     # Rounding must not put the mean outside of its interval, nor the interval outside of the values.
     low, high = np.maximum(low, values.min(axis=0)), np.minimum(high, values.max(axis=0))
@@ -306,7 +322,7 @@ def describe_band(
     return f"{statistic}{joined}{SPREADS[name]}{cut}{many}"
 
 
-def log_floor(curves: Iterable[Pooled]) -> float:
+def log_floor(curves: Iterable[Banded]) -> float:
     """Return the lower edge of a logarithmic axis with these curves, as they are recorded.
 
     The edge is below all values, so that a curve does not lie on the frame. If a centre is zero, which is drawn at the
@@ -336,7 +352,7 @@ def draw_level(axes: "Axes", value: float, label: str, floor: float | None = Non
 
 def draw_curve(
     axes: "Axes",
-    curve: Pooled,
+    curve: Banded,
     *,
     label: str,
     style: dict[str, Any],
