@@ -67,7 +67,7 @@ def regret_figure(
         runs = counts.pop() if len(counts) == 1 else None
         band = describe_band(spread, runs, "search") if has_band else "mean"
         title = f"{config['space']}, {config['dataset']}: {describe_searches(studies)}"
-        return canvas.finish(title, "\n".join(filter(None, [note, caption(studies)])), legend=True, legend_title=band)
+        return canvas.finish(title, "\n".join(filter(None, [note, caption(studies)])), legend=True, band=band)
 
 
 def optimizer_of(study: RunRecord) -> str:

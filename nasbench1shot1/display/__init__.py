@@ -22,6 +22,6 @@ A figure of two searches of several seeds each:
         for axes, traces in zip(canvas.axes, searches):
             curve = pool(traces, spread=spread)
             draw_curve(axes, curve, label="darts", style=curve_styles(["darts"])[0])
-        canvas.finish("Test regret", caption, legend=True, legend_title=describe_band(spread, runs=5))
+        canvas.finish("Test regret", caption, legend=True, band=describe_band(spread, runs=5))
     save_figure(canvas.figure, path)
 """

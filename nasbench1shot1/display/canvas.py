@@ -107,6 +107,7 @@ class Canvas:
         *,
         legend: "bool | Sequence[Any] | Mapping[str, Mapping[str, Any]]" = False,
         legend_title: str = "",
+        band: str = "",
         height: float | None = None,
     ) -> "StyledFigure":
         """Add texts around the panels, make the figure as high as they need, and return it.
@@ -119,11 +120,15 @@ class Canvas:
                 and `figure.caption` still have them, and files have them in their metadata.
             legend: a legend below the panels: True for the curves of all panels, handles with labels, or arguments of
                 `Line2D` by label.
-            legend_title: the title of the legend, such as `curves.describe_band`.
+            legend_title: the title of the legend. Default: `band`.
+            band: what curves and bands show, as `curves.describe_band` returns it. The first line of the caption also
+                says it.
             height: height of all panels in inches. Default: as given by `panel`.
         """
         figure, width = self.figure, self._size[0]
         height = (height or self._size[1]) + self._fit_labels() + self._beside_panels()
+        if band:
+            caption = "\n".join(filter(None, [f"curves: {band}", caption]))
         figure.title, figure.caption = title, caption
         if self.style == "paper":
             title = caption = ""
@@ -135,7 +140,7 @@ class Canvas:
             lines = wrapped(caption, width - 2 * MARGIN, CAPTION_SIZE)
             below = self._height(figure.supxlabel(lines, fontsize=CAPTION_SIZE, color=CAPTION_COLOUR))
         if handles := _handles(legend, self.axes):
-            drawn = self._legend(handles, legend_title)
+            drawn = self._legend(handles, legend_title or band)
             of_legend = self._height(drawn)
             bottom = (below + PAD) / (above + height + of_legend + below)
             drawn.set_bbox_to_anchor((0.5, bottom), transform=figure.transFigure)
@@ -262,11 +267,16 @@ def _panel_size(panel: tuple[float, float], columns: int, style: PictureStyle) -
     return narrow, max(height * narrow / width, FLATTEST * narrow)
 
 
-def _handles(legend: "bool | Sequence[Any] | Mapping[str, Mapping[str, Any]]", panels: "Sequence[Axes]") -> list[Any]:
+def legend_handles(lines: Mapping[str, Mapping[str, Any]]) -> list[Any]:
+    """Return entries of a legend from arguments of `Line2D` by label."""
     from matplotlib.lines import Line2D
 
+    return [Line2D([], [], label=label, **properties) for label, properties in lines.items()]
+
+
+def _handles(legend: "bool | Sequence[Any] | Mapping[str, Mapping[str, Any]]", panels: "Sequence[Axes]") -> list[Any]:
     if isinstance(legend, Mapping):
-        return [Line2D([], [], label=label, **properties) for label, properties in legend.items()]
+        return legend_handles(legend)
     if not isinstance(legend, bool):
         return list(legend)
     found: dict[str, Any] = {}

@@ -84,11 +84,12 @@ def regret_figure(
             draw_one_shot_error(found, rows[1], method)
         if counts is not None:
             draw_operation_counts(counts.loc[found.frame.index], rows[-1])
-        legend_above(rows[0], describe_band(spread, len(runs), is_cut=found.is_cut), columns=2 if found.others else 3)
+        band = describe_band(spread, len(runs), is_cut=found.is_cut)
+        legend_above(rows[0], band, columns=2 if found.others else 3)
         label_epochs(rows[-1])
         caption = table_text(frames, table.id, table.fidelity())
         caption += f"\n{baseline.sentence}" if baseline and baseline.sentence else ""
-        return canvas.finish(_title(runs, frames, found, note), caption)
+        return canvas.finish(_title(runs, frames, found, note), caption, band=band)
 
 
 def _title(

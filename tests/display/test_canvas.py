@@ -66,6 +66,14 @@ def test_the_paper_style_has_the_width_of_a_column_and_no_texts_around_the_panel
     assert drawn("screen").figure.get_suptitle().replace("\n", " ").strip() == LONG.strip()
 
 
+def test_a_band_is_named_in_the_legend_and_in_the_caption():
+    with Canvas() as canvas:
+        canvas.axes[0].plot([0, 1], [0, 1], label="darts")
+        figure = canvas.finish("title", "table", legend=True, band="mean, 5 seeds")
+    assert figure.legends[0].get_title().get_text() == "mean, 5 seeds"
+    assert figure.caption == figure.get_supxlabel() == "curves: mean, 5 seeds\ntable"
+
+
 @pytest.mark.parametrize("style", ["screen", "paper"])
 def test_pdf_files_embed_fonts_and_leave_the_settings_of_matplotlib_alone(style, tmp_path):
     before = dict(matplotlib.rcParams)
