@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,10 +13,10 @@ from nasbench1shot1.black_box_search.drawing import caption, draw_anytime, regre
 from nasbench1shot1.black_box_search.options import recorded_study
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats
-from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.canvas import Canvas, legend_inside
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
-from nasbench1shot1.display.curves import Pooled, describe_band, pool, span
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, pool, span
+from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.experiments.black_box_studies import (
     compare_with_published,
     draw_ecdf,
@@ -24,7 +25,7 @@ from nasbench1shot1.experiments.black_box_studies import (
     final_accuracies,
 )
 from nasbench1shot1.experiments.reproduction.figures import DATA_SETS, ROWS, SPACES
-from nasbench1shot1.experiments.reproduction.results import Results
+from nasbench1shot1.experiments.reproduction.results import CurveResults
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG
 
@@ -36,7 +37,7 @@ EVERY = 100.0
 Style = dict[str, Any]
 
 
-class BlackBoxResults(Results):
+class BlackBoxResults(CurveResults):
     """The results of black-box studies, one per panel and curve, in rows of at most five curves.
 
     Attributes:
@@ -44,14 +45,12 @@ class BlackBoxResults(Results):
         SHOWN: the quantity of every study that is printed on the screen.
         SHARED: which panels share axes.
         LEGEND: whether there is one legend of all curves below the panels.
-        POOLED: whether a curve shows all searches together.
     """
 
     STATISTIC: ClassVar[str] = ""
     SHOWN: ClassVar[str] = "final test regret"
     SHARED: ClassVar[Any] = "col"
     LEGEND: ClassVar[bool] = True
-    POOLED: ClassVar[bool] = True
 
     def headings(self) -> tuple[str, ...]:
         """Return the column headings of the summary."""
@@ -77,13 +76,11 @@ class BlackBoxResults(Results):
 
     def regrets(self) -> pandas.DataFrame:
         """Return the regrets of all studies over time: panel, curve, then the columns of `values_over_time`."""
-        return self.stacked(lambda study: values_over_time(study.regret_curve(self.figure.pooling.spread)))
+        return self.stacked(lambda study: values_over_time(study.regret_curve(self.spread)))
 
-    @cached_property
-    def styles(self) -> dict[str, Style]:
-        """Colour and line of every curve, by its key, which is the name of its optimizer."""
-        keys = list(dict.fromkeys(found.curve.key for found in self.found))
-        return dict(zip(keys, curve_styles(keys), strict=True))
+    def styles(self, colours: Mapping[str, str]) -> dict[str, Style]:
+        """Return colour and line of every curve, by its key, which is the name of its optimizer."""
+        return dict(zip(self.labels, curve_styles(list(self.labels), colours), strict=True))
 
     @property
     def curve_rows(self) -> list[list[str]]:
@@ -94,26 +91,31 @@ class BlackBoxResults(Results):
     def columns(self) -> Sequence[Any]:
         """Return what distinguishes the columns of panels."""
 
-    @abstractmethod
-    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str]) -> None:
-        """Draw the curves with some keys on a row of panels."""
+    def drawn_curves(self, keys: Sequence[str]) -> int:
+        """Return how many of the curves with some keys have finished runs."""
+        return len(set(keys) & set(self.labels))
 
-    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
+    @abstractmethod
+    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str], colours: Mapping[str, str]) -> None:
+        """Draw the curves with some keys on a row of panels; given colours replace the usual ones."""
+
+    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture."""
         rows, columns = self.curve_rows, len(self.columns())
         panel = (max(3.4, 8 / columns), 3.1)
         with Canvas(len(rows), columns, panel=panel, sharex=self.SHARED, sharey=self.SHARED, style=style) as canvas:
             for keys, line in zip(rows, canvas.grid, strict=True):
-                self.draw_row(line, keys)
+                self.draw_row(line, keys, colours)
                 for ax in line:
                     ax.grid(alpha=0.25)
             for ax in canvas.grid[:-1].flat:
                 ax.set_xlabel("")  # only the last row has a label
-            band = self.band([len(keys) for keys in rows]) if self.POOLED else ""
+            band = self.band([self.drawn_curves(keys) for keys in rows]) if self.figure.pooling else ""
             if not self.LEGEND:
-                return canvas.finish(self._title(), f"{band}\n{self._caption()}")
-            legend = {found.curve.label: self.styles[found.curve.key] for found in self.found}
-            return canvas.finish(self._title(), self._caption(), legend=legend, legend_title=band)
+                return canvas.finish(self._title(), self._caption(), band=band)
+            styles = self.styles(colours)
+            legend = {label: styles[key] for key, label in self.labels.items()}
+            return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
 
     @property
     def seeds(self) -> int:
@@ -161,17 +163,16 @@ class RegretAndECDF(BlackBoxResults):
         """Return regrets over time (left) and the ECDF (right)."""
         return ("regret", "ecdf")
 
-    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str]) -> None:
+    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str], colours: Mapping[str, str]) -> None:
         """Draw regrets over time (left) and the ECDF (right)."""
         finals = {found.curve.key: found.runs[0].final["test_regret"].to_numpy(np.float64) for found in self.found}
         floor = 0.5 * min(float(values[values > 0].min(initial=0.01)) for values in finals.values())
-        spread = self.figure.pooling.spread
-        lowest = regret_floor(self.runs, spread=spread)
+        lowest, styles = regret_floor(self.runs, spread=self.spread), self.styles(colours)
         for found in self.found:
             if (key := found.curve.key) in keys:
-                look: Style = {"label": found.curve.label, "style": self.styles[key]}
+                look: Style = {"label": found.curve.label, "style": styles[key]}
                 has_band = len(keys) <= MOST_BANDS
-                draw_anytime(line[0], found.runs[0], has_band=has_band, floor=lowest, spread=spread, **look)
+                draw_anytime(line[0], found.runs[0], has_band=has_band, floor=lowest, spread=self.spread, **look)
                 draw_ecdf(line[1], finals[key], floor=floor, **look)
 
 
@@ -195,29 +196,31 @@ class MiniAgainstFull(BlackBoxResults):
         """Return the spaces."""
         return self.by_panel
 
-    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str]) -> None:
+    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str], colours: Mapping[str, str]) -> None:
         """Draw the median test regret of one entry of `ROWS` over simulated seconds, with one column per space."""
-        name, labels = next((name, labels) for name, labels in ROWS.items() if list(labels) == list(keys))
-        styles = dict(zip(keys, curve_styles(list(keys)), strict=True))
-        pooling = self.figure.pooling
-        look: Style = {"statistic": pooling.statistic, "spread": pooling.spread}
-        look["floor"] = regret_floor(self.runs, pooling.statistic, pooling.spread)
-        look["has_band"] = len(keys) <= MOST_BANDS
+        name, usual = next((name, labels) for name, labels in ROWS.items() if list(labels) == list(keys))
+        published = {curve.key: curve.label for _, curve in self.figure.full.pairs()}
+        labels = {**usual, **{key: label for key, label in self.labels.items() if label != published[key]}}
+        own = {key: colour for key, colour in colours.items() if key in keys}
+        styles = dict(zip(keys, curve_styles(list(keys), own), strict=True))
+        pooling = self.pooling
+        look: Style = {"statistic": pooling.statistic, "spread": self.spread}
+        look["floor"] = regret_floor(self.runs, pooling.statistic, self.spread)
+        look["has_band"] = self.drawn_curves(keys) <= MOST_BANDS
         for ax, (panel, curves) in zip(line, self.by_panel, strict=True):
             by_key = {found.curve.key: found.runs[0] for found in curves}
             for key in (key for key in keys if key in by_key):
                 look |= {"label": labels[key], "style": styles[key]}
                 draw_anytime(ax, by_key[key], **look)
             ax.set_title(f"{panel.title}: {name}")
-            many = describe_band(pooling.spread, self.seeds, pooling.over, statistic=pooling.statistic)
-            ax.legend(title=many if look["has_band"] else None)
+            many = describe_band(self.spread, self.seeds, pooling.over, statistic=pooling.statistic)
+            legend_inside(ax, many if look["has_band"] else "")
             ax.set_ylabel("median test regret [%]")
 
 
 class SortedRuns(BlackBoxResults):
     """Figure 6 of NAS-Bench-201: the sorted final accuracies of all searches on three data sets."""
 
-    POOLED = False
     STATISTIC = (
         "shown: accuracies of the final incumbents after 200 epochs, on validation data if the table has these "
         "accuracies for all of them, and on test data"
@@ -252,13 +255,14 @@ class SortedRuns(BlackBoxResults):
         """Return the data sets and splits."""
         return list(dict.fromkeys(zip(self.accuracies["dataset"], self.accuracies["split"], strict=True)))
 
-    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str]) -> None:
+    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str], colours: Mapping[str, str]) -> None:
         """Draw the sorted accuracies of all searches, with one column per data set and split."""
+        styles = self.styles(colours)
         for ax, (dataset, split) in zip(line, self.columns(), strict=True):
             own = self.accuracies.query("dataset == @dataset and split == @split and curve in @keys")
             for found in self.found:
                 if (key := found.curve.key) in keys:
-                    draw_sorted(ax, own[own["curve"] == key], label=found.curve.label, style=self.styles[key])
+                    draw_sorted(ax, own[own["curve"] == key], label=found.curve.label, style=styles[key])
             ax.set_title(f"{DATA_SETS.get(dataset, dataset)}, {split}")
         line[0].set_ylabel("accuracy after 200 epochs [%]")
 
@@ -267,14 +271,14 @@ class AccuracyOverTime(BlackBoxResults):
     """Figure 6 of NATS-Bench: mean test accuracy of the incumbents over simulated seconds, per data set."""
 
     STATISTIC = (
-        "mean over searches every 100 simulated seconds, once all searches have an incumbent; each panel is searched "
-        "on its own data set"
+        "values every 100 simulated seconds, once all searches have an incumbent; each panel is searched on its own "
+        "data set"
     )
     SHOWN = "final test accuracy"
 
     def as_table(self) -> pandas.DataFrame:
-        """Return the drawn accuracies: panel, curve, then the columns of `accuracy_over_time`."""
-        return self.stacked(accuracy_over_time)
+        """Return the drawn accuracies: panel, curve, then the columns of `values_over_time`."""
+        return self.stacked(lambda study: values_over_time(accuracy_over_time(study, self.spread)))
 
     def shown_values(self, study: BlackBoxStudy) -> "pandas.Series[float]":
         """Return the final test accuracies."""
@@ -284,26 +288,26 @@ class AccuracyOverTime(BlackBoxResults):
         """Return the data sets."""
         return self.by_panel
 
-    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str]) -> None:
+    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str], colours: Mapping[str, str]) -> None:
         """Draw the mean test accuracy of the incumbents every 100 simulated seconds, with one column per data set."""
+        styles, has_band = self.styles(colours), len(keys) <= MOST_BANDS
         for ax, (panel, curves) in zip(line, self.by_panel, strict=True):
             for found in curves:
                 if found.curve.key in keys:
-                    frame = accuracy_over_time(found.runs[0])
-                    ax.plot(frame["seconds"], 100 * frame["mean"], **self.styles[found.curve.key])
+                    curve = accuracy_over_time(found.runs[0], self.spread)
+                    draw_curve(ax, curve, label="", style=styles[found.curve.key], has_band=has_band)
             ax.set_title(panel.title)
             ax.set_xlabel("simulated seconds")
             ax.xaxis.set_major_formatter("{x:,.0f}")
         line[0].set_ylabel("mean test accuracy of the incumbent [%]")
 
 
-def accuracy_over_time(study: BlackBoxStudy) -> pandas.DataFrame:
-    """Return the test accuracy of the incumbents (fractions) every 100 simulated seconds, as `values_over_time`."""
-    traces = study.traces("test_error")
+def accuracy_over_time(study: BlackBoxStudy, spread: Spread | None = None) -> Pooled:
+    """Return the mean test accuracy of the incumbents (fractions) every 100 simulated seconds, with its band."""
+    errors = study.traces("test_error")
     times = np.arange(EVERY, study.config["seconds"] + EVERY / 2, EVERY)
-    errors = values_over_time(pool(traces, times[times >= span(traces)[0]], spread="quartiles"))
-    accuracies = {"mean": "mean", "median": "median", "low": "high", "high": "low"}  # a high error is a low accuracy
-    return errors.assign(**{name: 1 - errors[error] for name, error in accuracies.items()})
+    accuracies = [replace(trace, values=1 - trace.values, final=1 - trace.final) for trace in errors]
+    return pool(accuracies, times[times >= span(errors)[0]], spread=spread)
 
 
 def values_over_time(curve: Pooled) -> pandas.DataFrame:

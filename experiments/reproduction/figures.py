@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from nasbench1shot1.display.style import Spread
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.registry import BUILT_IN
 
@@ -68,16 +67,14 @@ class Scale:
 
 @dataclass(frozen=True)
 class Pooling:
-    """How the runs of a curve become one curve with a band, as the paper states it or `display` does by default.
+    """How the runs of a curve become one curve; `--spread` selects its band, as in all pictures of several runs.
 
     Attributes:
         over: the noun for the pooled runs.
-        spread: what the band shows; None: there is no band.
         statistic: what the curve shows.
     """
 
     over: str = "seed"
-    spread: Spread | None = "std"
     statistic: Literal["mean", "median"] = "mean"
 
 
@@ -91,7 +88,7 @@ class Figure:
         runs: the kind of the runs that it shows: a key of `kinds.KINDS`. Rankings need searches, and transfers studies.
         drawing: the class that reads and draws the runs, as "module:Class" in this package.
         full, quick: the runs at each scale.
-        pooling: the pooling of the runs of a curve.
+        pooling: the pooling of the runs of a curve. None: the figure has no curves of several runs.
         setting: the paper's setting in words, for titles of figures at the quick scale.
         default_curves: patterns of the curves that are drawn by default. Default: all.
         needs_official: spaces that only an official table covers, each with advice for users without this table.
@@ -104,7 +101,7 @@ class Figure:
     drawing: str
     full: Scale
     quick: Scale
-    pooling: Pooling = Pooling()
+    pooling: Pooling | None = Pooling()
     setting: str = ""
     default_curves: tuple[str, ...] = ()
     needs_official: Mapping[str, str] = field(default_factory=dict)
@@ -247,7 +244,8 @@ def _trajectories(number: int, config_space: str) -> Figure:
 
 
 def _importances(number: int) -> Figure:
-    return _studies(number, "importance of hyperparameters", "cs2", ("darts",), "importances:Importances")
+    found = _studies(number, "importance of hyperparameters", "cs2", ("darts",), "importances:Importances")
+    return replace(found, pooling=None)
 
 
 def _transfers() -> Figure:
@@ -300,7 +298,7 @@ _PAPER_FIGURES = {
         drawing="proxies:ProxyCorrelations",
         full=_sizes((3, 6, 9), (2, 4, 8, 16, 36), scale="full", architectures=150),
         quick=_sizes((3,), (2, 4, 8), scale="quick", architectures=24),
-        pooling=Pooling("architecture", "ci"),
+        pooling=None,
         setting="150 architectures and 3, 6, 9 cells × 2, 4, 8, 16, 36 channels",
     ),
     "table2": _transfers(),
@@ -374,7 +372,7 @@ _BLACK_BOX_FIGURES = {
         "RegretAndECDF",
         full=_over_spaces(("nb101",), OPTIMIZERS, seconds=1e7, repeats=500),
         quick=_over_spaces(("s1",), OPTIMIZERS, seconds=1e6, repeats=50),
-        pooling=Pooling("search", "quartiles"),
+        pooling=Pooling("search"),
         needs_official=dict.fromkeys(_BOTH_101, f"{_OFFICIAL}{option('space', 's1')}"),
         takes_space=True,
     ),
@@ -384,7 +382,7 @@ _BLACK_BOX_FIGURES = {
         "MiniAgainstFull",
         full=_over_spaces(_BOTH_101, _FIGURE_8, seconds=1e7, repeats=100),
         quick=_over_spaces(("s1", "s3"), _FIGURE_8, seconds=1e6, repeats=50),
-        pooling=Pooling("search", "quartiles", "median"),
+        pooling=Pooling("search", "median"),
         needs_official=dict.fromkeys(_BOTH_101, f"{_OFFICIAL}{option('scale', 'quick')}"),
     ),
     "nas201-figure6": _studies_of_black_box(
@@ -393,7 +391,7 @@ _BLACK_BOX_FIGURES = {
         "SortedRuns",
         full=_over_spaces(("nb201",), OPTIMIZERS, dataset="cifar10", seconds=12_000.0, repeats=500),
         quick=_over_spaces(("nb201",), OPTIMIZERS, dataset="cifar10", seconds=12_000.0, repeats=50),
-        pooling=Pooling("search", None),
+        pooling=None,
         default_curves=MULTI_TRIAL,
     ),
     "nats-figure6": _studies_of_black_box(
@@ -402,7 +400,7 @@ _BLACK_BOX_FIGURES = {
         "AccuracyOverTime",
         full=_over_data_sets(seconds=20_000.0, repeats=500),
         quick=_over_data_sets(seconds=20_000.0, repeats=50),
-        pooling=Pooling("search", None),
+        pooling=Pooling("search"),
         default_curves=MULTI_TRIAL,
     ),
 }

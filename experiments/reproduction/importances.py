@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas
 
+from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.reproduction.results import Found
 from nasbench1shot1.experiments.reproduction.trajectories import StudyResults
@@ -77,8 +78,14 @@ class Importances(StudyResults):
         """Return what the numbers are."""
         return [f"Fraction of the variance of the validation error, by {FANOVA}"]
 
-    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
-        """Return the picture, as `importance.draw_importances` does."""
+    def draw(
+        self,
+        style: PictureStyle | None = None,
+        *,
+        colors: Colors | None = None,
+        labels: Sequence[str] | str | None = None,
+    ) -> "axes.Figure":
+        """Return the picture, as `importance.draw_importances` does; colours and labels are those of the budgets."""
         pooled = f"; {self.seeds} studies of a space are pooled" if self.seeds > 1 else ""
         lines = [
             f"surfaces: prediction of a random forest, averaged over the other hyperparameters; dots: searches{pooled}",
@@ -90,7 +97,8 @@ class Importances(StudyResults):
         small = [self.SMALL] if self.is_quick else []
         seen = f"validation errors: table {self.runs[0].config['table_id']}, as the tuner saw them"
         caption = "\n".join([*lines, *self.unfinished(), self.proposals(), *small, seen])
-        return draw_importances([self._row(found) for found in self.found], self.plan_title(), caption, style)
+        rows = [self._row(found) for found in self.found]
+        return draw_importances(rows, self.plan_title(), caption, style, colors=colors, labels=labels)
 
     def _row(self, found: Found) -> Row:
         budgets = found.runs[0].options.brackets.budgets

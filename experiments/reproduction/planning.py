@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.display.curves import checked_spread
+from nasbench1shot1.display.style import Spread
 from nasbench1shot1.experiments.reproduction.figures import (
     FIGURES,
     METHODS,
@@ -156,8 +158,13 @@ class Reproduction:
 
         return load_table(jobs[0].options["table"] if self.figure.runs == "black-box" else given.get("table"))
 
-    def results(self, jobs: Sequence[FigureJob], table: "Table") -> "Results | None":
+    def results(self, jobs: Sequence[FigureJob], table: "Table", spread: Spread | None = None) -> "Results | None":
         """Return the results of the finished runs, scored on a table; None if there is nothing to draw.
+
+        Args:
+            jobs: the result of `jobs`.
+            table: the table.
+            spread: what bands show. Default: "ci".
 
         Raises OutOfDomainError if the table lacks an architecture.
         """
@@ -167,7 +174,8 @@ class Reproduction:
         found = [Found(panel, curve, [job.record() for job in own]) for panel, curve, own in finished]
         if not found:
             return None
-        results = drawing_of(self.figure)(self.figure, jobs, self.shown(jobs), table, found, self.joined)
+        shown, band = self.shown(jobs), checked_spread(spread)
+        results = drawing_of(self.figure)(self.figure, jobs, shown, table, found, self.joined, band)
         return results if len(results.as_table()) else None
 
 

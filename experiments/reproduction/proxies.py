@@ -1,7 +1,7 @@
 """Figure 17 of NAS-Bench-1Shot1: Spearman's ρ of proxy and table errors after every training epoch."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from nasbench1shot1.display.curves import Banded, draw_curve
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.correlation.criteria import bootstrap, evaluate
-from nasbench1shot1.experiments.reproduction.results import Results
+from nasbench1shot1.experiments.reproduction.results import CurveResults
 from nasbench1shot1.ground.bootstrap import CONFIDENCE
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted, percent
@@ -88,7 +88,7 @@ class ProxyResult:
             yield {**place, "spearman": value, "low": low, "high": high, "n": len(true), "measured": share}
 
 
-class ProxyCorrelations(Results):
+class ProxyCorrelations(CurveResults):
     """The correlations of all finished sizes of the proxy."""
 
     HEADINGS = ("proxy", "n", "mean error", *(f"ρ, {split}" for split in SPLITS))
@@ -133,19 +133,21 @@ class ProxyCorrelations(Results):
             f"table errors: {', '.join(f'{split} {self._source(split)}' for split in SPLITS)}",
         ]
 
-    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
+    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: Spearman's ρ of the proxy's validation error and the table's errors.
 
         There is a column per number of cells, and a band for the validation error.
         """
         cells = sorted({result.cells for result in self.sizes})
         widths = sorted({result.channels for result in self.sizes})
-        colours = {number: COLOURS[i % len(COLOURS)] for i, number in enumerate(widths)}
+        keys = {result.channels: found.curve.key for result, found in zip(self.sizes, self.found, strict=True)}
+        usual = {number: COLOURS[i % len(COLOURS)] for i, number in enumerate(widths)}
+        shown = {number: colours.get(keys[number], colour) for number, colour in usual.items()}
         with Canvas(1, len(cells), panel=(max(3.6, 8 / len(cells)), 3.6), sharey=True, style=style) as canvas:
             for number, ax in zip(cells, canvas.axes, strict=True):
                 for result in self.sizes:
                     if result.cells == number:
-                        _draw_size(result, ax, colours[result.channels])
+                        _draw_size(result, ax, shown[result.channels])
                 ax.set_title(counted(number, "cell"))
                 ax.set_xlabel("training epoch of the proxy")
                 use_whole_numbers(ax.xaxis)
@@ -153,11 +155,12 @@ class ProxyCorrelations(Results):
                 ax.set_ylim(-1.02, 1.02)
                 ax.grid(alpha=0.25)
             canvas.axes[0].set_ylabel("Spearman's ρ of proxy and table errors")
-            legend = {counted(number, "channel"): {"color": colours[number], "linewidth": 2.0} for number in widths}
+            legend = {self.labels[keys[number]]: {"color": shown[number], "linewidth": 2.0} for number in widths}
             for split, line in LINES.items():
                 legend[f"table's {split} error ({self._source(split)})"] = {"color": "black", **line}
-            band = f"band: {percent(CONFIDENCE, 0)} bootstrap interval over architectures, for the table's validation error"
-            return canvas.finish(self._title(), self._caption(), legend=legend, legend_title=band)
+            ends = f"{percent(CONFIDENCE, 0)} confidence interval (bootstrap over architectures)"
+            band = f"Spearman's ρ; bands: {ends} for the table's validation error"
+            return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
 
     def _source(self, split: str) -> str:
         return provenance(self.frame.loc[self.frame["split"] == split, "measured"])

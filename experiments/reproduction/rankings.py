@@ -1,6 +1,6 @@
 """Figure 3 of NAS-Bench-1Shot1: rank correlation of one-shot and true errors by search epoch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,13 @@ from nasbench1shot1.display.axes import label_epochs
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.charts import shifts
 from nasbench1shot1.display.colours import curve_styles
-from nasbench1shot1.display.curves import describe_band, pool_values
+from nasbench1shot1.display.curves import Pooled, describe_band, pool_values
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, source_text, true_errors
 from nasbench1shot1.experiments.rank_correlation import spearman
-from nasbench1shot1.experiments.reproduction.figures import Panel
 from nasbench1shot1.experiments.reproduction.planning import search_folder
-from nasbench1shot1.experiments.reproduction.results import Found, Results, with_spread
+from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, with_spread
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.record import open_search
@@ -29,10 +28,14 @@ if TYPE_CHECKING:
     from nasbench1shot1.display import axes
 
 LABELS = {"error": "ρ of one-shot error", "loss": "ρ of one-shot loss"}
-KEYS = ["epoch", "budget", "split"]
+KEYS, GROUP = ["epoch", "budget", "split"], ["panel", "curve", "budget", "split"]
+OF_CURVE = ("mean", "std", "low", "high")
+"""Columns of `Pooled.frame` that the CSV file has."""
+Group = tuple[str, str, int, str]
+"""Values of the columns `GROUP`."""
 
 
-class RankingCurves(Results):
+class RankingCurves(CurveResults):
     """Spearman's ρ of all finished rankings, scored on one table."""
 
     HEADINGS = ("panel", "curve", "seeds", "epoch", *(f"ρ of {name}" for name in LABELS))
@@ -49,23 +52,46 @@ class RankingCurves(Results):
         return pandas.concat(frames, names=["panel", "curve", "run"]).reset_index(["panel", "curve", "run"])
 
     @cached_property
+    def curves(self) -> dict[Group, dict[str, Pooled]]:
+        """Spearman's ρ over the epochs, pooled over seeds: by the keys of `LABELS`, for each panel, curve and place."""
+        found = dict[Group, dict[str, Pooled]]()
+        for group, own in self._groups():
+            by_name = {name: own.pivot(index="run", columns="epoch", values=f"spearman_{name}") for name in LABELS}
+            found[group] = {
+                name: pool_values(values.columns, values, spread=self.spread, lowest=None)
+                for name, values in by_name.items()
+            }
+        return found
+
+    def _groups(self) -> Iterator[tuple[Group, pandas.DataFrame]]:
+        """Yield the correlations of each panel, curve and place."""
+        for key, own in self.correlations.groupby(GROUP, sort=False):
+            panel, curve, budget, split = map(str, key)
+            yield (panel, curve, int(budget), split), own
+
+    @cached_property
     def frame(self) -> pandas.DataFrame:
         """One row per panel, curve, epoch, budget and split.
 
         Further columns: number of `seeds`; `n`, the number of architectures; `measured`, the fraction of their true
-        errors that are measured; mean and standard deviation over seeds (NaN for one seed) of Spearman's ρ of error and
-        of loss. Undefined correlations are NaN.
+        errors that are measured; and, for Spearman's ρ of error and of loss, mean, standard deviation (NaN for one
+        seed) and both ends of the band over seeds. All four are NaN if the correlation of a seed is undefined.
         """
-        groups = self.correlations.groupby(["panel", "curve", *KEYS], sort=False)
-        columns = {"seeds": groups["run"].nunique(), "n": groups["n"].mean(), "measured": groups["measured"].mean()}
-        for name in LABELS:
-            columns[f"spearman_{name}_mean"] = groups[f"spearman_{name}"].mean()
-            columns[f"spearman_{name}_std"] = groups[f"spearman_{name}"].std()
-        frame = pandas.DataFrame(columns).reset_index()
-        order = [found.place for found in self.found]
-        frame["place"] = [order.index(place) for place in zip(frame["panel"], frame["curve"], strict=True)]
-        frame = frame.sort_values(["place", *KEYS]).drop(columns="place").reset_index(drop=True)
-        return frame[["panel", "curve", "seeds", *KEYS, *list(columns)[1:]]]
+        frames = []
+        for group, own in self._groups():
+            panel, curve_key, budget, split = group
+            groups = own.groupby("epoch")
+            columns = {"seeds": groups["run"].nunique(), "n": groups["n"].mean(), "measured": groups["measured"].mean()}
+            frame = pandas.DataFrame(columns).reset_index()
+            frame = frame.assign(panel=panel, curve=curve_key, budget=budget, split=split)
+            for name, curve in self.curves[group].items():
+                frame[[f"spearman_{name}_{of}" for of in OF_CURVE]] = curve.frame[list(OF_CURVE)]
+            frames.append(frame)
+        stacked, order = pandas.concat(frames), [found.place for found in self.found]
+        places = [order.index(place) for place in zip(stacked["panel"], stacked["curve"], strict=True)]
+        stacked = stacked.assign(place=places).sort_values(["place", *KEYS]).reset_index(drop=True)
+        values = [f"spearman_{name}_{of}" for name in LABELS for of in OF_CURVE]
+        return stacked[["panel", "curve", "seeds", *KEYS, "n", "measured", *values]]
 
     def as_table(self) -> pandas.DataFrame:
         """Return `frame`."""
@@ -91,37 +117,33 @@ class RankingCurves(Results):
         row, source = self.headline.iloc[0], source_text(float(self.headline["measured"].mean()))
         return [f"ρ: Spearman's ρ with true {row['split']} errors after {row['budget']} epochs, {source}"]
 
-    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
+    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: one column per space, one line per optimizer; errors in the upper row, losses below."""
-        curves = {found.curve.key: found.curve.label for found in self.found}
-        styles = dict(zip(curves, curve_styles(list(curves)), strict=True))
-        legend = {label: {**styles[key], **MARKS} for key, label in curves.items()}
+        styles = dict(zip(self.labels, curve_styles(list(self.labels), colours), strict=True))
+        legend = {label: {**styles[key], **MARKS} for key, label in self.labels.items()}
         columns = len(self.by_panel)
         with Canvas(
             len(LABELS), columns, panel=(max(3.4, 7.6 / columns), 2.7), sharex=True, sharey=True, style=style
         ) as canvas:
             for line, predictor in zip(canvas.grid, LABELS, strict=True):
-                for ax, (panel, own) in zip(line, self.by_panel, strict=True):
-                    self._draw_panel(ax, panel, own, predictor, styles)
+                for ax, (_, own) in zip(line, self.by_panel, strict=True):
+                    self._draw_panel(ax, own, predictor, styles)
                 line[0].set_ylabel(LABELS[predictor])
             for ax, (panel, _) in zip(canvas.grid[0], self.by_panel, strict=True):
                 ax.set_title(panel.title)
             for ax in canvas.grid[-1]:
                 label_epochs(ax)
                 ax.set_xlabel("search epoch")
-            band = describe_band(self.figure.pooling.spread, self.seeds)
-            return canvas.finish(self._title(), self._caption(), legend=legend, legend_title=band)
+            band = describe_band(self.spread, self.seeds, self.pooling.over)
+            return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
 
     def _draw_panel(
-        self, ax: "axes.Axes", panel: Panel, curves: Sequence[Found], predictor: str, styles: dict[str, dict[str, Any]]
+        self, ax: "axes.Axes", curves: Sequence[Found], predictor: str, styles: Mapping[str, dict[str, Any]]
     ) -> None:
-        of_panel = self.correlations[self.correlations["panel"] == panel.key]
-        at_place = rows_at(of_panel, headline_place(places(self.frame)))
-        epochs = at_place["epoch"].drop_duplicates().sort_values()
-        for found, shift in zip(curves, shifts(epochs, len(curves)), strict=True):
-            own = at_place[at_place["curve"] == found.curve.key]
-            values = own.pivot(index="run", columns="epoch", values=f"spearman_{predictor}")
-            curve = pool_values(values.columns, values, spread=self.figure.pooling.spread, lowest=None)
+        place = headline_place(places(self.frame))
+        drawn = [self.curves[(*found.place, *place)][predictor] for found in curves]
+        epochs = np.concatenate([curve.at for curve in drawn])
+        for found, curve, shift in zip(curves, drawn, shifts(epochs, len(curves)), strict=True):
             style = {**styles[found.curve.key], **MARKS}
             ax.plot(curve.at + shift, curve.centre, **style)
             if curve.has_band:

@@ -22,7 +22,7 @@ from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, curve_sty
 from nasbench1shot1.display.curves import draw_curve
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.reproduction.figures import Curve, Figure, Panel
-from nasbench1shot1.experiments.reproduction.results import Results, in_front, with_spread
+from nasbench1shot1.experiments.reproduction.results import CurveResults, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
@@ -42,7 +42,7 @@ Style = dict[str, Any]
 Place = tuple[str, str]
 
 
-class RegretCurves(Results):
+class RegretCurves(CurveResults):
     """Mean and spread of test regret and one-shot error over seeds, for every curve and epoch."""
 
     HEADINGS = ("panel", "curve", "seeds", "final test regret", "one-shot error")
@@ -56,7 +56,7 @@ class RegretCurves(Results):
     @cached_property
     def curves(self) -> dict[Place, AnytimeRegret]:
         """The pooled regrets and errors of all curves."""
-        return {place: anytime_regret(frames, self.figure.pooling.spread) for place, frames in self.frames.items()}
+        return {place: anytime_regret(frames, self.spread) for place, frames in self.frames.items()}
 
     @cached_property
     def by_epoch(self) -> dict[Place, pandas.DataFrame]:
@@ -85,12 +85,12 @@ class RegretCurves(Results):
             found.append([*place, str(len(self.frames[place])), regret + source, error])
         return found
 
-    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
+    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: a column per panel, test regret in the upper row, one-shot error in the lower row.
 
         Panels share their axes. A dotted line shows the mean regret of the space.
         """
-        styles, is_cut = variant_styles(self.figure), False
+        styles, is_cut = variant_styles(self.figure, colours), False
         columns, heights = len(self.by_panel), (3, 2)
         with Canvas(
             2, columns, panel=(max(3.6, 8 / columns), 2.8), heights=heights, sharex=True, sharey="row", style=style
@@ -111,7 +111,7 @@ class RegretCurves(Results):
             others = [line for line in canvas.axes[0].get_lines() if line.get_label() not in legend]
             handles = {**legend, **{str(line.get_label()): _properties(line) for line in others}}
             band = self.band([len(curves) for _, curves in self.by_panel], is_cut)
-            return canvas.finish(self._title(), self._caption(), legend=handles, legend_title=band)
+            return canvas.finish(self._title(), self._caption(), legend=handles, band=band)
 
     def _label(self, canvas: Canvas) -> None:
         for ax in canvas.axes:
@@ -148,8 +148,19 @@ NEUTRAL = "#222222"
 """Colour in the legend of curves whose colours differ between panels."""
 
 
-def variant_styles(figure: Figure) -> dict[Place, Style]:
-    """Return the arguments of `Axes.plot` for every curve of a whole figure, by the keys of panel and curve."""
+def variant_styles(figure: Figure, colours: Mapping[str, str] | None = None) -> dict[Place, Style]:
+    """Return the arguments of `Axes.plot` for every curve of a whole figure, by the keys of panel and curve.
+
+    Args:
+        figure: the figure.
+        colours: colours by the keys of curves, which replace the usual ones.
+    """
+    given = {key: {"color": colour} for key, colour in (colours or {}).items()}
+    usual = _usual_styles(figure)
+    return {(panel, curve): {**style, **given.get(curve, {})} for (panel, curve), style in usual.items()}
+
+
+def _usual_styles(figure: Figure) -> dict[Place, Style]:
     pairs = figure.full.pairs()
     curves = {curve.key: curve for _, curve in pairs}
     order = list(curves)

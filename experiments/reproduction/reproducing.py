@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.colours import Colors
+from nasbench1shot1.display.curves import checked_spread
+from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
-from nasbench1shot1.experiments.reproduction.planning import Reproduction, open_figure
+from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.progress import (
     Costs,
     FigureProgress,
@@ -35,7 +37,7 @@ from nasbench1shot1.runs.options import absolute_file
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nasbench1shot1.tables.table import Table
+    from nasbench1shot1.experiments.reproduction.results import Results
 
 MARK = "figure.json"
 LONGEST = 80  # maximum number of characters for the parts in a file name
@@ -52,6 +54,9 @@ def reproduce(
     dry_run: bool = False,
     format: PictureFormat = "png",
     style: PictureStyle | None = None,
+    spread: Spread | None = None,
+    colors: Colors | None = None,
+    labels: Sequence[str] | str | None = None,
     console: "Console | None" = None,
     **options: Any,
 ) -> Path | None:
@@ -67,6 +72,10 @@ def reproduce(
         dry_run: only list the jobs and the estimated time.
         format: file format of the picture.
         style: "screen" (default) or "paper".
+        spread: what bands show: "ci" (default, the 95 % confidence interval by bootstrap), "std", "quartiles" or
+            "range".
+        colors: colours by the label or key of a curve, or one per curve. Default: the colours of methods and variants.
+        labels: labels of the curves, in the order of the figure.
         console: a rich console for the output. Default: a new console.
         options: options of every job, which override the figure's own options; and the fields of
             `jobs.pool.WorkerOptions`, such as workers=2. Default: one worker per GPU, or as many as fit on the cores.
@@ -86,6 +95,9 @@ def reproduce(
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"{folder} is a file: choose another {option('out')}")
     figure = open_figure(name, only, joined)
+    if spread is not None and figure.figure.pooling is None:
+        raise InvalidInputError(f"{option('spread')} does not apply to {figure.name}: remove it")
+    band = checked_spread(spread)
     if unfit := sorted(name for name in figure.kind.inapplicable if options.get(name, False) is not False):
         raise InvalidInputError(f"{option(unfit[0])} does not apply to {figure.name}: remove it")
     check_belongs_to(folder, name)
@@ -110,7 +122,8 @@ def reproduce(
             kept = f"finished {nouns(jobs)[1]} stay in {folder}"
             raise KeyboardInterrupt(f"stopped; {kept}: run the same command to continue") from stop
     picture = folder / f"{stem(name, only)}.{format}"
-    _draw(picture, figure, jobs, table, style, console)
+    if (results := figure.results(jobs, table, band)) is not None:  # otherwise, the error below lists the causes
+        _draw(picture, results, console, {"style": style, "colors": colors, "labels": labels})
     if failures:
         told = "; ".join(f"{job}: {message}" for job, message in failures.items())
         failed = f"{len(failures)} of {counted_jobs(jobs)}"
@@ -187,26 +200,17 @@ def _announce(
     return costs
 
 
-def _draw(
-    picture: Path,
-    figure: Reproduction,
-    jobs: Sequence[FigureJob],
-    table: "Table",
-    style: PictureStyle | None,
-    console: "Console",
-) -> None:
-    """Write the picture, and the values beside it, and print the results."""
-    results, values, stem = figure.results(jobs, table), picture.with_suffix(".csv"), picture.stem
-    if results is None:
-        return  # all jobs failed; the error lists the causes
+def _draw(picture: Path, results: "Results", console: "Console", looks: Mapping[str, Any]) -> None:
+    """Write the picture, and the values beside it, and print the results; `looks` are arguments of `Results.draw`."""
+    values, stem = picture.with_suffix(".csv"), picture.stem
     further = {picture.with_name(f"{stem}-{suffix}.csv"): frame for suffix, frame in results.further_tables().items()}
     for path, frame in {values: results.as_table(), **further}.items():
         with atomic_write(path) as file:
             file.write(frame.to_csv(index=False).encode())
-    save_figure(results.draw(style), picture)
+    save_figure(results.draw(**looks), picture)
     results.show(console)
     print_line = line_printer(console)
-    print_line(f"Table {table.id}")
+    print_line(f"Table {results.table.id}")
     print_line(f"Values: {', '.join(map(str, [values, *further]))}")
     print_line(f"Picture: {picture}")
 

@@ -2,17 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pandas
 
-from nasbench1shot1.display.colours import MOST_BANDS
+from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_colors, checked_labels
 from nasbench1shot1.display.curves import describe_band
-from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.experiments.reproduction.figures import Curve, Figure, Panel
+from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.experiments.reproduction.figures import Curve, Figure, Panel, Pooling
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.ground.text import counted
@@ -51,6 +51,7 @@ class Results(ABC):
         table: the table that scores the runs.
         found: curves with finished runs, in the order of the figure.
         joined: black-box studies that are drawn in the panels of their spaces.
+        spread: what bands show.
         HEADINGS: column headings of the summary on the screen.
         SMALL: a sentence about what the quick scale cannot show.
     """
@@ -61,6 +62,7 @@ class Results(ABC):
     table: Table
     found: Sequence[Found]
     joined: "Sequence[BlackBoxStudy]" = ()
+    spread: Spread = "ci"
 
     HEADINGS: ClassVar[tuple[str, ...]] = ()
     SMALL: ClassVar[str] = ""
@@ -74,8 +76,24 @@ class Results(ABC):
         return {}
 
     @abstractmethod
-    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
-        """Return the picture, in the style "screen" or "paper"."""
+    def draw(
+        self,
+        style: PictureStyle | None = None,
+        *,
+        colors: Colors | None = None,
+        labels: Sequence[str] | str | None = None,
+    ) -> "axes.Figure":
+        """Return the picture.
+
+        Args:
+            style: "screen" or "paper".
+            colors: a sequence of one colour per curve, or colours by the label or key of a curve; a curve has this
+                colour in all panels. Default: the colours of methods and variants.
+            labels: new labels, one per curve.
+
+        Raises:
+            InvalidInputError: there is no such style, or `colors` or `labels` do not fit the curves.
+        """
 
     def headings(self) -> Sequence[str]:
         """Return the column headings of the summary on the screen. Default: `HEADINGS`."""
@@ -125,15 +143,19 @@ class Results(ABC):
             axes_have: the numbers of curves on each of the axes; axes of more than `MOST_BANDS` have no bands.
             is_cut: whether a band was cut at zero.
         """
-        pooling, many = self.figure.pooling, counted(self.seeds, self.figure.pooling.over)
         if self.seeds == 1:
             return ""
-        if pooling.spread is None or min(axes_have) > MOST_BANDS:
-            return f"{pooling.statistic} over {many}"
+        pooling = self.pooling
+        if min(axes_have) > MOST_BANDS:
+            return f"{pooling.statistic} over {counted(self.seeds, pooling.over)}"
         some = "" if max(axes_have) <= MOST_BANDS else f"; bands where at most {MOST_BANDS} curves share axes"
-        return (
-            describe_band(pooling.spread, self.seeds, pooling.over, statistic=pooling.statistic, is_cut=is_cut) + some
-        )
+        return describe_band(self.spread, self.seeds, pooling.over, statistic=pooling.statistic, is_cut=is_cut) + some
+
+    @property
+    def pooling(self) -> Pooling:
+        """The pooling of the runs of a curve."""
+        assert self.figure.pooling is not None  # results without pooled curves do not ask
+        return self.figure.pooling
 
     # Words
 
@@ -164,6 +186,42 @@ class Results(ABC):
             f"{'/'.join(place)} {counts.get(place, 0)}" for place, n in planned.items() if counts.get(place, 0) < n
         ]
         return [f"{self.jobs[-1].of.nouns[1]} finished so far: {', '.join(short)}"] if short else []
+
+
+class CurveResults(Results):
+    """Results that are drawn as the curves of the figure."""
+
+    def draw(
+        self,
+        style: PictureStyle | None = None,
+        *,
+        colors: Colors | None = None,
+        labels: Sequence[str] | str | None = None,
+    ) -> "axes.Figure":
+        """Return the picture; arguments and errors as in `Results.draw`."""
+        shown = self.relabelled(labels)
+        colours = checked_colors(colors, list(shown.labels), list(shown.labels.values()))
+        given = {key: colour for key, colour in zip(shown.labels, colours, strict=True) if colour is not None}
+        return shown.drawn(style, given)
+
+    @abstractmethod
+    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+        """Return the picture in a style, in which some curves have given colours (by the key of the curve)."""
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """The label of every curve by its key, in the order of the figure."""
+        return {found.curve.key: found.curve.label for found in self.found}
+
+    def relabelled(self, labels: Sequence[str] | str | None) -> Self:
+        """Return these results with new labels, one per curve; raises InvalidInputError if their number differs."""
+        if labels is None:
+            return self
+        new = dict(zip(self.labels, checked_labels(labels, list(self.labels)), strict=True))
+        curves = [replace(found.curve, label=new[found.curve.key]) for found in self.found]
+        return replace(
+            self, found=[replace(found, curve=curve) for found, curve in zip(self.found, curves, strict=True)]
+        )
 
 
 def drawing_of(figure: Figure) -> type[Results]:

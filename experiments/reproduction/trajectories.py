@@ -1,12 +1,14 @@
 """Figures 5, 14 and 15 of NAS-Bench-1Shot1: incumbents of studies over simulated time."""
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pandas
 
 from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
+from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.black_box_studies import repetitions
 from nasbench1shot1.experiments.reproduction.figures import LABELS, Panel
@@ -100,8 +102,14 @@ class Trajectories(StudyResults):
             rows.append([panel.key, curve.key, str(len(ends)), regret, budgets])
         return rows
 
-    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
-        """Return the picture, as `trajectory.draw_trajectories` does."""
+    def draw(
+        self,
+        style: PictureStyle | None = None,
+        *,
+        colors: Colors | None = None,
+        labels: Sequence[str] | str | None = None,
+    ) -> "axes.Figure":
+        """Return the picture, as `trajectory.draw_trajectories` does; joined studies have colours and labels, too."""
         panels: dict[str, list[Curve]] = {}
         for panel, curve in self.curves:
             panels.setdefault(panel.title, []).append(curve)
@@ -117,6 +125,8 @@ class Trajectories(StudyResults):
             self.plan_title(),
             self.caption(incumbent, self.proposals(), *black_box, frames=observed),
             provenance(pandas.concat(observed)["test_measured"].astype(float)),
-            self.figure.pooling.spread,
+            self.spread,
             style,
+            colors=colors,
+            labels=labels,
         )

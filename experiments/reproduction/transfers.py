@@ -1,15 +1,17 @@
 """Table 2 of NAS-Bench-1Shot1: the best configuration of s3 on s1 and s2, beside the default configuration."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pandas
 
 from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.display.curves import pool_values
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.reproduction.figures import TRANSFERRED
-from nasbench1shot1.experiments.reproduction.results import Results, with_spread
+from nasbench1shot1.experiments.reproduction.results import CurveResults, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.experiments.tuning.best import transfer_table
 from nasbench1shot1.ground.text import counted
@@ -19,10 +21,8 @@ from nasbench1shot1.tuning.record import Study
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
 
-COLOUR_OF_DEFAULT, COLOUR_OF_TRANSFERRED = "#5a5a5a", "#d55e00"
 
-
-class Transfers(Results):
+class Transfers(CurveResults):
     """The final test regrets of all finished searches, scored on one table."""
 
     HEADINGS = ("panel", "curve", "searches", "test regret")
@@ -53,19 +53,24 @@ class Transfers(Results):
             for _, row in self.frame.iterrows()
         ]
 
-    def draw(self, style: PictureStyle | None = None) -> "axes.Figure":
-        """Return the picture: mean and spread of the final test regret, with the numbers beside."""
-        columns, source = len(self.by_panel), provenance(self.frame["test_regret_measured"])
+    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+        """Return the picture: mean and band of the final test regret, with mean and standard deviation in numbers.
+
+        Points of default configurations are hollow.
+        """
+        columns, source, is_cut = len(self.by_panel), provenance(self.frame["test_regret_measured"]), False
         with Canvas(1, columns, panel=(max(4.4, 8 / columns), 3.4), style=style) as canvas:
             for ax, (panel, curves) in zip(canvas.axes, self.by_panel, strict=True):
                 for height, found in enumerate(curves):
                     regrets = self.last[found.place]["test_regret"].to_numpy()
-                    pooled = pool_values([0], regrets[:, None], spread=self.figure.pooling.spread)
+                    pooled = pool_values([0], regrets[:, None], spread=self.spread)
                     mean, low, high = (100 * float(values[0]) for values in (pooled.centre, pooled.low, pooled.high))
-                    is_transferred = found.curve.key.endswith(TRANSFERRED)
-                    colour = COLOUR_OF_TRANSFERRED if is_transferred else COLOUR_OF_DEFAULT
-                    ax.errorbar(mean, height, xerr=[[mean - low], [high - mean]], fmt="o", color=colour, capsize=3)
-                    std = pandas.Series(regrets).std()
+                    is_cut |= pooled.is_cut
+                    colour = colours.get(found.curve.key, METHODS[found.curve.options["optimizer"]])
+                    fill = colour if found.curve.key.endswith(TRANSFERRED) else "white"
+                    look: dict[str, Any] = {"fmt": "o", "color": colour, "markerfacecolor": fill, "capsize": 3}
+                    ax.errorbar(mean, height, xerr=[[mean - low], [high - mean]], **look)
+                    std = float(pooled.frame["std"].iloc[0])
                     place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": "small"}
                     ax.annotate(_regret(regrets.mean(), std), (mean, height), (0, 6), **place)
                 ax.set_yticks(range(len(curves)), [found.curve.label for found in curves])
@@ -73,11 +78,11 @@ class Transfers(Results):
                 ax.margins(x=0.2)  # for the texts
                 ax.grid(alpha=0.25, axis="x")
                 ax.set_title(panel.title)
-                ax.set_xlabel(f"test regret after the last epoch [%] ({source})")
+                ax.set_xlabel(f"test regret after the last epoch [%]\n({source})")
             configs = [run.config for run in self.runs]
             size = f"{counted(configs[0]['epochs'], 'epoch')}, {counted(self.seeds, 'seed')}"
             title = self.title(scale_text(configs).splitlines()[0], size)
-            return canvas.finish(title, self._caption())
+            return canvas.finish(title, self._caption(), band=self.band([1], is_cut))
 
     def _caption(self) -> str:
         studies = [job.record() for job in self.jobs if job.kind == "study" and job.is_finished]
@@ -88,7 +93,8 @@ class Transfers(Results):
                 f"epochs in one study of {studies[0].options.brackets.planned} searches on s3; default: the "
                 "optimizer's default configuration"
             ]
-        return self.caption(self.band([1]), *of_studies, frames=list(self.last.values()))
+        numbers = "numbers: mean ± standard deviation" if self.seeds > 1 else ""
+        return self.caption(numbers, *of_studies, frames=list(self.last.values()))
 
 
 def _regret(mean: float, spread: float) -> str:

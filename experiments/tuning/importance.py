@@ -14,7 +14,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import combinations
+from itertools import combinations, cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.charts import Axis, Bars, Matrix, Panel, draw_panels
+from nasbench1shot1.display.colours import Colors, checked_colors, checked_labels
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, unknown_name
 from nasbench1shot1.ground.text import counted
@@ -327,7 +328,15 @@ class Row:
     interactions: pandas.DataFrame | None
 
 
-def draw_importances(rows: Sequence[Row], title: str, caption: str, style: PictureStyle | None = None) -> "Figure":
+def draw_importances(
+    rows: Sequence[Row],
+    title: str,
+    caption: str,
+    style: PictureStyle | None = None,
+    *,
+    colors: Colors | None = None,
+    labels: Sequence[str] | str | None = None,
+) -> "Figure":
     """Plot expected losses over cutout and weight decay for each budget, then importances, then pairwise interactions.
 
     Args:
@@ -335,8 +344,17 @@ def draw_importances(rows: Sequence[Row], title: str, caption: str, style: Pictu
         title: title of the figure.
         caption: text below the figure.
         style: "screen" or "paper".
+        colors: colours of the bars: one per budget, or by label. Default: greys.
+        labels: one label per budget for the legends of the bars.
+
+    Raises:
+        InvalidInputError: there is no such style, or `colors` or `labels` do not fit the budgets.
     """
     budgets = sorted({budget for row in rows for budget in row.surfaces})
+    usual = [counted(budget, "epoch") for budget in budgets]
+    names = checked_labels(labels, usual, "budget")
+    given = zip(budgets, names, checked_colors(colors, usual, names), cycle(SHADES), strict=False)
+    looks = {budget: (name, colour or shade) for budget, name, colour, shade in given}
     pairwise = any(row.interactions is not None for row in rows)
     panels = len(budgets) + 1 + pairwise
     columns = 2 if style == "paper" else panels  # a column of text is too narrow for all panels of a space
@@ -349,7 +367,7 @@ def draw_importances(rows: Sequence[Row], title: str, caption: str, style: Pictu
                 ax.set_title(f"{row.title}, {counted(budget, 'epoch')}", fontsize=9)
                 _draw_surface(row.surfaces.get(budget), row.points.get(budget), ax)
             axes[0].set_ylabel(PAIR[1].replace("_", " "), fontsize=8)
-            drawn = [_importances_panel(row), *([_interactions_panel(row)] if pairwise else [])]
+            drawn = [_importances_panel(row, looks), *([_interactions_panel(row)] if pairwise else [])]
             for panel, ax in zip(drawn, axes[len(budgets) : panels], strict=True):
                 draw_panels([panel], ax=ax)
         return canvas.finish(title, caption)
@@ -370,15 +388,16 @@ def _draw_surface(frame: pandas.DataFrame | None, points: "np.ndarray[Any, Any] 
     ax.figure.colorbar(drawn, ax=ax).set_label("expected validation error [%]", fontsize=7)
 
 
-def _importances_panel(row: Row) -> Panel:
+def _importances_panel(row: Row, looks: Mapping[int, tuple[str, str]]) -> Panel:
+    """Return the importances as bars, which have the label and the colour of their budget."""
     frame, marks = row.importances, []
     names, budgets = order_of(frame), sorted(set(frame["budget"]))
     height = 0.8 / max(len(budgets), 1)
     for number, budget in enumerate(budgets):
         own = frame[frame["budget"] == budget].set_index("hyperparameter")["importance"].reindex(names)
         places = np.arange(len(names)) + (number - (len(budgets) - 1) / 2) * height
-        shade, label = SHADES[number % len(SHADES)], counted(budget, "epoch")
-        marks.append(Bars(places, own, label=label, color=shade, width=height, horizontal=True))
+        label, colour = looks[budget]
+        marks.append(Bars(places, own, label=label, color=colour, width=height, horizontal=True))
     across = Axis(f"fraction of variance\n({FANOVA})", low=min(0.0, frame["importance"].min()), high=1)
     up = Axis("", low=len(names) - 0.5, high=-0.5, ticks=dict(enumerate(map(_broken, names))))
     return Panel(f"{row.title}, importance", across, up, marks, legend="lower right")

@@ -6,6 +6,7 @@ The incumbent is the observation with the lowest loss so far, at any budget; tes
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,11 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.axes import use_log_axes
-from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
+from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list, use_log_axes
+from nasbench1shot1.display.canvas import Canvas, legend_handles, legend_inside
+from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_labels, curve_rows, curve_styles
 from nasbench1shot1.display.curves import Pooled, Trace, describe_band, draw_curve, log_floor, pool, span
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.style import PictureStyle, Spread, look
 from nasbench1shot1.experiments.tuning.best import DEFAULT_ID
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
@@ -127,8 +128,12 @@ def draw_trajectories(
     title: str,
     caption: str,
     source: str,
-    spread: Spread | None = "std",
+    spread: Spread | None = None,
     style: PictureStyle | None = None,
+    *,
+    ax: "Axes | None" = None,
+    colors: Colors | None = None,
+    labels: Sequence[str] | str | None = None,
 ) -> "Figure":
     """Plot the mean test regret of the incumbents on logarithmic axes, with one column per panel.
 
@@ -141,46 +146,80 @@ def draw_trajectories(
         title: title of the figure.
         caption: text below the figure.
         source: how far the regrets are measured, such as "predicted".
-        spread: what the bands show. Default: as in the paper.
+        spread: what the bands show. Default: "ci".
         style: "screen" or "paper".
+        ax: the axes to draw on, if there is one panel of at most five curves. Default: a new figure.
+        colors: colours by label or method, or one per curve. Default: the methods' colours.
+        labels: one label per curve.
+
+    Returns:
+        The new figure, or the figure of `ax`, which gets neither title nor caption.
+
+    Raises:
+        InvalidInputError: there is no such spread or style; `colors` or `labels` do not fit the curves; or `ax` is not
+            axes, or several panels are drawn.
     """
     curves = {curve.key: curve for of_panel in panels.values() for curve in of_panel}
     kinds = {key: curve.kind for key, curve in curves.items()}
     rows = curve_rows([[curve.key for curve in of_panel] for of_panel in panels.values()], kinds)
     order = [curves[key] for row in rows for key in row]
-    styles = dict(zip(curves, curve_styles([curve.method for curve in curves.values()]), strict=True))
+    names = checked_labels(labels, [curve.label for curve in curves.values()])
+    methods = [curve.method for curve in curves.values()]
+    styles = dict(zip(curves, curve_styles(methods, colors, names), strict=True))
     drawn = {
         panel: {curve.key: pooled(curve.repetitions, "test_regret", spread) for curve in of_panel}
         for panel, of_panel in panels.items()
     }
     floor = log_floor(curve for of_panel in drawn.values() for curve in of_panel.values())
-    is_cut, width = False, max(3.6, 8 / len(panels))
+    band = _band_text(panels, rows, spread, drawn)
+    shown = dict(zip(curves, names, strict=True))
+    legend = {shown[curve.key]: styles[curve.key] for curve in order}
+    if any(_defaults(curve) for curve in order):
+        legend["default configuration"] = {"color": "black", "marker": "o", "markersize": 5, "linestyle": ""}
+
+    def draw_row(line: "Sequence[Axes]", row: Sequence[str]) -> None:
+        for (panel, of_panel), axes in zip(panels.items(), line, strict=True):
+            own = [curve for curve in of_panel if curve.key in row]
+            for curve in own:
+                _draw(curve, drawn[panel][curve.key], axes, styles[curve.key], floor, len(own) <= MOST_BANDS)
+            use_log_axes(axes)
+            axes.grid(alpha=0.25, which="both")
+            axes.set_title(f"{panel}: {kinds[row[0]]}" if len(rows) > 1 else panel)
+        line[0].set_ylabel(f"test regret of the incumbent [%]\n({source})")
+
+    if ax is not None:
+        line = checked_axes_list([checked_axes(ax)], "panel", len(rows) * len(panels))
+        with look(style) if style else nullcontext():
+            draw_row(line, rows[0])
+            line[0].set_xlabel(CLOCK)
+            line[0].set_ylim(bottom=100 * floor)
+            legend_inside(line[0], band, legend_handles(legend))
+        return AxesList(line).figure
+    width = max(3.6, 8 / len(panels))
     with Canvas(len(rows), len(panels), panel=(width, 3.4), style=style, sharex=True, sharey=True) as canvas:
         for row, line in zip(rows, canvas.grid, strict=True):
-            name = f": {kinds[row[0]]}" if len(rows) > 1 else ""
-            for (panel, of_panel), ax in zip(panels.items(), line, strict=True):
-                own = [curve for curve in of_panel if curve.key in row]
-                for curve in own:
-                    found, has_band = drawn[panel][curve.key], len(own) <= MOST_BANDS
-                    _draw(curve, found, ax, styles[curve.key], floor, has_band)
-                    is_cut |= found.is_cut and has_band
-                use_log_axes(ax)
-                ax.grid(alpha=0.25, which="both")
-                ax.set_title(f"{panel}{name}")
-            line[0].set_ylabel(f"test regret of the incumbent [%]\n({source})")
-        for ax in canvas.grid[-1]:
-            ax.set_xlabel(CLOCK)
+            draw_row(line, row)
+        for axes in canvas.grid[-1]:
+            axes.set_xlabel(CLOCK)
         canvas.axes[0].set_ylim(bottom=100 * floor)
-        legend = {curve.label: styles[curve.key] for curve in order}
-        if any(_defaults(curve) for curve in order):
-            legend["default configuration"] = {"color": "black", "marker": "o", "markersize": 5, "linestyle": ""}
-        return canvas.finish(title, caption, legend=legend, legend_title=_band_text(panels, rows, spread, is_cut))
+        return canvas.finish(title, caption, legend=legend, band=band)
 
 
 def _band_text(
-    panels: Mapping[str, Sequence[Curve]], rows: Sequence[Sequence[str]], spread: Spread | None, is_cut: bool
+    panels: Mapping[str, Sequence[Curve]],
+    rows: Sequence[Sequence[str]],
+    spread: Spread | None,
+    drawn: Mapping[str, Mapping[str, Pooled]],
 ) -> str:
     """Return what lines and bands show, for every kind of curve."""
+    shaded = [
+        drawn[panel][curve.key]
+        for panel, of_panel in panels.items()
+        for row in rows
+        if len(beside := [curve for curve in of_panel if curve.key in row]) <= MOST_BANDS
+        for curve in beside
+    ]
+    is_cut = any(curve.is_cut for curve in shaded)
     curves = [curve for of_panel in panels.values() for curve in of_panel]
     lines = []
     for kind in dict.fromkeys(curve.kind for curve in curves):

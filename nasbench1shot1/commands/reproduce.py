@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from nasbench1shot1.commands.options import Hidden, Positional
-from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
 from nasbench1shot1.jobs.pool import WorkerOptions
@@ -68,6 +68,9 @@ class Reproduce:
     """File format of the picture."""
     style: PictureStyle = "screen"
     """Style of the picture. paper: no title or caption, as wide as a column, embedded fonts."""
+    spread: Spread | None = None
+    """What the bands show. ci: 95 % confidence interval (bootstrap); std: standard deviation. Does not apply to
+    figure16, figure17 and nas201-figure6. Default: ci."""
     epochs: int | None = None
     """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
     images: Images | None = None
@@ -115,6 +118,7 @@ class Reproduce:
             dry_run=self.dry_run,
             format=self.format,
             style=self.style,
+            spread=self.spread,
             **self.where.given,
             **{name: getattr(self, name) for name in GIVEN if name in self.named},
         )

@@ -121,14 +121,14 @@ class Canvas:
             legend: a legend below the panels: True for the curves of all panels, handles with labels, or arguments of
                 `Line2D` by label.
             legend_title: the title of the legend. Default: `band`.
-            band: what curves and bands show, as `curves.describe_band` returns it. The first line of the caption also
-                says it.
+            band: what curves, points and bands show, as `curves.describe_band` returns it. It is also the first line of
+                the caption.
             height: height of all panels in inches. Default: as given by `panel`.
         """
         figure, width = self.figure, self._size[0]
         height = (height or self._size[1]) + self._fit_labels() + self._beside_panels()
         if band:
-            caption = "\n".join(filter(None, [f"curves: {band}", caption]))
+            caption = "\n".join(filter(None, [f"shown: {band}", caption]))
         figure.title, figure.caption = title, caption
         if self.style == "paper":
             title = caption = ""
@@ -209,6 +209,24 @@ def legend_below(
 def legend_above(axes: "Axes", title: str = "", columns: int = 3) -> "Legend":
     """Draw a legend above single axes; otherwise as `legend_below`."""
     return _legend_beside(axes, title, 1.0, PAD, columns)
+
+
+def legend_inside(axes: "Axes", title: str = "", handles: Sequence[Any] = ()) -> "Legend":
+    """Draw a legend inside axes, with a title that takes at most 75 % of their width in each line.
+
+    Args:
+        axes: axes with labelled curves.
+        title: the title of the legend.
+        handles: entries with their labels. Default: the curves.
+    """
+    figure = axes.get_figure(root=True)
+    assert figure is not None  # axes that were drawn on have one
+    drawn = axes.legend(handles=handles, title=title or None) if handles else axes.legend(title=title or None)
+    heading = drawn.get_title()
+    if title:
+        heading.set_text(wrapped(title, 0.75 * axes.bbox.width / figure.dpi, float(heading.get_fontsize())))
+        heading.set_multialignment("center")
+    return drawn
 
 
 def _legend_beside(

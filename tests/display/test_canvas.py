@@ -71,7 +71,7 @@ def test_a_band_is_named_in_the_legend_and_in_the_caption():
         canvas.axes[0].plot([0, 1], [0, 1], label="darts")
         figure = canvas.finish("title", "table", legend=True, band="mean, 5 seeds")
     assert figure.legends[0].get_title().get_text() == "mean, 5 seeds"
-    assert figure.caption == figure.get_supxlabel() == "curves: mean, 5 seeds\ntable"
+    assert figure.caption == figure.get_supxlabel() == "shown: mean, 5 seeds\ntable"
 
 
 @pytest.mark.parametrize("style", ["screen", "paper"])

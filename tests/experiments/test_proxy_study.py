@@ -217,13 +217,18 @@ def test_the_picture_has_a_line_for_every_size_and_states_its_fidelity(finished)
         "5 architectures of s3, each trained alone in the proxy\npaper: 150 architectures",
         "3 cells",
         "table's test error (predicted)",
-        "95 % bootstrap interval over architectures",
+        "95 % confidence interval (bootstrap over architectures)",
         "do not allow conclusions",
         table.id,
         table.fidelity(),
     ):
         assert words in said
     assert (finished / "figure17.png").read_bytes()[:4] == b"\x89PNG"
+    named = drawn_study(found).draw(colors={"channels-4": "red"}, labels=["two", "four"])
+    (axes,) = named.axes
+    sizes = [(line.get_label(), line.get_color()) for line in named.legends[0].get_lines()[:2]]
+    assert sizes == [("two", drawn.legends[0].get_lines()[0].get_color()), ("four", "red")]
+    assert [line.get_color() for line in axes.get_lines()][2:4] == ["red", "red"]
 
 
 def test_repeating_the_command_trains_nothing_and_draws_the_same_figure(finished, tiny, no_process, capsys):

@@ -171,6 +171,10 @@ def test_a_part_of_a_figure_consists_of_panels_or_curves(only, left):
         (["figure9", "--scale", "quick", "--only", "darts", "--table", "/nowhere"], "/nowhere"),
         (["figure9", "--only", "darts"], "cifar10-sample"),
         (["figure9", "--scale", "quick", "--images", "nowhere.npz"], "nowhere.npz"),
+        (["figure9", "--spread", "sem"], "spread 'sem' ci quartiles range std"),
+        (["figure16", "--spread", "ci"], "--spread figure16"),
+        (["figure17", "--spread", "std"], "--spread figure17"),
+        (["nas201-figure6", "--spread", "std"], "--spread nas201-figure6"),
     ],
 )
 def test_bad_input_is_reported_in_one_sentence_and_writes_nothing(tmp_path, monkeypatch, capsys, arguments, values):

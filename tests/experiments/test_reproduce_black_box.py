@@ -169,6 +169,12 @@ def test_figure_7_draws_the_results_of_its_studies_and_searches_once(tmp_path, h
     assert table.id in all_text(canvas) and ("measured" in all_text(canvas) or "predicted" in all_text(canvas))
     assert [axes.get_xscale() for axes in canvas.axes] == ["log", "log"]
     check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL[:7])), [4, 3], bands=[0, 3])
+    assert canvas.caption.startswith("shown: mean and 95 % confidence interval (bootstrap), 3 searches\n")
+    named = results.draw(colors={"tries": "red"}, labels=["tries", "climbs"])
+    assert [line.get_color() for line in named.axes[1].get_lines()] == ["red", METHODS["local-search"]]
+    assert [text.get_text() for text in named.legends[0].get_texts()] == ["tries", "climbs"]
+    quartiles = dataclasses.replace(results, spread="quartiles").as_table()
+    assert (quartiles["high"] <= frame["high"]).all() and (quartiles["high"] < frame["high"]).any()
     monkeypatch.setattr(pool._LocalWorkers, "submit", lambda *_: pytest.fail("searched again"))
     again, said = drawn("nas101-figure7", tmp_path, **given)
     assert again.equals(frame) and "2 are " in said
@@ -219,6 +225,9 @@ def test_nats_figure_6_searches_each_data_set_separately(tmp_path, here):
     jobs = planned("nats-figure6", tmp_path, only=["cifar10/random"], repeats=2, seconds=4000.0)
     results = open_figure("nats-figure6", ["cifar10/random"]).results(jobs, nb.load_table("nb201"))
     check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL)), [5, 4])
+    canvas = results.draw()
+    assert canvas.caption.startswith("shown: mean and 95 % confidence interval (bootstrap), 2 searches\n")
+    assert len(canvas.axes[0].collections) == 1
 
 
 def test_figure_8_has_a_row_for_each_comparison(tmp_path, here):
@@ -234,6 +243,12 @@ def test_figure_8_has_a_row_for_each_comparison(tmp_path, here):
     texts = all_text(canvas)
     assert "search space 1 and search space 3, 2 searches of 10,000 simulated seconds" in texts
     assert "paper: NAS-Bench-Mini and NAS-Bench-101, 100 searches" in texts
+    assert canvas.caption.startswith("shown: median and 95 % confidence interval (bootstrap), 2 searches\n")
+    renamed = figure.results(jobs, figure.table(jobs, {})).draw(colors={"ageing": "red"}, labels=["ageing", "one"])
+    assert [len(axes.collections) for axes in renamed.axes] == [1, 1, 1, 1, 1, 1]  # one curve each
+    for row in (0, 4):
+        (curve,) = renamed.axes[row].get_lines()
+        assert (curve.get_label(), curve.get_color()) == ("ageing", "red")
 
 
 def test_a_figure_with_other_options_is_refused(tmp_path, here):
@@ -265,7 +280,9 @@ def test_black_box_studies_are_added_to_figures_of_tuned_optimizers(tmp_path):
     assert np.allclose(own["test_regret_std"], values.std(axis=0, ddof=1))
     texts = all_text(results.draw())
     assert "black-box optimizers: 3 searches each" in texts
-    assert "black-box optimizers: mean ± standard deviation, 3 repetitions" in texts.replace(" (cut at 0)", "")
+    assert "black-box optimizers: mean and 95 % confidence interval (bootstrap), 3 repetitions" in texts
+    named = results.draw(colors={"random": "red"}, labels=["tuned", "random search"])
+    assert [text.get_text() for text in named.legends[0].get_texts()][:2] == ["tuned", "random search"]
     shown = io.StringIO()
     results.show(Console(file=shown, width=120))
     assert "random" in shown.getvalue()

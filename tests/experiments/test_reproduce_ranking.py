@@ -57,6 +57,17 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     assert row["spearman_loss_mean"] == pytest.approx(sum(losses) / 2)
     assert row["spearman_loss_std"] == pytest.approx(pandas.Series(losses).std())
     assert (row["seeds"], row["n"]) == (2, 8)
+    jobs = planned("figure3", tiny, only=["s1/darts"], epochs=2)
+    results = planning.open_figure("figure3", ["s1/darts"]).results(jobs, table, "range")
+    figure = results.draw("paper", colors="red", labels="mine")
+    assert figure.caption.startswith("shown: mean and minimum to maximum, 2 seeds\n")
+    (drawn,) = [line for line in figure.axes[0].get_lines() if line.get_marker() == "o"]
+    at_end = frame.query("epoch == 2 and budget == 108 and split == 'test'").iloc[0]
+    assert drawn.get_ydata()[-1] == pytest.approx(at_end["spearman_error_mean"]) and drawn.get_color() == "red"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["mine"]
+    assert row["spearman_loss_low"] == pytest.approx(min(losses)) and row["spearman_loss_high"] == pytest.approx(
+        max(losses)
+    )
     printed = capsys.readouterr().out
     work = "2 searches of 2 epochs and 2 rankings of 2 epochs"
     assert f"{work}; 2 are finished\n4 epochs to go" in printed

@@ -12,7 +12,7 @@ import pytest
 import stalling_search
 from forked_jobs import FORK_JOBS, fork_jobs
 from matplotlib.text import Text
-from refusals import exits, missing
+from refusals import exits, missing, refuses
 from rich.console import Console
 from tiny_figures import ARGUMENTS, DRIVER, JOBS, ONLY, STEM, TINY, planned, reproduce, run_jobs_here, shrink
 from warm_process import WarmProcess
@@ -135,12 +135,53 @@ def test_the_picture_shows_the_means_and_states_their_fidelity(finished, tiny):
         "3 epochs, 2 seeds\npaper: 16 channels × 9 cells, 25,000 + 25,000 images (20,000 + 20,000 in tuning)",
         "but not how they rank",
         "test regret [%]\n(predicted)",
-        "mean ± standard deviation (cut at 0), 2 seeds",
+        "mean and 95 % confidence interval (bootstrap), 2 seeds",
         "mean over the space",
         table.id,
         table.fidelity(),
     ):
         assert words in said
+
+
+def test_every_caption_names_the_band_and_each_spread_has_its_own(finished, tiny):
+    results = results_in(finished)
+    drawn = {spread: replace(results, spread=spread).draw() for spread in ("ci", "std", "range")}
+    for spread, words in (
+        ("ci", "confidence interval"),
+        ("std", "standard deviation"),
+        ("range", "minimum to maximum"),
+    ):
+        band = drawn[spread].legends[0].get_title().get_text().replace("\n", " ")
+        assert words in band and "2 seeds" in band
+        assert drawn[spread].caption.startswith(f"shown: {band}\n")
+    highest = {
+        spread: max(float(band.get_paths()[0].vertices[:, 1].max()) for band in figure.axes[0].collections)
+        for spread, figure in drawn.items()
+    }
+    assert highest["std"] > highest["range"] >= highest["ci"]
+    frames = {spread: replace(results, spread=spread).as_table() for spread in ("std", "range")}
+    for ends in ("test_regret_low", "test_regret_high"):
+        assert (frames["std"][ends] - frames["range"][ends]).abs().max() > 1e-4
+    assert frames["std"]["test_regret_std"].equals(frames["range"]["test_regret_std"])
+
+
+def test_curves_take_colours_and_labels(finished, tiny):
+    results = results_in(finished)
+    usual, light = [line.get_color() for line in results.draw().axes[0].get_lines()], "weight decay 1e-4"
+    figure = results.draw("paper", colors={"heavy": "red"}, labels=[light, "heavy"])
+    upper, lower = figure.axes
+    for axes in (upper, lower):
+        assert [line.get_color() for line in axes.get_lines()][:2] == [usual[0], "red"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == [light, "heavy"]
+    assert results.draw(colors=["red", "blue"]).axes[1].get_lines()[1].get_color() == "blue"
+    for options, words in (
+        ({"labels": ["one"]}, ("labels=", "1 label", "2 curves")),
+        ({"colors": ["red"]}, ("colors=", "1 colour", "2 curves")),
+        ({"colors": {"darts": "red"}}, ("'darts'", "weight decay 81e-4")),
+        ({"colors": ["red", "reddish"]}, ("'reddish'",)),
+    ):
+        with refuses(nb.InvalidInputError, *words):
+            results.draw(**options)
 
 
 def test_the_legend_of_a_single_panel_with_five_curves_fits(finished, tiny):

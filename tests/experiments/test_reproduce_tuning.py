@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.collections import QuadMesh
+from matplotlib.colors import to_rgba
 from matplotlib.text import Text
-from refusals import missing
+from refusals import missing, refuses
 from rich.console import Console
 from synthetic_study import tune
 from tiny_figures import TINY, shrink
 from tiny_figures import planned as planned_at
 
 import nasbench1shot1 as nb
+from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction import kinds, planning, progress, reproducing
 from nasbench1shot1.experiments.reproduction.figures import STUDY_SEED
 from nasbench1shot1.experiments.reproduction.kinds import Cost, FigureJob, tuning_options
@@ -156,6 +158,14 @@ def test_figure_16_pools_seeds_and_reports_every_budget(tmp_path):
         assert surface.get_clim() == (values.min(), values.max()) and values.min() < values.max()
     titles = [axes.get_title() for axes in figure.axes]
     assert "search space 1, 1 epoch" in titles and "search space 1, importance" in titles
+    (bars,) = [axes for axes in figure.axes if axes.get_title() == "search space 1, importance"]
+    usual = [container[0].get_facecolor() for container in bars.containers]
+    named = results.draw("paper", colors={"short": "red"}, labels=["short", "middle", "long"])
+    (bars,) = [axes for axes in named.axes if len(axes.containers) == 3]
+    assert [text.get_text() for text in bars.get_legend().get_texts()] == ["short", "middle", "long"]
+    assert [container[0].get_facecolor() for container in bars.containers] == [to_rgba("red"), *usual[1:]]
+    with refuses(nb.InvalidInputError, "2 labels", "3 budgets"):
+        results.draw(labels=["short", "long"])
 
 
 def test_table_2_end_to_end(tmp_path, monkeypatch):
@@ -187,6 +197,12 @@ def test_table_2_end_to_end(tmp_path, monkeypatch):
         assert (panel, runs) == ("s1", "2")
         assert float(mean) == pytest.approx(np.mean(regrets[curve]))
         assert float(std) == pytest.approx(np.std(regrets[curve], ddof=1))
+    jobs = planned("table2", tmp_path / "out", only=only, device="cpu")
+    figure = open_figure("table2", only).results(jobs, load_table()).draw()
+    points = [container[0] for container in figure.axes[0].containers]
+    assert [point.get_color() for point in points] == [METHODS["gdas"]] * 2
+    assert [point.get_markerfacecolor() for point in points] == ["white", METHODS["gdas"]]
+    assert figure.caption.startswith("shown: mean and 95 % confidence interval (bootstrap), 2 seeds\n")
     again = io.StringIO()
     reproducing.reproduce("table2", console=Console(file=again, width=120), **arguments)
     assert "5 are finished" in again.getvalue()

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pandas
 import pytest
+from matplotlib.figure import Figure
 from refusals import refuses
 from synthetic_study import by_weight_decay, write_study
 
@@ -156,6 +157,25 @@ def test_a_panel_with_many_methods_has_a_row_per_kind():
     assert [colour for colour, _ in styles[2]] == [METHODS[name] for name in methods["black-box"]]
     assert len(set(styles[0] + styles[2])) == len(curves)  # curves of one colour differ in line style
     assert all(each.get_ylim() == axes[0].get_ylim() for each in axes)
+
+
+def test_trajectories_take_axes_colours_and_labels():
+    frame = pandas.DataFrame({"seconds": [500.0, 5e4], "test_regret": [0.04, 0.02], "validation_regret": 0.03})
+    curves = [Curve(name, name.upper(), name, "tuned", [frame, frame]) for name in ("darts", "gdas")]
+    given = Figure().subplots()
+    texts: tuple[str, str, str] = ("title", "caption", "predicted")
+    drawn = draw_trajectories({"s1": curves}, *texts, ax=given, colors={"first": "red"}, labels=["first", "GDAS"])
+    assert drawn is given.figure
+    assert [line.get_color() for line in given.get_lines()] == ["red", METHODS["gdas"]]
+    legend = given.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["first", "GDAS"]
+    band = legend.get_title().get_text().replace("\n", " ")
+    assert band == "tuned: mean and 95 % confidence interval (bootstrap), 2 repetitions"
+    assert draw_trajectories({"s1": curves}, *texts).caption.startswith(f"shown: {band}\n")
+    with refuses(nb.InvalidInputError, "2 matplotlib axes", "panel"):
+        draw_trajectories({"s1": curves, "s2": curves}, *texts, ax=given)
+    with refuses(nb.InvalidInputError, "3 labels", "2 curves"):
+        draw_trajectories({"s1": curves}, *texts, labels=["a", "b", "c"])
 
 
 def test_the_best_configurations_are_sorted_by_their_lowest_loss(studies):
