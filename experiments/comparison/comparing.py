@@ -233,8 +233,8 @@ def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
     if over is None:
         if usual:
             return usual[0]
-        clocks = {entry.axes: f"'{entry.folder}' ({entry.kind}) has {' and '.join(entry.axes)}" for entry in entries}
-        raise InvalidInputError(f"these runs have no clock in common: {', '.join(clocks.values())}; compare them apart")
+        clocks = {entry.axes: f"'{entry.folder}' ({entry.kind}) has {', '.join(entry.axes)}" for entry in entries}
+        raise InvalidInputError(f"these runs have no clock in common: {'; '.join(clocks.values())}: compare them apart")
     if over not in OVER:
         raise unknown_name("axis", over, OVER)
     if others := [f"'{entry.folder}' ({entry.kind})" for entry in entries if over not in entry.axes]:
