@@ -49,7 +49,17 @@ DEV = [
     "setuptools>=77",
 ]
 
-_FOLDERS = ("config_spaces", "nats_size", "nats_size.table", "nb201", "nb201.table", "sources", "splits", "table")
+_FOLDERS = (
+    "config_spaces",
+    "nats_size",
+    "nats_size.table",
+    "nb101_5v",
+    "nb201",
+    "nb201.table",
+    "sources",
+    "splits",
+    "table",
+)
 # setuptools treats data folders as packages.
 DATA = ["data", *(f"data.{folder}" for folder in _FOLDERS)]
 

@@ -56,6 +56,7 @@ NASBENCH101_ROWS = {
 NASBENCH101_CAPTIONS = {
     "nb101": ("NAS-Bench-101", "Ying et al. 2019: about 510M encodings, 423k cells"),
     "nb101-mini": ("NAS-Bench-Mini", "Ying et al. 2019: 64.5k cells of at most six vertices"),
+    "nb101-5v": ("NAS-Bench-101, five vertices", "2,532 cells of at most five vertices"),
 }
 
 

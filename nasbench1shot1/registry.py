@@ -36,6 +36,7 @@ GROUPS = {
             "s3": "nasbench1shot1.search_spaces.search_space_3:SPACE",
             "nb101": "nasbench1shot1.search_spaces.nasbench101:SPACE",
             "nb101-mini": "nasbench1shot1.search_spaces.nasbench101:MINI",
+            "nb101-5v": "nasbench1shot1.search_spaces.nasbench101:FIVE_VERTICES",
             "nb201": "nasbench1shot1.search_spaces.nasbench201:SPACE",
             "nats-size": "nasbench1shot1.search_spaces.nats_size:SPACE",
         },

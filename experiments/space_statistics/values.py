@@ -64,7 +64,7 @@ def caption(attributes: Mapping[Any, Any]) -> str:
     unit = attributes.get("unit", "rows")
     said = f"{attributes['quantity']}, {kind} {rows:,} of {total:,} {unit} of table {attributes['table']}"
     if attributes["predicted"]:
-        said += f"; {attributes['measured_rows']:,} of them combined with a measurement"
+        said += f"; {attributes['measured_rows']:,} of them based on a measurement"
     return "\n".join([said, *attributes.get("notes", ())])
 
 

@@ -151,7 +151,8 @@ class BlackBoxStudy(RunRecord):
     def _result(self, summary: Mapping[str, Any]) -> str:
         if summary["test_regret"] is None:
             return f"{self.goal.regret} not in the table"
-        predicted = "" if summary["measured_test_errors"] == self.config["repeats"] else " (predicted)"
+        measured = {self.config["repeats"]: "", 0: " (predicted)"}
+        predicted = measured.get(summary["measured_test_errors"], " (partly predicted)")
         return self.goal.mark(f"mean {self.goal.regret} {self.goal.text(summary['test_regret']['mean'])}{predicted}")
 
     @classmethod

@@ -181,6 +181,8 @@ def _regrets(table: "Table", item: Any, metrics: "Metrics") -> list[tuple[str, s
                 regret = table.regret(item, space, split, metrics.epochs, metrics.dataset)  # type: ignore[arg-type]
             except OutOfDomainError:
                 continue
-            measured = table.is_measured(f"{split}_accuracy", metrics.dataset)
-            rows.append((f"{split} regret in {space}", percent(regret), "measured" if measured else "predicted"))
+            best = table.best(space, split, metrics.epochs, metrics.dataset)[1]  # type: ignore[arg-type]
+            sources = {of.source(f"{split}_accuracy") for of in (metrics, best)}
+            source = "measured" if sources == {"measured"} else "predicted"
+            rows.append((f"{split} regret in {space}", percent(regret), source))
     return rows

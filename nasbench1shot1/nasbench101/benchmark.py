@@ -17,6 +17,9 @@ BENCHMARK = Benchmark(
     keys=f"{_ROOM}.keys:CellKeys",
     tables={
         "embedded": BundledTable(folder="nasbench1shot1:data/table", build=f"{_ROOM}.embedded_table:build_embedded"),
+        "nb101-5v": BundledTable(
+            folder="nasbench1shot1:data/nb101_5v", build=f"{_ROOM}.embedded_table:build_five_vertices"
+        ),
         "nb101-sample": BundledTable(columns=f"{_ROOM}.sample:sample_columns"),
     },
     files=(f"{_ROOM}.official_files:TFRECORDS",),

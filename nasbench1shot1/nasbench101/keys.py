@@ -35,8 +35,8 @@ from nasbench1shot1.tables.folder import damaged_column_error
 from nasbench1shot1.tables.keys import Item, KeyColumn, RowKeys, StoredColumns, wrong_benchmark_error
 
 Hashes = NDArray[np.uint8]
-MINI_VERTICES = 6
-"""Maximum number of vertices of a cell in NAS-Bench-Mini."""
+PART_VERTICES = {"nb101-mini": 6, "nb101-5v": 5}
+"""Maximum number of vertices of a cell in the parts of NAS-Bench-101 that are spaces of their own."""
 _HASH = re.compile("[0-9a-f]{32}")
 _INDEX_METHOD = "every numbering of the cells, and their rows"
 _IMPOSSIBLE = "contains an impossible cell"
@@ -52,15 +52,16 @@ class CellKeys(RowKeys):
         "encoding_row": KeyColumn(method=_INDEX_METHOD),
     }
     WHOLE = "nb101"
-    PARTS = ("nb101-mini",)
+    PARTS = tuple(PART_VERTICES)
     SPACES: Mapping[str, str] = {
         "s1": "nb101-s1-v1",
         "s2": "nb101-s2-v1",
         "s3": "nb101-s3-v1",
         "nb101": "nb101-v1",
         "nb101-mini": "nb101-mini-v1",
+        "nb101-5v": "nb101-5v-v1",
     }
-    SIZES: Mapping[str, int] = {"nb101": 423_624, "nb101-mini": 64_542}
+    SIZES: Mapping[str, int] = {"nb101": 423_624, "nb101-mini": 64_542, "nb101-5v": 2_532}
 
     def __init__(self, table_id: str, folder: StoredColumns) -> None:
         super().__init__(table_id, folder)
@@ -111,11 +112,11 @@ class CellKeys(RowKeys):
         return self.rows_of_encodings(np.array(codes, np.uint64))
 
     def members(self, part: str) -> Rows:
-        """Return the ascending rows of "nb101" (all rows) or "nb101-mini" (cells with at most six vertices)."""
+        """Return the ascending rows of "nb101" (all rows), or of the cells with few vertices (`PART_VERTICES`)."""
         if part == self.WHOLE:
             return np.arange(len(self._hashes))
         n_vertices = np.asarray(self._folder.checked_column("cell"), np.uint64) >> np.uint64(VERTEX_BIT)
-        return np.flatnonzero(n_vertices <= MINI_VERTICES)
+        return np.flatnonzero(n_vertices <= PART_VERTICES[part])
 
     def names(self, rows: Any) -> list[str]:
         """Return the hashes of rows."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.nasbench101.keys import Hashes, check_identities, hash_text
-from nasbench1shot1.nasbench101.sample import DATASET, IMAGES
+from nasbench1shot1.nasbench101.sources import DATASET, IMAGES
 from nasbench1shot1.nasbench101.tfrecords import GraphEncoder, Record, Values, check_possible, is_tfrecord, read_records
 from nasbench1shot1.tables.columns import Moment, standard
 from nasbench1shot1.tables.description import MEMBER, Meta

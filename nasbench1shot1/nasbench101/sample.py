@@ -1,27 +1,19 @@
-"""The measurements of NAS-Bench-101 that are bundled in data/sources, and the table of its sample."""
+"""The uniform sample of NAS-Bench-101 that is bundled in data/sources, as a table."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.files import PACKAGE_DATA, read_npz
-from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays
+from nasbench1shot1.nasbench101.encoding import Encodings
+from nasbench1shot1.nasbench101.sources import DATASET, IMAGES, SAMPLE, cells_of, read_source
 from nasbench1shot1.tables.columns import standard
 from nasbench1shot1.tables.description import Meta
 from nasbench1shot1.tables.folder import Columns
 
-SOURCES = PACKAGE_DATA / "sources"
-DATASET = "cifar10"
-SAMPLE = "nb101_partial_val.npz"
-IMAGES = 9984
-"""Accuracies of a single official run are multiples of 1/9984."""
-
 NAME, VERSION = "nb101-sample", "1"
 TIMED_BUDGET = 108
-_SAMPLE_ARRAYS = ("hash", "adjacency", "ops", "n_vertices", "epochs", "valid_acc", "train_time_s_e108", "params")
 
 
 @dataclass(frozen=True)
@@ -51,13 +43,11 @@ def read_sample(folder: Path | None = None) -> Sample:
     Args:
         folder: the folder with `nb101_partial_val.npz`. Default: the package's own sources.
     """
-    arrays = read_npz((folder or SOURCES) / SAMPLE, "restore it or reinstall the package", _SAMPLE_ARRAYS)
-    operations = np.maximum(arrays["ops"][:, 1:6].astype(np.int64), -1)
-    n_vertices = arrays["n_vertices"].astype(np.int64)
-    operations[np.arange(1, 6) >= n_vertices[:, None] - 1] = -1
+    arrays = read_source(SAMPLE, folder)
+    hashes, encodings = cells_of(arrays)
     return Sample(
-        hashes=np.ascontiguousarray(arrays["hash"]).view("S16")[:, 0],
-        encodings=from_arrays(arrays["adjacency"].astype(np.int64), operations, n_vertices),
+        hashes=hashes,
+        encodings=encodings,
         epochs=tuple(int(e) for e in arrays["epochs"]),
         accuracy=arrays["valid_acc"],
         seconds=arrays["train_time_s_e108"],
@@ -109,39 +99,3 @@ def sample_columns(sources: Path | None = None) -> tuple[Columns, Meta]:
         "columns": about,
     }
     return columns, meta
-
-
-# All bundled measurements ---------------------------------------------------------------------------------------------
-
-
-OFFICIAL_PAIRS = "nb101_ecnas7v_unlabelled.npz"
-RETRAINED = "ecnas_4v_retrained.npz"
-_SOURCE_ARRAYS = {
-    OFFICIAL_PAIRS: ("valid_acc", "test_acc", "train_time_s", "log10_params"),
-    RETRAINED: ("hash", "repeat", "epochs", "valid_acc", "test_acc", "train_time_s"),
-}
-
-Floats = NDArray[np.float64]
-Matrix = NDArray[np.float32]
-
-
-def read_source(name: str, folder: Path | None = None) -> dict[str, NDArray[Any]]:
-    """Return the arrays of one source; raises DamagedFileError if it cannot be read or lacks a needed array."""
-    return read_npz((folder or SOURCES) / name, "restore it or reinstall the package", _SOURCE_ARRAYS[name])
-
-
-def read_repeats(folder: Path | None = None) -> dict[int, dict[str, Floats]]:
-    """Return EC-NAS's trainings of all 91 cells with up to four vertices, three repeats at each of four budgets.
-
-    Returns:
-        For each budget `valid_acc`, `test_acc` and `train_time_s`, each (91, 3).
-    """
-    arrays = read_source(RETRAINED, folder)
-    order = np.lexsort((arrays["repeat"], *arrays["hash"].T[::-1], arrays["epochs"]))
-    shaped = {
-        name: arrays[name][order].reshape(4, -1, 3) for name in ("epochs", "valid_acc", "test_acc", "train_time_s")
-    }
-    return {
-        int(shaped["epochs"][i, 0, 0]): {name: shaped[name][i] for name in ("valid_acc", "test_acc", "train_time_s")}
-        for i in range(4)
-    }

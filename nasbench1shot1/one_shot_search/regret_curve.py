@@ -311,7 +311,7 @@ def source_elsewhere(table: "Table | None", dataset: str) -> str:
     with suppress(UserError):  # a table without this data set
         if table is not None:
             objective = table.objective(dataset)
-            return " (measured)" if table.is_measured(objective.test_metric, objective.test) else " (predicted)"
+            return f" ({table.about(objective.test_metric, objective.test).provenance})"
     return ""
 
 

@@ -24,6 +24,10 @@ Moment = Literal["end", "halfway"] | int
 """When values were measured: at the end of trainings, half-way, or after every epoch of the trainings of N epochs."""
 
 
+PARTLY_MEASURED = "measured or predicted"
+"""The fidelity of a column whose values are measurements where available, and predictions elsewhere. Another column of
+the metric, with the fidelity "measured", has only the measurements."""
+
 RESERVED = frozenset(
     {
         "budget",
@@ -64,8 +68,8 @@ class Column:
             epoch of a training of 200 epochs is not the end of a training of 12 epochs, which has its own schedule.
         accumulates: "evenly" if each epoch of a training adds the same amount, as to simulated times. The value after
             e of N epochs is then e/N of the value at the end, so such metrics need no learning curve.
-        fidelity: "measured", "exact", or how values were obtained otherwise, such as "estimated", "predicted" or
-            "modelled" (computed by a model of a device).
+        fidelity: "measured", "exact", or how values were obtained otherwise, such as "estimated", "predicted",
+            "modelled" (computed by a model of a device) or `PARTLY_MEASURED`.
         device: the device of a latency or energy.
         means: the budgets at which the column has means over repeats, so that no single repeat's value is known.
         is_same_for_repeats: whether one stored value applies to every repeat.
@@ -126,10 +130,19 @@ class Column:
         digits = f"{value:,.0f}" if not self.unit or is_large else f"{value:,.4g}"
         return f"{digits} {self.unit}".rstrip()
 
+    @property
+    def provenance(self) -> str:
+        """How far the values of all networks are measured: "measured", "partly predicted" or "predicted"."""
+        if self.is_measured:
+            return "measured"
+        return "partly predicted" if self.fidelity == PARTLY_MEASURED else "predicted"
+
     def source(self, measured: bool) -> str:
         """Return in words where a value comes from, given whether a measurement of its network exists."""
         if self.is_measured or self.fidelity == "modelled":
             return self.fidelity
+        if self.fidelity == PARTLY_MEASURED:
+            return "measured" if measured else "predicted"
         return "predicted, shrunk toward a measurement" if measured else "predicted"
 
     def cost(self, values: Any) -> Any:

@@ -4,14 +4,14 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
 
 from nasbench1shot1.benchmark import BENCHMARKS, Benchmark, benchmark
 from nasbench1shot1.ground.errors import alternatives, shorten
-from nasbench1shot1.tables.columns import RESERVED, Column, Moment
+from nasbench1shot1.tables.columns import PARTLY_MEASURED, RESERVED, Column, Moment
 
 Meta = dict[str, Any]
 MEMBER = "member_"
@@ -299,19 +299,25 @@ _METRIC_FIELDS: dict[str, Rule] = {
 def fidelity(meta: Meta, names: MetricNames, dataset: str, epochs: int) -> str:
     """Return which accuracies at a budget are predicted, and how accurately; empty if all are measured."""
     predicted = {
-        column.split: column.metric
+        column.split: column
         for column in map(names.about.__getitem__, names.values.values())
         if (column.quantity, column.dataset, column.moment) == ("accuracy", dataset, "end")
         and epochs in column.epochs
         and not column.is_measured
     }
-    parts = []
-    if "validation" in predicted:
-        found = _spearman(meta, predicted["validation"], epochs)
-        parts.append("validation accuracy predicted" + (f", held-out Spearman {found:.3f}" if found else ""))
-    if "test" in predicted:
-        parts.append("test accuracy predicted" + (" from it" if "validation" in predicted else ""))
-    return "; ".join(parts)
+    return "; ".join(
+        f"{split} accuracy {_in_words(column, _spearman(meta, column.metric, epochs), split, predicted)}"
+        for split in ("validation", "test")
+        if (column := predicted.get(split)) is not None
+    )
+
+
+def _in_words(column: Column, spearman: float | None, split: str, predicted: Container[str | None]) -> str:
+    """Return how far an accuracy is predicted, and the rank correlation of held-out predictions, if known."""
+    kind = column.fidelity if column.fidelity == PARTLY_MEASURED else "predicted"
+    if spearman is not None:
+        return f"{kind}, held-out Spearman {spearman:.3f}"
+    return f"{kind} from it" if split == "test" and "validation" in predicted else kind
 
 
 def _spearman(meta: Meta, metric: str, epochs: int) -> float | None:

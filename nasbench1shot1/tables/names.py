@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nasbench1shot1.benchmark import BENCHMARKS, BundledTable, benchmark, benchmarks, load
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives
 from nasbench1shot1.ground.files import as_path, data_folder
 from nasbench1shot1.ground.folder_swap import recover_folder
 
@@ -113,10 +113,16 @@ def _no_table_error(asked: str) -> InvalidInputError:
     )
 
 
-def build_default_table(out: Path, report: Callable[[str], None]) -> None:
-    """Build the default table again from its bundled sources, into a new folder."""
-    name, table = next(iter(_own_tables().items()))
-    load(str(table.build), f"the builder of the table {name}")(out, report)
+def build_bundled_table(name: str, out: Path, report: Callable[[str], None]) -> None:
+    """Build a bundled table again from its bundled sources, into a new folder.
+
+    Raises InvalidInputError if there is no bundled table with this name, or it cannot be built.
+    """
+    tables = bundled_tables()
+    if name not in tables or tables[name].build is None:
+        buildable = [known for known, table in tables.items() if table.build is not None]
+        raise InvalidInputError(f"'{name}' cannot be built from bundled measurements: choose {alternatives(buildable)}")
+    load(str(tables[name].build), f"the builder of the table {name}")(out, report)
 
 
 def available_tables() -> list[str]:

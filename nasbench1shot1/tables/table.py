@@ -298,8 +298,8 @@ class Table(TableRows):
 
     def notes(self) -> list[str]:
         """Return important notes about the values for screens, one sentence each."""
-        estimated = ["Its accuracies are estimates; results for a paper need the official data."]
-        return [*filter(None, [self.partial_note, self.missing]), *(estimated if self.fidelity() else [])]
+        estimated = "Unmeasured accuracies are estimates; results for a paper need the official data."
+        return [*filter(None, [self.partial_note, self.missing]), *([estimated] if self.fidelity() else [])]
 
     # Regret ----------------------------------------------------------------------------------------------------
 

@@ -49,10 +49,9 @@ def trajectory_figure(
             f"{diverged} diverged; one study, seed {config['seed']}\n{_scale(study)}"
         )
         objective = table.objective(config["dataset"])
-        is_measured = table.is_measured(objective.test_metric, objective.test)
-        kinds = "measured" if is_measured else "estimates, not measurements"
+        provenance = table.about(objective.test_metric, objective.test).provenance
         notes = [table.fidelity(), study.guide_sentence, baseline.sentence if baseline else ""]
-        return canvas.finish(title, "\n".join(filter(None, [f"table {table.id}: {kinds}", *notes])))
+        return canvas.finish(title, "\n".join(filter(None, [f"table {table.id}: test errors {provenance}", *notes])))
 
 
 def _baseline(study: Study, table: "Table") -> Baseline | None:

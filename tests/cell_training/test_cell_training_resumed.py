@@ -229,6 +229,6 @@ def test_the_command_resumes_and_takes_a_hash(unbroken, images, tmp_path):
     assert_same_training(unbroken, load_training(tmp_path / "run"))
     by_hash = command("train", unbroken.cell.hash, *flags(images), "--epochs", "1", "--out", "hash", cwd=tmp_path)
     assert by_hash.returncode == 0, by_hash.stderr
-    assert not missing(by_hash.stdout, "nb101-embedded-v1-34d56c0")
+    assert not missing(by_hash.stdout, "nb101-embedded-v2-5915e9e")
     fails(command("train", "--resume", "run", "--epochs", "12", cwd=tmp_path), "--epochs 4", 12)
     fails(command("train", cwd=tmp_path), "architecture")

@@ -46,13 +46,13 @@ def test_search_reports_scale_result_and_folder(searched):
     run = nb.load_run(folder)
     assert "quick scale: 2 channels × 1 cell, on cpu with 1 thread; preset corrected" in screen
     assert "Images: 40 + 40 of cifar10-sample (bundled; CIFAR-10 has 50,000)" in screen
-    assert f"Table {nb.load_table().id}\nIts accuracies are estimates; results" in screen
+    assert f"Table {nb.load_table().id}\nUnmeasured accuracies are estimates; results" in screen
     assert [line.split()[0] for line in screen.splitlines() if line.startswith("    ")] == ["0", "1", "2"]
     assert "the mean over all cells of s1 is" in screen
     widths = {len(line) for line in screen.splitlines() if not line.startswith(("darts", "Final", "Picture"))}
     assert max(widths) <= 90
     assert f"Final architecture: '{run.architectures[-1]}'" in screen
-    assert "% (predicted)" in screen
+    assert f"% ({'measured' if run.summary['test_measured'] else 'predicted'})" in screen
     assert "regret.png" in screen.splitlines()[-1]
     assert (folder / "regret.png").stat().st_size > 10_000
 

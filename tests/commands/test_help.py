@@ -171,8 +171,8 @@ def test_the_help_of_a_dataclass_comes_from_its_docstring(monkeypatch: pytest.Mo
         "  --mode {a,b}       Mode. (default: a; --scale quick: b)",
         "  --limit FLOAT      Limit in %. (default: none)",
         "  --wise {yes,no}    Whether to be wise.",
-        "  --space NAME       Space: s1, s2, s3, nb101, nb101-mini, nb201, nats-size.",
-        "                     Some are large. (default: s1)",
+        "  --space NAME       Space: s1, s2, s3, nb101, nb101-mini, nb101-5v, nb201,",
+        "                     nats-size. Some are large. (default: s1)",
         "  --loud, --no-loud  Whether to shout. (default: yes)",
     ]
     assert help_screen("bare", Bare, None, {"--scale quick": {"mode": "b"}}).splitlines() == expected

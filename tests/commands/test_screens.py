@@ -141,7 +141,7 @@ def test_table_list_shows_bundled_and_imported_tables_and_marks_the_default(
     main(["table", "list"])
     rows = [line.split("│")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
     found = {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in rows if cells[0].strip()}
-    assert list(found) == ["embedded", "nb101-sample", "nb201", "nats-size", "broken", "mine (in use)"]
+    assert list(found) == ["embedded", "nb101-5v", "nb101-sample", "nb201", "nats-size", "broken", "mine (in use)"]
     assert found["mine (in use)"][1:] == ["2", "108"]
     assert found["broken"][0].startswith("unusable")
 

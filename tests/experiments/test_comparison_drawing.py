@@ -151,7 +151,7 @@ def test_the_command_writes_figure_and_tables(suffix, start, folder, tmp_path, c
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "comparison.csv"), found.results)
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "rank_tests.csv"), found.rank_tests)
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Test regret [%], predicted" in shown and "of pairs: a" in shown
+    assert "Test regret [%], " in shown and "predicted; s1" in shown and "of pairs: a" in shown
     assert "Too few searches for a rank test (fewer than 5): mine (1 search)." in shown
     assert f"Written: {out / f'comparison.{suffix}'}" in shown
 

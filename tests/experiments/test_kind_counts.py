@@ -53,7 +53,7 @@ def test_every_space_of_the_package_is_selected_by_default(monkeypatch: pytest.M
     for render in ("render_choice_blocks", "render_nasbench101", "render_kinds"):
         monkeypatch.setattr(counts, render, lambda spaces: [space.name for space in spaces])
     selected.extend(map(str, counts.render_sizes()))
-    assert selected == ["s1", "s2", "s3", "nb101", "nb101-mini", "nb201", "nats-size"]
+    assert selected == ["s1", "s2", "s3", "nb101", "nb101-mini", "nb101-5v", "nb201", "nats-size"]
 
 
 def test_a_third_party_space_is_counted_without_descriptions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,8 @@ def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
     assert [axes.get_title().splitlines()[0] for axes in drawn] == ["epoch 0", "epoch 1", "epoch 2"]
     assert [axes.get_title().splitlines()[0] for axes in nb.draw_cells(run, panels=2)] == ["epoch 0", "epoch 2"]
     new = nb.draw_cells(run)
-    assert all(axes.get_title().endswith(" % (predicted)") for axes in new)
+    sources = ["" if line["test_measured"] else " (predicted)" for line in run.lines]
+    assert all(axes.get_title().endswith(f" %{source}") for axes, source in zip(new, sources, strict=True))
     caption = new[0].figure.get_supxlabel().replace("\n", " ")
     assert f"table {run.config['table_id']}; values called predicted are estimates, not measurements" in caption
     assert "numbers: softmax weights of the preferred operations" in caption

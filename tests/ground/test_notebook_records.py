@@ -58,7 +58,8 @@ def test_a_started_group_shows_its_finished_searches(tmp_path):
 def test_studies_show_result_and_picture(tmp_path):
     study = make.black_box(tmp_path / "study", repeats=2)
     mean = percent(study.final["test_regret"].mean())
-    assert repr(study).endswith(f"random on s1, seed 0, 2 of 2 searches, mean test regret {mean} (predicted))")
+    source = {0: " (predicted)", 2: ""}.get(study.final["test_measured"].sum(), " (partly predicted)")
+    assert repr(study).endswith(f"random on s1, seed 0, 2 of 2 searches, mean test regret {mean}{source})")
     data = base64.b64encode((study.folder / "regret.png").read_bytes()).decode()
     assert f'src="data:image/png;base64,{data}"' in study._repr_html_()
     tuned = make.tuning(tmp_path / "tuned")
@@ -114,6 +115,8 @@ def test_every_kind_of_run_has_its_own_repr():
 def test_a_comparison_and_its_axes_are_displayed(tmp_path):
     runs = [make.search(tmp_path / name, (2, rank), optimizer=name) for name, rank in (("darts", 1), ("gdas", 0))]
     means = [percent(run.lines[-1]["test_regret"]) for run in runs]
+    measured = {run.lines[-1]["test_measured"] for run in runs}
+    assert measured == {False}
     shown = f"mean final test regret, predicted: darts {means[0]} (n = 1), gdas {means[1]} (n = 1))"
     assert repr(compare_runs(runs)) == f"Comparison(s1, over epochs; {shown}"
     assert nb.compare(runs)._repr_png_().startswith(PNG)

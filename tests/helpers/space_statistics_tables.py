@@ -6,7 +6,7 @@ import numpy as np
 
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import to_arrays
-from nasbench1shot1.nasbench101.sample import RETRAINED, read_source
+from nasbench1shot1.nasbench101.sources import RETRAINED, read_source
 from nasbench1shot1.search_spaces.nasbench101 import SPACE as NB101
 from nasbench1shot1.tables.table import Table
 

@@ -11,20 +11,13 @@ from nasbench1shot1.commands.table import Build
 from nasbench1shot1.ground.errors import DamagedFileError, UserError
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.nasbench101.cell import OPERATIONS, Cell
-from nasbench1shot1.nasbench101.embedded_table import build
+from nasbench1shot1.nasbench101.embedded_table import EMBEDDED, FIVE_VERTICES, Contents, build
 from nasbench1shot1.nasbench101.encoding import Encodings, from_arrays, to_arrays
-from nasbench1shot1.nasbench101.estimation import (
-    Settings,
-    Shrinkage,
-    fit_error_curve,
-    fit_shrinkages,
-    folds_by_hash,
-    pooled_noise,
-    validation_test_pairs,
-)
+from nasbench1shot1.nasbench101.estimation import Settings, Targets, fit_network, fit_trees, folds_by_hash
 from nasbench1shot1.nasbench101.features import CellArrays, features, path_counts, trainable_parameters, vertex_channels
 from nasbench1shot1.nasbench101.numbering import canonicalise
-from nasbench1shot1.nasbench101.sample import OFFICIAL_PAIRS, RETRAINED, SAMPLE, Sample, read_sample, read_source
+from nasbench1shot1.nasbench101.sample import Sample, read_sample
+from nasbench1shot1.nasbench101.sources import SAMPLE, TEST_MEANS, cells_of, read_source
 from nasbench1shot1.tables.folder import open_folder
 from nasbench1shot1.tables.table import Table
 
@@ -42,11 +35,6 @@ def _arrays(matrix: list[list[int]], operations: list[int]) -> CellArrays:
     adjacency[0, :n, :n] = matrix
     padded = np.array([operations + [-1] * (5 - len(operations))])
     return CellArrays.from_encodings(from_arrays(adjacency, padded, np.array([n])))
-
-
-def test_bundled_sources_equal_the_shared_ones(shared: Path) -> None:
-    for copy in sorted((PACKAGE_DATA / "sources").glob("*.npz")):
-        assert copy.read_bytes() == (shared / copy.name).read_bytes()
 
 
 def test_parameter_counts_of_every_real_row_agree(sample: Sample) -> None:
@@ -112,77 +100,68 @@ def test_folds_depend_only_on_the_hash(sample: Sample) -> None:
     assert folds.tolist() == expected
 
 
-def test_noise_of_repeats_is_recovered() -> None:
-    repeats = np.random.default_rng(0).normal(0, 0.3, (4000, 3)) + np.arange(4000)[:, None]
-    assert pooled_noise(repeats) == pytest.approx(0.3, rel=0.05)
-
-
-def test_the_weight_is_the_share_of_variance_common_to_trainings_of_a_cell() -> None:
-    rng = np.random.default_rng(0)
-    own, luck = rng.normal(0, 0.03, (20_000, 1)), rng.normal(0, 0.04, (20_000, 2))
-    repeats = rng.normal(0, 0.02, (4000, 3))
-    for shrinkage in fit_shrinkages(own + luck, [repeats, repeats]):
-        assert shrinkage.weight == pytest.approx(9 / 25, abs=0.03)
-        assert shrinkage.sd == pytest.approx(0.05, rel=0.03)
-        assert shrinkage.weight_by_repeats == pytest.approx(21 / 25, abs=0.03)
-
-
-def test_the_better_neighbour_determines_the_weight() -> None:
-    rng = np.random.default_rng(0)
-    independent, own = rng.normal(0, 1, (5000, 1)), rng.normal(0, 1, (5000, 1))
-    residuals = np.hstack([independent, own + rng.normal(0, 1, (5000, 1)), own + rng.normal(0, 1, (5000, 1))])
-    found = fit_shrinkages(residuals, [rng.normal(0, 1, (50, 3))] * 3)
-    assert [shrinkage.weight for shrinkage in found] == pytest.approx([0, 0.5, 0.5], abs=0.05)
-
-
-def test_a_diverged_repeat_hardly_changes_the_estimate() -> None:
-    predicted = np.zeros(2)
-    drawn = Shrinkage(weight=0.4, sd=0.05).shrink(predicted, np.array([0.1, 2.0]))
-    assert drawn == pytest.approx([0.04, 0.4 * 3 * 0.05])
-
-
-def test_test_error_rises_with_validation_error(sample: Sample) -> None:
-    validation, test = validation_test_pairs(sample)
-    curve = fit_error_curve(validation, test)
-    error = np.linspace(0.04, 0.95, 2000)
-    assert (np.diff(curve(error)) > 0).all()
-    gap = curve(np.array([0.06, 0.08, 0.12])) - [0.06, 0.08, 0.12]
-    assert gap == pytest.approx([0.0064, 0.0062, 0.004], abs=0.0012)
-    with pytest.raises(ValueError, match="increase"):
-        fit_error_curve(validation, 0.05 / validation)
-
-
 def test_a_damaged_source_is_named(tmp_path: Path) -> None:
     (tmp_path / "nb101_partial_val.npz").write_bytes(b"PK\x03\x04 cut short")
     with pytest.raises(DamagedFileError, match="nb101_partial_val"):
         read_sample(tmp_path)
 
 
-@pytest.mark.parametrize("name", [RETRAINED, OFFICIAL_PAIRS])
-def test_a_source_with_a_missing_array_is_named(name: str, tmp_path: Path) -> None:
-    arrays = read_source(name)
-    np.savez(tmp_path / name, **{key: values for key, values in arrays.items() if key != "test_acc"})
-    with pytest.raises(DamagedFileError, match=rf"{name} .*test_acc"):
-        read_source(name, tmp_path)
+# Regression -------------------------------------------------------------------------------------------------------
+
+
+def test_targets_of_a_group_share_their_measurements() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 3)).astype(np.float32)
+    y = 0.1 * np.stack([x[:, 0], x[:, 0] + 0.5], axis=1)  # the Huber loss's threshold is 0.1
+    y[:300, 1] = np.nan
+    y[300:, 0] = np.nan
+    for targets in (Targets(((0, 1),), (1.0, 2.0)), Targets(((0,), (1,)), (1.0, 1.0))):
+        found = fit_trees(x, y, x, targets, 100, 1)
+        assert np.corrcoef(found[:, 0], x[:, 0])[0, 1] > 0.95
+        assert 0.02 < np.mean(found[:, 1] - found[:, 0]) < 0.06
+
+
+def test_missing_targets_do_not_change_the_fit_of_a_network() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(512, 4)).astype(np.float32)
+    y = np.stack([x[:, 0], 2 * x[:, 1]], axis=1)
+    y[::2, 1] = np.nan
+    found = fit_network(x, y, x, 30, 1)
+    assert np.corrcoef(found[:, 0], x[:, 0])[0, 1] > 0.95
+    assert np.corrcoef(found[:, 1], x[:, 1])[0, 1] > 0.95
+    assert np.array_equal(found, fit_network(x, y, x, 30, 1))
+
+
+# Building ---------------------------------------------------------------------------------------------------------
+
+
+def _cut(source: str, rows: np.ndarray, folder: Path) -> None:
+    arrays = read_source(source)
+    np.savez(folder / source, **{name: of if name == "epochs" else of[rows] for name, of in arrays.items()})
 
 
 @pytest.fixture
-def few_cells(sample: Sample) -> dict[str, list[Cell]]:
-    measured = [Cell.from_encoding(int(code)) for code in sample.encodings[:40]]
+def few_cells() -> dict[str, list[Cell]]:
+    """The first 40 cells of the sample, 20 cells with a test accuracy, and 6 straight cells."""
+    measured = [Cell.from_encoding(int(code)) for code in read_sample().encodings[:40]]
+    tested = [Cell.from_encoding(int(code)) for code in cells_of(read_source(TEST_MEANS))[1][:20]]
+    assert len({cell.hash for cell in measured + tested}) == 59  # one is in both
     straight = [
         Cell(np.eye(n, k=1, dtype=int), ["input", *[op] * (n - 2), "output"]) for n in (3, 4) for op in OPERATIONS
     ]
-    return {"s1": measured[:30], "s3": measured[20:] + straight}
+    known = {cell.hash: cell for cell in measured[20:] + tested + straight}
+    return {"s1": measured[:30], "s3": list(known.values())}
 
 
 @pytest.fixture
 def few_sources(tmp_path: Path) -> Path:
-    """The sources with the first 1,500 cells of the sample."""
+    """The sources with the first 1,500 cells of the sample and 400 test means, 200 of them of the same cells."""
     folder = tmp_path / "sources"
     shutil.copytree(PACKAGE_DATA / "sources", folder)
-    with np.load(folder / SAMPLE, allow_pickle=False) as arrays:
-        cut = {name: values if name == "epochs" else values[:1500] for name, values in arrays.items()}
-    np.savez(folder / SAMPLE, **cut)
+    sample, tested = (cells_of(read_source(name))[0] for name in (SAMPLE, TEST_MEANS))
+    both = np.flatnonzero(np.isin(sample, tested))[:200]
+    _cut(SAMPLE, np.unique(np.concatenate([np.arange(1500), both])), folder)
+    _cut(TEST_MEANS, np.flatnonzero(np.isin(tested, sample[both]) | (np.arange(len(tested)) < 200)), folder)
     return folder
 
 
@@ -191,7 +170,7 @@ def test_a_missing_extra_is_named(
 ) -> None:
     monkeypatch.setattr("nasbench1shot1.nasbench101.embedded_table.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"\[table\]"):
-        build(few_cells, tmp_path / "out", TINY)
+        build(few_cells, tmp_path / "out", EMBEDDED, TINY)
     assert not (tmp_path / "out").exists()
 
 
@@ -205,9 +184,9 @@ def test_an_impossible_target_is_refused_before_building(
     (tmp_path / "file").write_text("")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes").write_text("")
-    monkeypatch.setattr("nasbench1shot1.nasbench101.embedded_table.read_sample", work)
+    monkeypatch.setattr("nasbench1shot1.nasbench101.embedded_table.read_measurements", work)
     monkeypatch.setattr("nasbench1shot1.registry.search_space", work)
-    for start in (lambda: build({}, tmp_path / out, TINY), Build(tmp_path / out).run):
+    for start in (lambda: build({}, tmp_path / out, EMBEDDED, TINY), Build(tmp_path / out).run):
         with pytest.raises(UserError, match="another"):
             start()
 
@@ -216,12 +195,35 @@ def test_building_is_deterministic_and_reports_its_steps(
     few_cells: dict[str, list[Cell]], few_sources: Path, tmp_path: Path
 ) -> None:
     lines: list[str] = []
-    metas = [build(few_cells, tmp_path / name, TINY, lines.append, "2026-01-01", few_sources) for name in ("a", "b")]
+    metas = [
+        build(few_cells, tmp_path / name, EMBEDDED, TINY, lines.append, "2026-01-01", few_sources)
+        for name in ("a", "b")
+    ]
     assert metas[0] == metas[1]
-    assert metas[0]["rows"] == 46
-    assert metas[0]["fidelity"]["validation_accuracy"]["108"]["cells"] == 40
+    assert metas[0]["rows"] == 65
+    assert metas[0]["fidelity"]["validation_accuracy"]["108"]["cells"] >= 40
+    assert metas[0]["fidelity"]["test_accuracy"]["108"]["cells"] >= 20
     assert lines[1:3] == ["fold 1 of 2", "fold 2 of 2"]
     table = Table(open_folder(tmp_path / "a"))
-    assert (len(table.members("s1")), len(table.members("s3"))) == (30, 26)
-    measured = table.query(few_cells["s3"]).is_measured("validation_accuracy")
-    assert measured.tolist() == [True] * 20 + [False] * 6
+    assert (len(table.members("s1")), len(table.members("s3"))) == (30, len(few_cells["s3"]))
+    measured = table.query(few_cells["s3"][:20]).is_measured("validation_accuracy")
+    assert measured.all()
+
+
+@pytest.mark.parametrize("contents", [EMBEDDED, FIVE_VERTICES])
+def test_measured_values_are_used_as_they_are_and_marked(
+    contents: Contents, few_cells: dict[str, list[Cell]], few_sources: Path, tmp_path: Path
+) -> None:
+    build(few_cells, tmp_path / "table", contents, TINY, sources=few_sources)
+    table = Table(open_folder(tmp_path / "table"))
+    means = read_source(TEST_MEANS)
+    of_hash = dict(zip([row.tobytes().hex() for row in means["hash"][:20]], means["test_mean3"], strict=False))
+    for cell in few_cells["s3"]:
+        found = table.query(cell)
+        assert found.is_measured("test_accuracy") == (cell.hash in of_hash)
+        assert found.source("test_accuracy") == ("measured" if cell.hash in of_hash else "predicted")
+        if cell.hash in of_hash:
+            assert found.test_accuracy == of_hash[cell.hash]
+    sampled = table.query(few_cells["s1"])
+    assert (sampled.validation_accuracy == sampled.measured_validation_accuracy).all() == contents.uses_single_repeats
+    assert sampled.is_measured("validation_accuracy").all()

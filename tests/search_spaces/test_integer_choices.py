@@ -14,13 +14,14 @@ from nasbench1shot1.configurable import Configurable
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 from nasbench1shot1.search_spaces.nasbench101 import NASBench101Space
 
-NAMES = ("s1", "s2", "s3", "nb101", "nb101-mini", "nb201", "nats-size")
+NAMES = ("s1", "s2", "s3", "nb101", "nb101-mini", "nb101-5v", "nb201", "nats-size")
 VARIABLES = {
     "s1": (3, 1, 3, 1, 3, 3, 3, 6, 10),
     "s2": (3, 1, 3, 2, 3, 3, 3, 6, 10),
     "s3": (3, 1, 3, 2, 3, 3, 3, 6, 3, 10, 15),
     "nb101": (3,) * 5 + (2,) * 21,
     "nb101-mini": (3,) * 4 + (2,) * 15,
+    "nb101-5v": (3,) * 3 + (2,) * 10,
     "nb201": (5,) * 6,
     "nats-size": (8,) * 5,
 }
@@ -136,7 +137,7 @@ def test_a_mutation_is_selected_by_the_index_of_the_neighbour(space: nb.SearchSp
     """Every neighbour has an equal interval; numbers of invalid encodings are redrawn."""
     for arch in drawn(space, 3):
         neighbours = space.neighbours(arch)
-        n_moves = {"nb101": 31, "nb101-mini": 23}.get(space.name, len(neighbours))
+        n_moves = {"nb101": 31, "nb101-mini": 23, "nb101-5v": 16}.get(space.name, len(neighbours))
         found = [space.mutate(arch, Scripted([(i + at) / n_moves, 0.0])) for i in range(n_moves) for at in (0.01, 0.99)]
         if n_moves == len(neighbours):
             assert found == [neighbour for neighbour in neighbours for _ in range(2)]
@@ -220,6 +221,7 @@ def test_published_mutations_have_the_published_distribution(space: nb.SearchSpa
         "nb201": operation_children,
         "nb101": edge_children,
         "nb101-mini": edge_children,
+        "nb101-5v": edge_children,
         "nats-size": width_children,
     }
     for arch in drawn(space, 2, seed=1):

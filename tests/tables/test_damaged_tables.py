@@ -114,7 +114,7 @@ def test_a_description_without_its_checksum_is_refused(folder: Path) -> None:
 
 def test_the_embedded_table_has_its_checksum_and_id() -> None:
     embedded = load_table(PACKAGE_DATA / "table")
-    assert embedded.id == "nb101-embedded-v1-34d56c0"
+    assert embedded.id == "nb101-embedded-v2-5915e9e"
     assert embedded.info()[CHECKSUM] == content_sha256(described(PACKAGE_DATA / "table"))
 
 

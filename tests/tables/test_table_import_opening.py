@@ -20,7 +20,7 @@ from rich.console import Console
 
 from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench101.sample import IMAGES
+from nasbench1shot1.nasbench101.sources import IMAGES
 from nasbench1shot1.tables import importing
 from nasbench1shot1.tables.columns import stored_column
 from nasbench1shot1.tables.formats import compact
