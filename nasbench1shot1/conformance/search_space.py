@@ -292,7 +292,8 @@ class OneShotSpaceConformance(SearchSpaceConformance):
 
         from nasbench1shot1.supernets.supernet import Supernet
 
-        net = Supernet(space, channels=2, cells=3, generator=torch.Generator().manual_seed(0)).eval()
+        channels = space.search_defaults.get("channels", 2)  # some skeletons have a fixed width
+        net = Supernet(space, channels=channels, cells=3, generator=torch.Generator().manual_seed(0)).eval()
         images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
         together = net(images, net.discrete_mixing(archs[2:4]))
         alone = [net(images[i : i + 1], net.discrete_mixing(archs[2 + i])) for i in range(2)]
