@@ -31,6 +31,8 @@ class Query:
     epochs: int | None = None
     """Training budget in epochs. Default: the full budget, 108 for NAS-Bench-101, 200 for NAS-Bench-201 and 90
     for NATS-Bench's size space."""
+    budget: int | None = None
+    """Length of the trainings in which --epochs lies, if the table has their learning curves. Default: --epochs."""
     dataset: str | None = None
     """Data set of the training, in tables with several: cifar10-valid, cifar10, cifar100 or ImageNet16-120.
     Default: all."""
@@ -69,10 +71,11 @@ class Query:
             item = _item_of(self.what, table)
         console, seen = literal_console(), set[str]()
         for dataset in [self.dataset] if self.dataset else table.datasets:
-            metrics = table.query(item, self.epochs, dataset=dataset)
+            metrics = table.query(item, self.epochs, dataset=dataset, budget=self.budget)
             trained = f" on {dataset}" if len(table.datasets) > 1 else ""
             name = f"'{metrics.hash}'" if "|" in metrics.hash else metrics.hash  # to be copied into a shell
-            title = f"{name} after {counted(metrics.epochs, 'epoch')}{trained}\ntable {table.id}"
+            whole = f" of {metrics.budget}" if metrics.budget != metrics.epochs else ""
+            title = f"{name} after {counted(metrics.epochs, 'epoch')}{whole}{trained}\ntable {table.id}"
             print_to_stdout(title)  # not a title of the table, which would be broken at its width
             screen = Screen()
             for heading in ("column", "value", "source"):
@@ -174,6 +177,8 @@ def _regrets(table: "Table", item: Any, metrics: "Metrics") -> list[tuple[str, s
     from nasbench1shot1.ground.errors import OutOfDomainError
     from nasbench1shot1.ground.text import percent
 
+    if metrics.epochs != metrics.budget:
+        return []  # regrets refer to the end of trainings
     rows, splits = [], ("test", "validation")
     for space in (space for space in table.spaces if int(table.rows(item)) in table.members(space)):
         for split in splits:

@@ -13,6 +13,7 @@ import pytest
 from command_line import command
 from refusals import fails, refuses
 
+from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, UserError
 from nasbench1shot1.ground.plain_pickle import load_plain_pickle
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK, OFFICIAL_SETS
@@ -110,6 +111,17 @@ def test_queries_of_curves_agree_with_each_other(imported: Table) -> None:
         assert one.is_measured("test_accuracy")
         assert np.isnan(one.validation_accuracy)
         assert one["trainable_parameters"] == imported.query(index, dataset="cifar10").trainable_parameters
+
+
+def test_the_command_shows_an_epoch_of_a_longer_training(imported: Table, capsys: pytest.CaptureFixture[str]) -> None:
+    budget = imported.full_budget
+    asked = ["11", "--table", str(imported.folder), "--epochs", "7", "--budget", str(budget), "--dataset", "cifar10"]
+    main(["query", *asked])
+    shown = capsys.readouterr().out
+    test = imported.query(11, 7, dataset="cifar10", budget=budget).test_accuracy
+    assert f"after 7 epochs of {budget} on cifar10" in shown
+    assert f"{test:.4f}" in shown
+    assert "regret" not in shown
 
 
 def test_the_size_space_has_the_published_values(shared: Path, tmp_path: Path) -> None:
