@@ -60,8 +60,8 @@ def dataset_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
 def short_training_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
     """Return ranks by final test accuracy, and by validation accuracy after 12 epochs and at the end.
 
-    The 12 epochs are a separate schedule. NAS-Bench-201 also shows epochs in the middle of the long schedule, which
-    tables without training curves do not have.
+    The 12 epochs are a separate schedule. NAS-Bench-201 also shows epochs in the middle of the long schedule
+    (`learning_curves.ranks_along_training`).
 
     Arguments and errors are as for `dataset_ranks`.
 
@@ -78,9 +78,8 @@ def short_training_ranks(table: Table, kind: str = "all") -> pandas.DataFrame:
     ]
     listed = " and ".join(map(str, budgets))
     words = f"ranks by test accuracy at {found.full_budget} epochs and by validation accuracy at {listed} epochs"
-    return _rank_pairs(
-        found, pairs, words, "epochs in the middle of a schedule need training curves, not in this table"
-    )
+    middle = "are in ranks-along-training" if table.curves else "need training curves, not in this table"
+    return _rank_pairs(found, pairs, words, f"epochs in the middle of a schedule {middle}")
 
 
 def dataset_rank_panels(frame: pandas.DataFrame) -> list[Panel]:

@@ -28,7 +28,14 @@ def _cost(frame: Frame) -> str:
 
 
 _TEST = ("test",)
-_SHARED = ("dataset-ranks", "correlation-matrix", "short-training-ranks", "pareto-fronts")
+_SHARED = (
+    "dataset-ranks",
+    "correlation-matrix",
+    "short-training-ranks",
+    "ranks-along-training",
+    "learning-curves",
+    "pareto-fronts",
+)
 ANALYSES = {
     "accuracy-by-parameters": Analysis(
         partial(accuracy_by_cost, splits=_TEST), accuracy_panels, _cost, takes=(), columns=2, panel_inches=(4.2, 3.0)

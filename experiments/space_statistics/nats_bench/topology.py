@@ -15,6 +15,14 @@ from nasbench1shot1.experiments.space_statistics.nats_bench.latencies import (
     latency_panels,
     latency_summary,
 )
+from nasbench1shot1.experiments.space_statistics.nats_bench.learning_curves import (
+    curve_headline,
+    curve_panels,
+    known_curves,
+    rank_headline,
+    rank_panels,
+    ranks_along_training,
+)
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS
 from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import (
     known_cells,
@@ -99,6 +107,10 @@ ANALYSES = {
         schedule_correlation, schedule_panels, _schedules, panel_inches=(5.6, 4.2), **_OF_KIND
     ),
     "pareto-fronts": replace(PARETO_FRONTS, ask=pareto_fronts, split=None, **_OF_KIND),
+    "ranks-along-training": Analysis(
+        ranks_along_training, rank_panels, rank_headline, panel_inches=(5.2, 3.6), **_OF_KIND
+    ),
+    "learning-curves": Analysis(known_curves, curve_panels, curve_headline, panel_inches=_SMALL, **_OF_KIND),
     "latency-fronts": Analysis(
         latency_fronts, latency_panels, latency_summary, columns=5, panel_inches=(2.7, 2.3), **_OF_KIND
     ),

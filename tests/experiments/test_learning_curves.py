@@ -1,0 +1,71 @@
+"""Statistics of learning curves, on the tables of genuine records of both spaces."""
+
+from pathlib import Path
+
+import pytest
+from refusals import refuses
+from scipy.stats import spearmanr
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.space_statistics.catalogue import offered
+from nasbench1shot1.experiments.space_statistics.nats_bench.learning_curves import known_curves, ranks_along_training
+from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.tables.importing import import_table
+from nasbench1shot1.tables.table import Table, load_table
+
+FOLDERS = {"tss": "NATS-tss-v1_0-3ffb9-simple", "sss": "NATS-sss-v1_0-50262-simple"}
+SPLITS = {"tss": ["validation", "valtest", "valtest"], "sss": ["validation"] * 3}
+
+
+@pytest.fixture(scope="module", params=["tss", "sss"])
+def imported(
+    request: pytest.FixtureRequest, shared: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Table]:
+    folder = tmp_path_factory.mktemp("imported") / "table"
+    import_table(shared / "nats_fake" / FOLDERS[request.param], folder, report=lambda line: None)
+    return request.param, load_table(folder)
+
+
+def test_ranks_are_correlated_after_every_epoch(imported: tuple[str, Table]) -> None:
+    space, table = imported
+    frame = ranks_along_training(table)
+    assert len(frame) == 3 * table.full_budget
+    assert frame.groupby("dataset", sort=False)["split"].first().tolist() == SPLITS[space]
+    assert (frame["n"] == 3).all()
+    indices, last = table.column("index").tolist(), table.full_budget
+    for row in frame[frame["epochs"].isin([1, 20, last - 1, last])].itertuples():
+        training = table.objective(row.dataset).validation
+        within = table.query(indices, row.epochs, dataset=training, budget=last)[f"{row.split}_accuracy"]
+        final = table.query(indices, dataset=row.dataset).test_accuracy
+        assert row.spearman == pytest.approx(spearmanr(within, final).statistic)
+
+
+def test_curves_of_the_best_and_of_known_architectures(imported: tuple[str, Table]) -> None:
+    space, table = imported
+    frame, last = known_curves(table), table.full_budget
+    names = {"best", *(name for name, text in table.benchmark.reference_points.items() if text in table)}
+    assert set(frame["network"]) == names
+    final = frame[(frame["epochs"] == last) & (frame["network"] == "best") & (frame["dataset"] == "cifar10")]
+    assert (
+        final["accuracy"].iloc[0]
+        == table.query({"tss": 11, "sss": 284}[space], dataset="cifar10-valid").validation_accuracy
+    )
+    assert frame["accuracy"].between(0, 1).all()
+
+
+def test_both_analyses_are_offered_and_drawn(imported: tuple[str, Table]) -> None:
+    _, table = imported
+    for name, panels in (("ranks-along-training", 1), ("learning-curves", 3)):
+        analysis = offered(table.benchmark)[name]
+        frame = analysis.run(table)
+        assert len(analysis.panels(frame)) == panels
+        assert f"of {table.full_budget} epochs" in analysis.headline(
+            frame
+        ) or f"to {table.full_budget}" in analysis.headline(frame)
+
+
+@pytest.mark.parametrize("table", ["nb201", "nats-size"])
+def test_tables_without_learning_curves_are_refused(table: str) -> None:
+    for analysis in (ranks_along_training, known_curves):
+        with refuses(OutOfDomainError, table, "learning curves"):
+            analysis(nb.load_table(table))
