@@ -98,6 +98,10 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
         """The option `draws`."""
         return self.hyperparameters.draws
 
+    def sample(self) -> Architecture:
+        """Return an architecture drawn from the softmax of Λ."""
+        return self.drawn_architecture(self._draw())
+
     def searched_mixing(self) -> Mixing:
         """Return widths drawn from the softmax of Λ."""
         return self.fixed_widths(self._draw())

@@ -217,8 +217,8 @@ def _numbers(
     if text == CONTROLLER:
         if not method_of(run, epoch).learns_to_sample:
             raise InvalidInputError(
-                f"{option('architectures', 'controller')} requires a run of enas, but '{run.folder}' is a run of "
-                f"{run.config['optimizer']}: give all, a number or a text file"
+                f"{option('architectures', 'controller')} requires a run of enas or tunas, but '{run.folder}' is a "
+                f"run of {run.config['optimizer']}: give all, a number or a text file"
             )
         return _within(constraint, space, controller_draws(run, space, epoch, options.seed))
     if text == ALL or text.isdecimal():

@@ -16,7 +16,7 @@ from quick_ranking import quick_ranking
 from refusals import fails, refuses
 from rich.console import Console
 from scipy import stats
-from tiny_search import search
+from tiny_search import FOR_CELLS, search
 from torch.nn import functional as F
 from unrendered import save_unrendered
 
@@ -27,7 +27,6 @@ from nasbench1shot1.experiments.correlation.planning import Expectation
 from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABILITY
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
 from nasbench1shot1.one_shot_search.state import load_halves
-from nasbench1shot1.registry import BUILT_IN
 
 FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
 OWN = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "setn": FEW, "pc-darts": {"channels": 4}}
@@ -136,7 +135,7 @@ def test_the_folder_records_the_options(ranking, run):
     assert {"epoch", "predictor", "images", "spearman"} <= set(ranking.reliability)
 
 
-@pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
+@pytest.mark.parametrize("optimizer", FOR_CELLS)
 def test_runs_of_every_optimizer_can_be_ranked(optimizer, tmp_path):
     few = {"images_per_half": 20, **OWN.get(optimizer, {})}
     searched = search(tmp_path / "run", optimizer=optimizer, epochs=1, keep_weights_every=1, **few)

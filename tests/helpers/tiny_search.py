@@ -12,6 +12,8 @@ from nasbench1shot1.images.image_set import load_images
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import SearchState, begin
 from nasbench1shot1.optimizer import Batch
+from nasbench1shot1.optimizers.widths import WidthOptimizer
+from nasbench1shot1.registry import BUILT_IN, optimizer
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 
 TINY: dict[str, Any] = {
@@ -29,6 +31,9 @@ TINY: dict[str, Any] = {
 SMALL_SPACE = ChoiceBlockSpace("small", "small-v1", n_parents=(1, 1, 2))
 """54 architectures: 3 operations, 1 of 2 inputs, 3 operations, 2 of 3 outputs."""
 
+
+FOR_CELLS = tuple(name for name in BUILT_IN["optimizers"] if not issubclass(optimizer(name), WidthOptimizer))
+"""The built-in one-shot optimizers that search spaces of cells."""
 
 _read_once = cache(load_images)
 

@@ -4,13 +4,12 @@ from copy import deepcopy
 from itertools import count
 
 import pytest
-from tiny_search import tiny_state
+from tiny_search import FOR_CELLS, tiny_state
 
 from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import are_identical
 from nasbench1shot1.one_shot_search import estimate, loop, measurements
 from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS
-from nasbench1shot1.registry import BUILT_IN
 
 SELECTING = ("random-ws", "enas", "setn")
 
@@ -73,7 +72,7 @@ def test_fewer_power_iterations_are_estimated_as_fewer(monkeypatch):
     assert sum(products) == 2
 
 
-@pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
+@pytest.mark.parametrize("optimizer", FOR_CELLS)
 def test_every_method_gets_an_estimate_without_a_search(optimizer):
     options = {"candidates": 3, "finalists": 2} if optimizer in SELECTING else {"hessian_eigenvalue": True}
     partial = {"channels": 4} if optimizer == "pc-darts" else {}
@@ -90,7 +89,7 @@ def searched_on(state, epoch: int):
     return deepcopy(moved), [outcome.one_shot_error, str(outcome.architecture), outcome.parameters, training]
 
 
-@pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
+@pytest.mark.parametrize("optimizer", FOR_CELLS)
 @pytest.mark.parametrize("is_started", [False, True])
 def test_estimating_does_not_change_the_search(optimizer, is_started):
     """The estimate before the first epoch and between two epochs."""

@@ -7,19 +7,18 @@ import pytest
 import torch
 from refusals import refuses
 from rich.console import Console
-from tiny_search import TINY, search
+from tiny_search import FOR_CELLS, TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search import loop
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs, method_of, supernet_of
-from nasbench1shot1.registry import BUILT_IN
 from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
 
 FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
 OPTIONS = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "setn": FEW, "pc-darts": {"channels": 4}}
 
 
-@pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
+@pytest.mark.parametrize("optimizer", FOR_CELLS)
 def test_the_network_equals_the_search_at_that_epoch_bit_for_bit(optimizer, tmp_path, monkeypatch):
     images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     space, seen, real = nb.search_space("s1"), {}, loop.record_epoch

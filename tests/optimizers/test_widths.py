@@ -215,6 +215,7 @@ def test_rejection_draws_only_within_bounds_and_corrects_the_probability():
     difference = free.log_probability(drawn[0]) - made.log_probability(drawn[0])
     assert float(difference.detach()) == pytest.approx(float(probability.log()), rel=1e-4)
     assert made.cost_penalty(drawn[0]) == 0
+    assert flops(made.sample().widths) <= HALF
     with refuses(InvalidInputError, options="rejection draws"):
         search_options({"optimizer": "tunas", "space": "nats-size", "rejection": True, "draws": 6, "device": "cpu"})
 
