@@ -152,6 +152,8 @@ class Metrics:
             return self._about(metric).source(self.is_measured(metric))
         if metric not in self.names:
             return "not in this table" if self.epochs == self.budget else "not within trainings"
+        if self.epochs in self._about(metric).means:
+            return "only known as a mean over repeats"
         return f"not at {counted(self.epochs, 'epoch')}"
 
     def _check(self, metric: str, kind: str) -> None:

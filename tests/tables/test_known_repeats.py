@@ -1,5 +1,6 @@
 """Columns that do not have the value of every repeat: means over repeats, and one value for all repeats."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,13 @@ def test_a_mean_is_the_value_of_no_single_repeat(table: nb.Table, x: Any) -> Non
         found = query(table, x, 12, run).validation_accuracy
         assert np.array_equal(found, ACCURACIES[first, 0, 0] if known else np.full(first.shape, np.nan), equal_nan=True)
     assert np.array_equal(query(table, x, 12, "all").validation_accuracy, ACCURACIES[first, 0], equal_nan=True)
+
+
+def test_the_reason_for_a_missing_value_is_stated(table: nb.Table) -> None:
+    found = query(table, 0, 12, 777)
+    assert found.source("validation_accuracy") == "only known as a mean over repeats"
+    assert pickle.loads(pickle.dumps(found)).source("validation_accuracy") == found.source("validation_accuracy")  # noqa: S301
+    assert query(table, 1, 200, 777).source("validation_accuracy") == "not at 200 epochs"
 
 
 def test_single_and_batched_lookups_agree(table: nb.Table) -> None:
