@@ -45,6 +45,8 @@ LONGEST_FIRST = (
     "test_reproduce_runs",
     "test_search",
     "test_optimizers_on_nasbench201",
+    "test_width_optimizers",
+    "test_published_widths",
     "test_own_optimizer",
     "test_own_benchmark",
     "test_own_space",
