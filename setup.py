@@ -54,6 +54,7 @@ _FOLDERS = (
     "nats_size",
     "nats_size.table",
     "nb101_5v",
+    "nb101_5v.table",
     "nb201",
     "nb201.table",
     "sources",

@@ -18,7 +18,7 @@ BENCHMARK = Benchmark(
     tables={
         "embedded": BundledTable(folder="nasbench1shot1:data/table", build=f"{_ROOM}.embedded_table:build_embedded"),
         "nb101-5v": BundledTable(
-            folder="nasbench1shot1:data/nb101_5v", build=f"{_ROOM}.embedded_table:build_five_vertices"
+            folder="nasbench1shot1:data/nb101_5v/table", build=f"{_ROOM}.embedded_table:build_five_vertices"
         ),
         "nb101-sample": BundledTable(columns=f"{_ROOM}.sample:sample_columns"),
     },
