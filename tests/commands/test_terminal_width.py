@@ -75,7 +75,7 @@ def test_a_screen_fits_80_columns(line: str, tmp_path: Path, monkeypatch: pytest
 def test_rows_of_a_study_fit_80_columns_and_their_heading() -> None:
     values = {"done": "280/280", "configuration": "(99, 0, 99)", "epochs": 1000}
     row = ROW.format(**values, error="diverged", regret="10.00 %", best="10.00 %", seconds="99999 s")
-    assert len(HEADING) == len(
+    assert len(HEADING.format(guide="validation")) == len(
         ROW.format(done="", configuration="", epochs="", error="", regret="", best="", seconds="")
     )
     assert len(row) <= 80
