@@ -76,9 +76,9 @@ def draw_regret(
 ) -> "Axes | list[Axes]":
     """Draw the recorded regret of a run in percent, of an unfinished run as far as it is recorded.
 
-    Searches are drawn over epochs, studies over simulated seconds or hours. `nb.compare` draws several runs. The title
-    of the legend names what a band shows: by default, the 95 % confidence interval of the mean over the seeds of a
-    group or over the searches of a black-box study.
+    Searches are drawn over epochs; studies are drawn over simulated time, or over evaluations if evaluations limit
+    them. `nb.compare` draws several runs. The title of the legend names what a band shows: by default, the 95 %
+    confidence interval of the mean over the seeds of a group or over the searches of a black-box study.
 
     Args:
         run: a search, a group of seeds, a black-box study or a tuning study, or its folder.

@@ -180,11 +180,11 @@ def test_an_unfinished_search_is_drawn_up_to_its_last_record(group, tmp_path):
         nb.draw_regret(folder)
 
 
-def test_studies_are_drawn_over_simulated_time(tmp_path):
+def test_studies_are_drawn_over_their_clock(tmp_path):
     options = {"space": "s1", "evaluations": 5, "repeats": 2, "console": Console(quiet=True)}
     study = nb.black_box("random", out=tmp_path / "study", **options)
     axes = nb.draw_regret(study)
-    assert "simulated seconds" in axes.get_xlabel()
+    assert "evaluations" in axes.get_xlabel()
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["random"]
     band = axes.get_legend().get_title().get_text()
     assert band == "mean and 95 % confidence interval (bootstrap), 2 searches"
