@@ -147,8 +147,8 @@ def test_a_stream_that_is_not_a_file_is_written_to(stream: object, monkeypatch: 
         ("export", "an argument is missing: give the folder of a study of nb1shot1 tune (see nb1shot1 export --help)"),
         (
             "query --what --table nb201",
-            "unknown option '--what' (known: --budget, --dataset, --draw, --epochs, --format, --help, --space, --style, "
-            "--table)",
+            "unknown option '--what' (known: --budget, --dataset, --draw, --epochs, --format, --help, --space, "
+            "--style, --table)",
         ),
         ("blackbox --seed", "--seed needs a value (see nb1shot1 blackbox --help)"),
         (
