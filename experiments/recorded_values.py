@@ -10,10 +10,13 @@ from nasbench1shot1.evaluator import score
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.proposers.configurations import parse_id
 from nasbench1shot1.registry import table_of_run
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.evaluation import loss_of
 from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.trials import Trial
 
 ERRORS = ("table_validation_error", "table_test_error")
 """The recorded fields that come from the table."""
@@ -64,22 +67,26 @@ def _named(options: Mapping[str, Any]) -> str | Path | None:
 
 def _compared_values(run: SearchRecord | Study, table: Table) -> Iterator[tuple[str, str, Any, Any]]:
     """Yield where a value is recorded, the name of its field, the recorded value and the table's."""
-    dataset = run.config["dataset"]
-    is_study, known = isinstance(run, Study), dict[str, dict[str, Any]]()
+    dataset, known = run.config["dataset"], dict[str, tuple[Architecture, dict[str, Any]]]()
     for line in run.lines:
         if (text := line["architecture"]) is None:  # a diverged search
             continue
         if text not in known:
             try:
-                found = score(Architecture.parse(text), table, dataset)
+                arch = Architecture.parse(text)
+                found = score(arch, table, dataset)
             except UserError:  # reported where the line is used
                 continue
-            known[text] = {field: getattr(found, field) for field in ERRORS}
-        at = f"in observation {line['number']}" if is_study else f"after epoch {line['epoch']}"
-        for field, expected in known[text].items():
+            known[text] = arch, {field: getattr(found, field) for field in ERRORS}
+        arch, errors = known[text]
+        at = f"in observation {line['number']}" if isinstance(run, Study) else f"after epoch {line['epoch']}"
+        for field, expected in errors.items():
             yield at, field, line[field], expected
-        if is_study and run.config.get("repeat") == "mean" and known[text][ERRORS[0]] is not None:
-            yield at, "loss", line["loss"], known[text][ERRORS[0]]
+        if isinstance(run, Study):
+            identity = line["configuration_id"]
+            trial = Trial(parse_id(identity), run.configuration(identity), line["budget"])
+            if not math.isnan(expected := loss_of(run, table, arch, trial)):
+                yield at, "loss", line["loss"], expected
 
 
 def _are_equal(recorded: float | None, expected: float | None) -> bool:

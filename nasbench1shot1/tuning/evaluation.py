@@ -90,9 +90,7 @@ def trial_outcome(study: Study, table: Table, job: TrialJob, end: Ended) -> Outc
             f"the study uses the table {study.config['table_id']}, but on {end.worker} that name is {found}: install "
             f"{study.config['table_id']}"
         )
-    config = study.config
-    metric = config.get("objective")
-    loss = objective(arch, table, config["repeat"], config["seed"], job.trial, config["dataset"], metric)
+    loss = loss_of(study, table, arch, job.trial)
     return Outcome(loss, values={"architecture": str(run.summary["architecture"]), "search_seconds": seconds})
 
 
@@ -166,6 +164,12 @@ def search_seconds(run: Run) -> float:
     grown = run.config["grown"]
     before = run.lines[grown[-1]["after_epoch"]]["search_seconds"] if grown else 0.0
     return float(run.lines[-1]["search_seconds"] - before)
+
+
+def loss_of(study: Study, table: Table, arch: Architecture, trial: Trial) -> float:
+    """Return the loss of a study's trial that found an architecture; raises the errors of `objective`."""
+    config = study.config
+    return objective(arch, table, config["repeat"], config["seed"], trial, config["dataset"], config.get("objective"))
 
 
 def objective(

@@ -9,10 +9,15 @@ import compared_runs as make
 import pytest
 
 import nasbench1shot1 as nb
+from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
-from nasbench1shot1.experiments.recorded_values import difference
+from nasbench1shot1.experiments.recorded_values import ERRORS, difference
 from nasbench1shot1.experiments.rescoring import write_report, write_study_report
+from nasbench1shot1.proposers.configurations import parse_id
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tuning.evaluation import loss_of
 from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.trials import Trial
 
 
 def change(folder: Path, number: int, **values: float) -> None:
@@ -50,12 +55,33 @@ def test_a_changed_error_of_a_search_is_reported(
             assert part in line
 
 
-def test_a_changed_loss_of_a_trial_is_reported(tmp_path: Path) -> None:
-    make.tuning(tmp_path / "study")
-    change(tmp_path / "study", 0, loss=0.4321)
-    study = Study.open(tmp_path / "study")
-    if study.config.get("repeat", "mean") == "mean":
-        assert "observation 0" in difference(study) and "loss" in difference(study)
+def with_losses(folder: Path, table: Table, **options: Any) -> Study:
+    """A study whose losses are what its trials would record with a table."""
+    study = make.tuning(folder, **options)
+    make.with_facts(folder, table_id=table.id)
+    study = Study.open(folder)
+    for number, line in enumerate(study.lines):
+        arch, identity = nb.Architecture.parse(line["architecture"]), line["configuration_id"]
+        trial = Trial(parse_id(identity), study.configuration(identity), line["budget"])
+        found = score(arch, table, study.config["dataset"])
+        errors = {field: getattr(found, field) for field in ERRORS}
+        change(folder, number, **errors, loss=loss_of(study, table, arch, trial))
+    return Study.open(folder)
+
+
+@pytest.mark.parametrize("objective", [None, "test_accuracy"])
+@pytest.mark.parametrize("repeat", ["mean", "random"])
+def test_a_changed_loss_of_a_trial_is_reported(
+    tmp_path: Path, measured_table: Table, repeat: str, objective: str | None
+) -> None:
+    study = with_losses(tmp_path / "study", measured_table, repeat=repeat, objective=objective)
+    assert difference(study, measured_table) == ""
+    guide = "table_test_error" if objective else "table_validation_error"
+    means_only = all(line["loss"] == line[guide] for line in study.lines)
+    assert means_only == (repeat == "mean")  # the repeats of the table differ
+    change(study.folder, 1, loss=study.lines[1]["loss"] + 0.001)
+    said = difference(Study.open(study.folder), measured_table)
+    assert "observation 1" in said and "loss" in said
 
 
 def test_runs_of_another_table_are_not_compared(tmp_path: Path) -> None:
