@@ -261,16 +261,37 @@ def open_regular(path: Path) -> io.BufferedReader:
 
     Raises OSError also for anything but a regular file: reading a FIFO or a device could wait for ever.
     """
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    return io.BufferedReader(io.FileIO(_open_without_waiting(path, os.O_RDONLY)))
+
+
+def open_to_append(path: Path) -> io.BufferedWriter:
+    """Open a file for appending, and create it if it is missing; raises OSError as `open_regular` does."""
+    try:
+        descriptor = _open_without_waiting(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    except OSError as error:
+        if error.errno != errno.ENXIO:  # a FIFO that nobody reads
+            raise
+        raise _not_regular_error(path) from error
+    return io.BufferedWriter(io.FileIO(descriptor, "a"))
+
+
+def _open_without_waiting(path: Path, flags: int) -> int:
+    """Return the descriptor of a regular file; raises OSError for anything else."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0), 0o666)
     try:
         mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise OSError(errno.EISDIR, "it is a folder", str(path))
         if not stat.S_ISREG(mode):
-            code, what = (errno.EISDIR, "a folder") if stat.S_ISDIR(mode) else (errno.EINVAL, "not a regular file")
-            raise OSError(code, f"it is {what}", str(path))
-        return io.BufferedReader(io.FileIO(descriptor))
+            raise _not_regular_error(path)
+        return descriptor
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _not_regular_error(path: Path) -> OSError:
+    return OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def read_bytes(path: Path) -> bytes:

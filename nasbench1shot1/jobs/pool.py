@@ -1,6 +1,7 @@
 """The pool of workers that runs jobs: this process, processes on this machine, or a dask cluster (`cluster`)."""
 
 import contextlib
+import io
 import os
 import secrets
 import threading
@@ -14,6 +15,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
+from nasbench1shot1.ground.files import open_to_append, write_error
 from nasbench1shot1.ground.text import line_printer
 from nasbench1shot1.jobs.job import LOOK_EVERY, Ended, Job, JobLostError, Workers, run_until_finished
 from nasbench1shot1.jobs.process import WorkerProcesses, missing_result, one_line_error, usable_cores, worker_name
@@ -333,7 +335,11 @@ class SerialExecutor(Executor):
 
 def _run_here(job: Job, directory: Path) -> Ended:
     began, failure, name = time.monotonic(), None, None
-    with job.log.open("a", encoding="utf-8") as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+    try:
+        opened = io.TextIOWrapper(open_to_append(job.log), encoding="utf-8")
+    except OSError as error:
+        raise write_error(job.log, error) from error
+    with opened as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
         try:
             run_until_finished(job.command, job.folder, job.options, job.resume_options)
         except UserError as error:

@@ -25,7 +25,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from nasbench1shot1.ground.errors import UserError
-from nasbench1shot1.ground.files import write_error
+from nasbench1shot1.ground.files import open_to_append, write_error
 from nasbench1shot1.jobs.job import LOOK_EVERY, Ended, Job, JobLostError, run_until_finished, wait_until_free
 from nasbench1shot1.runs.folder import SUMMARY
 
@@ -202,7 +202,7 @@ def import_path() -> list[str]:
 def start_process(environment: Mapping[str, str], log: Path) -> "subprocess.Popen[bytes]":
     """Start a worker process; errors before its first job are appended to `log`. Raises UserError."""
     try:
-        with log.open("ab") as file:
+        with open_to_append(log) as file:
             return subprocess.Popen(  # a separate process group: Ctrl-C only reaches the parent, which ends the process
                 [sys.executable, "-P", "-c", START, json.dumps(import_path())],
                 stdin=subprocess.PIPE,
@@ -313,7 +313,7 @@ def _run_here(job: Job, options: Mapping[str, Any], resume_options: Mapping[str,
 @contextmanager
 def _output_to(log: Path) -> Iterator[None]:
     """Append what this process prints to a log, and then discard it again."""
-    with log.open("ab") as file:
+    with open_to_append(log) as file:
         _redirect(file.fileno())
     try:
         yield

@@ -24,6 +24,7 @@ from nasbench1shot1.ground.files import (
     atomic_write,
     blocked_error,
     open_regular,
+    open_to_append,
     read_json,
     read_npz,
     read_text,
@@ -127,6 +128,22 @@ def test_only_regular_files_are_opened(
     with pytest.raises(OSError, match=str(tmp_path / "made")) as caught:
         read(tmp_path / "made")
     assert caught.value.errno == code
+
+
+@pytest.mark.usefixtures("alarm")
+@pytest.mark.parametrize("is_read", [False, True])
+def test_only_regular_files_are_appended_to(tmp_path: Path, is_read: bool) -> None:
+    fifo = replace_by_fifo(tmp_path / "fifo")
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK) if is_read else None
+    with pytest.raises(OSError, match=str(fifo)) as caught:
+        open_to_append(fifo)
+    assert caught.value.errno == errno.EINVAL
+    if reader is not None:
+        os.close(reader)
+    for text in (b"one\n", b"two\n"):
+        with open_to_append(tmp_path / "log") as file:
+            file.write(text)
+    assert (tmp_path / "log").read_bytes() == b"one\ntwo\n"
 
 
 @contextmanager

@@ -112,6 +112,15 @@ def test_the_output_of_a_job_is_written_to_its_log(tmp_path, workers, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_fifo_in_place_of_a_log_fails_its_job(tmp_path, workers):
+    jobs = [light_job(tmp_path, name) for name in ("one", "two", "blocked", "three")]
+    os.mkfifo(jobs[2].log)
+    failures = run_jobs(jobs, workers)
+    assert list(failures) == ["blocked"]
+    assert str(jobs[2].log) in failures["blocked"] and "not a regular file" in failures["blocked"]
+    assert [job.is_finished for job in jobs] == [True, True, False, True]
+
+
 def test_a_process_that_always_dies_and_a_process_without_a_result_are_reported(tmp_path):
     jobs = [
         Job(name="dead", command="light_run:die", folder=tmp_path / "dead"),
