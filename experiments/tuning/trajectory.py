@@ -212,14 +212,14 @@ def _band_text(
     drawn: Mapping[str, Mapping[str, Pooled]],
 ) -> str:
     """Return what lines and bands show, for every kind of curve."""
-    shaded = [
-        drawn[panel][curve.key]
+    cut_kinds = {
+        curve.kind
         for panel, of_panel in panels.items()
         for row in rows
         if len(beside := [curve for curve in of_panel if curve.key in row]) <= MOST_BANDS
         for curve in beside
-    ]
-    is_cut = any(curve.is_cut for curve in shaded)
+        if drawn[panel][curve.key].is_cut
+    }
     curves = [curve for of_panel in panels.values() for curve in of_panel]
     lines = []
     for kind in dict.fromkeys(curve.kind for curve in curves):
@@ -230,7 +230,7 @@ def _band_text(
         if longest > MOST_BANDS:
             text = "mean" if runs is None else f"mean over {counted(runs, 'repetition')}"
         else:
-            text = describe_band(spread, runs, "repetition", is_cut=is_cut)
+            text = describe_band(spread, runs, "repetition", is_cut=kind in cut_kinds)
         if text:
             lines.append(f"{kind}: {text}")
     return "\n".join(lines)

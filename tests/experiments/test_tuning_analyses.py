@@ -178,6 +178,24 @@ def test_trajectories_take_axes_colours_and_labels():
         draw_trajectories({"s1": curves}, *texts, labels=["a", "b", "c"])
 
 
+def test_only_the_kind_whose_band_was_cut_says_so():
+    ends = {"tuned": (0.04, 0.001), "black-box": (0.04, 0.03)}  # mean minus standard deviation: below and above zero
+    curves = [
+        Curve(kind, kind, method, kind, [regrets_of(end) for end in ends[kind]])
+        for kind, method in (("tuned", "darts"), ("black-box", "random"))
+    ]
+    figure = draw_trajectories({"s1": curves}, "title", "caption", "predicted", spread="std")
+    said = [line.removeprefix("shown: ") for line in figure.caption.splitlines()[:2]]
+    assert said == [
+        "tuned: mean ± standard deviation (cut at 0), 2 repetitions",
+        "black-box: mean ± standard deviation, 2 repetitions",
+    ]
+
+
+def regrets_of(end):
+    return pandas.DataFrame({"seconds": [500.0, 5e4], "test_regret": [0.05, end], "validation_regret": 0.03})
+
+
 def test_the_best_configurations_are_sorted_by_their_lowest_loss(studies):
     study = studies[0]
     names = list(study.config_space)
