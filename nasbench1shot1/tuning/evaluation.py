@@ -68,16 +68,17 @@ def trial_outcome(study: Study, table: Table, job: TrialJob, end: Ended) -> Outc
     A search that diverged, or whose record cannot be read, has no loss.
 
     Raises:
-        UserError: the search failed for another reason, which would also fail other trials; the message names its log.
+        UserError: the search failed for another reason, which would also fail other trials; it names the log, if any.
         InvalidInputError: the table of its worker is not the study's table.
         OutOfDomainError: the table has no row for the architecture.
     """
     if end.error == DIVERGED:
         return Outcome(None, UserError(end.failure).for_command_line, {"search_seconds": _seconds_of(job.folder)})
     if end.failure:
+        output = f"its output is in {job.log}; " if job.log.is_file() else ""  # a refused job has none
         raise UserError(
-            f"the search of {job.name} failed ({end.failure}): its output is in {job.log}; fix the cause, then "
-            f"continue with {resume_command(study.COMMAND, study.folder)}"
+            f"the search of {job.name} failed ({end.failure}): {output}fix the cause, then continue with "
+            f"{resume_command(study.COMMAND, study.folder)}"
         )
     try:
         run = open_search(job.folder)

@@ -126,6 +126,18 @@ def test_outcomes_have_no_test_values_and_the_record_reads_them_from_the_table(s
     assert line["folder"] == "runs/0-0-0/epochs-025"
 
 
+@pytest.mark.parametrize("has_log", [False, True])
+def test_a_failed_search_names_its_log_only_if_there_is_one(study, has_log):
+    job = trial_job(study, trial({}, 1, 9))
+    job.make_parent()
+    if has_log:
+        job.log.write_text("it failed")
+    with pytest.raises(nb.UserError, match="does not see") as failed:
+        trial_outcome(study, nb.load_table(), job, Ended(job.refusal()))
+    assert (str(job.log) in str(failed.value)) == has_log
+    job.log.unlink(missing_ok=True)
+
+
 def test_a_search_gets_configuration_budget_and_options_of_the_study(study):
     job = trial_job(study, trial({"learning_rate": 0.1, "weight_decay": 1e-4}, 50, 3))
     assert job.folder == study.folder / "runs" / "0-0-3" / "epochs-050"
