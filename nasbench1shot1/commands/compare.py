@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.ground.errors import InvalidInputError, flag, value_of
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.runs.options import Form, TableName
 
@@ -44,6 +45,11 @@ class Compare:
         from nasbench1shot1.experiments.comparison.output import check_out, show, write_comparison
         from nasbench1shot1.ground.text import literal_console
 
+        if self.labels and not self.runs:
+            raise InvalidInputError(
+                f"no run is given, because {value_of('labels')} takes all words that follow it: give the runs first, "
+                f"or join the labels with commas, such as {flag('labels')} A,B"
+            )
         check_out(self.out)
         labels = self.labels[0].split(",") if self.labels and len(self.labels) == 1 else self.labels
         found = compare_runs(

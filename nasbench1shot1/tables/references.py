@@ -62,17 +62,24 @@ def coverage(space: SearchSpace, folder: TableFolder, keys: RowKeys) -> Coverage
     return Coverage(name, rows, len(rows) + int((found < 0).sum()))
 
 
-def incomplete_coverage_error(found: Coverage, space: SearchSpace, table_id: str, networks: str) -> OutOfDomainError:
-    """Return the error for a table that lacks networks of a space; it states their number and names the option.
+def incomplete_coverage_error(
+    found: Coverage, space: SearchSpace, table_id: str, networks: str, has_option: bool = False
+) -> OutOfDomainError:
+    """Return the error for a table that lacks networks of a space; it states their number.
 
-    `networks` is the plural noun for the benchmark's networks.
+    Args:
+        found: the networks that the table has.
+        space: the space.
+        table_id: id of the table.
+        networks: plural noun for the benchmark's networks.
+        has_option: whether the caller has the option `reference`, which the error then advises.
     """
     all_ = "a table that has them all (embedded has s1, s2 and s3; the official data has all of NAS-Bench-101)"
     other = f"the table {space.table}" if space.table else all_
     present = len(found.rows)
     advice = (
         f", or add {option('reference', PRESENT)} to measure regret relative to the best of the {present:,} that it has"
-        if present
+        if present and has_option
         else ""
     )
     return OutOfDomainError(
@@ -121,7 +128,7 @@ class References:
             OutOfDomainError: the table lacks networks of the space.
         """
         if isinstance(reference, SearchSpace):
-            return self.complete_coverage(reference).rows
+            return self.complete_coverage(reference, has_option=True).rows
         if self._known(reference) in self._chosen:
             return self._chosen[reference].rows
         if reference == self.whole or reference in self._keys.PARTS:
@@ -138,11 +145,14 @@ class References:
             self._spaces[id(space)] = space, found
         return self._spaces[id(space)][1]
 
-    def complete_coverage(self, space: SearchSpace) -> Coverage:
-        """Return the coverage of a space; raises OutOfDomainError if the table lacks some of its networks."""
+    def complete_coverage(self, space: SearchSpace, has_option: bool = False) -> Coverage:
+        """Return the coverage of a space; raises OutOfDomainError if the table lacks some of its networks.
+
+        `has_option` is as in `incomplete_coverage_error`.
+        """
         found = self.coverage(space)
         if found.missing:
-            raise incomplete_coverage_error(found, space, self._id, self._networks)
+            raise incomplete_coverage_error(found, space, self._id, self._networks, has_option)
         return found
 
     def own_reference(self, space: str) -> str:

@@ -225,7 +225,7 @@ class TableRows:
     def _references(self) -> References:
         return References(self.id, self._folder, self.keys, self._coverage)
 
-    def covering(self, space: SearchSpace, present: bool = False) -> Self:
+    def covering(self, space: SearchSpace, present: bool = False, *, has_option: bool = False) -> Self:
         """Return a table that knows the rows of a space by its name; this table itself if it already does.
 
         The result shares all columns. Looking up a space takes about a second for 50,000 cells, except for spaces that
@@ -235,6 +235,7 @@ class TableRows:
             space: the space.
             present: whether the table may lack networks of the space. Regrets then refer to the best network that it
                 has, and `nb.score` returns empty values for missing ones.
+            has_option: whether the caller has the option `reference`, which the error then advises.
 
         Raises:
             OutOfDomainError: the table lacks networks of the space and `present` is false, or it has none of them.
@@ -243,7 +244,9 @@ class TableRows:
         if self._references.has_whole_space(space):
             return self
         found = self._references.coverage(space)
-        return self.with_coverage(found if present and len(found.rows) else self._references.complete_coverage(space))
+        if present and len(found.rows):
+            return self.with_coverage(found)
+        return self.with_coverage(self._references.complete_coverage(space, has_option))
 
     def with_coverage(self, coverage: Coverage) -> Self:
         """Return a table that shares this one's columns and knows the rows of one more space."""

@@ -493,7 +493,7 @@ def table_for(space: SearchSpace, path: str | Path | None = None, reference: Ref
         InvalidInputError: as `load_table`; or the table and the space belong to different benchmarks.
         DamagedFileError: as `load_table`.
     """
-    return load_table(path).covering(space, present=reference == PRESENT)
+    return load_table(path).covering(space, present=reference == PRESENT, has_option=True)
 
 
 def recorded_name(table: Table) -> str:

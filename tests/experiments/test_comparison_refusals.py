@@ -96,6 +96,8 @@ def test_a_folder_with_other_files_is_not_overwritten(folder, tmp_path, capsys):
 def test_the_command_line_refuses_and_writes_nothing(folder, tmp_path, capsys):
     for arguments, sentence in (
         ([], "no run is given"),
+        (["--labels", "A", "B", str(folder / "one")], "no run is given, because --labels takes all words"),
+        (["--labels", "A", "B", str(folder / "one")], "--labels A,B"),
         ([str(folder / "one"), "--labels", "a,b"], "--labels has 2 labels for 1 run"),
         ([str(folder / "one"), "--format", "gif"], "gif"),
     ):
