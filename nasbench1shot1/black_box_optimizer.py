@@ -85,7 +85,7 @@ class BlackBoxOptimizer(ABC):
         return self.constraint is None or self.constraint.allows(arch)
 
     def reject(self, query: Query) -> None:  # noqa: B027  an intended default
-        """Take a query of `ask` back whose architecture is outside the bounds: it is not trained, and not told."""
+        """Withdraw a query of `ask` whose architecture is outside the bounds: it is not trained or passed to `tell`."""
 
     @property
     def used_budgets(self) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ class TASHyperparameters(FBNetV2Hyperparameters):
     cost_weight: Annotated[float, Range(0)] = 2.0
     """Weight of the penalty on expected costs in Λ's loss, in searches with bounds."""
     cost_tolerance: Annotated[float, Range(0, 1)] = 0.05
-    """Costs may be lower than a bound by this share of the largest cost before they are raised."""
+    """Gap below a bound, as a share of the largest cost, beyond which the penalty raises costs."""
 
 
 class TAS(FBNetV2):

@@ -45,7 +45,7 @@ class TuNASHyperparameters(AdamHyperparameters, WidthHyperparameters):
     cost_weight: Annotated[float, Range(0)] = 0.1
     """Weight w of a bounded cost in the reward: accuracy - w · |cost / bound - 1|, in searches with bounds."""
     rejection: bool = False
-    """Draw only architectures within the bounds, instead of a reward that depends on costs (TabNAS)."""
+    """Draw only architectures within the bounds, instead of using a reward that depends on costs (TabNAS)."""
 
     def check(self) -> None:
         """Raise InvalidInputError for values that contradict each other or are out of range."""

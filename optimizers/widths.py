@@ -33,7 +33,7 @@ class WidthHyperparameters(Hyperparameters):
     """Options of all methods for widths."""
 
     warm_up_ratio: Annotated[float, Range(0, 1)] = 0.3
-    """Share of the epochs at the beginning that train only the weights, of random widths; 0 disables the warm-up."""
+    """Share of the epochs, at the start, that train only the weights, at random widths; 0 disables the warm-up."""
     weights_first: bool = False
     """Train the weights before Λ in every step, as in the published code, instead of after it."""
 
