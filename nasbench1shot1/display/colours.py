@@ -10,8 +10,8 @@ from nasbench1shot1.ground.text import counted
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f5fa8", "#8c6d31")
 """Okabe and Ito's colours, which colour-blind readers can distinguish, and three more for figures with many methods."""
 BLUE, VERMILION, GREEN, PINK, ORANGE, SKY, BLACK, GREY, PURPLE, BROWN = COLOURS
-WINE = "#882255"
-"""An eleventh colour, for the eleventh one-shot method."""
+WINE, INDIGO = "#882255", "#332288"
+"""Two more colours for one-shot methods, whose searches draw the validation regret in black."""
 METHODS = {
     "darts": BLUE,
     "gdas": VERMILION,
@@ -31,7 +31,7 @@ METHODS = {
     "hyperband": GREY,
     "bohb": VERMILION,
     "tas": BROWN,
-    "fbnetv2": BLACK,
+    "fbnetv2": INDIGO,
     "tunas": WINE,
 }
 """Colours of built-in methods. There are more methods than distinguishable colours, so some one-shot methods share a

@@ -139,6 +139,11 @@ class AnytimeRegret:
         return bool(np.isfinite(self.curves[ERROR].centre).any())
 
     @property
+    def has_validation(self) -> bool:
+        """Whether validation regrets are known."""
+        return bool(np.isfinite(self.curves[VALIDATION].centre).any())
+
+    @property
     def others(self) -> list[str]:
         """The other data sets with test regrets."""
         return [name.removesuffix(ELSEWHERE) for name in self.curves if name.endswith(ELSEWHERE)]
@@ -202,7 +207,7 @@ def draw_anytime_regret(
     """Draw regrets in percent: on the search's test data, on those of other data sets, and on its validation data.
 
     The test regret has the method's colour and line. The validation regret is dashed and black, because the two often
-    coincide. It has no band.
+    coincide. It has no band, and is left out if the table has no validation accuracies.
 
     Args:
         found: the regrets.
@@ -220,8 +225,11 @@ def draw_anytime_regret(
     where = found.where(dataset)
     default = [_label(found, TEST, where)]
     default += [f"test regret on {other}{source_elsewhere(table, other)}" for other in found.others]
-    shown = main_first(labels, [*default, _label(found, VALIDATION, where)])
-    drawn = [TEST, *(f"{other}{ELSEWHERE}" for other in found.others), VALIDATION]
+    drawn = [TEST, *(f"{other}{ELSEWHERE}" for other in found.others)]
+    if found.has_validation:
+        default.append(_label(found, VALIDATION, where))
+        drawn.append(VALIDATION)
+    shown = main_first(labels, default)
     for name, label, style in zip(drawn, shown, _styles(found, method, colors, shown), strict=True):
         draw_curve(axes, found.curves[name], label=label, style=style, has_band=name != VALIDATION)
     axes.set_ylabel("regret [%]")
@@ -235,8 +243,10 @@ def _styles(
     main = {**curve_styles([method])[0], "marker": ""}
     free = [colour for colour in COLOURS if colour not in (main["color"], BLACK)]
     others = [{"color": colour} for _, colour in zip(found.others, free, strict=False)]
-    styles = [main, *others, {"color": BLACK, "linestyle": "--"}]
-    names = [method, *found.others, "validation"]
+    styles, names = [main, *others], [method, *found.others]
+    if found.has_validation:
+        styles.append({"color": BLACK, "linestyle": "--"})
+        names.append("validation")
     given = checked_colors({method: colors} if isinstance(colors, str) else colors, names, labels)
     return [{**style, "color": colour or style["color"]} for style, colour in zip(styles, given, strict=True)]
 

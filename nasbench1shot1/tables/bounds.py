@@ -78,8 +78,11 @@ class Bounds:
 
     @classmethod
     def of(cls, **limits: float) -> "Bounds":
-        """Return bounds given by keyword, such as `Bounds.of(trainable_parameters=300_000)`."""
-        return cls(tuple(Limit(metric, float(most)) for metric, most in limits.items()))
+        """Return bounds given by keyword, such as `Bounds.of(trainable_parameters=300_000)`.
+
+        Raises InvalidInputError if a limit is not a finite number.
+        """
+        return cls.parse(",".join(f"{metric}={most}" for metric, most in limits.items())) if limits else cls(())
 
     @classmethod
     def parse(cls, text: str) -> "Bounds":

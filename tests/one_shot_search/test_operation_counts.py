@@ -80,3 +80,10 @@ def test_a_search_on_cells_has_no_row_of_operations():
     frames = [frame(nb.search_space("s1"), 3)]
     figure = regret_figure([SimpleNamespace(config={**CONFIG, "space": "s1"}, baseline=None)], frames, nb.load_table())
     assert len(figure.axes) == 2
+
+
+def test_regrets_that_the_table_lacks_have_no_curve():
+    frames = [frame(nb.search_space("nb201"), 4).assign(validation_regret=np.nan, validation_measured=None)]
+    figure = regret_figure([SimpleNamespace(config=CONFIG, baseline=None)], frames, nb.load_table("nb201"))
+    shown = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert not any(label.startswith("validation") for label in shown) and len(shown) == 4

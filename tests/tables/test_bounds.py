@@ -195,3 +195,10 @@ def test_only_the_costs_of_the_data_set_are_proposed(table: nb.Table) -> None:
     with refuses(nb.OutOfDomainError, "latency_fpga@ImageNet16-120=3", "trainable_parameters") as raised:
         table.resolve(bounds, "ImageNet16-120")
     assert "latency_pixel2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("limit", ["abc", None, float("nan"), [1]])
+def test_limits_by_keyword_must_be_numbers(limit):
+    with refuses(nb.InvalidInputError, "flops"):
+        nb.Bounds.of(flops=limit)
+    assert nb.Bounds.of(flops=np.float64(2.5e8), trainable_parameters=3).limits[0].most == 2.5e8
