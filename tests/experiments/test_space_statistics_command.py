@@ -98,7 +98,7 @@ def test_the_example_of_the_page_runs():
     [
         (["budget-corelation"], "budget-correlation"),
         (["noise-distribution"], "repeat"),
-        (["isomorphic-copies", "--split", "test"], "--split validation"),
+        (["budget-correlation", "--split", "test"], "1 2 test"),
         (["cost", "--split", "train"], "'train'"),
         (["cost", "--table", "nowhere"], "nowhere"),
         (["known-cells"], "NAS-Bench-101 error-distribution"),
