@@ -25,7 +25,7 @@ PRECISION = 0.95
 class RankingOptions(BoundOptions):
     """The options of `nb.correlate`. `resolved` replaces None by a value that depends on the machine or the preset.
 
-    With bounds, only architectures within them are ranked. Default of the bounds: those of the search.
+    With bounds, only architectures within them are ranked. By default, the bounds of the search apply.
     """
 
     epochs: Annotated[str, Form("all|every:N|LIST")] = ALL
