@@ -7,9 +7,10 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar
@@ -18,7 +19,14 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
 from nasbench1shot1.ground.files import open_to_append, write_error
 from nasbench1shot1.ground.text import line_printer
 from nasbench1shot1.jobs.job import LOOK_EVERY, Ended, Job, JobLostError, Workers, run_until_finished
-from nasbench1shot1.jobs.process import WorkerProcesses, missing_result, one_line_error, usable_cores, worker_name
+from nasbench1shot1.jobs.process import (
+    WorkerProcesses,
+    missing_result,
+    one_line_error,
+    run_here,
+    usable_cores,
+    worker_name,
+)
 from nasbench1shot1.runs.folder import METRICS, count_lines
 from nasbench1shot1.runs.options import Form, Range, check_range, check_ranges, make_options, option_names
 
@@ -57,11 +65,15 @@ class Pool(Generic[J]):
         return list(self._waiting.values())
 
     def submit(self, job: J) -> None:
-        """Give a job to the workers; raises UserError if its folder cannot be made."""
+        """Give a job to the workers; raises UserError if its folder cannot be made, and the errors of a live job."""
         job.write_token(self._token)
         self._losses.setdefault(job.folder, (count_lines(job.folder / METRICS), 0))
         self._started(job)
-        self._waiting[self.workers.submit(job, self._token)] = job
+        try:
+            self._waiting[self.workers.submit(job, self._token)] = job
+        except BaseException:
+            job.token_file.unlink(missing_ok=True)
+            raise
 
     def wait(self, seconds: float) -> list[tuple[J, Ended]]:
         """Return the jobs that have ended, at the latest after some seconds; a success means a finished run.
@@ -123,6 +135,9 @@ class Watcher(Generic[J]):
     def tick(self, waiting: Sequence[J]) -> None:
         """Called about once a second with the jobs that have not ended, running or queued."""
 
+    def skipped(self, job: J) -> None:
+        """Called in place of starting a job that is already finished."""
+
     def finished(self, job: J) -> None:
         """Called when a job has finished."""
 
@@ -133,11 +148,15 @@ class Watcher(Generic[J]):
 def run_jobs(jobs: Iterable[J], workers: Workers, watcher: Watcher[J] | None = None) -> dict[str, str]:
     """Run all jobs, started in order; finished jobs are skipped, and stopped jobs are resumed.
 
-    A failed job does not stop the others. If this call ends early, for example because of an interruption, all runs can
-    be resumed; leaving the workers' context ends the jobs that still run.
+    A failed job does not stop the others, unless it is live (`this_process`). If this call ends early, for example
+    because of an interruption, all runs can be resumed; leaving the workers' context ends the jobs that still run.
 
     Returns:
         The reasons for failures, by name of the job, for the message of a UserError.
+
+    Raises:
+        UserError: a folder cannot be made.
+        Exception: any error of a live job.
     """
     watcher, failures, pool = watcher or Watcher[J](), dict[str, str](), Pool[J](workers)
 
@@ -150,7 +169,9 @@ def run_jobs(jobs: Iterable[J], workers: Workers, watcher: Watcher[J] | None = N
                 watcher.finished(job)
 
     for job in jobs:
-        if not job.is_finished:
+        if job.is_finished:
+            watcher.skipped(job)
+        else:
             pool.submit(job)
             report(0)
     while pool.waiting:
@@ -265,9 +286,15 @@ def places(workers: int | None, device: str, threads: int, gpus: int) -> list[Pl
 
 
 @contextmanager
-def this_process() -> Iterator[Workers]:
-    """Run jobs one after another in this process; their output goes to their logs."""
-    yield _LocalWorkers(SerialExecutor(), _run_here, 1)
+def this_process(live: Mapping[str, Any] | None = None) -> Iterator[Workers]:
+    """Run jobs one after another in this process; `Workers.submit` returns when the job has ended.
+
+    Args:
+        live: keyword arguments that all commands receive and that only this process can have, such as a console. With
+            them, a job is live: it shows its own screens, and any of its errors is raised. Default: the output of a job
+            goes to its log, and its errors are reported as its failure.
+    """
+    yield _ThisProcess(_run_into_log if live is None else partial(_run_live, live=live))
 
 
 @contextmanager
@@ -281,7 +308,7 @@ def this_machine(where: Sequence[Place]) -> Iterator[Workers]:
     for place in places:
         free.put(place)
 
-    def run(job: Job, directory: Path) -> Ended:
+    def run(directory: Path, job: Job) -> Ended:
         name, place, processes = free.get_nowait()  # there are as many threads as places
         threads = job.threads or max(usable_cores() // len(where), 1)
         try:
@@ -292,7 +319,7 @@ def this_machine(where: Sequence[Place]) -> Iterator[Workers]:
 
     with ThreadPoolExecutor(len(where)) as executor:
         try:
-            yield _LocalWorkers(executor, run, len(where))
+            yield _ThisMachine(executor, run, len(where))
         finally:
             stop.set()
             executor.shutdown(cancel_futures=True)
@@ -300,48 +327,55 @@ def this_machine(where: Sequence[Place]) -> Iterator[Workers]:
                 processes.end()
 
 
-@dataclass(frozen=True)
 class _LocalWorkers:
-    executor: Executor
-    run: Callable[[Job, Path], Ended]
-    count: int
-
-    def submit(self, job: Job, token: str | None = None) -> "Future[Ended]":
-        job.make_parent()
-        return self.executor.submit(self._run, replace(job, folder=job.folder.absolute()), Path.cwd(), token)
-
-    def _run(self, job: Job, directory: Path, token: str | None) -> Ended:
-        found = job.read_token()
-        if token is not None and found != token:
-            return Ended(job.refusal())
-        return replace(self.run(job, directory), token=found)
-
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return function(*args, **kwargs)
 
 
-class SerialExecutor(Executor):
-    """Runs each call in the calling thread, before `submit` returns."""
+@dataclass(frozen=True)
+class _ThisMachine(_LocalWorkers):
+    executor: ThreadPoolExecutor
+    run: Callable[[Path, Job], Ended]
+    count: int
 
-    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
-        """Return a future that is already done."""
-        future = Future[T]()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # not KeyboardInterrupt, which also ends the caller
-            future.set_exception(error)
+    def submit(self, job: Job, token: str | None = None) -> "Future[Ended]":
+        job.make_parent()
+        placed = replace(job, folder=job.folder.absolute())
+        return self.executor.submit(_run_checked, partial(self.run, Path.cwd()), placed, token)
+
+
+@dataclass(frozen=True)
+class _ThisProcess(_LocalWorkers):
+    run: Callable[[Job], Ended]
+    count: int = 1
+
+    def submit(self, job: Job, token: str | None = None) -> "Future[Ended]":
+        job.make_parent()
+        future = Future[Ended]()
+        future.set_result(_run_checked(self.run, job, token))
         return future
 
 
-def _run_here(job: Job, directory: Path) -> Ended:
-    began, failure, name = time.monotonic(), None, None
+def _run_checked(run: Callable[[Job], Ended], job: Job, token: str | None) -> Ended:
+    """Run a job, unless its token is another one."""
+    found = job.read_token()
+    if token is not None and found != token:
+        return Ended(job.refusal())
+    return replace(run(job), token=found)
+
+
+def _run_into_log(job: Job) -> Ended:
+    began = time.monotonic()
     try:
         opened = io.TextIOWrapper(open_to_append(job.log), encoding="utf-8")
     except OSError as error:
-        raise write_error(job.log, error) from error
+        return Ended(write_error(job.log, error).with_placeholders, UserError.__name__)
     with opened as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
-        try:
-            run_until_finished(job.command, job.folder, job.options, job.resume_options)
-        except UserError as error:
-            failure, name = error.with_placeholders, type(error).__name__
-    return Ended(failure or missing_result(job), name, worker_name("this"), time.monotonic() - began)
+        failure, name = run_here(job, Exception)  # not KeyboardInterrupt, which also ends the caller
+    return Ended(failure, name, worker_name("this"), time.monotonic() - began)
+
+
+def _run_live(job: Job, live: Mapping[str, Any]) -> Ended:
+    began = time.monotonic()
+    run_until_finished(job.command, job.folder, job.options, job.resume_options, **live)
+    return Ended(missing_result(job), worker=worker_name("this"), seconds=time.monotonic() - began)

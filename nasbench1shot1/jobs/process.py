@@ -283,13 +283,14 @@ def _read_requests(source: int, jobs: "SimpleQueue[bytes]") -> None:
 def _run(request: Mapping[str, Any]) -> dict[str, Any]:
     """Run a job and return the answer; `is_reusable` tells whether the process can run another job."""
     folder, failure, error = Path(request["folder"]), None, None
-    job = Job(name=folder.name, command=request["command"], folder=folder)
+    options = {"options": request["options"], "resume_options": request["resume_options"]}
+    job = Job(name=folder.name, command=request["command"], folder=folder, **options)
     with suppress(OSError):  # it may exist only on the machine of the submitter
         os.chdir(request["directory"])
     try:
         with _output_to(job.log):
             wait_until_free(folder, request["patience"])
-            failure, error = _run_here(job, request["options"], request["resume_options"])
+            failure, error = run_here(job, BaseException)
     except OSError as full:  # the log cannot be written
         failure, error = write_error(job.log, full).with_placeholders, UserError.__name__
     _free_memory()
@@ -297,14 +298,22 @@ def _run(request: Mapping[str, Any]) -> dict[str, Any]:
     return {"failure": failure, "error": error, "is_reusable": is_reusable}
 
 
-def _run_here(job: Job, options: Mapping[str, Any], resume_options: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Run a job in this process and return its failure, and the name of the exception's class."""
+def run_here(job: Job, caught: type[BaseException]) -> tuple[str | None, str | None]:
+    """Run a job in this process, and print its error.
+
+    Args:
+        job: what to run.
+        caught: the exceptions that are failures of the job; others are raised.
+
+    Returns:
+        The failure and the name of the exception's class, as in `Ended`.
+    """
     try:
-        run_until_finished(job.command, job.folder, options, resume_options)
+        run_until_finished(job.command, job.folder, job.options, job.resume_options)
     except UserError as error:
         print(f"nb1shot1: {error.for_command_line}", file=sys.stderr)
         return error.with_placeholders, type(error).__name__
-    except BaseException as error:
+    except caught as error:
         traceback.print_exc()
         return one_line_error(error), type(error).__name__
     return missing_result(job), None

@@ -1,6 +1,6 @@
 """One search for each of several seeds: a group of runs in one folder, with a picture of their mean."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -21,8 +21,8 @@ from nasbench1shot1.ground.errors import (
 from nasbench1shot1.ground.files import as_path, picture_name, write_json
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
-from nasbench1shot1.jobs.job import Job, is_started, run_until_finished
-from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs
+from nasbench1shot1.jobs.job import Job, Workers, is_started
+from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs, this_process
 from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks, check_tensorboard
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions, search_options, threads_per_search
@@ -112,14 +112,11 @@ def search_seeds(
         jobs = [_job(folder, one, tensorboard) for one in wanted]
         for job, one in zip(jobs, wanted, strict=True):
             _prepare(job.folder, one)
-        if workers.is_here:
-            live = {"console": console, "callbacks": [*callbacks, *discards]}
-            for job in jobs:
-                if job.is_finished:
-                    line_printer(console)(f"{job.folder} is already finished.")
-                run_until_finished(job.command, job.folder, job.options, job.resume_options, **live)
-        else:
-            _search_in_workers(folder, wanted, jobs, workers, console, discards, overwrite)
+        live = {"console": console, "callbacks": [*callbacks, *discards]}
+        with _opened(workers, folder, wanted, jobs, live, discards) as (places, watcher):
+            failures = run_jobs(jobs, places, watcher)
+        if failures:
+            raise _failed(failures, folder, jobs, workers, overwrite)
     return _finish_group(SearchGroup.open(folder), wanted[0].common, console, spread)
 
 
@@ -163,12 +160,7 @@ def _group_to_resume(
     check_recorded_names("optimizers", recorded, {}, where, allow_module)
     before = _options_per_seed(recorded_seeds, recorded, where)
     wanted = [search_options({**options.as_dict(), **given}) for options in before]
-    epochs, more = before[0].common.epochs, wanted[0].common.epochs
-    if more < epochs:
-        raise InvalidInputError(
-            f"'{folder}' has runs of {counted(epochs, 'epoch')}: {value_of('epochs')} may only increase, not fall to "
-            f"{more}"
-        )
+    check_unchanged(folder, before[0].as_dict(), {"epochs": wanted[0].common.epochs}, SearchKind.MAY_GROW)
     return folder, wanted
 
 
@@ -262,39 +254,46 @@ def check_parallel(options: SearchOptions, callbacks: Sequence[object]) -> None:
     check_importable(options.common.space, "space")
 
 
-def _search_in_workers(
+@contextmanager
+def _opened(
+    where: WorkerOptions,
     folder: Path,
     wanted: Sequence[SearchOptions],
     jobs: Sequence[Job],
-    where: WorkerOptions,
-    console: "Console",
+    live: dict[str, Any],
     discards: Sequence[Callable[[], None]],
-    overwrite: bool,
-) -> None:
-    """Run the searches of a group that are not finished, several at the same time, each in a process of its own.
+) -> Iterator[tuple[Workers, Watcher[Job]]]:
+    """Open the workers of a group, and the screen of all its searches.
+
+    In this process, each search has a screen of its own, and the first error ends the group.
 
     Args:
+        where: where the searches run.
         folder: the folder of the group.
         wanted: the options of every search.
         jobs: a job for every search.
-        where: where they run.
-        console: for the progress.
+        live: what searches in this process receive besides their options.
         discards: functions that are called at least once after the first epoch of any search is recorded.
-        overwrite: whether the group replaces another one.
-
-    Raises:
-        UserError: a search failed; the others were run to their ends.
     """
-    common = wanted[0].common
+    common, console = wanted[0].common, live["console"]
+    if where.is_here:
+        with this_process(live) as workers:
+            yield workers, _OwnScreens(console)
+        return
     with where.open(common.device, required(common.threads), console) as workers:
         _announce(folder, wanted, workers.count, console)
         with SeedsProgress(jobs, common.epochs, console, discards) as progress:
-            failures = run_jobs(jobs, workers, progress)
-    if failures:
-        name, message = next(iter(failures.items()))
-        is_kept = has_begun(folder) if overwrite else any(is_started(job.folder) for job in jobs)
-        advice = f"continue with {resume_advice(folder, **where.given)}" if is_kept else "start again"
-        raise UserError(f"{name} failed ({message}): fix the cause, then {advice}")
+            yield workers, progress
+
+
+def _failed(
+    failures: Mapping[str, str], folder: Path, jobs: Sequence[Job], where: WorkerOptions, overwrite: bool
+) -> UserError:
+    """Return the error for a group of which searches have failed; the others were run to their ends."""
+    name, message = next(iter(failures.items()))
+    is_kept = has_begun(folder) if overwrite else any(is_started(job.folder) for job in jobs)
+    advice = f"continue with {resume_advice(folder, **where.given)}" if is_kept else "start again"
+    return UserError(f"{name} failed ({message}): fix the cause, then {advice}")
 
 
 def _announce(folder: Path, wanted: Sequence[SearchOptions], workers: int, console: "Console") -> None:
@@ -316,7 +315,7 @@ def _prepare(folder: Path, options: SearchOptions) -> None:
     if not is_started(folder):
         return
     recorded = open_search(folder).config
-    check_unchanged(folder, recorded, options.as_dict(), ("epochs",))
+    check_unchanged(folder, recorded, options.as_dict(), SearchKind.MAY_GROW)
     if recorded["epochs"] < options.common.epochs:
         with locked(folder):
             (folder / SUMMARY).unlink(missing_ok=True)
@@ -333,6 +332,16 @@ def _job(group: Path, options: SearchOptions, tensorboard: bool) -> Job:
         threads=options.common.threads,
         gpu=options.common.device != "cpu",
     )
+
+
+class _OwnScreens(Watcher[Job]):
+    """Prints a line for each search that is already finished; the others have screens of their own."""
+
+    def __init__(self, console: "Console") -> None:
+        self._print_line = line_printer(console)
+
+    def skipped(self, job: Job) -> None:
+        self._print_line(f"{job.folder} is already finished.")
 
 
 class SeedsProgress(ProgressDisplay, Watcher[Job]):

@@ -7,11 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import light_run
 import pytest
 import stalling_search
 from forked_jobs import fork_jobs
 from light_run import LINES, attempts, light_job, wait_for_lines
-from refusals import refuses
+from refusals import missing, refuses
 from rich.console import Console
 from same_search import assert_same_search
 from tiny_search import TINY
@@ -21,10 +22,9 @@ from nasbench1shot1.ground.errors import option
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.jobs.job import Ended, Job, wait_until_free
 from nasbench1shot1.jobs.pool import (
-    SerialExecutor,
     Watcher,
     WorkerOptions,
-    _LocalWorkers,
+    _ThisProcess,
     places,
     run_jobs,
     this_machine,
@@ -40,6 +40,9 @@ SEARCH = "nasbench1shot1.one_shot_search.searching:search"
 class Ends(Watcher):
     def __init__(self):
         self.ends = []
+
+    def skipped(self, job):
+        self.ends.append((job.name, "skipped"))
 
     def finished(self, job):
         self.ends.append(job.name)
@@ -66,7 +69,7 @@ def test_finished_jobs_are_skipped_stopped_jobs_resumed_and_failures_do_not_stop
     jobs += [light_job(tmp_path, "bad", fail="a bad day"), light_job(tmp_path, "new", seed=1)]
     watcher = Ends()
     assert run_jobs(jobs, workers, watcher) == {"bad": "a bad day"}
-    assert sorted(watcher.ends, key=str) == [("bad", "a bad day"), "new", "stopped"]
+    assert sorted(watcher.ends, key=str) == [("bad", "a bad day"), ("finished", "skipped"), "new", "stopped"]
     assert [len(attempts(job)) for job in jobs] == [1, 2, 1, 1]
     assert [job.is_finished for job in jobs] == [True, True, False, True]
     assert [len(read_lines(job.folder / METRICS)) for job in jobs] == [LINES, LINES, 2, LINES]
@@ -110,6 +113,49 @@ def test_the_output_of_a_job_is_written_to_its_log(tmp_path, workers, capfd):
     run_jobs([job], workers)
     assert job.log.read_text() == "drawing\n"
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_live_job_shows_its_own_output_and_receives_what_only_this_process_has(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    seen, sink = [], object()
+
+    def run_and_note(console, **given):
+        seen.append((console, given.get("out"), given.get("resume")))
+        light_run.run(**given)
+
+    monkeypatch.setattr(light_run, "noted", run_and_note, raising=False)
+    jobs = [replace(light_job(Path("runs"), name), command="light_run:noted") for name in "ab"]
+    (tmp_path / "runs").mkdir()
+    light_run.run(tmp_path / "runs" / "a", seed=0)
+    capsys.readouterr()
+    watcher = Ends()
+    with this_process({"console": sink}) as workers:
+        assert run_jobs(jobs, workers, watcher) == {}
+    assert seen == [(sink, Path("runs/b"), None)]  # the path as the caller wrote it
+    assert watcher.ends == [("a", "skipped"), "b"]
+    assert capsys.readouterr() == ("drawing\n", "")
+    assert not list(tmp_path.glob("runs/*.log")) and not list(tmp_path.glob("runs/.*.token"))
+
+
+@pytest.mark.parametrize("error", [nb.InvalidInputError("bad"), ZeroDivisionError(), KeyboardInterrupt()])
+def test_the_error_of_a_live_job_is_raised_and_ends_the_jobs(tmp_path, monkeypatch, error):
+    def fail(**given):
+        raise error
+
+    monkeypatch.setattr(light_run, "fails", fail, raising=False)
+    job = replace(light_job(tmp_path, "bad"), command="light_run:fails")
+    with pytest.raises(type(error)) as caught, this_process({}) as workers:
+        run_jobs([job, light_job(tmp_path, "never")], workers)
+    assert caught.value is error
+    assert caught.traceback[-1].name == "fail"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_log_of_a_job_in_this_process_has_the_traceback(tmp_path):
+    job = Job(name="typo", command="light_run:walk", folder=tmp_path / "typo")
+    with this_process() as workers:
+        run_jobs([job], workers)
+    assert not missing(job.log.read_text(), "Traceback", "AttributeError", "walk")
 
 
 def test_a_fifo_in_place_of_a_log_fails_its_job(tmp_path, workers):
@@ -211,7 +257,7 @@ def test_a_worker_that_does_not_see_the_token_is_refused(tmp_path, workers, toke
 def test_a_run_folder_that_does_not_appear_on_this_machine_is_reported(tmp_path, monkeypatch):
     """Imitate a worker with another file system."""
     monkeypatch.setattr(pool, "APPEARS_WITHIN", 0.0)
-    elsewhere = _LocalWorkers(SerialExecutor(), lambda job, directory: Ended(), 1)
+    elsewhere = _ThisProcess(lambda job: Ended())
     assert run_jobs([light_job(tmp_path, "idle")], elsewhere) == {
         "idle": f"its worker reported that it finished, but {tmp_path / 'idle'} has no finished run on this machine"
     }

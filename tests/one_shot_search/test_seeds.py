@@ -39,6 +39,24 @@ def test_an_empty_folder_becomes_a_new_group(tmp_path, leftovers):
     assert nb.draw_regret(group).get_lines()
 
 
+def test_the_first_error_of_searches_in_this_process_ends_the_group(tmp_path):
+    folder, error = tmp_path / "group", ZeroDivisionError("mine")
+
+    def fail(epoch):
+        raise error
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        nb.search_seeds([0, 1], out=folder, callbacks=[fail], console=QUIET, **{**SMALL, "epochs": 2})
+    assert caught.value is error
+    assert caught.traceback[-1].name == "fail"
+    assert {path.name for path in folder.iterdir()} == {"seeds.json", "seed-0"}
+    seen = []
+    group = nb.search_seeds(resume=folder, callbacks=[seen.append], console=(screen := Console(file=StringIO())))
+    assert [epoch.folder.name for epoch in seen] == 2 * ["seed-0"] + 3 * ["seed-1"]  # epoch 0 of seed 0 was recorded
+    assert group.is_finished
+    assert screen.file.getvalue().count("Picture:") == 2
+
+
 DAMAGES = {
     "mixed types": {"seeds": [0, "1"]},
     "no seeds": {"seeds": []},
