@@ -157,8 +157,8 @@ def _is_own(name: str, record: Any) -> bool:
 
 
 def _is_leftover(name: str) -> bool:
-    """Return whether a file is a lock or a leftover of a killed process."""
-    return name.startswith(LOCK) or re.fullmatch(r"\..+\.(part|old)", name) is not None
+    """Return whether a file is a lock or a leftover of a killed process, such as the token of a job."""
+    return name.startswith(LOCK) or re.fullmatch(r"\..+\.(part|old|token)", name) is not None
 
 
 def _is_report(path: Path) -> bool:

@@ -37,6 +37,7 @@ def test_a_search_and_a_group_can_overwrite_each_other(old):
     assert not (old / "config.json").exists()
     assert nb.load_run(old).seeds == (0,)
     assert group[0].folder == old / "seed-0"
+    (old / ".seed-0.token").touch()  # as if killed while a search was running
     assert search(old, epochs=1, seed=9, overwrite=True).is_finished
     assert not (old / "seeds.json").exists()
     assert [path.name for path in old.parent.iterdir()] == ["run"]
