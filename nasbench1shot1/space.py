@@ -245,6 +245,15 @@ class OneShotSpace(SearchSpace):
         return self.benchmark.split
 
     @cached_property
+    def layer_rows(self) -> Sequence[int]:
+        """The row of `operation_key` that decides about each mixed layer of the supernet, in the layers' order.
+
+        Methods for widths need it if the layers use several samples in turn. By default, each row decides about one
+        layer.
+        """
+        return range(self.mixing_shapes()[self.operation_key][0])
+
+    @cached_property
     def search_defaults(self) -> Mapping[str, Any]:
         """Defaults of common options that differ for searches on this space."""
         return self.benchmark.search_defaults

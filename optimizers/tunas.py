@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
-from nasbench1shot1.nats_size.architecture import LAYER_ROWS
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.widths import WIDTHS_KEY, WidthHyperparameters, WidthOptimizer, expectation, used_samples
@@ -135,9 +134,13 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
         )
 
     def drawn_architecture(self, positions: Tensor) -> Architecture:
-        """Return the architecture of drawn positions (draws, layers); with several draws, the stem's is left out."""
-        rows = positions.shape[1]
-        return self.space.from_values([int(positions[(row + 1) % len(positions), row]) for row in range(rows)])
+        """Return the architecture of drawn positions (draws, rows).
+
+        If several layers share a row and use different draws, the last of these layers decides: on nats-size, the
+        first cell rather than the stem.
+        """
+        sample_of = {row: sample for sample, row in used_samples(self.space.layer_rows, len(positions))}
+        return self.space.from_values([int(positions[sample_of[row], row]) for row in range(positions.shape[1])])
 
     def advantage(self, reward: float) -> float:
         """Return how much better a reward is than the baseline, and update the baseline."""
@@ -152,7 +155,7 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
         (Yang et al.: TabNAS, NeurIPS 2022, equation 4); the probability of the bounds is computed exactly.
         """
         parameters = self.parameters[WIDTHS_KEY]
-        logarithms, used = parameters.log_softmax(dim=-1), used_samples(LAYER_ROWS, len(positions))
+        logarithms, used = parameters.log_softmax(dim=-1), used_samples(self.space.layer_rows, len(positions))
         total = logarithms[[row for _, row in used], [int(positions[sample, row]) for sample, row in used]].sum()
         if self._allowed is None:
             return total

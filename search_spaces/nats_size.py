@@ -11,6 +11,7 @@ from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nats_size.architecture import (
+    LAYER_ROWS,
     N_LAYERS,
     N_WIDTHS,
     SPACE_NAME,
@@ -48,6 +49,7 @@ class NATSSizeSpace(OneShotSpace):
     sizes_caption = "NATS-Bench (size); Dong et al. 2021 report the same number"
     benchmark = BENCHMARK
     operation_key = "widths"
+    layer_rows = LAYER_ROWS
 
     def __repr__(self) -> str:
         return f"NATSSizeSpace('{self.name}', {len(self):,} architectures)"

@@ -17,10 +17,13 @@ from conftest import CHECKOUT
 from pages import blocks_of, broken_links
 
 import nasbench1shot1 as nb
+from nasbench1shot1 import registry
 from nasbench1shot1.conformance.black_box_optimizer import BlackBoxOptimizerConformance
 from nasbench1shot1.conformance.optimizer import OptimizerConformance
 from nasbench1shot1.conformance.search_space import OneShotSpaceConformance
 from nasbench1shot1.conformance.table import TableConformance
+from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.optimizers.widths import used_samples
 
 EXAMPLE = CHECKOUT / "tests" / "conformance" / "third_party_benchmark"
 PAGE = CHECKOUT / "docs" / "own_benchmark.md"
@@ -161,6 +164,34 @@ def test_mixing_weights_reach_the_stem_and_the_reductions() -> None:
     mixing = {"widths": torch.full((3, 4), 0.25, dtype=torch.float64, requires_grad=True)}
     net(images, mixing).sum().backward()
     assert (mixing["widths"].grad[:, -1] != 0).all()
+
+
+@pytest.mark.parametrize("draws", [1, 4, 6])
+def test_methods_for_widths_know_which_draws_decide_about_which_layers(draws: int) -> None:
+    """The passes of TuNAS depend on exactly the draws whose probabilities it learns."""
+    space, generator = nb.search_space("widths"), torch.Generator().manual_seed(2)
+    own = search_options({"optimizer": "tunas", "space": "widths", "device": "cpu", "draws": draws}).own
+    method = registry.optimizer("tunas")(space, own, generator, torch.device("cpu"))
+    method.begin_epoch(1, 1, generator)
+    net = nb.Supernet(space, channels=8, cells=3, generator=torch.Generator().manual_seed(0))
+    positions = method._draw()
+    assert positions.shape == (draws, 3)
+    mixing = [{"widths": torch.eye(4)[of_sample].requires_grad_()} for of_sample in positions]
+    net(torch.randn(2, 3, 8, 8, generator=generator), mixing).square().sum().backward()
+    reached = {(sample, row) for sample in range(draws) for row in range(3) if mixing[sample]["widths"].grad[row].any()}
+    assert reached == set(used_samples(space.layer_rows, draws))
+    logarithms = method.parameters["widths"].detach().log_softmax(dim=-1)
+    wanted = sum(logarithms[row, positions[sample, row]] for sample, row in reached)
+    torch.testing.assert_close(method.log_probability(positions).detach(), wanted)
+    cells = {1: (0, 0, 0), 4: (1, 3, 1), 6: (1, 3, 5)}[draws]  # the cell of a stage is its last layer
+    assert method.drawn_architecture(positions).widths == tuple(int(positions[cells[row], row]) for row in range(3))
+
+
+def test_tunas_searches_widths(tmp_path: Path) -> None:
+    small = {"scale": "quick", "channels": 8, "images_per_half": 200, "batch_size": 20, "epochs": 2, "threads": 1}
+    for draws in (1, 6):
+        found = nb.search("tunas", space="widths", draws=draws, out=tmp_path / str(draws), **small)
+        assert all(line["architecture"].startswith("widths:") for line in found.lines)
 
 
 def test_parts_that_the_record_does_not_name_are_refused_in_one_sentence() -> None:

@@ -63,6 +63,7 @@ class WidthSpace(nb.OneShotSpace):
     name, id, kinds = "widths", "widths-v1", ("all", "unique")
     benchmark = BENCHMARK
     operation_key = "widths"
+    layer_rows = (0, 0, 1, 1, 2, 2)  # stem and cell, then two pairs of reduction and cell
 
     def __len__(self) -> int:
         return len(_ALL)
