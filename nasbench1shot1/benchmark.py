@@ -60,8 +60,8 @@ class Benchmark:
             (`experiments.space_statistics`).
         reference_points: known architectures that figures can mark, such as a residual network: texts by name. Figures
             of single points mark the first one.
-        largest_by: the metric of size, such as "trainable_parameters", if figures of its spaces show the regret of
-            always choosing the largest network, even without bounds on costs; None: they do not.
+        has_largest_baseline: whether figures of its spaces show the regret of always choosing the network with the
+            most trainable parameters, even without bounds on costs.
         split: the scheme that splits the images of a search (`images.splits`); None: the preset's scheme.
         halves: a function (data set) → `images.splits.OfficialSplit`, if `split` is a scheme of this benchmark.
         search_defaults: defaults of options that differ for searches on its spaces.
@@ -90,7 +90,7 @@ class Benchmark:
     downloads: Mapping[str, Reference] = field(default_factory=dict)
     statistics: Reference | None = None
     reference_points: Mapping[str, str] = field(default_factory=dict)
-    largest_by: str | None = None
+    has_largest_baseline: bool = False
     split: str | None = None
     halves: Reference | None = None
     search_defaults: Mapping[str, Any] = field(default_factory=dict)

@@ -111,10 +111,10 @@ class Judge:
     def baseline(self, space: str, table: Table) -> "Baseline | None":
         """Return the baseline on a space that the table knows.
 
-        None without bounds, unless the largest network of the benchmark is always a baseline (`Benchmark.largest_by`).
-        Raises the errors of `Baseline.of`.
+        None without bounds, unless the largest network of the benchmark is always a baseline
+        (`Benchmark.has_largest_baseline`). Raises the errors of `Baseline.of`.
         """
-        if self.within is None and table.benchmark.largest_by is None:
+        if self.within is None and not table.benchmark.has_largest_baseline:
             return None
         try:
             return Baseline.of(space, table, self.within, self.dataset, self.metric)

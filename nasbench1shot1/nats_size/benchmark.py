@@ -30,7 +30,7 @@ BENCHMARK = Benchmark(
         "inverse pyramid": "64:64:32:32:16",
         "smallest network": "8:8:8:8:8",
     },
-    largest_by="trainable_parameters",
+    has_largest_baseline=True,
     files=("nasbench1shot1.trial_files.archives:ARCHIVES",),
     trainings=f"{_ROOM}.official_files:TRAININGS",
     cell=f"{_ROOM}.supernet:WidthCell",
