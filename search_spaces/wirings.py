@@ -56,9 +56,9 @@ def pruned_matrix(wiring: Wiring) -> NDArray[np.int8]:
     return matrix
 
 
-def labellings(n_blocks: int, n_operations: int = 3) -> NDArray[np.int64]:
-    """Return all operation choices of n blocks, (n_operations ** n, n), last block fastest."""
-    choices = list(product(range(n_operations), repeat=n_blocks))
+def labellings(n_blocks: int) -> NDArray[np.int64]:
+    """Return all operation choices of n blocks, (3 ** n, n), last block fastest."""
+    choices = list(product(range(len(OPERATIONS)), repeat=n_blocks))
     return np.array(choices, np.int64).reshape(len(choices), n_blocks)
 
 

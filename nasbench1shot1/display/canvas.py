@@ -30,6 +30,8 @@ FLATTEST = 0.6
 """Minimum height of a panel in the paper style, relative to its width."""
 MOST_COLUMNS = 6
 """Maximum number of entries in a row of a legend."""
+LABELS_BELOW = 0.5
+"""Space below axes for the labels of the horizontal axis, in inches."""
 BESIDE = "beside the panel"
 """Group id of legends that are not inside a panel."""
 LINE_HEIGHT = 1.2
@@ -191,19 +193,16 @@ class Canvas:
             columns = -(-len(handles) // (-(-len(handles) // columns) + 1)) if columns > 2 else 1
 
 
-def legend_below(
-    axes: "Axes", title: str = "", gap: float = 0.5, columns: int = 2, handles: Sequence[Any] = ()
-) -> "Legend":
+def legend_below(axes: "Axes", title: str = "", columns: int = 2, handles: Sequence[Any] = ()) -> "Legend":
     """Draw a legend below single axes, centred, at most as wide as their figure.
 
     Args:
         axes: axes with labelled curves.
         title: the title of the legend.
-        gap: distance from the axes in inches, for the labels of the horizontal axis.
         columns: maximum number of columns.
         handles: entries with their labels. Default: the curves.
     """
-    return _legend_beside(axes, title, 0.0, -gap, columns, handles)
+    return _legend_beside(axes, title, 0.0, -LABELS_BELOW, columns, handles)
 
 
 def legend_above(axes: "Axes", title: str = "", columns: int = 3) -> "Legend":

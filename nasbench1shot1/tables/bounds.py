@@ -6,13 +6,19 @@ bounds, and "always the largest network that fits" is a baseline (`Table.largest
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from nasbench1shot1.ground.errors import InvalidInputError, option, options, quoted_option, shorten
 from nasbench1shot1.runs.options import IF_GIVEN, Form, Range
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from nasbench1shot1.tables.keys import Item
 
 OPTIONS = {"max_parameters": "trainable_parameters", "max_flops": "flops"}
 """The metrics that have an option of their own."""
@@ -127,12 +133,22 @@ class Bounds:
         """Return bounds in which limits without a data set have one, by metric."""
         return Bounds(tuple(replace(of, dataset=of.dataset or datasets.get(of.metric, "")) for of in self.limits))
 
-    def allows(self, table: Any, item: Any) -> bool:
-        """Return whether an architecture, cell or hash is within the bounds, by the costs of a table.
+    def allows(self, table: "HasCosts", item: "Item") -> bool:
+        """Return whether an architecture, cell or hash is within the bounds, by the costs of a `Table`.
 
         Raises the errors of `Table.allowed` and, for an item that the table lacks, OutOfDomainError.
         """
         return bool(table.allowed(self)[table.row_of(item)])
+
+
+class HasCosts(Protocol):
+    """The part of a table's interface that bounds need."""
+
+    def allowed(self, bounds: Bounds) -> "NDArray[np.bool_]":
+        """Return which rows are within bounds, (R,)."""
+
+    def row_of(self, x: "Item") -> int:
+        """Return the row of an architecture, cell or hash."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,12 +182,6 @@ def as_options(bounds: Any) -> dict[str, Any]:
     if isinstance(bounds, Bounds | str):
         return {"max": str(bounds)}
     raise InvalidInputError(f"{option('bounds', 'flops=1e8')} sets a bound, but {shorten(repr(bounds))} does not")
-
-
-def words_of(configs: Iterable[Mapping[str, Any]]) -> str:
-    """Return the bounds of recorded runs in words, each once; empty without bounds."""
-    found = [Bounds.from_options(config) for config in configs]
-    return "; ".join(dict.fromkeys(bounds.words for bounds in found if bounds))
 
 
 def _parse_limit(text: str) -> Limit:

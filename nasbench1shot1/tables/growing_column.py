@@ -72,7 +72,6 @@ class GrowingColumn:
         cls,
         columns: Sequence[Self],
         rows: int,
-        folder: Path | None,
         unknown: Callable[[slice], NDArray[np.float64]] | None = None,
     ) -> tuple[NDArray[Any], dict[str, int]]:
         """Return K columns with equal rows as one memory-mapped array (rows, *shape, K), and the facts of its storage.
@@ -80,7 +79,6 @@ class GrowingColumn:
         Args:
             columns: the columns; they must not be used afterwards.
             rows: number of rows.
-            folder: folder of the temporary file.
             unknown: a function from a range of rows to values (n, *shape, K) that replace unknown ones; only for
                 columns that are not accuracies.
         """

@@ -197,7 +197,7 @@ class TrialAssembly:
             repeats = [place[3] for place in places if place in self._curves]
             grown = [self._curves[places[repeat]] for repeat in repeats]
             name = f"curve{epochs}_{dataset}.{metric}"
-            columns[name], stored = GrowingColumn.stack(grown, n, self._scratch, unknown)
+            columns[name], stored = GrowingColumn.stack(grown, n, unknown)
             facts = {"sources": [], "method": "after every epoch", "repeats": repeats}
             about[name] = _described(METRICS[metric], dataset, moment=epochs).entry(**facts, **stored)
 

@@ -10,7 +10,7 @@ from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.evaluator import Baseline, Judge
-from nasbench1shot1.tables.bounds import BoundOptions, Bounds, Limit, as_options, words_of
+from nasbench1shot1.tables.bounds import BoundOptions, Bounds, Limit, as_options
 
 SMALL = Bounds.of(trainable_parameters=300_000, flops=5e7)
 
@@ -58,7 +58,6 @@ def test_options_of_bounds_are_equal_however_they_are_given() -> None:
     for given_ in (SMALL, str(SMALL), {"flops": 5e7, "trainable_parameters": 3e5}):
         assert Bounds.from_options(as_options(given_)) == SMALL
     assert BoundOptions().bounds is None and as_options(None) == {}
-    assert words_of([{"max_flops": 5e7}, {"max": "flops=5e7"}, {}]) == "FLOPs ≤ 50,000,000"
 
 
 def test_allowed_rows_are_those_with_small_costs(table: nb.Table) -> None:
