@@ -6,7 +6,7 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, alternatives, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, UserError, alternatives, unknown_name
 from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.ground.terminal import guarded_output, print_error
 
@@ -79,8 +79,10 @@ def _main(arguments: list[str]) -> None:
         sys.exit(2)
     except KeyboardInterrupt as stop:
         told = str(stop) or "stopped before anything was recorded"
+        if isinstance(stop, RunStoppedError):
+            told = f"stopped; continue with: {_program()} {stop.command}"
         print(file=sys.stderr)
-        print_error(told.replace(": nb1shot1 ", f": {_program()} "))
+        print_error(told)
         sys.exit(INTERRUPTED)
 
 

@@ -180,7 +180,7 @@ class SearchEntry(Entry):
         if not group.runs:
             command = resume_command("search", group.folder)
             raise InvalidInputError(
-                f"'{group.folder}' does not contain a search yet: resume it with {command}, or remove it"
+                f"'{group.folder}' does not contain a search yet: continue with {command}, or remove it"
             )
         return cls(group.folder, "group of seeds", group.runs, len(group.seeds))
 

@@ -34,7 +34,7 @@ def announce(state: "RankingState", table: "Table", out: Any, expected: "Expecta
     newer = [epoch for epoch in kept_epochs(state.run) if epoch > max(state.epochs)]
     if newer and options.epochs == ALL:
         newer_epochs = counted(len(newer), "newer epoch")
-        print_line(f"Not ranked here: {newer_epochs} with saved weights; to rank all epochs, choose another --out.")
+        print_line(f"Not ranked here: {newer_epochs} with saved weights. To rank all epochs, choose another folder.")
     if state.auto_images:
         print_line(_auto_text(options.images, state.auto_images))
     print_line(f"Batch-norm {options.batch_norm}, preset {options.preset}, on {options.device}")
@@ -58,14 +58,14 @@ def _duration_text(expected: "Expectation") -> str:
 
 
 def _auto_text(option: str, found: Mapping[str, Any]) -> str:
-    """Return in a sentence which correlation `--images auto` reached, and whether it missed the threshold."""
+    """Return in a sentence which correlation images="auto" reached, and whether it missed the threshold."""
     images, source = counted(found["images"], "image"), " (extrapolated)" if found["extrapolated"] else ""
     reached = f"a split-half Spearman correlation of {found['spearman']:.3f}{source}"
     if found["reached"]:
-        return f"--images {option}: {images} give {reached}; the threshold is {found['threshold']:g}."
+        return f"Number of images ({option}): {images} give {reached}; the threshold is {found['threshold']:g}."
     return (
-        f"--images {option} misses its threshold of {found['threshold']:g}: all {images} of the architecture half give "
-        f"{reached}."
+        f"Number of images ({option}): all {images} of the architecture half miss the threshold of "
+        f"{found['threshold']:g} and give {reached}."
     )
 
 

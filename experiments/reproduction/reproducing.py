@@ -25,7 +25,7 @@ from nasbench1shot1.experiments.reproduction.progress import (
     missing_images,
     nouns,
 )
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option
 from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, write_json
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Workers, is_started
@@ -127,7 +127,7 @@ def reproduce(
     if failures:
         told = "; ".join(f"{job}: {message}" for job, message in failures.items())
         failed = f"{len(failures)} of {counted_jobs(jobs)}"
-        raise UserError(f"{failed} failed; run the same command to retry: {told}")
+        raise UserError(f"{failed} failed; {either('run the same command', 'repeat the call')} to retry: {told}")
     return picture
 
 

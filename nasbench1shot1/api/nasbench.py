@@ -11,7 +11,7 @@ import numpy as np
 
 from nasbench1shot1.api.model_spec import ModelSpec, encoding_of
 from nasbench1shot1.api.statistics import Computed, RowReader, Statistics, UnknownCellError, n_edges, row_of_hash
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, quote
 from nasbench1shot1.ground.files import as_path, write_json
 from nasbench1shot1.nasbench101.benchmark import BENCHMARK
 from nasbench1shot1.nasbench101.cell import INPUT, MAX_EDGES, MAX_VERTICES, OPERATIONS, OUTPUT
@@ -156,13 +156,13 @@ class NASBench:
             return self.table.row_of_encoding(code)
         except OutOfDomainError as error:
             self._check(spec)
-            raise UnknownCellError(str(error)) from None
+            raise UnknownCellError(quote(error)) from None
 
     def _hash(self, spec: Any) -> str:
         try:
             return str(spec.hash_spec(self.config["available_ops"]))
         except InvalidInputError as error:  # a modified spec may not be a valid graph any more
-            raise OutOfDomainError(str(error)) from None
+            raise OutOfDomainError(quote(error)) from None
 
     def _has_default_limits(self) -> bool:
         config = self.config

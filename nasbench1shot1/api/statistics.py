@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import OutOfDomainError, UserError
+from nasbench1shot1.ground.errors import OutOfDomainError, UserError, quote
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, decode_graph, edge_bit
 from nasbench1shot1.tables.columns import MetricColumn
 from nasbench1shot1.tables.table import Table
@@ -181,4 +181,4 @@ def row_of_hash(table: Table, hash_: Any) -> int:
     try:
         return table.row_of(hash_)
     except UserError as error:
-        raise UnknownCellError(str(error)) from None
+        raise UnknownCellError(quote(error)) from None

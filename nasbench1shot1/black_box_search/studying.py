@@ -13,7 +13,7 @@ from nasbench1shot1.black_box_search.record import FIGURE, BlackBoxStudy, summar
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_table
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
@@ -117,7 +117,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         if options.common.optimizer.startswith("__main__:"):
             raise InvalidInputError(
                 f"{options.method.__name__} is a class of this script or notebook, which other processes cannot "
-                "import: remove workers and scheduler, or move the class into a module"
+                f"import: remove {value_of('workers')} and {value_of('scheduler')}, or move the class into a module"
             )
         check_importable(options.common.space, "space")
 

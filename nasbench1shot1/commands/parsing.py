@@ -128,7 +128,7 @@ def _value(name: str, option: Option, text: str) -> Any:
     if option.kind is not YES_NO and option.choices:
         if text in option.choices:
             return text
-        kind = "axis (--over)" if option.name == "over" else option.name.replace("_", " ")
+        kind = f"axis ({option.flag})" if option.name == "over" else option.name.replace("_", " ")
         raise unknown_name(kind, text, option.choices, more=f"; see {_help(name)}")
     with suppress(ValueError, TypeError):
         return option.kind(text)

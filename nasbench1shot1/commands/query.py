@@ -125,13 +125,13 @@ class Query:
 
 def _item_of(text: str, table: "Table") -> Any:
     """Return the hash or index that a text means in a table."""
-    from nasbench1shot1.ground.errors import InvalidInputError
+    from nasbench1shot1.ground.errors import InvalidInputError, quote
 
     try:
         return table.keys.item_of(text)
     except InvalidInputError as error:
         advice = f"; an official index needs its table, such as {option('table', 'nb201')}"
-        raise InvalidInputError(f"{error}{advice}") from None
+        raise InvalidInputError(f"{quote(error)}{advice}") from None
 
 
 def with_space(table: "Table", space: "SearchSpace | None") -> "tuple[Table, str]":

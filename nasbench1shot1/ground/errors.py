@@ -3,7 +3,6 @@
 import difflib
 import re
 import shlex
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -27,20 +26,15 @@ class UserError(Exception):
     escaped, and the middle of a word with more than 500 characters is omitted.
 
     Messages name options through `option`, `quoted_option`, `value_of` and `switch`. `for_command_line` shows
-    `--epochs 3` where `str(error)` shows `epochs=3`. A message that quotes the error which is being handled, as in
-    `f"the file is damaged ({error})"`, names that error's options in both ways, too.
+    `--epochs 3` where `str(error)` shows `epochs=3`. A message that contains another error, as in
+    `f"the file is damaged ({quote(error)})"`, names that error's options in both ways, too.
 
     Attributes:
         options: names of the options in the message, such as ("epochs",), in their order.
     """
 
     def __init__(self, message: object = "") -> None:
-        text, quoted = str(message), sys.exception()
-        while quoted is not None:
-            if isinstance(quoted, UserError) and _BEGIN in quoted.args[0]:
-                text = text.replace(str(quoted), quoted.args[0])
-            quoted = quoted.__context__
-        plain, *others = _EITHER.split(text)
+        plain, *others = _EITHER.split(str(message))
         parts = list(zip(others[::4], others[1::4], others[2::4], others[3::4], strict=True))
         super().__init__(_escape(plain) + "".join(_named(*parts_of) + _escape(after) for *parts_of, after in parts))
         self.options = tuple(dict.fromkeys(name for names, *_ in parts for name in names.split()))
@@ -49,11 +43,6 @@ class UserError(Exception):
     def for_command_line(self) -> str:
         """The message with options as the command line writes them."""
         return _bounded(_EITHER.sub(r"\2", self.args[0]))
-
-    @property
-    def with_placeholders(self) -> str:
-        """The message from which another process can make the error again, with options for each caller."""
-        return str(self.args[0])
 
     def __str__(self) -> str:
         return _bounded(_EITHER.sub(r"\3", self.args[0]))
@@ -69,14 +58,17 @@ def option(name: str, value: object = _NOT_GIVEN) -> str:
 
 def options(values: Mapping[str, object]) -> str:
     """Return how a message names several options with values: `--resume x --workers 2`, or `resume="x", workers=2`."""
-    on_command_line = " ".join(f"{flag(name)} {shlex.quote(str(value))}" for name, value in values.items())
-    in_python = ", ".join(f"{_argument(name)}={_literal(str(value))}" for name, value in values.items())
-    return _named(" ".join(values), on_command_line, in_python)
+    return _named(" ".join(values), _in_shell(values), _in_python(values))
+
+
+def command(name: str, values: Mapping[str, object]) -> str:
+    """Return how a message advises a command: `nb1shot1 tune --resume x`, or its options in Python: `resume="x"`."""
+    return _named(" ".join(values), f"nb1shot1 {name} {_in_shell(values)}", _in_python(values))
 
 
 def quoted_option(name: str, value: object) -> str:
     """Return how a message repeats an option with a user's text, `--images 'many'` or `images="many"`."""
-    return _named(name, f"{flag(name)} '{value}'", f"{_argument(name)}={_quote(str(value))}")
+    return _named(name, f"{flag(name)} '{value}'", f"{_argument(name)}={_in_quotes(str(value))}")
 
 
 def value_of(name: str) -> str:
@@ -89,9 +81,25 @@ def switch(name: str) -> str:
     return _named(name, flag(name), f"{_argument(name)}=True")
 
 
+def quote(error: UserError) -> str:
+    """Return an error's message for use in the message of another error, perhaps in another process.
+
+    The other error names the options in it for each caller. `str(error)` would name them as Python does.
+    """
+    return str(error.args[0])
+
+
 def flag(name: str) -> str:
     """Write an option as the command line does, for help and screens; messages of errors use `option`."""
     return "--" + name.replace("_", "-")
+
+
+def _in_shell(values: Mapping[str, object]) -> str:
+    return " ".join(f"{flag(name)} {shlex.quote(str(value))}" for name, value in values.items())
+
+
+def _in_python(values: Mapping[str, object]) -> str:
+    return ", ".join(f"{_argument(name)}={_literal(str(value))}" for name, value in values.items())
 
 
 def _argument(name: str) -> str:
@@ -126,12 +134,19 @@ class OutOfDomainError(UserError):
 
 
 class RunStoppedError(KeyboardInterrupt):
-    """The user pressed Ctrl-C during a run; the record is kept in `folder`, from which `resume` continues."""
+    """The user pressed Ctrl-C during a run, whose record is kept.
 
-    def __init__(self, folder: Path, command: str) -> None:
-        """`command` is the whole command line that resumes the run (`runs.next_command`)."""
-        super().__init__(f"stopped; continue with: {command}")
-        self.folder = folder
+    The message names the arguments that resume the run in Python: `stopped; continue with resume="runs/a"`.
+
+    Attributes:
+        folder: the folder of the run.
+        command: what resumes the run on the command line, without the name of the program: `search --resume runs/a`.
+    """
+
+    def __init__(self, folder: Path, command: str, values: Mapping[str, object]) -> None:
+        """`command` is the name of a command, and `values` are the options that resume the run with it."""
+        super().__init__(f"stopped; continue with {_in_python(values)}")
+        self.folder, self.command = folder, f"{command} {_in_shell(values)}"
 
 
 class DivergedError(UserError):
@@ -154,10 +169,10 @@ def _is_literal(value: str) -> bool:
 def _literal(value: str) -> str:
     if _is_literal(value):
         return value
-    return _quote(value)
+    return _in_quotes(value)
 
 
-def _quote(text: str) -> str:
+def _in_quotes(text: str) -> str:
     return f"'{text}'" if '"' in text else f'"{text}"'
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, quote, unknown_name
 
 
 def imported(reference: str) -> Any:
@@ -53,7 +53,7 @@ class Group:
         is_reference = isinstance(name, str) and ":" in name
         known = self.built_in if is_reference or self.is_built_in(name) else self._references()
         if name not in list(known) and not is_reference:
-            raise InvalidInputError(f"{unknown_name(self.kind, name, known)}{self.advice}")
+            raise InvalidInputError(f"{quote(unknown_name(self.kind, name, known))}{self.advice}")
         module, _, attribute = (name if is_reference else known[name]).partition(":")
         advice = "install it, set PYTHONPATH, or correct its name"
         try:

@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Annotated, Any, Generic, ParamSpec, TypeVar
 
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, option
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, quote
 from nasbench1shot1.ground.files import open_to_append, write_error
 from nasbench1shot1.ground.text import line_printer
 from nasbench1shot1.jobs.job import LOOK_EVERY, Ended, Job, JobLostError, Workers, run_until_finished
@@ -369,7 +369,7 @@ def _run_into_log(job: Job) -> Ended:
     try:
         opened = io.TextIOWrapper(open_to_append(job.log), encoding="utf-8")
     except OSError as error:
-        return Ended(write_error(job.log, error).with_placeholders, UserError.__name__)
+        return Ended(quote(write_error(job.log, error)), UserError.__name__)
     with opened as log, contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
         failure, name = run_here(job, Exception)  # not KeyboardInterrupt, which also ends the caller
     return Ended(failure, name, worker_name("this"), time.monotonic() - began)

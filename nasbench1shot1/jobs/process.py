@@ -24,7 +24,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.errors import UserError, quote
 from nasbench1shot1.ground.files import open_to_append, write_error
 from nasbench1shot1.jobs.job import LOOK_EVERY, Ended, Job, JobLostError, run_until_finished, wait_until_free
 from nasbench1shot1.runs.folder import SUMMARY
@@ -292,7 +292,7 @@ def _run(request: Mapping[str, Any]) -> dict[str, Any]:
             wait_until_free(folder, request["patience"])
             failure, error = run_here(job, BaseException)
     except OSError as full:  # the log cannot be written
-        failure, error = write_error(job.log, full).with_placeholders, UserError.__name__
+        failure, error = quote(write_error(job.log, full)), UserError.__name__
     _free_memory()
     is_reusable = error is None or error == DIVERGED
     return {"failure": failure, "error": error, "is_reusable": is_reusable}
@@ -312,7 +312,7 @@ def run_here(job: Job, caught: type[BaseException]) -> tuple[str | None, str | N
         run_until_finished(job.command, job.folder, job.options, job.resume_options)
     except UserError as error:
         print(f"nb1shot1: {error.for_command_line}", file=sys.stderr)
-        return error.with_placeholders, type(error).__name__
+        return quote(error), type(error).__name__
     except caught as error:
         traceback.print_exc()
         return one_line_error(error), type(error).__name__

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.arguments import whole_number
-from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.errors import InvalidInputError, option, quote
 from nasbench1shot1.nasbench101.keys import Hashes, check_identities, hash_text
 from nasbench1shot1.nasbench101.sources import DATASET, IMAGES
 from nasbench1shot1.nasbench101.tfrecords import GraphEncoder, Record, Values, check_possible, is_tfrecord, read_records
@@ -250,7 +250,7 @@ class Assembly:
         try:
             cell = self._graphs.encode(record.adjacency, record.operations)
         except InvalidInputError as error:
-            raise self._record_error(record, str(error)) from None
+            raise self._record_error(record, quote(error)) from None
         row = self._rows.get(record.hash)
         if row is None:
             row = self._new_row(record, cell)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import BOUNDS, Baseline
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, quote
 from nasbench1shot1.ground.files import as_path, atomic_write, read_npz
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.options import FACTS, SearchConfig
@@ -115,7 +115,7 @@ class SearchRecord(RunRecord):
             try:
                 is_hash = Architecture.parse(line["architecture"]).network_id == line["cell_hash"]
             except InvalidInputError as error:
-                return error.for_command_line
+                return quote(error)
             if not is_hash:
                 return f"the architecture of epoch {epoch} does not have the cell that its line names"
         return None

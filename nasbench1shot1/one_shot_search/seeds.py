@@ -14,8 +14,8 @@ from nasbench1shot1.ground.errors import (
     InvalidInputError,
     RunStoppedError,
     UserError,
-    flag,
     option,
+    quote,
     value_of,
 )
 from nasbench1shot1.ground.files import as_path, picture_name, write_json
@@ -32,7 +32,7 @@ from nasbench1shot1.registry import check_importable, check_recorded_names, with
 from nasbench1shot1.runs.folder import CONFIG, METRICS, SEEDS, SUMMARY, read_lines, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.lock import locked
-from nasbench1shot1.runs.next_command import resume_advice, resume_command
+from nasbench1shot1.runs.next_command import resume_advice, resume_options
 from nasbench1shot1.runs.options import check_unchanged, required
 from nasbench1shot1.runs.overwriting import has_begun, moved_aside, restore_moved_aside
 from nasbench1shot1.runs.running import REPLACE, check_equal_options, check_resumed
@@ -131,7 +131,7 @@ def _new_group(
     if "seed" in options:
         raise InvalidInputError(f"give several seeds as {option('seeds')}, and remove {option('seed')}")
     if len(set(seeds)) < len(seeds):
-        raise InvalidInputError(f"seeds {list(seeds)} repeat one: give each seed once")
+        raise InvalidInputError(f"{value_of('seeds')} {list(seeds)} repeat one: give each seed once")
     shared = with_threads(options, min(workers, len(seeds)))
     wanted = [search_options({**shared, "seed": seed}) for seed in seeds]
     folder = as_path(out, "out", is_option=True) if out is not None else default_folder(wanted[0], "seeds")
@@ -168,7 +168,9 @@ def _options_per_seed(seeds: Sequence[int], recorded: dict[str, Any], where: Pat
     try:
         return [search_options({**recorded, "seed": seed}) for seed in seeds]
     except InvalidInputError as error:
-        raise DamagedFileError(f"{where} is damaged ({error}): restore it, or resume its runs one by one") from error
+        raise DamagedFileError(
+            f"{where} is damaged ({quote(error)}): restore it, or resume its runs one by one"
+        ) from error
 
 
 def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
@@ -203,8 +205,7 @@ def _resumable(folder: Path, workers: WorkerOptions) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        where = " ".join(f"{flag(name)} {value}" for name, value in workers.given.items())
-        raise RunStoppedError(folder, resume_command(Run.COMMAND, folder, where)) from stop
+        raise RunStoppedError(folder, Run.COMMAND, resume_options(folder, **workers.given)) from stop
     except UserError:
         _remove_if_not_started(folder)
         raise

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, quote
 from nasbench1shot1.runs.folder import COMMON, METRICS, damaged_file_error
 from nasbench1shot1.runs.machine import MOST_THREADS, default_threads, resolve_device
 from nasbench1shot1.runs.options import (
@@ -180,7 +180,7 @@ class ProxyTrainings(RunRecord):
         try:
             return [Architecture.parse(line["architecture"]) for line in self.lines]
         except InvalidInputError as error:
-            raise damaged_file_error(self.folder / METRICS, error.for_command_line) from error
+            raise damaged_file_error(self.folder / METRICS, quote(error)) from error
 
     @cached_property
     def validation_errors(self) -> "NDArray[np.float64]":

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError
+from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, option
 from nasbench1shot1.ground.text import counted, line_printer, percent
 from nasbench1shot1.proxy_training.record import FACTS, ProxyConfig, ProxyTrainings, proxy_config, summarise
 from nasbench1shot1.runs.folder import CONFIG
@@ -43,7 +43,7 @@ def train_proxies(
         KeyboardInterrupt: the user pressed Ctrl-C; the message explains how to continue.
     """
     if (out is None) == (resume is None):
-        raise InvalidInputError("give out= for new trainings, or resume= for interrupted ones")
+        raise InvalidInputError(f"give {option('out')} for new trainings, or {option('resume')} for interrupted ones")
     try:
         return run(ProxyKind(), options, out=out, resume=resume, console=console)
     except RunStoppedError as stop:

@@ -1,12 +1,11 @@
 """The files of a run's folder: their names, config.json (kind, options and facts), and the lines of metrics.jsonl."""
 
 import json
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, switch
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, command, switch
 from nasbench1shot1.ground.files import blocked_error, read_bytes, read_json, read_text
 from nasbench1shot1.ground.folder_swap import is_abandoned
 
@@ -82,8 +81,8 @@ def _missing(folder: Path) -> str:
     """Return in words what is missing from a folder that should hold a run."""
     if is_abandoned(folder):
         return (
-            f"a search with {switch('overwrite')} was killed before it began; nb1shot1 search --resume "
-            f"{shlex.quote(str(folder))} restores the old search"
+            f"a search with {switch('overwrite')} was killed before it began; use "
+            f"{command('search', {'resume': folder})} to restore the old search"
         )
     if not folder.is_dir():
         return "there is no such folder"

@@ -19,7 +19,7 @@ from nasbench1shot1.runs.folder import (
     read_lines,
 )
 from nasbench1shot1.runs.lock import LOCK, FolderLock, locked
-from nasbench1shot1.runs.next_command import resume_advice, resume_command
+from nasbench1shot1.runs.next_command import resume_advice, resume_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
@@ -164,5 +164,5 @@ def _stoppable(folder: Path, kind: type[RunRecord]) -> Iterator[None]:
         yield
     except KeyboardInterrupt as stop:
         if kind.COMMAND and (folder / CONFIG).exists():
-            raise RunStoppedError(folder, resume_command(kind.COMMAND, folder)) from stop
+            raise RunStoppedError(folder, kind.COMMAND, resume_options(folder)) from stop
         raise

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.ground.errors import UserError, options
+from nasbench1shot1.ground.errors import UserError, command, flag, options
 from nasbench1shot1.runs.folder import SEEDS, read_description, read_object
 
 _IMPORTED = ("optimizer", "space")
@@ -24,31 +24,27 @@ def named_modules(options: Mapping[str, Any]) -> str | None:
     return ",".join(modules) or None
 
 
-def resume_options(folder: Path, options: str = "") -> str:
-    """Return `--resume FOLDER` with the `--allow-module` that it needs; `options` come between them."""
-    return " ".join(filter(None, ("--resume", shlex.quote(str(folder)), options, _permission(folder))))
+def resume_options(folder: Path, **others: object) -> dict[str, object]:
+    """Return the options that resume a run: `resume`, `others`, and the `allow_module` that it needs."""
+    modules = _modules(folder)
+    return {"resume": folder, **others, **({"allow_module": modules} if modules else {})}
 
 
 def resume_advice(folder: Path, **others: object) -> str:
-    """Return how a message names the options that resume a run; `others` come before the module that it needs."""
+    """Return how a message names the options that resume a run, as in `resume_options`."""
+    return options(resume_options(folder, **others))
+
+
+def resume_command(name: str, folder: Path) -> str:
+    """Return how a message names the command that resumes a run; in Python, the options that resume it."""
+    return command(name, resume_options(folder))
+
+
+def command_for(name: str, folder: Path) -> str:
+    """Return the command that reads a run, with the `--allow-module` that it needs, for a screen."""
     modules = _modules(folder)
-    return options({"resume": folder, **others, **({"allow_module": modules} if modules else {})})
-
-
-def resume_command(command: str, folder: Path, options: str = "") -> str:
-    """Return the command that resumes a run; `options` as in `resume_options`."""
-    return f"nb1shot1 {command} {resume_options(folder, options)}"
-
-
-def command_for(command: str, folder: Path) -> str:
-    """Return the command that reads a run, with the `--allow-module` that it needs."""
-    return " ".join(filter(None, ("nb1shot1", command, shlex.quote(str(folder)), _permission(folder))))
-
-
-def _permission(folder: Path) -> str:
-    """Return `--allow-module` with the modules that a run, or a group of runs, names; empty if it names none."""
-    modules = _modules(folder)
-    return f"--allow-module {shlex.quote(modules)}" if modules else ""
+    permission = f"{flag('allow_module')} {shlex.quote(modules)}" if modules else ""
+    return " ".join(filter(None, ("nb1shot1", name, shlex.quote(str(folder)), permission)))
 
 
 def _modules(folder: Path) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option, unknown_name, value_of
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option, quote, unknown_name, value_of
 from nasbench1shot1.ground.files import as_path
 
 T = TypeVar("T")
@@ -184,7 +184,7 @@ def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) 
         options = record(**typed_options(record, known))
         check_ranges(options)
     except InvalidInputError as error:
-        raise DamagedFileError(f"{where} is damaged ({error}): restore it, or start a new run") from error
+        raise DamagedFileError(f"{where} is damaged ({quote(error)}): restore it, or start a new run") from error
     return options
 
 

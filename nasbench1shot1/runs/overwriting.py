@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, UserError, option, switch
+from nasbench1shot1.ground.errors import InvalidInputError, RunStoppedError, UserError, option, quote, switch
 from nasbench1shot1.ground.files import FORMATS, picture_name, write_error
 from nasbench1shot1.ground.folder_swap import (
     NEW,
@@ -119,7 +119,7 @@ def check_is_replaceable(folder: Path, replaced: tuple[type, ...]) -> None:
             open_run(run)
     except InvalidInputError as error:
         raise InvalidInputError(
-            f"{switch('overwrite')} only replaces runs ({error}): choose another {option('out')}"
+            f"{switch('overwrite')} only replaces runs ({quote(error)}): choose another {option('out')}"
         ) from error
     if not isinstance(record, replaced):
         raise InvalidInputError(

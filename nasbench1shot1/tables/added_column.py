@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives, unknown_name
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives, quote, unknown_name
 from nasbench1shot1.tables.columns import Column, Rows
 from nasbench1shot1.tables.description import MEMBER, find_problem_of_column
 from nasbench1shot1.tables.folder import ORDER, TableFolder, table_id, with_columns
@@ -35,7 +35,7 @@ def with_added_column(
     try:
         return with_columns(folder, dict.fromkeys(described, array), entries, about)
     except DamagedFileError as error:
-        raise InvalidInputError(str(error)) from error
+        raise InvalidInputError(quote(error)) from error
 
 
 def _on_data_sets(folder: TableFolder, column: Column) -> list[Column]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option, quote, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.bounds import Bounds, Limit
@@ -164,7 +164,8 @@ class References:
             if missing := self._missing(space):
                 raise OutOfDomainError(
                     f"the table {self._id} lacks {missing:,} of the {self._keys.SIZES[space]:,} {self._networks} "
-                    f"of {space}, so the best one is unknown: give reference='{space}' for the best that it has"
+                    f"of {space}, so the best one is unknown: give {option('reference', space)} for the best "
+                    "that it has"
                 )
             self._whole_spaces.add(space)
         return space
@@ -201,7 +202,7 @@ class References:
                     f"the table {self._id} has the {about.words}{self._on(dataset)} at {counted(epochs, 'epoch')} "
                     f"of {known:,} of the {len(rows):,} networks of {name}, so the best one is unknown: use another "
                     f"{'split' if about.split else 'metric'}, budget or data set, or give "
-                    f"reference='{PRESENT}' for the best of all rows that have a value"
+                    f"{option('reference', PRESENT)} for the best of all rows that have a value"
                 )
             self._best[key] = int(rows[about.best(values)])  # the first of equals, and rows are in ascending order
         return self._best[key]
@@ -330,7 +331,7 @@ class References:
     def _known(self, name: str) -> str:
         if not isinstance(name, str) or name not in self._names:
             raise InvalidInputError(
-                f"{unknown_name('reference', name, self._names)}: give the space itself as reference, use "
+                f"{quote(unknown_name('reference', name, self._names))}: give the space itself as reference, use "
                 f"table.covering(space), or give '{self.whole}' for all rows of the table {self._id}"
             )
         return name

@@ -242,8 +242,8 @@ class Table(TableRows):
             return self.datasets[0]
         if dataset is None:
             raise InvalidInputError(
-                f"the table {self.id} has trainings on several data sets: give dataset='{self.datasets[0]}' or another "
-                f"of {', '.join(self.datasets)}"
+                f"the table {self.id} has trainings on several data sets: give "
+                f"{option('dataset', self.datasets[0])} or another of {', '.join(self.datasets)}"
             )
         if not isinstance(dataset, str) or dataset not in self.datasets:
             raise unknown_name("data set", str(dataset), self.datasets)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from nasbench1shot1.benchmark import Benchmark
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives, option
 from nasbench1shot1.ground.files import blocked_error, open_regular, reason
 from nasbench1shot1.ground.plain_pickle import load_plain_pickle
 from nasbench1shot1.tables.description import Meta
@@ -52,7 +52,8 @@ class TrialFiles(FileFormat):
         """Read all trainings; `epochs` must be None."""
         if epochs is not None:
             raise InvalidInputError(
-                f"epochs do not apply to {source.path.name}, because its format has fixed budgets: remove epochs"
+                f"{option('epochs')} does not apply to {source.path.name}, because its format has fixed budgets: "
+                "remove it"
             )
         assembly = self.read_trials(source, progress)
         progress("arranging the columns", None)

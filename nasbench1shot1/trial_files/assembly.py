@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import InvalidInputError, alternatives
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quote
 from nasbench1shot1.ground.files import reason
 from nasbench1shot1.tables.columns import Column, standard, stored_counts, to_counts
 from nasbench1shot1.tables.description import MEMBER, Meta
@@ -78,7 +78,7 @@ class TrialAssembly:
             try:
                 self._add_trial(key, fields, ends, costs, curves)
             except InvalidInputError as error:
-                raise InvalidInputError(f"{self._source}: the training {key} of {name} {error}") from None
+                raise InvalidInputError(f"{self._source}: the training {key} of {name} {quote(error)}") from None
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise InvalidInputError(
                     f"{self._source}: the training {key} of {name} does not have the format of "

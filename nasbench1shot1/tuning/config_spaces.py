@@ -16,6 +16,7 @@ from nasbench1shot1.ground.errors import (
     UserError,
     alternatives,
     option,
+    quote,
     quoted_option,
 )
 from nasbench1shot1.ground.files import PACKAGE_DATA, as_path, atomic_write, blocked_error, read_json, read_text, reason
@@ -78,7 +79,7 @@ def check_searches(named: str, space: "ConfigurationSpace", fixed: Mapping[str, 
             check(search_options({**fixed, **values}))
         except UserError as error:
             raise InvalidInputError(
-                f"configuration space '{named}' contains {_format_values(values)}: {error}"
+                f"configuration space '{named}' contains {_format_values(values)}: {quote(error)}"
             ) from error
 
 

@@ -172,7 +172,7 @@ def announce(
     print_line(f"Hyperparameters: {'; '.join(_ranges(study))}")
     print_line(f"{_plan(brackets)}{f', {done:,} done' if done else ''}; continuation: {config['continuation']}")
     if done == brackets.planned:
-        print_line("All searches are done; a larger --iterations extends the study.")
+        print_line("All searches are done. To extend the study, resume it with more iterations.")
     at_once = f"{counted(workers.workers or 1, 'worker')} on this machine"
     on_cluster = f"Workers of the dask scheduler {workers.scheduler}"
     where = f"{shared['device']} with {counted(shared['threads'], 'thread')}"

@@ -236,11 +236,11 @@ def test_ctrl_c_names_the_folder_to_resume(images, tmp_path, monkeypatch):
         return train_step(state)
 
     monkeypatch.setattr(loop, "train_step", interrupted)
-    with pytest.raises(KeyboardInterrupt, match=f"nb1shot1 train --resume {tmp_path / 'run'}"):
+    with pytest.raises(KeyboardInterrupt, match=f'resume="{tmp_path}/run"'):
         train(tmp_path / "run", images)
     stopped = load_training(tmp_path / "run")
     assert stopped.initial.step == 1
-    with pytest.raises(nb.UserError, match=f"nb1shot1 train --resume {stopped.folder}"):
+    with pytest.raises(nb.UserError, match=f'resume="{stopped.folder}"'):
         _ = stopped.final
     with pytest.raises(nb.UserError, match="finished"):
         _ = stopped.summary

@@ -155,7 +155,7 @@ def test_newer_epochs_of_an_extended_search_are_reported(tmp_path):
     nb.search(resume=searched.folder, epochs=3, console=Console(quiet=True))
     printed = Console(file=io.StringIO(), width=200)
     nb.correlate(resume=ranking.folder, console=printed)
-    notice = "Not ranked here: 2 newer epochs with saved weights; to rank all epochs, choose another --out.\n"
+    notice = "Not ranked here: 2 newer epochs with saved weights. To rank all epochs, choose another folder.\n"
     assert notice in printed.file.getvalue()
     assert nb.open_run(ranking.folder).config["evaluated_epochs"] == [1]
     other = Console(file=io.StringIO(), width=200)

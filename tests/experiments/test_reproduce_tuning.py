@@ -214,5 +214,6 @@ def test_a_transferred_search_waits_for_a_finished_study(tmp_path):
     (jobs[0].folder / "summary.json").unlink()
     with this_process() as workers:
         failure = workers.submit(jobs[1]).result().failure
-    assert failure is not None and "is not finished: continue with nb1shot1 tune --resume" in failure
+    assert failure is not None and nb.UserError(failure).options == ("resume",)
+    assert not missing(nb.UserError(failure).for_command_line, f"nb1shot1 tune --resume {jobs[0].folder}")
     assert STUDY_SEED == 0 and not jobs[1].folder.exists()

@@ -194,8 +194,10 @@ def test_a_process_killed_before_writing_its_options_keeps_the_old_run(old, caps
     for read in (nb.open_run, nb.load_run, nb.draw_regret, lambda folder: cli.main(["report", str(folder)])):
         with pytest.raises((nb.InvalidInputError, SystemExit)) as caught:
             read(old)
-        said = str(caught.value) if isinstance(caught.value, nb.UserError) else capsys.readouterr().err
-        assert not missing(said, f"nb1shot1 search --resume {old}")
+        if isinstance(caught.value, nb.UserError):
+            assert caught.value.options == ("overwrite", "resume") and f'resume="{old}"' in str(caught.value)
+        else:
+            assert not missing(capsys.readouterr().err, f"nb1shot1 search --resume {old}")
     with refuses(nb.InvalidInputError, old, 8, options="seed overwrite out"):
         search(old, epochs=1, seed=8)
     assert contents(old) == before

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from nasbench1shot1.ground.errors import RunStoppedError, UserError
 from nasbench1shot1.runs.folder import CONFIG, SEEDS
-from nasbench1shot1.runs.next_command import command_for, resume_command, resume_options
+from nasbench1shot1.runs.next_command import command_for, resume_advice, resume_command, resume_options
 
 OWN = {"kind": "search", "options": {"optimizer": "methods:Mine", "space": "my.spaces:SPACE"}}
 
@@ -31,6 +32,12 @@ def test_commands_allow_the_modules_that_a_run_names(tmp_path: Path, file: str, 
     folder.mkdir()
     (folder / file).write_text(json.dumps(content))
     quoted = shlex.quote(str(folder))
-    assert resume_options(folder) == f"--resume {quoted}{added}"
-    assert resume_command("tune", folder, "--host X") == f"nb1shot1 tune --resume {quoted} --host X{added}"
+    error = UserError(resume_command("tune", folder))
+    assert error.for_command_line == f"nb1shot1 tune --resume {quoted}{added}"
+    in_python = added.replace(" --allow-module ", ', allow_module="') + '"' * bool(added)
+    assert str(error) == f'resume="{folder}"{in_python}'
+    advice = UserError(resume_advice(folder, workers=2))
+    assert advice.for_command_line == f"--resume {quoted} --workers 2{added}"
+    stopped = RunStoppedError(folder, "tune", resume_options(folder))
+    assert (stopped.command, str(stopped)) == (f"tune --resume {quoted}{added}", f"stopped; continue with {error}")
     assert command_for("report", folder) == f"nb1shot1 report {quoted}{added}"

@@ -134,7 +134,7 @@ def test_an_incomplete_import_of_nb201_is_handled_as_a_partial_table() -> None:
     assert nb.score(space[3], partial).test_regret == partial.regret(3, "nb201", dataset="cifar10")
     whole = nb.load_table("nb201")
     assert whole.covering(space) is whole
-    with pytest.raises(nb.OutOfDomainError, match=r"lacks 15,525.*reference='nb201'"):
+    with pytest.raises(nb.OutOfDomainError, match=r"lacks 15,525.*reference=.nb201"):
         some.regret(space[3], dataset="cifar10")
     assert some.regret(space[3], "nb201", dataset="cifar10") == partial.regret(space[3], dataset="cifar10")
 

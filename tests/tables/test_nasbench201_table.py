@@ -95,7 +95,7 @@ def test_architectures_are_found_by_index_string_text_and_value(table: Table) ->
 
 
 def test_the_training_must_be_named(table: Table) -> None:
-    with pytest.raises(InvalidInputError, match="dataset='cifar10-valid'"):
+    with pytest.raises(InvalidInputError, match=r"dataset=.cifar10-valid"):
         table.query(0)
     with pytest.raises(InvalidInputError, match="'cifar-10'"):
         table.query(0, dataset="cifar-10")
