@@ -146,7 +146,7 @@ def _split(arguments: list[str]) -> tuple[str, list[str]]:
         return two, arguments[2:]
     group = _group(one)
     if group and len(arguments) == 1:
-        raise InvalidInputError(f"'{one}' needs one of: {alternatives(name.split()[1] for name in group)}")
+        raise InvalidInputError(f"'{one}' is incomplete: add {alternatives(name.split()[1] for name in group)}")
     raise unknown_name("command", two if group else one, group or COMMANDS)
 
 

@@ -361,7 +361,7 @@ def check_keys(what: str, mixing: Weights, shapes: Mapping[str, tuple[int, ...]]
     given = set(mixing.keys()) if hasattr(mixing, "keys") else {f"a {type(mixing).__name__}"}
     if given != set(shapes):
         listed = ", ".join(sorted(map(str, given))) or "none"
-        raise InvalidInputError(f"{what} have the keys {', '.join(shapes)}, not {listed}")
+        raise InvalidInputError(f"{what} must have the keys {', '.join(shapes)}, but have {listed}")
 
 
 def as_array(values: Any) -> NDArray[np.float64]:

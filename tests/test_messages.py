@@ -1,23 +1,53 @@
-"""The sentence of each kind of error, once for each package (messages.txt).
+"""The sentences of the most important errors of each room (messages.txt).
 
 All other tests check errors by their type and by the option, the value or the name that the message contains.
 """
 
+import io
 import math
-import shutil
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from refused_inputs import (
+    CHAIN,
+    CONV,
+    EDGES,
+    PIXELS,
+    S1,
+    ask,
+    best,
+    changed,
+    command,
+    damaged_images,
+    edited,
+    file,
+    labelled,
+    lock_twice,
+    mixing,
+    notes,
+    npz,
+    own_run,
+    pth,
+    record,
+    search,
+    supernet,
+    table,
+    truncated,
+    tune,
+    written_study,
+)
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import api
 from nasbench1shot1.api.nas_201_api import NASBench201API
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
-from nasbench1shot1.ground.files import PACKAGE_DATA
+from nasbench1shot1.ground.downloads import fetch
+from nasbench1shot1.ground.files import as_path, check_picture, read_json, write_json
+from nasbench1shot1.ground.plain_pickle import load_plain_pickle
 from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.data_sets import data_set
 from nasbench1shot1.images.image_set import load_images
@@ -25,89 +55,25 @@ from nasbench1shot1.images.pickles import read_python_batch
 from nasbench1shot1.images.sources import import_images
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench201.numbering import index_of
+from nasbench1shot1.proxy_training.running import train_proxies
 from nasbench1shot1.tables.importing import import_table
-from nasbench1shot1.tables.table import Table
-
-S1 = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
-EDGES = "nb201:|none~0|+|none~0|none~1|+|none~0|none~1|none~2|"
-CONV = "conv3x3-bn-relu"
-CHAIN = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
-PIXELS = np.zeros((4, 32, 32, 3), np.uint8)
-
-
-def table() -> Table:
-    return nb.load_table("embedded")
-
-
-def best() -> Cell:
-    return table().best("s1")[0]
-
-
-def edited(tmp: Path) -> Path:
-    """A copy of the embedded table with another description."""
-    folder = Path(shutil.copytree(PACKAGE_DATA / "table", tmp / "mine"))
-    (folder / "meta.json").write_text((folder / "meta.json").read_text().replace("embedded", "embodded", 1))
-    return folder
-
-
-def truncated(tmp: Path) -> Path:
-    """A copy of the embedded table with a shorter column."""
-    folder = Path(shutil.copytree(PACKAGE_DATA / "table", tmp / "mine"))
-    (folder / "hash.npy").write_bytes((folder / "hash.npy").read_bytes()[:-1])
-    return folder
-
-
-def file(tmp: Path, content: bytes, name: str = "a.tfrecord") -> Path:
-    (tmp / name).write_bytes(content)
-    return tmp / name
-
-
-def notes(tmp: Path) -> Path:
-    """A folder with another file."""
-    (tmp / "mine").mkdir()
-    file(tmp / "mine", b"notes", "notes.txt")
-    return tmp / "mine"
-
-
-def npz(tmp: Path, **arrays: Any) -> Path:
-    np.savez(tmp / "mine.npz", **arrays)
-    return tmp / "mine.npz"
-
-
-def labelled(tmp: Path, **arrays: Any) -> Path:
-    return npz(tmp, images=PIXELS, labels=np.arange(4), **arrays)
-
-
-def damaged_images(tmp: Path) -> None:
-    (import_images(labelled(tmp)) / "images.npy").write_bytes(b"")
-    load_images("mine")
-
-
-def ask(matrix: Any, ops: list[str], **options: Any) -> None:
-    api.NASBench(table()).query(api.ModelSpec(matrix, ops), **options)
-
-
-def published() -> NASBench201API:
-    return NASBench201API("nb201", verbose=False)
-
-
-def supernet(**options: Any) -> nb.Supernet:
-    return nb.Supernet(nb.search_space("s1"), **{"channels": 2, "cells": 1, **options})
-
-
-def mixing() -> dict[str, torch.Tensor]:
-    return {name: torch.ones(shape) for name, shape in nb.search_space("s1").mixing_shapes().items()}
-
-
-def search(tmp: Path, method: str, **options: Any) -> None:
-    nb.search(method, space="s1", scale="quick", out=tmp / "run", **options)
-
-
-def record(tmp: Path, **values: float) -> None:
-    nb.Recorder(tmp / "own", "s1").record(nb.Architecture.parse(S1) if values else S1, **values)
-
+from nasbench1shot1.tuning.export import export_optuna
+from nasbench1shot1.tuning.record import Study
 
 KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
+    "ground": {
+        "no path": lambda tmp: as_path("", "folder"),
+        "no name of a picture": lambda tmp: check_picture(tmp / "regret.gif"),
+        "no JSON": lambda tmp: read_json(file(tmp, b"{", "a.json")),
+        "a file in a file": lambda tmp: write_json(file(tmp, b"") / "a.json", {}),
+        "a pickle of an object": lambda tmp: load_plain_pickle(io.BytesIO(b"cos\nsystem\n."), "mine.pickle"),
+        "a failed download": lambda tmp: fetch(
+            "http://127.0.0.1:9/a", "a", "0" * 64, False, "the file", "download it by hand"
+        ),
+        "a module that does not exist": lambda tmp: nb.search_space("no_such_module:SPACE"),
+        "no generator": lambda tmp: nb.search_space("s1").sample(0),
+        "arguments by position": lambda tmp: nb.search("darts", "s1"),
+    },
     "tables": {
         "a look-up": lambda tmp: table().query("abc"),
         "an unknown cell": lambda tmp: table().query("0" * 32),
@@ -153,6 +119,55 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "damaged columns": damaged_images,
         "a flip of no probability": lambda tmp: Augmentation(flip=1.1),
         "a pickle": lambda tmp: read_python_batch(b"(" * 9, "data_batch_1"),
+    },
+    "runs": {
+        "an absent folder": lambda tmp: nb.open_run(tmp / "none"),
+        "no run folder": lambda tmp: nb.open_run(tmp),
+        "another kind of run": lambda tmp: nb.load_run(written_study(tmp)),
+        "an unfinished run": lambda tmp: nb.open_run(written_study(tmp)).summary,
+        "a damaged description": lambda tmp: nb.open_run(changed(own_run(tmp), "config.json", "{", "[")),
+        "a damaged line": lambda tmp: nb.open_run(changed(own_run(tmp), "metrics.jsonl", "{", "[")).lines,
+        "a missing option": lambda tmp: nb.tune(resume=changed(written_study(tmp), "config.json", "eta", "era")),
+        "another option": lambda tmp: nb.tune(resume=written_study(tmp), eta=5),
+        "fewer iterations": lambda tmp: nb.tune(resume=written_study(tmp), iterations=1),
+        "other data": lambda tmp: nb.tune(resume=written_study(tmp)),
+        "a folder and a stopped run": lambda tmp: nb.search(out=tmp, resume=tmp),
+        "the loop of a user": lambda tmp: nb.search(resume=own_run(tmp)),
+        "an unknown device": lambda tmp: search(tmp, "darts", device="gpu"),
+        "an option of another type": lambda tmp: search(tmp, "darts", epochs="many"),
+        "a number that is NaN": lambda tmp: search(tmp, "darts", momentum=math.nan),
+        "a locked folder": lambda tmp: lock_twice(own_run(tmp)),
+    },
+    "registry": {
+        "a class of a space": lambda tmp: nb.search("darts", space=nb.SearchSpace),
+        "an object that is no space": lambda tmp: nb.search_space("math:pi"),
+        "a class that is no optimizer": lambda tmp: nb.search("pathlib:Path", space="s1"),
+        "a module that the user does not trust": lambda tmp: nb.tune(
+            resume=changed(written_study(tmp), "config.json", '"darts"', '"antigravity:Optimizer"')
+        ),
+    },
+    "jobs": {
+        "workers of a cluster": lambda tmp: nb.search_seeds([0, 1], scale="quick", workers=2, scheduler="tcp://x:1"),
+        "certificates without a scheduler": lambda tmp: nb.search_seeds([0, 1], scale="quick", tls_cert="a.pem"),
+        "no certificate": lambda tmp: nb.search_seeds(
+            [0, 1], scale="quick", out=tmp / "g", scheduler="tls://127.0.0.1:9", tls_cert="a.pem"
+        ),
+    },
+    "display": {
+        "something else than a cell": lambda tmp: nb.draw_cell(7),
+        "parameters of a cell": lambda tmp: nb.draw_cell(best(), parameters={}),
+        "other axes": lambda tmp: nb.draw_regret(own_run(tmp), ax=3),
+        "an unknown colour": lambda tmp: nb.draw_regret(own_run(tmp), colors="blu"),
+        "too many colours": lambda tmp: nb.draw_regret(own_run(tmp), colors=["red"] * 9),
+        "too many labels": lambda tmp: nb.draw_regret(own_run(tmp), labels=["one"] * 9),
+    },
+    "trial_files": {
+        "another file": lambda tmp: import_table(pth(tmp, {}), tmp / "mine"),
+        "another format": lambda tmp: import_table(
+            pth(tmp, {"meta_archs": 3, "arch2infos": 3, "total_archs": 3, "evaluated_indexes": 3}), tmp / "mine"
+        ),
+        "an object": lambda tmp: import_table(pth(tmp, {"a": Path()}), tmp / "mine"),
+        "budgets": lambda tmp: import_table(pth(tmp, {}), tmp / "mine", epochs=(12,)),
     },
     "nasbench101": {
         "no path": lambda tmp: Cell(np.zeros((3, 3), int), ["input", CONV, "output"]).hash,
@@ -274,6 +289,26 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "two clocks": lambda tmp: nb.black_box("random", seconds=1e4, evaluations=10),
         "a table of another benchmark": lambda tmp: nb.black_box("random", space="nb201", table="embedded"),
     },
+    "proposers": {
+        "budgets that decrease": lambda tmp: tune(tmp, min_budget=9, max_budget=3),
+        "no factor between budgets": lambda tmp: tune(tmp, eta=1),
+    },
+    "tuning": {
+        "an unknown configuration space": lambda tmp: tune(tmp, config_space="cs4"),
+        "another file": lambda tmp: tune(tmp, config_space=str(file(tmp, b"{}", "a.json"))),
+        "epochs": lambda tmp: tune(tmp, epochs=3),
+        "a hyperparameter": lambda tmp: tune(tmp, weight_decay=1e-3),
+        "an unknown option": lambda tmp: tune(tmp, iteration=3),
+        "an option that a resumed study does not have": lambda tmp: nb.tune(resume=written_study(tmp), copies="one"),
+        "an existing file": lambda tmp: export_optuna(Study.open(written_study(tmp)), file(tmp, b"", "study.journal")),
+    },
+    "proxy_training": {
+        "no folder": lambda tmp: train_proxies(),
+        "too many architectures": lambda tmp: train_proxies(
+            out=tmp / "run", scale="quick", space="s1", architectures=10**5
+        ),
+        "a large batch": lambda tmp: train_proxies(out=tmp / "run", scale="quick", batch_size=10**6),
+    },
     "recording": {
         "a text as an architecture": lambda tmp: record(tmp),
         "no epochs": lambda tmp: nb.Recorder(tmp / "own", "s1").finish(),
@@ -289,6 +324,26 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "a figure that is not drawn": lambda tmp: reproduce("figure6"),
         "equal seeds": lambda tmp: reproduce("figure9", scale="quick", out=tmp, seeds=[0, 0]),
         "a file as a folder": lambda tmp: reproduce("figure9", scale="quick", out=file(tmp, b"mine")),
+        "a part that does not exist": lambda tmp: reproduce("figure9", scale="quick", out=tmp / "f", only=["s9"]),
+        "a run twice": lambda tmp: nb.compare([own_run(tmp), tmp / "own"]),
+    },
+    "commands": {
+        "an unknown command": command("serch"),
+        "an incomplete command": command("table"),
+        "an unknown option": command("search --epoch 3"),
+        "an option of another optimizer": command("search --optimizer darts --candidates 3"),
+        "an optimizer of another command": command("search --optimizer regularized-evolution"),
+        "no value": command("search --epochs"),
+        "another type": command("search --epochs many"),
+        "an unknown choice": command("search --preset orginal"),
+        "an argument too many": command("search darts"),
+        "an architecture without quotes": command("query s1:0"),
+        "no seeds": command("search --seeds 3-1"),
+        "workers of one search": command("search --workers 2"),
+        "a format without a drawing": command("query nb201:3 --format pdf"),
+        "hashes of another benchmark": command("table verify --table nb201 --hashes"),
+        "the command of another kind": lambda tmp: command(f"search --resume {written_study(tmp)}")(tmp),
+        "runs as labels": command("compare --labels A B"),
     },
 }
 
@@ -313,10 +368,20 @@ def test_every_sentence_has_a_trigger_and_every_trigger_a_sentence() -> None:
     assert list(SENTENCES) == [(package, kind) for package, kinds in KINDS.items() for kind in kinds]
 
 
+def test_every_room_that_raises_errors_has_a_section() -> None:
+    product = Path(__file__).parents[1]
+    folders = [path for path in (product / "nasbench1shot1").iterdir() if path.is_dir()]
+    folders += [product / name for name in ("search_spaces", "optimizers", "experiments")]
+    raising = re.compile(r"\b(UserError|(InvalidInput|OutOfDomain|DamagedFile)Error)\(f?\"")
+    rooms = {room.name for room in folders for path in room.rglob("*.py") if raising.search(path.read_text())}
+    assert len(rooms) > 20 and rooms <= KINDS.keys()
+
+
 @pytest.mark.filterwarnings("ignore:the table")
 @pytest.mark.parametrize(("package", "kind"), SENTENCES)
 def test_the_message_of(package: str, kind: str, tmp_path: Path, home: Path) -> None:
     with pytest.raises(nb.UserError) as caught:
         KINDS[package][kind](tmp_path)
-    message = str(caught.value).replace(str(home), "{home}").replace(str(tmp_path), "{tmp}")
+    message = caught.value.for_command_line if package == "commands" else str(caught.value)
+    message = message.replace(str(home), "{home}").replace(str(tmp_path), "{tmp}")
     assert (type(caught.value).__name__, message) == SENTENCES[package, kind]

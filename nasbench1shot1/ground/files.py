@@ -327,6 +327,8 @@ def write_error(path: Path, error: OSError) -> UserError:
         return UserError(f"no space left on the disk while writing {path}: free some space, then resume or run again")
     if error.errno in _OPEN_FILES:
         return UserError(f"cannot write {path} ({error.strerror or error}): {_RAISE_LIMIT}")
+    if error.errno in (errno.EEXIST, errno.ENOTDIR):
+        return UserError(f"cannot write {path}, because a part of this path is a file: choose another folder")
     return UserError(
         f"cannot write {path} ({error.strerror or error}): change its permissions or choose another folder"
     )

@@ -31,7 +31,7 @@ _LARGEST_ARCHIVE = 1280 * 2**20  # bytes when unpacked; ImageNet16 has 1,030 MB,
 _MOST_MEMBERS = 1_000  # ImageNet16 has eleven
 _CHUNK = 2**20
 _PLAIN = (tarfile.REGTYPE, tarfile.AREGTYPE)
-_ADVICE = "give the archive of a data set, its folder or an .npz"
+_ADVICE = "give the archive or the folder of a data set, or an .npz file"
 _T = TypeVar("_T")
 
 Batch = tuple[np.ndarray, np.ndarray]

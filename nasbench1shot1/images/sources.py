@@ -109,7 +109,8 @@ def import_images(
     if name in DATA_SETS and not (of.name == name and columns.is_whole(of)):
         title = DATA_SETS[name].title
         raise InvalidInputError(
-            f"{path} is not the complete {title}, but '{name}' is reserved for it: use {option('name')}"
+            f"{path} is not the complete {title}, but '{name}' is reserved for it: choose another name with "
+            f"{option('name')}"
         )
     if not overwrite and name not in DATA_SETS and has_other_content(name, columns):
         raise InvalidInputError(

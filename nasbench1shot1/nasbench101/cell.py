@@ -48,7 +48,8 @@ def check_ascending(adjacency: NDArray[Any]) -> None:
     """Raise InvalidInputError for an edge from a vertex to itself or to a lower vertex."""
     if np.tril(adjacency).any():
         raise InvalidInputError(
-            "the adjacency matrix must be strictly upper triangular: number vertices along the edges"
+            "the adjacency matrix must be strictly upper triangular: order the vertices so that each edge leads to a "
+            "later one"
         )
 
 

@@ -26,7 +26,9 @@ def load_run(folder: str | Path) -> "SearchRecord | SearchGroup":
     record = open_run(folder)
     if isinstance(record, SearchRecord | SearchGroup):
         return record
-    raise InvalidInputError(f"'{record.folder}' is a {record.KIND}, not a search: open it with nb.open_run")
+    raise InvalidInputError(
+        f"'{record.folder}' holds a run of the kind '{record.KIND}', not a search: open it with nb.open_run"
+    )
 
 
 @dataclass(frozen=True, eq=False)

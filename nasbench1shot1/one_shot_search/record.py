@@ -185,8 +185,7 @@ def open_search(folder: str | Path) -> Run:
         )
     if (path / CONFIG).is_file() and read_description(path)[0] == RECORDED:
         raise InvalidInputError(
-            f"'{path}' is the record of another loop, without weights of a supernet: "
-            "continue it with nb.Recorder.resume"
+            f"'{path}' was recorded with nb.Recorder and has no supernet weights: continue it with nb.Recorder.resume"
         )
     return Run.open(path)
 

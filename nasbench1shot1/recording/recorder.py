@@ -246,7 +246,7 @@ class Recorder:
         self._owner = os.getpid(), threading.current_thread()
 
     def _without_epoch(self) -> InvalidInputError:
-        return InvalidInputError(f"'{self.folder}' has no epoch: call record() before the end")
+        return InvalidInputError(f"'{self.folder}' has no recorded epoch: call record() before finish()")
 
     def _is_owner(self) -> bool:
         return self._owner == (os.getpid(), threading.current_thread())

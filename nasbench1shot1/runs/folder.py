@@ -73,7 +73,7 @@ def check_facts(folder: Path, recorded: Mapping[str, Any], now: Mapping[str, Any
     for name, value in now.items():
         if recorded.get(name) != value:
             raise InvalidInputError(
-                f"{folder} was made with {name} {recorded.get(name)}, but now it is {value}: restore the former"
+                f"{folder} was made with {name} {recorded.get(name)}, but now it is {value}: restore the recorded one"
             )
 
 

@@ -66,7 +66,7 @@ class FolderLock:
     def _refusal(self) -> str:
         own = {f"host={socket.gethostname()}", f"pid={os.getpid()}"}
         if own <= set(self._lines()):
-            return f"this process is already writing to {self.folder}: finish or close the recorder or run that does"
+            return f"this process is already writing to {self.folder}: finish that run, or close its recorder, first"
         return f"another process is writing to {self.folder}: wait until it ends, or stop it"
 
     def _is_held_here(self) -> bool:

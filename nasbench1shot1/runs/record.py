@@ -115,7 +115,8 @@ class RunRecord:
         kind, config = read_description(path)
         if kind != cls.KIND:
             raise InvalidInputError(
-                f"'{path}' is a {kind}, not a {cls.KIND}: open it with nb.open_run, or use the command of its kind"
+                f"'{path}' holds a run of the kind '{kind}', not '{cls.KIND}': open it with nb.open_run, or use the "
+                "command of its kind"
             )
         run = cls(path, config)
         run.check_config()

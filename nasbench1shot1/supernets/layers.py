@@ -161,8 +161,8 @@ def check_partial(channels: int, partial: int) -> None:
     """Raise InvalidInputError if channels cannot be divided by `partial`."""
     if partial < 1 or channels % partial:
         raise InvalidInputError(
-            f"{channels} channels cannot be divided by {option('partial_channels', partial)}: choose a multiple of it "
-            f"as {option('channels')}"
+            f"{channels} channels cannot be divided by {option('partial_channels', partial)}: choose a multiple of "
+            f"{partial} as {option('channels')}"
         )
 
 

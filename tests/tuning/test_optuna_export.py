@@ -130,7 +130,7 @@ def test_the_command_exports_and_refuses_an_existing_file(study, tmp_path, capsy
 
 
 def test_only_a_study_can_be_exported(study, tmp_path):
-    with pytest.raises(nb.InvalidInputError, match="is a search, not a tuning"):
+    with pytest.raises(nb.InvalidInputError, match="kind 'search', not 'tuning'"):
         Study.open(study.folder / study.lines[0]["folder"])
     with pytest.raises(SystemExit):
         cli.main(["export", str(study.folder)])
