@@ -41,7 +41,7 @@ COMMANDS = {
     "space": Command("print the sizes of the search spaces and the paper's figures", "space:Space"),
     "statistics": Command("run the papers' analyses on a table: figures and CSV files", "statistics:Statistics"),
     "query": Command("look up an architecture or a hash in the table", "query:Query"),
-    "table list": Command("list the tables that --table knows by name", "table:List"),
+    "table list": Command("list the tables that --table accepts by name", "table:List"),
     "table info": Command("describe the table in use and its accuracy", "table:Info"),
     "table verify": Command("verify the checksums of a table", "table:Verify"),
     "table import": Command("import a file of NAS-Bench-101, NAS-Bench-201 or NATS-Bench", "table:Import"),

@@ -59,7 +59,8 @@ class ENASHyperparameters(SamplingHyperparameters):
     controller_operation_tanh_reduction: Annotated[float, Range(above=0)] = 5.0
     """Divisor of --controller-tanh-constant for operations."""
     controller_average_parents: bool = False
-    """Average the log-probabilities of a node's parents, as in the published code, instead of using their joint one."""
+    """Average the log-probabilities of a node's parents, as in the published code, instead of using their joint
+    log-probability."""
     controller_operation_bias: Annotated[float, Range(0)] = 0.0
     """Bias added to the scores of conv3x3 and maxpool3x3, and subtracted from conv1x1's."""
 

@@ -18,7 +18,7 @@ class FBNetV2Hyperparameters(GradientHyperparameters, WidthHyperparameters):
     relaxation: RelaxationName = "gumbel"
     """Relaxation, which turns Λ into mixing weights."""
     temperature_max: Annotated[float, Range(above=0)] = 10.0
-    """Temperature of the relaxation in the first epoch; it falls linearly."""
+    """Temperature of the relaxation in the first epoch, from which it falls linearly."""
     temperature_min: Annotated[float, Range(above=0)] = 0.1
     """Temperature of the relaxation in the last epoch."""
 

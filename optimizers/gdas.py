@@ -14,7 +14,7 @@ class GDASHyperparameters(GradientHyperparameters):
     relaxation: RelaxationName = "gumbel-operations"
     """Relaxation, which turns Λ into mixing weights."""
     temperature_max: float = 10.0
-    """Temperature of the relaxation in the first epoch; it falls linearly."""
+    """Temperature of the relaxation in the first epoch, from which it falls linearly."""
     temperature_min: float = 0.1
     """Temperature of the relaxation in the last epoch."""
     architecture_grad_clip: Annotated[float, Range(0)] = 5.0

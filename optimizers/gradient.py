@@ -30,7 +30,7 @@ class GradientHyperparameters(AdamHyperparameters):
     relaxation: RelaxationName = "softmax"
     """Relaxation, which turns Λ into mixing weights."""
     temperature_max: float = 1.0
-    """Temperature of the relaxation in the first epoch; it falls linearly."""
+    """Temperature of the relaxation in the first epoch, from which it falls linearly."""
     temperature_min: float = 1.0
     """Temperature of the relaxation in the last epoch."""
     temperature_ends_after: bool = False

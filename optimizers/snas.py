@@ -12,7 +12,7 @@ class SNASHyperparameters(GradientHyperparameters):
     relaxation: RelaxationName = "gumbel"
     """Relaxation, which turns Λ into mixing weights."""
     temperature_max: float = 1.0
-    """Temperature of the relaxation in the first epoch; it falls linearly."""
+    """Temperature of the relaxation in the first epoch, from which it falls linearly."""
     temperature_min: float = 0.03
     """Temperature of the relaxation in the last epoch."""
 

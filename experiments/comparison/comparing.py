@@ -234,7 +234,9 @@ def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
         if usual:
             return usual[0]
         clocks = {entry.axes: f"'{entry.folder}' ({entry.kind}) has {', '.join(entry.axes)}" for entry in entries}
-        raise InvalidInputError(f"these runs have no clock in common: {'; '.join(clocks.values())}: compare them apart")
+        raise InvalidInputError(
+            f"these runs have no clock in common ({'; '.join(clocks.values())}): compare them separately"
+        )
     if over not in OVER:
         raise unknown_name("axis", over, OVER)
     if others := [f"'{entry.folder}' ({entry.kind})" for entry in entries if over not in entry.axes]:

@@ -190,7 +190,9 @@ def objective_text(comparison: Comparison) -> str:
     guided, goals = comparison.guided_by_test_values, {of.entry.goal.guide.metric for of in comparison.contenders}
     if len(goals) == 1:
         return comparison.goal.sentence()
-    return f"Test values guided the searches of {', '.join(guided)}, but not those of the other runs." if guided else ""
+    if not guided:
+        return ""
+    return f"Test values guided the searches of {', '.join(guided)}. The other runs did not use test values."
 
 
 def unfinished_text(comparison: Comparison) -> str:

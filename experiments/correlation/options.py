@@ -36,7 +36,7 @@ class RankingOptions(BoundOptions):
     copies: Literal["all", "one", "mean"] = "all"
     """How to count sub-networks with isomorphic cells: all of them, one per distinct cell, or their mean per cell."""
     images: Annotated[str, Form("N|all|auto|auto:R")] = "1000"
-    """Number of images of the architecture half; the default becomes all of them if there are fewer. auto: the smallest
+    """Number of images of the architecture half; the default uses all of them if there are fewer. auto: the smallest
     number whose split-half Spearman correlation reaches 0.95, or R."""
     batch_norm: BatchNormMode | None = None
     """Batch-norm statistics of the sub-networks."""

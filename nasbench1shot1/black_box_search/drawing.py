@@ -31,7 +31,7 @@ def check_clocks(studies: Sequence[BlackBoxStudy]) -> None:
     by_clock = {study.clock: study for study in studies}
     if len(by_clock) > 1:
         listed = " and ".join(f"'{study.folder}' {CLOCKS[clock]}" for clock, study in by_clock.items())
-        raise InvalidInputError(f"studies with different clocks cannot be drawn together: {listed}; draw them apart")
+        raise InvalidInputError(f"studies with different clocks ({listed}) cannot share a figure: draw them separately")
 
 
 def regret_figure(

@@ -23,7 +23,7 @@ class Report:
     """Score a search, the searches of several seeds, a ranking or a tuning study on a table, without
     searching again.
 
-    The recorded results are not changed. Of an unfinished run, the report shows what is recorded so far.
+    The recorded results are not changed. For an unfinished run, the report shows what has been recorded so far.
     """
 
     folder: Annotated[Positional[Path], Form("RUN")]

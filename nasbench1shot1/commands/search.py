@@ -34,7 +34,7 @@ class SeedWorkers(WorkerOptions):
 
     workers: Annotated[int | None, Range(1)] = None
     """With --seeds: number of runs at the same time on this machine, each in a separate process. At full scale on a
-    CPU, --threads is then the cores divided by it. Default: 1."""
+    CPU, --threads then defaults to the number of cores divided by --workers. Default: 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Search(Generic[Own]):
     resume: Path | None = None
     """Folder of a stopped run to resume. Given options must equal the recorded ones; only --epochs may increase."""
     overwrite: bool = False
-    """Replace the search in --out, its reports included. It is deleted once the new search has recorded an epoch.
+    """Replace the search in --out, including its reports. It is deleted once the new search has recorded an epoch.
     A folder that also holds other files, such as a ranking, is refused."""
     seeds: Seeds | None = None
     """Seeds of several runs, as 0-5 or 1,3,8; the picture shows mean and spread."""

@@ -13,7 +13,7 @@ class Space:
 
     names: Annotated[
         Positional[tuple[str, ...]],
-        Form("[SPACE …]", "(default: all of this package)"),
+        Form("[SPACE …]", "(default: all spaces of this package)"),
     ] = ()
     """Names of the spaces, such as s1 or nb201."""
 

@@ -26,8 +26,9 @@ class Statistics:
     noise-distribution, cost, operation-replacement, depth-and-width, budget-correlation, autocorrelation,
     fitness-distance, isomorphic-copies, top-volume. NAS-Bench-201: accuracy-by-parameters, accuracy-by-flops,
     dataset-ranks, correlation-matrix, short-training-ranks, known-cells, schedule-correlation. NATS-Bench's size
-    space: accuracy-by-width, known-architectures, and the first five of NAS-Bench-201. Both, with the table of an
-    official archive: ranks-along-training, learning-curves. Only measurements are used, unless --predicted is given.
+    space: accuracy-by-width, known-architectures, and the first five analyses of NAS-Bench-201. NAS-Bench-201 and the
+    size space, with the table of an official archive: ranks-along-training, learning-curves. Only measurements are
+    used, unless --predicted is given.
     """
 
     names: Annotated[

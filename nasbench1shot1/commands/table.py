@@ -89,7 +89,7 @@ class Import:
     """Import an official file of NAS-Bench-101, NAS-Bench-201 or NATS-Bench. The imported table opens in milliseconds.
 
     NAS-Bench-101's files need a minute, and every checksum in them is verified; TensorFlow is not needed. No code
-    in a file is run, also not in NATS-Bench's pickles.
+    in a file is run, not even in NATS-Bench's pickles.
     """
 
     file: Annotated[Positional[Path], Form("FILE")]
@@ -146,7 +146,8 @@ class Download:
 class Build:
     """Rebuild a bundled table of NAS-Bench-101 from the bundled measurements.
 
-    Takes about ten minutes on one core and needs the extra [table]. The same versions and threads give the same bits.
+    Takes about ten minutes on one core and needs the extra [table]. The table is bit-identical for equal versions of
+    packages and numbers of threads.
     """
 
     out: Path

@@ -24,6 +24,8 @@ _COMMAND: Final = rf"\S*nb1shot1(?: (?:table|data))? [a-z-]+(?: (?:{_OPTION}|\S*
 _INSTALLATION: Final = r"pip install \S+"
 _QUANTITY: Final = r"\d+ × \d+|\d %"
 _UNBROKEN: Final = re.compile(rf"(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`|{_COMMAND}|{_OPTION}|{_INSTALLATION}|{_QUANTITY}")
+"""Text at whose spaces a terminal's line is not broken: it recognizes commands, options and quoted text, which users
+copy, and quantities. It only formats lines, and does not interpret or change sentences."""
 _HELD: Final = "\0"
 """Stands for a space at which a line must not be broken."""
 NARROWEST: Final = 10

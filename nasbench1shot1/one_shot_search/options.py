@@ -80,7 +80,7 @@ class SearchConfig(BoundOptions):
     space: Annotated[str, Names("one_shot_spaces", "your own as module:object")] = "s1"
     """Search space (docs/spaces.md, docs/own_space.md)."""
     scale: Literal["full", "quick"] = "full"
-    """full: the paper's setting on the official CIFAR-10; quick: a small proxy on bundled images, for minutes."""
+    """full: the paper's setting on the official CIFAR-10; quick: a small proxy on bundled images, in minutes."""
     preset: Literal["corrected", "original"] = "corrected"
     """corrected, or original to reproduce the published code's bugs (docs/presets.md)."""
     seed: Annotated[int, Range(0)] = 0
@@ -125,7 +125,7 @@ class SearchConfig(BoundOptions):
     cutout_probability: Annotated[float, Range(0, 1)] = 0.0
     """Probability of cutout in the last epoch; see --cutout-schedule for earlier epochs."""
     cutout_schedule: Literal["linear", "constant"] | None = None
-    """linear: cutout's probability grows from 0 in the first epoch."""
+    """linear: the probability of cutout grows linearly from 0 in the first epoch. constant: it stays the same."""
     evaluation_batch_norm: BatchNormMode | None = None
     """Batch-norm statistics for measuring one-shot errors."""
     hessian_eigenvalue: bool = False

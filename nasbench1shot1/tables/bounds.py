@@ -161,7 +161,7 @@ class BoundOptions:
     max_flops: Annotated[float | None, Range(above=0), Form("NUMBER"), IF_GIVEN] = None
     """Largest number of FLOPs, as the benchmark counts them. Default: no bound."""
     max: Annotated[str | None, Form("COLUMN=VALUE", repeats=True), IF_GIVEN] = None
-    """Largest value of any cost in the table, such as latency_pixel3=20; several are separated by commas. Default: no
+    """Largest value of any cost in the table, such as latency_pixel3=20. Separate several bounds by commas. Default: no
     bound."""
 
     @property
