@@ -7,8 +7,8 @@ import torch
 import nasbench1shot1 as nb
 from nasbench1shot1.registry import black_box_optimizer, optimizer
 
-RNG = r"rng must be a numpy Generator, such as numpy\.random\.default_rng\(0\), not 0"
-GENERATOR = r"generator must be a torch\.Generator, such as torch\.Generator\(\)\.manual_seed\(0\), not 0"
+RNG = r"^rng .*numpy\.random\.default_rng\(0\).*\b0$"
+GENERATOR = r"^generator .*torch\.Generator\(\)\.manual_seed\(0\).*\b0$"
 
 
 def draw(space, name):
@@ -18,28 +18,28 @@ def draw(space, name):
 
 
 MATRIX = [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
-SPACE_WANTED = "space must be the name of a search space, or an nb.SearchSpace, not 3"
-TABLE_WANTED = "table must be the name or folder of a table, or an nb.Table, not 3"
+SPACE_WANTED = r"^space .*nb\.SearchSpace.*\b3$"
+TABLE_WANTED = r"^table .*nb\.Table.*\b3$"
 CALLS = {
     "search: optimizer": (lambda out: nb.search(3, out=out), "unknown optimizer '3'"),
     "search: space": (lambda out: nb.search(space=3, out=out), SPACE_WANTED),
-    "search: spaces": (lambda out: nb.search(space=["s1"], out=out), r"or an nb.SearchSpace, not \['s1'\]"),
+    "search: spaces": (lambda out: nb.search(space=["s1"], out=out), r"^space .*nb\.SearchSpace.*\['s1'\]$"),
     "search: table": (lambda out: nb.search(table=3, out=out), TABLE_WANTED),
-    "search: images": (lambda out: nb.search(images=3, out=out), "images must be a string, not 3"),
-    "search: epochs": (lambda out: nb.search(epochs="ten", out=out), "epochs must be a whole number, not 'ten'"),
-    "search: out": (lambda out: nb.search(out=3), "out=3 is not a usable path"),
-    "search: resume": (lambda out: nb.search(resume=3), "resume=3 is not a usable path"),
-    "search: callbacks": (lambda out: nb.search(callbacks=3, out=out), "callbacks must be a list of functions"),
-    "seeds": (lambda out: nb.search_seeds(3, out=out), "seeds must be a list of whole numbers, not 3"),
-    "seeds: text": (lambda out: nb.search_seeds("0-5", out=out), "seeds must be a list of whole numbers, not '0-5'"),
-    "seeds: workers": (lambda out: nb.search_seeds([0], workers="2"), "workers must be a whole number, not '2'"),
+    "search: images": (lambda out: nb.search(images=3, out=out), r"^images .*\b3$"),
+    "search: epochs": (lambda out: nb.search(epochs="ten", out=out), "^epochs .*'ten'$"),
+    "search: out": (lambda out: nb.search(out=3), "^out=3 "),
+    "search: resume": (lambda out: nb.search(resume=3), "^resume=3 "),
+    "search: callbacks": (lambda out: nb.search(callbacks=3, out=out), "^callbacks "),
+    "seeds": (lambda out: nb.search_seeds(3, out=out), r"^seeds .*\b3$"),
+    "seeds: text": (lambda out: nb.search_seeds("0-5", out=out), "^seeds .*'0-5'$"),
+    "seeds: workers": (lambda out: nb.search_seeds([0], workers="2"), "^workers .*'2'$"),
     "search_space": (lambda out: nb.search_space(3), "unknown search space '3'"),
-    "load_table": (lambda out: nb.load_table(3), "there is no table in 3"),
-    "query": (lambda out: nb.load_table().query(3.5), "3.5 cannot be looked up"),
+    "load_table": (lambda out: nb.load_table(3), r"\b3\b"),
+    "query": (lambda out: nb.load_table().query(3.5), r"^3\.5 "),
     "query: text": (lambda out: nb.load_table().query("nope"), r"such as nb\.Architecture\.parse\('s1:"),
-    "query: several": (lambda out: nb.load_table().query([None]), "None cannot be looked up"),
-    "query: epochs": (lambda out: nb.load_table().query(nb.search_space("s1")[0], epochs="x"), "epochs cannot be 'x'"),
-    "regret": (lambda out: nb.load_table().regret(3.5), "3.5 cannot be looked up"),
+    "query: several": (lambda out: nb.load_table().query([None]), "^None "),
+    "query: epochs": (lambda out: nb.load_table().query(nb.search_space("s1")[0], epochs="x"), "^epochs .*'x'"),
+    "regret": (lambda out: nb.load_table().regret(3.5), r"^3\.5 "),
     "best": (lambda out: nb.load_table().best(3), "unknown reference '3'"),
     "parse": (lambda out: nb.Architecture.parse(None), "'None' is not an architecture"),
     "Cell: ops": (lambda out: nb.Cell(MATRIX, 3), "3 is not a list of labels"),
@@ -49,26 +49,26 @@ CALLS = {
     "Supernet: preset": (lambda out: nb.Supernet(nb.search_space("s1"), 2, 3, 3), "unknown preset '3'"),
     "compare": (lambda out: nb.compare("x"), "'x' is not a run folder"),
     "compare: a number": (lambda out: nb.compare(3), "3 is not a run"),
-    "correlate": (lambda out: nb.correlate(3), "3 is not a usable path"),
-    "tune": (lambda out: nb.tune(3, out=out), "optimizer must be the name or the class of an optimizer, not 3"),
-    "tune: iterations": (lambda out: nb.tune("gdas", iterations="x", out=out), "iterations must be a whole number"),
+    "correlate": (lambda out: nb.correlate(3), r"\b3 "),
+    "tune": (lambda out: nb.tune(3, out=out), r"^optimizer .*\b3$"),
+    "tune: iterations": (lambda out: nb.tune("gdas", iterations="x", out=out), "^iterations .*'x'$"),
     "black_box": (lambda out: nb.black_box(3, out=out), "unknown black-box optimizer '3'"),
     "black_box: space": (lambda out: nb.black_box(space=3, out=out), "unknown search space '3'"),
-    "black_box: workers": (lambda out: nb.black_box(workers="x", out=out), "workers must be a whole number, not 'x'"),
-    "load_run": (lambda out: nb.load_run(3), "folder 3 is not a usable path"),
-    "open_run": (lambda out: nb.open_run(None), "folder None is not a usable path"),
+    "black_box: workers": (lambda out: nb.black_box(workers="x", out=out), "^workers .*'x'$"),
+    "load_run": (lambda out: nb.load_run(3), "^folder 3 "),
+    "open_run": (lambda out: nb.open_run(None), "^folder None "),
     "draw_cell": (lambda out: nb.draw_cell(3), "3 cannot be drawn"),
     "train_cell": (lambda out: nb.train_cell(3, out=out), "3 is not a cell"),
     "index": (lambda out: nb.search_space("s1").index("x"), "'x' is not an Architecture"),
     "positional: search": (
         lambda out: nb.search("darts", "s1"),
-        r"nb\.search takes one positional argument: give all others by keyword, as in `nb\.search\(.darts., space=.s1",
+        r"^nb\.search .*`nb\.search\(.darts., space=.s1",
     ),
-    "positional: search_seeds": (lambda out: nb.search_seeds([0], "darts"), r"as in `nb\.search_seeds\("),
-    "positional: tune": (lambda out: nb.tune("darts", "s1"), "all others by keyword"),
-    "positional: black_box": (lambda out: nb.black_box("random", "s1"), "all others by keyword"),
-    "positional: correlate": (lambda out: nb.correlate("run", 100), "all others by keyword"),
-    "positional: train_cell": (lambda out: nb.train_cell("arch", 108), "all others by keyword"),
+    "positional: search_seeds": (lambda out: nb.search_seeds([0], "darts"), r"`nb\.search_seeds\("),
+    "positional: tune": (lambda out: nb.tune("darts", "s1"), r"`nb\.tune\("),
+    "positional: black_box": (lambda out: nb.black_box("random", "s1"), r"`nb\.black_box\("),
+    "positional: correlate": (lambda out: nb.correlate("run", 100), r"`nb\.correlate\("),
+    "positional: train_cell": (lambda out: nb.train_cell("arch", 108), r"`nb\.train_cell\("),
     "rng: split_images": (lambda out: nb.split_images(nb.load_images("cifar10-sample"), "20k/20k", 0), RNG),
     "rng: query": (lambda out: nb.load_table().query(nb.search_space("s1")[0], run="random", rng=0), RNG),
     **{

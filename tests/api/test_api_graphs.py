@@ -147,11 +147,11 @@ WRONG = {
     "a loop": (([[0, 1], [0, 1]], [INPUT, OUTPUT]), "upper triangular"),
     "backwards": (([[0, 1], [1, 0]], [INPUT, OUTPUT]), "upper triangular"),
     "backwards, large": ((np.eye(9, k=-1), [INPUT] * 9), "upper triangular"),
-    "two": (([[0, 2], [0, 0]], [INPUT, OUTPUT]), "only contain 0 and 1"),
-    "minus one": (([[0, -1], [0, 0]], [INPUT, OUTPUT]), "only contain 0 and 1"),
-    "a half": ((np.array([[0, 0.5], [0, 0]]), [INPUT, OUTPUT]), "only contain 0 and 1"),
-    "257": ((np.array([[0, 257], [0, 0]]), [INPUT, OUTPUT]), "only contain 0 and 1"),
-    "no number": ((np.array([[0, np.nan], [0, 0]]), [INPUT, OUTPUT]), "only contain 0 and 1"),
+    "two": (([[0, 2], [0, 0]], [INPUT, OUTPUT]), r"\b0 and 1$"),
+    "minus one": (([[0, -1], [0, 0]], [INPUT, OUTPUT]), r"\b0 and 1$"),
+    "a half": ((np.array([[0, 0.5], [0, 0]]), [INPUT, OUTPUT]), r"\b0 and 1$"),
+    "257": ((np.array([[0, 257], [0, 0]]), [INPUT, OUTPUT]), r"\b0 and 1$"),
+    "no number": ((np.array([[0, np.nan], [0, 0]]), [INPUT, OUTPUT]), r"\b0 and 1$"),
 }
 
 

@@ -32,14 +32,14 @@ def folder(tmp_path_factory) -> Path:
 
 
 CASES = {
-    "no runs": ([], {}, r"no run is given: give at least one folder of searches, groups"),
-    "too many": (["one"] * 11, {}, r"11 runs are too many for one figure: compare at most 10"),
-    "not a run": (["nothing"], {}, r"nothing' is not a run folder: config.json is missing"),
-    "no folder": (["nowhere"], {}, r"nowhere' is not a run folder: there is no such folder"),
-    "twice": (["one", "two", "seeds/../one"], {}, r"one' is given twice: give each run once"),
-    "in its group": (["seeds", "seeds/seed-1"], {}, r"seed-1' is given twice with its group: give each run once"),
-    "its group": (["seeds/seed-1", "seeds"], {}, r"seed-1' is given twice with its group: give each run once"),
-    "labels": (["one", "two"], {"labels": ["a"]}, r"labels= has 1 label for 2 runs: give one label per run"),
+    "no runs": ([], {}, r"^no run "),
+    "too many": (["one"] * 11, {}, r"^11 runs .* 10$"),
+    "not a run": (["nothing"], {}, r"nothing' .*config\.json"),
+    "no folder": (["nowhere"], {}, r"nowhere' .*no such folder"),
+    "twice": (["one", "two", "seeds/../one"], {}, r"one' .*twice"),
+    "in its group": (["seeds", "seeds/seed-1"], {}, r"seed-1' .*twice with its group"),
+    "its group": (["seeds/seed-1", "seeds"], {}, r"seed-1' .*twice with its group"),
+    "labels": (["one", "two"], {"labels": ["a"]}, r"^labels= .*1 label .*2 runs"),
     "equal labels": (["one", "two"], {"labels": ["a", "a"]}, r'"a,a" contains an empty or repeated label'),
     "empty label": (["one"], {"labels": [" "]}, r"contains an empty or repeated label"),
     "axis": (["one"], {"over": "epoch"}, r"unknown axis 'epoch'; did you mean 'epochs'"),
@@ -96,7 +96,7 @@ def test_a_folder_with_other_files_is_not_overwritten(folder, tmp_path, capsys):
 def test_the_command_line_refuses_and_writes_nothing(folder, tmp_path, capsys):
     for arguments, sentence in (
         ([], "no run is given"),
-        (["--labels", "A", "B", str(folder / "one")], "no run is given, because --labels takes all words"),
+        (["--labels", "A", "B", str(folder / "one")], "--labels takes all words"),
         (["--labels", "A", "B", str(folder / "one")], "--labels A,B"),
         ([str(folder / "one"), "--labels", "a,b"], "--labels has 2 labels for 1 run"),
         ([str(folder / "one"), "--format", "gif"], "gif"),

@@ -232,9 +232,8 @@ def test_pth_files_execute_no_code_and_load_no_other_objects(harmful: Any, tmp_p
 def test_truncated_pth_files_are_refused(size: int, tmp_path: Path) -> None:
     file = pth(tmp_path, files.pth_content([3]))
     file.write_bytes(file.read_bytes()[:size])
-    with pytest.raises(DamagedFileError, match="NAS-Bench-201 file") as raised:
+    with pytest.raises(DamagedFileError, match=r"NAS-Bench-201 file .*truncated"):
         import_table(file, tmp_path / "table")
-    assert str(raised.value).endswith("it is truncated or another file; copy or download it again")
     assert not (tmp_path / "table").exists()
 
 
