@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.options import check_unchanged
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
@@ -67,21 +66,28 @@ class Begun(Generic[S]):
 class Kind(ABC, Generic[O, S, R, W]):
     """A kind of run. An object of a subclass carries one call: its attributes are arguments that are not options.
 
+    Every kind must give `RECORD`, `WRITER`, `options`, `recorded_options`, `begin`, `loop` and `summarise`. Most kinds
+    also give `present` and `default_folder`. All other methods have defaults. A kind replaces one of them if:
+
+    - it has several classes of records, such as one per benchmark (`open` and `record_class`);
+    - config.json relies on another file, such as a configuration space (`prepare`);
+    - its records name modules, which would be imported when a run is resumed (`check_trusted`);
+    - options given on resuming are compared with more than its own options (`resumed_options`);
+    - a run that is extended records more than the new values of its options (`changes`).
+
     Attributes:
         RECORD: the class of the record, which reads a folder of this kind.
         WRITER: the class of the writer.
-        MAY_GROW: names of the options that may increase when a run is resumed.
-        WORD: what messages call a run.
-        REPLACES: the classes of records that a new run may replace with `overwrite`; empty if it cannot.
-        PACKAGES: packages whose versions environment.json records besides those of every run.
+        MAY_GROW: names of the options that may increase when a run is resumed. Default: none.
+        WORD: what messages call a run. Default: "run".
+        REPLACES: the classes of records that a new run may replace with `overwrite`. Default: none.
+        PACKAGES: packages whose versions environment.json records besides those of every run. Default: none.
     """
+
+    # What every kind must give
 
     RECORD: type[R]
     WRITER: type[W]
-    MAY_GROW: ClassVar[tuple[str, ...]] = ()
-    WORD: ClassVar[str] = "run"
-    REPLACES: tuple[type, ...] = ()
-    PACKAGES: Sequence[str] = ()
 
     @abstractmethod
     def options(self, given: Mapping[str, Any]) -> O:
@@ -111,28 +117,33 @@ class Kind(ABC, Generic[O, S, R, W]):
     def summarise(self, run: R, begun: Begun[S]) -> Mapping[str, Any]:
         """Return the content of summary.json, from a record with all lines."""
 
-    def present(self, run: R, begun: Begun[S], console: "Console") -> None:
-        """Draw the pictures of the finished run, and print its result."""
+    # What has a default
 
-    # What only some kinds change
+    MAY_GROW: ClassVar[tuple[str, ...]] = ()
+    WORD: ClassVar[str] = "run"
+    REPLACES: tuple[type, ...] = ()
+    PACKAGES: Sequence[str] = ()
+
+    def present(self, run: R, begun: Begun[S], console: "Console") -> None:
+        """Draw the pictures of the finished run, and print its result. Default: nothing."""
 
     def default_folder(self, options: O) -> Path:
-        """Return the default folder of a run; raises InvalidInputError if the kind has no default."""
+        """Return the folder of a run that names none. Default: raise InvalidInputError."""
         raise InvalidInputError(f"no folder is given: give the folder of the new {self.WORD} with {option('out')}")
 
     def prepare(self, begun: Begun[S], folder: Path) -> None:
-        """Write files on which config.json relies, just before it is written."""
+        """Write files on which config.json relies, just before it is written. Default: nothing."""
 
     def open(self, folder: Path) -> R:
         """Open the record in a folder; raises InvalidInputError for another kind of run."""
         return self.RECORD.open(folder)
 
     def record_class(self, options: O) -> type[R]:
-        """Return the class of the record of a new run."""
+        """Return the class of the record of a new run. Default: `RECORD`."""
         return self.RECORD
 
     def check_trusted(self, run: R, given: Mapping[str, Any], allow_module: str | None) -> None:
-        """Raise InvalidInputError if the record names a module that may not be imported."""
+        """Raise InvalidInputError if the record names a module that may not be imported. Default: it names none."""
 
     def resumed_options(self, run: R, given: Mapping[str, Any], allow_module: str | None) -> O:
         """Return the recorded options, with increases where allowed; other given options must equal the recorded ones.
@@ -154,10 +165,3 @@ class Kind(ABC, Generic[O, S, R, W]):
         """Return the options and labels that change in config.json when a run is resumed."""
         now = options.as_dict()
         return {name: now[name] for name in self.MAY_GROW if now[name] != run.config[name]}
-
-    def recorded_in(self, folder: Path) -> R | None:
-        """Return the run of this kind in a folder; None if there is none."""
-        try:
-            return self.open(folder) if (folder / CONFIG).is_file() else None
-        except InvalidInputError:  # another kind
-            return None

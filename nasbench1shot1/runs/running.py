@@ -1,14 +1,14 @@
 """One function that takes every kind of run (`runs.kind`) from its options to the finished record, new or resumed."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.notebooks import console_or_new
-from nasbench1shot1.runs.folder import check_facts, description
+from nasbench1shot1.runs.folder import CONFIG, check_facts, description
 from nasbench1shot1.runs.kind import Begun, Kind
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.machine import cpu_threads, environment
@@ -136,7 +136,10 @@ def _advice(kind: "Kind[Any, Any, Any, Any]") -> str:
 
 def _check_is_no_other(kind: "Kind[Any, Any, Any, Any]", folder: Path, options: Any) -> None:
     """Raise InvalidInputError if a folder holds a run with other options, and name one of these options."""
-    if (found := kind.recorded_in(folder)) is not None:
+    found = None
+    with suppress(InvalidInputError):  # another kind of run
+        found = kind.open(folder) if (folder / CONFIG).is_file() else None
+    if found is not None:
         check_equal_options(folder, found.config, options.as_dict(), kind.WORD, _advice(kind))
 
 
