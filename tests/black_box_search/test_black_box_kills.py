@@ -1,4 +1,4 @@
-"""Black-box studies whose master, workers and processes are killed at random times (`killing`)."""
+"""Black-box studies whose master, dask workers and worker processes are killed at random times (`killing`)."""
 
 import random
 from collections import Counter
@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked_jobs import fork_jobs
-from killing import KILLS, dask_processes, run_with_kills
+from killing import KILLS, PIDS, dask_processes, last_pids, run_with_kills, start_master
 from rich.console import Console
-from toy_study import in_fork
 
 import nasbench1shot1 as nb
 from nasbench1shot1.jobs.job import run_until_finished
@@ -21,7 +19,6 @@ OPTIONS = {"optimizer": "random", "space": "s1", "evaluations": 25, "repeats": 3
 
 def search(folder: Path, where: dict[str, Any]) -> None:
     """Run the study to its end, or resume it."""
-    fork_jobs(pytest.MonkeyPatch())
     run_until_finished(STUDY, folder, {**OPTIONS, **where}, where, console=Console(quiet=True))
 
 
@@ -42,15 +39,16 @@ def test_kills_neither_lose_nor_repeat_nor_change_a_search(
         while killed.total() < KILLS:
             folder = tmp_path / f"study-{studies}"
             killed += run_with_kills(
-                lambda of=folder: in_fork(search, of, where),
-                {"worker": cluster.pids} if cluster else {},
+                lambda of=folder: start_master(search, of, where),
+                {"process": lambda: last_pids(tmp_path / PIDS)} | ({"worker": cluster.pids} if cluster else {}),
                 rng,
                 KILLS - killed.total(),
                 *([cluster.revive] if cluster else []),
+                mean=0.4,
             )
             made = nb.BlackBoxStudy.open(folder)
             assert made.lines == whole.lines
             assert made.summary == whole.summary
             studies += 1
     print(f"{where}: {dict(killed)} in {studies} studies")
-    assert killed["master"]
+    assert killed["master"] and killed["process"]

@@ -5,6 +5,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 import warm_process
+from toy_objective import write_line
 
 from nasbench1shot1.jobs import process
 
@@ -19,15 +21,23 @@ LOCK = threading.Lock()  # an exit code can be read only once, and starting a pr
 
 
 class ForkedProcess:
-    """Forked replacement for the `subprocess.Popen` of a worker process, as far as jobs use it."""
+    """Forked replacement for the `subprocess.Popen` of a worker process, as far as jobs use it.
 
-    def __init__(self, environment: Mapping[str, str], log: Path) -> None:
+    Args:
+        environment: environment variables of the process.
+        log: receives its errors.
+        pids: receives a line with its process id.
+    """
+
+    def __init__(self, environment: Mapping[str, str], log: Path, pids: Path | None = None) -> None:
         read_requests, send_requests = Pipe(duplex=False)
         read_answers, send_answers = Pipe(duplex=False)
         arguments = (warm_process.address(), read_requests, send_answers, log, dict(environment))
         self._process = warm_process.context().Process(target=_run_jobs, args=arguments)
         with LOCK:
             self._process.start()
+        if pids is not None:
+            write_line(pids, self._process.pid)
         read_requests.close()
         send_answers.close()
         self.stdin = os.fdopen(os.dup(send_requests.fileno()), "wb")
@@ -65,9 +75,9 @@ def _run_jobs(
     process.main()
 
 
-def fork_jobs(patch: pytest.MonkeyPatch) -> None:
-    """Fork the worker processes of this process."""
-    patch.setattr(process, "start_process", ForkedProcess)
+def fork_jobs(patch: pytest.MonkeyPatch, pids: Path | None = None) -> None:
+    """Fork the worker processes of this process; `pids` receives their process ids."""
+    patch.setattr(process, "start_process", partial(ForkedProcess, pids=pids))
 
 
 FORK_JOBS = "import forked_jobs, pytest; forked_jobs.fork_jobs(pytest.MonkeyPatch())\n"

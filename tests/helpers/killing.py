@@ -1,4 +1,4 @@
-"""Studies whose master, workers and processes are killed at random times, and started again.
+"""Studies whose master, dask workers and worker processes are killed at random times, and started again.
 
 `NB1SHOT1_KILLS` is the number of kills on each kind of workers; a test runs studies until there are enough kills.
 """
@@ -14,21 +14,38 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from forked_jobs import fork_jobs
 from toy_study import in_fork, wait_until
 
 KILLS = int(os.environ.get("NB1SHOT1_KILLS", "6"))
+PIDS = "pids"
 Kinds = dict[str, Callable[[], Sequence[int]]]
 """What can be killed: a name, and the process ids at present."""
+
+
+def start_master(target: Callable[..., None], folder: Path, *arguments: Any) -> BaseProcess:
+    """Start a study in a process whose worker processes note their ids in `PIDS` next to the study's folder."""
+    return in_fork(_serve_master, target, folder, *arguments)
+
+
+def _serve_master(target: Callable[..., None], folder: Path, *arguments: Any) -> None:
+    fork_jobs(pytest.MonkeyPatch(), folder.parent / PIDS)
+    target(folder, *arguments)
+
+
+def last_pids(path: Path) -> list[int]:
+    """Return the ids of the worker processes that started last; more than run at the same time."""
+    return [int(line) for line in path.read_text().split()[-4:]] if path.exists() else []
 
 
 class DaskProcesses:
     """A dask scheduler and workers, each in a process of its own; nothing starts a killed worker again but `revive`."""
 
     def __init__(self, folder: Path, count: int) -> None:
-        file = folder / "scheduler"
+        file, self._pids = folder / "scheduler", folder / PIDS
         self._scheduler: BaseProcess = in_fork(_serve_scheduler, file)
         wait_until(file.exists)
         self.address = file.read_text()
@@ -40,7 +57,7 @@ class DaskProcesses:
         """Start new workers in place of those that have ended."""
         self._workers = [worker for worker in self._workers if worker.is_alive()]
         while len(self._workers) < self._count:
-            self._workers.append(in_fork(_serve_worker, self.address))
+            self._workers.append(in_fork(_serve_worker, self.address, self._pids))
 
     def pids(self) -> list[int]:
         """Return the process ids of the workers that run."""
@@ -76,10 +93,10 @@ def _serve_scheduler(file: Path) -> None:
     asyncio.run(serve())
 
 
-def _serve_worker(address: str) -> None:
+def _serve_worker(address: str, pids: Path) -> None:
     from distributed import Worker
 
-    fork_jobs(pytest.MonkeyPatch())
+    fork_jobs(pytest.MonkeyPatch(), pids)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
 
     async def serve() -> None:
@@ -95,6 +112,7 @@ def run_with_kills(
     rng: random.Random,
     kills: int,
     revive: Callable[[], None] = lambda: None,
+    mean: float = 0.2,
 ) -> Counter[str]:
     """Run a study to its end despite kills; return how often each kind of process was killed.
 
@@ -104,12 +122,13 @@ def run_with_kills(
         rng: draws the times and the victims.
         kills: after this number, the study is left alone.
         revive: starts killed workers again; called between kills.
+        mean: average number of seconds between kills; about as long as a run of the study takes.
     """
     killed, victims, turn, names = Counter[str](), set[int](), 0, [*kinds, "master"]
     master = start()
     while killed.total() < kills and master.is_alive():
         kind = names[turn % len(names)]
-        time.sleep(rng.uniform(0, 0.4))
+        time.sleep(rng.expovariate(1 / mean))
         if kind == "master":
             killed[kind], turn = killed[kind] + master.is_alive(), turn + 1
             master.kill()

@@ -1,4 +1,4 @@
-"""Tuning studies whose master, workers and processes are killed at random times.
+"""Tuning studies whose master, dask workers and worker processes are killed at random times.
 
 The number of kills is small by default. `NB1SHOT1_KILLS=100 pytest tests/tuning/test_kills.py` kills 100 times on each
 kind of workers; studies are run until there are enough kills. tests/black_box_search/test_black_box_kills.py does the
@@ -10,15 +10,29 @@ from collections import Counter
 from contextlib import nullcontext
 
 import pytest
-from killing import KILLS, dask_processes, is_running, run_with_kills
+from killing import KILLS, PIDS, dask_processes, is_running, last_pids, run_with_kills, start_master
 from refusals import refuses
+from rich.console import Console
+from same_search import assert_same_search
+from tiny_studies import TINY
 from toy_objective import STEPS, loss_of
 from toy_study import BRACKETS, ToyEvaluation, in_fork, make_study, observed, run_toy, wait_until
 
+import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.jobs.job import run_until_finished
 from nasbench1shot1.proposers.brackets import Brackets
+from nasbench1shot1.proposers.configurations import parse_id
 from nasbench1shot1.runs.folder import read_lines
+from nasbench1shot1.tuning.evaluation import loss_of as loss_of_search
+from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.trials import Trial
 
+TUNE = "nasbench1shot1.tuning.tuning:tune"
+SEARCHES = {**TINY, "optimizer": "gdas", "batch_size": 20, "min_budget": 1, "max_budget": 2, "eta": 2}
+SEARCHES |= {"iterations": 2, "repeat": "random"}  # a random repeat: each trial has a loss of its own
+WHERE = {"workers": 2}
+SAME = ("configuration_id", "budget", "loss", "failure", "architecture", "test_regret", "model_based", "folder")
 FEW = Brackets(1, 4, 2, 2)
 ONE = Brackets(1, 1, 2, 1)
 
@@ -68,6 +82,55 @@ def test_kills_neither_lose_nor_repeat_nor_change_a_trial(tmp_path, is_cluster, 
                 assert submissions == [BRACKETS.planned] * 2
     print(f"{'dask' if cluster else 'local'}, {count} workers: {dict(killed)} in {studies} studies")
     assert killed["master"] and killed["process"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The study of searches, undisturbed."""
+    folder = tmp_path_factory.mktemp("whole") / "study"
+    start_master(run_searches, folder).join()
+    return Study.open(folder)
+
+
+def run_searches(folder):
+    """Run the study of searches to its end, or resume it."""
+    run_until_finished(TUNE, folder, SEARCHES | WHERE, WHERE, console=Console(quiet=True))
+
+
+def test_kills_neither_lose_nor_repeat_nor_change_a_search(tmp_path, whole):
+    rng, killed, studies = random.Random(7), Counter(), 0
+    while killed.total() < KILLS:
+        folder = tmp_path / f"study-{studies}"
+        killed += run_with_kills(
+            lambda of=folder: start_master(run_searches, of),
+            {"process": lambda: last_pids(tmp_path / PIDS)},
+            rng,
+            KILLS - killed.total(),
+            mean=1.0,
+        )
+        assert_equals(Study.open(folder), whole)
+        studies += 1
+    print(f"searches, 2 workers: {dict(killed)} in {studies} studies")
+    assert killed["master"] and killed["process"]
+
+
+def assert_equals(study, whole):
+    """Everything but times, workers and attempts is equal, and every loss is the table's."""
+    lines, others = ({(line["configuration_id"], line["budget"]): line for line in of.lines} for of in (study, whole))
+    assert len(study.lines) == len(lines) == study.options.brackets.planned
+    assert lines.keys() == others.keys()
+    table = nb.load_table()
+    for (configuration, budget), line in lines.items():
+        assert {name: line[name] for name in SAME} == {name: others[configuration, budget][name] for name in SAME}
+        found, other = (nb.load_run(each.folder / line["folder"]) for each in (study, whole))
+        assert_same_search(found, other)
+        assert (found.summary["architecture"], found.config["epochs"]) == (line["architecture"], budget)
+        asked = Trial(parse_id(configuration), study.configurations[configuration], budget)
+        assert line["loss"] == loss_of_search(study, table, nb.Architecture.parse(line["architecture"]), asked)
+    assert {path.parent for path in study.folder.glob("runs/*/*/config.json")} == {
+        study.folder / line["folder"] for line in study.lines
+    }
+    assert not list(study.folder.rglob(".*.token"))
 
 
 def test_a_trial_that_always_kills_its_process_ends_the_study(tmp_path):
