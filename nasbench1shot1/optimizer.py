@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,6 +11,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.hyperparameters import Hyperparameters as Hyperparameters
+from nasbench1shot1.phases import Phase, bilevel_phases
 from nasbench1shot1.space import OneShotSpace, as_one_shot
 from nasbench1shot1.supernets.passes import Batch as Batch
 from nasbench1shot1.supernets.passes import Mixing as Mixing
@@ -48,13 +49,35 @@ class SearchStep:
     weight_optimizer: torch.optim.Optimizer
 
 
+@dataclass(frozen=True)
+class WeightStep:
+    """A step of the weights, between its backward pass and the clipping of its gradients.
+
+    Attributes:
+        mixing: the mixing weights of the pass, after any perturbation. They are leaves with gradients of the loss in
+            `.grad` if the method's `needs_mixing_gradients` is true, and have no gradients otherwise.
+        batch: the batch of the pass.
+        loss: its cross-entropy, before `weight_loss`, a scalar without a gradient.
+        weights: the supernet's weights by name; `.grad` is what the step will use, None for a weight that the pass does
+            not compute or that does not train.
+        loss_at: as in `SearchStep`.
+    """
+
+    mixing: Mixing
+    batch: Batch
+    loss: Tensor
+    weights: Mapping[str, Tensor]
+    loss_at: Callable[[Mapping[str, Tensor], Mixing, Batch], Tensor]
+
+
 class OneShotOptimizer(ABC):
     """Base class of one-shot methods.
 
-    In every epoch, the search loop calls `begin_epoch`; in every step, `architecture_step`, then `mixing` for the
-    weight step (or the other way round, see `trains_weights_first`); after the steps, `end_epoch`. It then calls
-    `choose`, `evaluation_mixing` and `architecture`, also before training (epoch 0). After the last `choose`, it calls
-    `end_search`. During a warm start, `architecture_step` and `end_epoch` are not called.
+    A search consists of `phases`. In every epoch, the search loop calls `begin_epoch`; in every step,
+    `architecture_step`, then `weight_mixing`, `weight_loss` and `adjust_gradients` for the weight step (or the other
+    way round, see `trains_weights_first`); after the steps, `end_epoch`. It then calls `choose`, `evaluation_mixing`
+    and `architecture`, also before training (epoch 0). After the last `choose`, it calls `end_search`. In a phase that
+    does not move Λ, such as a warm-up, `architecture_step` and `end_epoch` are not called.
 
     Attributes:
         space: the search space.
@@ -97,6 +120,14 @@ class OneShotOptimizer(ABC):
         and the costs of all architectures by their number (`Cost.by_number`), for expectations.
         """
         self.constraint = constraint
+
+    def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
+        """Return the phases of a search; their epochs must add up to `epochs`.
+
+        Default: `warm_start_epochs` epochs that train the weights alone, then a bilevel search. The result may only
+        depend on the arguments and on the hyperparameters. Raises InvalidInputError if the epochs cannot be divided.
+        """
+        return bilevel_phases(epochs, warm_start_epochs)
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Begin an epoch, 1 … epochs; all random numbers of the method in this epoch must come from `generator`."""
@@ -147,6 +178,26 @@ class OneShotOptimizer(ABC):
     @abstractmethod
     def mixing(self) -> Mixing:
         """Return the mixing weights of one training pass, differentiable with respect to Λ or sampled."""
+
+    @property
+    def needs_mixing_gradients(self) -> bool:
+        """Whether `adjust_gradients` reads the gradients of a weight step's mixing weights."""
+        return False
+
+    def weight_mixing(self) -> Mixing:
+        """Return the mixing weights of a weight step, from which no gradient flows to Λ. Default: `mixing`."""
+        return self.mixing()
+
+    def weight_loss(self, loss: Tensor) -> Tensor:
+        """Return the loss that a weight step minimises, given the cross-entropy, both scalars."""
+        return loss
+
+    def adjust_gradients(self, step: WeightStep) -> None:  # noqa: B027  an intended default
+        """Change the gradients of a weight step in place, or learn from them."""
+
+    def frozen_weights(self) -> Collection[str]:
+        """Return the names of weights that no step changes any more, not even by momentum or weight decay."""
+        return ()
 
     def architecture_step(self, step: SearchStep) -> None:  # noqa: B027  an intended default
         """Update Λ once; does nothing by default, for methods whose Λ is not updated by gradients."""

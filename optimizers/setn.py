@@ -77,7 +77,7 @@ class SETN(AdamOptimizer):
 
         Raises DivergedError if Λ has diverged.
         """
-        from nasbench1shot1.runs.training import check_finite
+        from nasbench1shot1.runs.divergence import check_finite
 
         advice = f"while it was learned: search again with a lower {option('architecture_learning_rate')}"
         check_finite(self.parameters.values(), "an architecture parameter", advice)

@@ -18,7 +18,7 @@ from nasbench1shot1.images.augment import Augmentation
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import load_images
 from nasbench1shot1.runs.checkpoints import checked_restore
-from nasbench1shot1.runs.training import check_network, checked_finite
+from nasbench1shot1.runs.divergence import check_network, checked_finite
 from nasbench1shot1.runs.writer import RunWriter
 
 CHECK_EVERY = 10  # steps between checks of the loss: on a GPU, each check waits for the device

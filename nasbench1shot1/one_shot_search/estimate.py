@@ -88,8 +88,7 @@ def _tensors(net: Supernet) -> Iterator[tuple[str, Tensor]]:
 def _seconds_per_epoch(state: SearchState) -> float:
     """Return the estimated seconds per epoch of a search whose state may change."""
     half, size = len(state.split.architecture), state.config.batch_size
-    steps = -(-len(state.split.weights) // size)
-    seconds = steps * _seconds_per_step(state) + _seconds_to_evaluate(state)
+    seconds = state.steps(state.config.epochs) * _seconds_per_step(state) + _seconds_to_evaluate(state)
     return seconds + _seconds_to_score(state, state.method.scorings(size, half)) + _seconds_of_the_eigenvalue(state)
 
 

@@ -17,11 +17,13 @@ from nasbench1shot1.one_shot_search.measurements import dominant_eigenvalue, one
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
 from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, returned_epoch
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.optimizer import Batch, Mixing
+from nasbench1shot1.optimizer import Batch, Mixing, WeightStep
+from nasbench1shot1.phases import Trained
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.folder import WEIGHTS
-from nasbench1shot1.runs.training import check_finite, check_network, checked_finite
+from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
+from nasbench1shot1.supernets.layers import BatchNorm2d
 from nasbench1shot1.tables.table import Table
 
 CHECK_EVERY = 10  # steps between readings of the loss: on a GPU, each reading waits for the device
@@ -119,28 +121,29 @@ def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
         wrong += step.wrong
         seen += step.images
         reporter.step(epoch, _mean(loss_sum, seen, epoch) if number % CHECK_EVERY == 0 else None)
-    if epoch > state.config.warm_start_epochs:
+    if state.phase(epoch).moves_parameters:
         state.method.end_epoch(state.shared_weights(epoch))
     return Training(_mean(loss_sum, seen, epoch), wrong.item() / seen)
 
 
 def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
-    """Begin an epoch and train step by step; after warm-up, an update of Λ precedes every weight step.
+    """Begin an epoch and train step by step; in a phase that moves Λ, an update of Λ precedes weight steps.
 
-    Λ is updated on a batch of the architecture half. During warm-up, Λ does not change. A method can ask for the
-    weight step first (`OneShotOptimizer.trains_weights_first`).
+    A method can ask for the weight steps first (`OneShotOptimizer.trains_weights_first`).
     """
     for group in state.weight_optimizer.param_groups:
         group["lr"] = state.learning_rate(epoch)
+    phase = state.phase(epoch)
     state.net.train()
+    set_trained(state.net, phase.trains)
     state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
-    perturb = Perturbation(state, epoch)
-    is_warm, weights_first = epoch > state.config.warm_start_epochs, state.method.trains_weights_first
-    for weight_batch, architecture_batch in batch_pairs(state, epoch):
-        if is_warm and not weights_first:
+    perturb, weights_first = Perturbation(state, epoch), state.method.trains_weights_first
+    for number, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch), start=1):
+        moves = phase.moves_parameters and (number - (not weights_first)) % phase.weight_steps == 0
+        if moves and not weights_first:
             state.method.architecture_step(state.step(weight_batch, architecture_batch))
         loss, logits = weight_step(state, weight_batch, perturb)
-        if is_warm and weights_first:
+        if moves and weights_first:
             state.method.architecture_step(state.step(weight_batch, architecture_batch))
         yield Step(loss, (logits.argmax(dim=1) != weight_batch.labels).sum(), len(weight_batch.labels))
 
@@ -150,27 +153,43 @@ def weight_step(
 ) -> tuple[Tensor, Tensor]:
     """Make one SGD step of the supernet's weights; return the loss () and the logits (N, classes), both detached.
 
-    Weights that the pass does not use have no gradient, so momentum and weight decay do not change them.
+    Weights that the pass does not use have no gradient, so momentum and weight decay do not change them; nor do they
+    change weights that the phase or the method excludes from training.
     """
+    method, weights = state.method, dict(state.net.named_parameters())
     with torch.no_grad():  # no gradient flows to Λ from here
-        mixing = state.method.mixing()
+        mixing = method.weight_mixing()
     mixing = perturb(mixing, batch) if perturb else mixing
+    if method.needs_mixing_gradients:
+        mixing = mixing.with_tensors(iter([tensor.detach().requires_grad_() for tensor in mixing.tensors()]))
     logits = state.logits(mixing, batch.images)
     loss = nn.functional.cross_entropy(logits, batch.labels)
-    state.weight_optimizer.zero_grad()
-    loss.backward()
-    if state.config.grad_clip:
-        nn.utils.clip_grad_norm_(state.net.parameters(), state.config.grad_clip)
-    state.weight_optimizer.step()
+    if loss.requires_grad:  # unless no weight trains
+        state.weight_optimizer.zero_grad()
+        method.weight_loss(loss).backward()
+        method.adjust_gradients(WeightStep(mixing, batch, loss.detach(), weights, state.loss_at))
+        for name in method.frozen_weights():
+            weights[name].grad = None
+        if state.config.grad_clip:
+            nn.utils.clip_grad_norm_(weights.values(), state.config.grad_clip)
+        state.weight_optimizer.step()
     return loss.detach(), logits.detach()
+
+
+def set_trained(net: nn.Module, trained: Trained) -> None:
+    """Let autograd compute the gradients of the weights that a phase trains, and of no others."""
+    for layer in net.modules():
+        for weight in layer.parameters(recurse=False):
+            weight.requires_grad_(trained == "all" or (trained == "batch-norm" and isinstance(layer, BatchNorm2d)))
 
 
 def batch_pairs(state: SearchState, epoch: int) -> Iterator[tuple[Batch, Batch]]:
     """Yield a batch of the weight half and a batch of the architecture half for every step of an epoch."""
     size = state.config.batch_size
     augment, drawn = state.augmentation(epoch), state.generator("augmentation", epoch)
-    of_weights = batches(state.split.weights, size, state.generator("weights", epoch))
-    of_architecture = endless_batches(state.split.architecture, size, state.generator("architecture", epoch))
+    for_weights, for_architecture = state.rows(epoch)
+    of_weights = batches(for_weights, size, state.generator("weights", epoch))
+    of_architecture = endless_batches(for_architecture, size, state.generator("architecture", epoch))
     for weight_rows, architecture_rows in zip(of_weights, of_architecture, strict=False):
         weight_batch = state.images_of(weight_rows, augment, drawn)
         augmented = state.preset.augment_architecture_half
@@ -202,7 +221,7 @@ def record_epoch(state: SearchState, writer: SearchWriter, line: dict[str, objec
 
 
 def _eigenvalue(state: SearchState, epoch: int) -> float | None:
-    if not state.config.hessian_eigenvalue or epoch <= state.config.warm_start_epochs:
+    if not state.config.hessian_eigenvalue or epoch == 0 or not state.phase(epoch).moves_parameters:
         return None
     return checked_finite(dominant_eigenvalue(state, epoch), "the Hessian's eigenvalue", _advice(epoch))
 

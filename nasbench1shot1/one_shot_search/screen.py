@@ -83,26 +83,32 @@ def announce_table(table: Table, print_line: Callable[[str], None]) -> None:
 
 
 class SearchProgress(ProgressDisplay):
-    """Reports a search on a console; a context manager. Without a terminal, it only prints a row per epoch."""
+    """Reports a search on a console; a context manager. Without a terminal, it only prints a row per epoch.
 
-    def __init__(self, epochs: int, steps_per_epoch: int, first_epoch: int, console: Console) -> None:
+    Args:
+        steps: number of steps of every epoch, from epoch 1.
+        first_epoch: the first epoch that is not recorded.
+        console: for the progress.
+    """
+
+    def __init__(self, steps: Sequence[int], first_epoch: int, console: Console) -> None:
         self._print_line = row_printer(console, HEADING)
         super().__init__(console)
-        done = max(first_epoch - 1, 0) * steps_per_epoch
+        epochs, done = len(steps), sum(steps[: max(first_epoch - 1, 0)])
         first = f"epoch {min(first_epoch, epochs)}/{epochs}" + (
             "  measuring the untrained supernet" if first_epoch == 0 else ""
         )
-        self._task = self._bar.add_task(first, total=epochs * steps_per_epoch, completed=done)
-        self._epochs, self._steps, self._regret = epochs, steps_per_epoch, "–"
+        self._task = self._bar.add_task(first, total=sum(steps), completed=done)
+        self._steps, self._regret = steps, "–"
         self._step, self._training_share, self._began, self._trained = 0, 1.0, time.monotonic(), 0.0
 
     def step(self, epoch: int, loss: float | None) -> None:
         """Advance the bar by a step; after an epoch's last step, only the evaluation remains."""
         self._step += 1
-        trains = self._step < self._steps
-        if loss is not None or self._step in (1, self._steps):
+        trains = self._step < (last := self._steps[epoch - 1])
+        if loss is not None or self._step in (1, last):
             now = "evaluating" if not trains else "training" if loss is None else f"loss {loss:.3f}"
-            self._bar.update(self._task, description=f"epoch {epoch}/{self._epochs}  {now}  test regret {self._regret}")
+            self._bar.update(self._task, description=f"epoch {epoch}/{len(self._steps)}  {now}  test regret {self._regret}")
         if not trains:
             self._trained = time.monotonic()
         self._bar.advance(self._task, self._training_share)
@@ -113,7 +119,7 @@ class SearchProgress(ProgressDisplay):
         if self._step:
             self._training_share = (self._trained - self._began) / max(now - self._began, 1e-9)
         self._began, self._step = now, 0
-        self._bar.update(self._task, completed=line["epoch"] * self._steps)
+        self._bar.update(self._task, completed=sum(self._steps[: line["epoch"]]))
         self._regret = percent(line["test_regret"])
         loss = line["train_loss"]
         self._print_line(
@@ -130,9 +136,8 @@ class SearchProgress(ProgressDisplay):
 
 def progress(state: SearchState, console: Console) -> SearchProgress:
     """Return the reporter that shows the bar and a row per epoch."""
-    config = state.config
-    steps = -(-len(state.split.weights) // config.batch_size)
-    return SearchProgress(config.epochs, steps, state.epoch + 1, console)
+    steps = [state.steps(epoch) for epoch in range(1, state.config.epochs + 1)]
+    return SearchProgress(steps, state.epoch + 1, console)
 
 
 def show_result(run: Run, table: Table, console: Console) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -21,9 +22,9 @@ from nasbench1shot1.images.splits import Split, scheme_for, split_images
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
+from nasbench1shot1.phases import Phase, check_phases, phase_at
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.options import required
-from nasbench1shot1.runs.training import cosine
 from nasbench1shot1.supernets.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.supernets.passes import class_scores
 from nasbench1shot1.supernets.presets import PRESETS, Preset
@@ -103,9 +104,36 @@ class SearchState:
             weight_optimizer=self.weight_optimizer,
         )
 
+    @cached_property
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases of the search."""
+        phases = tuple(self.method.phases(self.config.epochs, self.config.warm_start_epochs))
+        check_phases(phases, self.config.epochs)
+        return phases
+
+    def phase(self, epoch: int) -> Phase:
+        """Return the phase of an epoch, 1 … epochs."""
+        return phase_at(self.phases, epoch)[0]
+
     def learning_rate(self, epoch: int) -> float:
-        """Return the weights' learning rate in an epoch, 1 … epochs; the cosine ends one epoch after the last."""
-        return cosine(epoch, self.config.epochs, self.config.learning_rate, self.config.learning_rate_min)
+        """Return the weights' learning rate in an epoch, 1 … epochs."""
+        phase, number = phase_at(self.phases, epoch)
+        return phase.schedule.rate(number, self.config.learning_rate, self.config.learning_rate_min)
+
+    def rows(self, epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the images that train the weights in an epoch, and those that move Λ, as rows of the image set."""
+        match self.phase(epoch).data:
+            case "halves":
+                return self.split.weights, self.split.architecture
+            case "weight-half":
+                return self.split.weights, self.split.weights
+            case "all":
+                together = np.concatenate([self.split.weights, self.split.architecture])
+                return together, together
+
+    def steps(self, epoch: int) -> int:
+        """Return the number of steps of an epoch, 1 … epochs."""
+        return -(-len(self.rows(epoch)[0]) // self.config.batch_size)
 
     def augmentation(self, epoch: int) -> Augmentation:
         """Return how training images are augmented in an epoch."""

@@ -108,10 +108,10 @@ def test_the_bar_of_a_search_shows_and_counts_evaluation(monkeypatch: pytest.Mon
     monkeypatch.setattr("nasbench1shot1.one_shot_search.screen.time.monotonic", lambda: now[0])
     line = {"train_loss": None, "one_shot_validation_error": 0.9, "test_regret": 0.01, "validation_regret": 0.01}
     console = Console(file=StringIO(), force_terminal=True, width=100)
-    with SearchProgress(3, 4, 0, console) as progress:
+    with SearchProgress([4] * 3, 0, console) as progress:
         task = progress._bar.tasks[0]
         assert task.description == "epoch 0/3  measuring the untrained supernet"
-        assert SearchProgress(3, 4, 4, console)._bar.tasks[0].description == "epoch 3/3", "a finished search"
+        assert SearchProgress([4] * 3, 4, console)._bar.tasks[0].description == "epoch 3/3", "a finished search"
         progress.epoch_done({**line, "epoch": 0, "search_seconds": 1})
         for epoch, shares in ((1, [1, 2, 3, 4]), (2, [4.25, 4.5, 4.75, 5])):
             said = []

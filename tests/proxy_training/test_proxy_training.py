@@ -17,7 +17,7 @@ from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.proxy_training import ProxyTrainings, loop, train_proxies
 from nasbench1shot1.proxy_training.loop import ProxyState, begin, seconds_per_architecture
 from nasbench1shot1.proxy_training.record import proxy_config
-from nasbench1shot1.runs.training import cosine
+from nasbench1shot1.runs.schedules import cosine
 
 QUIET = Console(quiet=True)
 

@@ -1,4 +1,4 @@
-"""What all training loops share: the learning-rate schedule, and the detection of divergence before it is recorded."""
+"""The detection of divergence in training loops, before it is recorded."""
 
 import math
 from collections.abc import Iterable
@@ -7,16 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.ground.errors import DivergedError
-
-
-def cosine(epoch: int, epochs: int, first: float, last: float) -> float:
-    """Return the learning rate of an epoch, 1 … epochs, by a cosine schedule from `first` towards `last`.
-
-    The schedule would reach `last` at epoch `epochs` + 1, as in the published code of NAS-Bench-1Shot1 and in DARTS
-    (Liu et al. 2019).
-    """
-    progress = (epoch - 1) / epochs
-    return last + (first - last) * (1 + math.cos(math.pi * progress)) / 2
 
 
 def checked_finite(value: float | Tensor, what: str, advice: str) -> float:

@@ -1,0 +1,79 @@
+"""The phases of a one-shot search: consecutive epochs that train alike, such as a warm-up and the search after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.runs.schedules import Constant, Cosine
+
+Trained = Literal["all", "batch-norm", "nothing"]
+Data = Literal["halves", "weight-half", "all"]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Consecutive epochs of a search that train alike.
+
+    Attributes:
+        name: its name in records and on screens, such as "search".
+        epochs: number of epochs, at least 1.
+        schedule: the learning rate of the weights.
+        moves_parameters: whether `architecture_step` and `end_epoch` are called, so that Λ can change.
+        trains: the weights that train: "all"; "batch-norm", only the scales and shifts of batch-norm; or "nothing".
+        data: the images: "halves", one half for the weights and the other for Λ (bilevel); "weight-half", the weights'
+            half for both (single level); "all", both halves together for both.
+        weight_steps: number of steps of the weights for each step of Λ.
+    """
+
+    name: str
+    epochs: int
+    schedule: Cosine | Constant
+    moves_parameters: bool = True
+    trains: Trained = "all"
+    data: Data = "halves"
+    weight_steps: int = 1
+
+
+def bilevel_phases(epochs: int, warm_start_epochs: int = 0, **settings: Data | Trained | int) -> tuple[Phase, ...]:
+    """Return the phases of a search that trains the weights alone first, if asked, and then the weights and Λ.
+
+    One cosine schedule spans both.
+
+    Args:
+        epochs: number of epochs of the whole search.
+        warm_start_epochs: number of epochs of the warm-up, less than `epochs`.
+        settings: fields of both phases that differ from their defaults.
+    """
+    search = Phase("search", epochs - warm_start_epochs, Cosine(epochs, warm_start_epochs + 1), **settings)  # type: ignore[arg-type]
+    if not warm_start_epochs:
+        return (search,)
+    warm_up = replace(search, name="warm-up", epochs=warm_start_epochs, schedule=Cosine(epochs), moves_parameters=False)
+    return (warm_up, search)
+
+
+def check_phases(phases: Sequence[Phase], epochs: int) -> None:
+    """Raise InvalidInputError unless the phases have an epoch each, and all epochs of the search together."""
+    for phase in phases:
+        if phase.epochs < 1 or phase.weight_steps < 1:
+            raise InvalidInputError(
+                f"the phase {phase.name} of the search has {counted(phase.epochs, 'epoch')} and "
+                f"{counted(phase.weight_steps, 'weight step')} per step of Λ: both must be at least 1"
+            )
+    if (total := sum(phase.epochs for phase in phases)) != epochs:
+        raise InvalidInputError(
+            f"the phases of the search have {counted(total, 'epoch')} together, not {epochs}: their epochs must add up"
+        )
+
+
+def phase_at(phases: Sequence[Phase], epoch: int) -> tuple[Phase, int]:
+    """Return the phase of an epoch, 1 … of the search, and the number of the epoch in it, from 1."""
+    before = 0
+    for phase in phases:
+        if epoch <= before + phase.epochs:
+            return phase, epoch - before
+        before += phase.epochs
+    raise IndexError(epoch)
