@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import Constraint
@@ -54,8 +54,8 @@ class WeightStep:
     """A step of the weights, between its backward pass and the clipping of its gradients.
 
     Attributes:
-        mixing: the mixing weights of the pass, after any perturbation. They are leaves with gradients of the loss in
-            `.grad` if the method's `needs_mixing_gradients` is true, and have no gradients otherwise.
+        mixing: the mixing weights of the pass, after any perturbation. If the method's `mixing_gradients` asks for it,
+            they are leaves whose `.grad` is the gradient of the loss.
         batch: the batch of the pass.
         loss: its cross-entropy, before `weight_loss`, a scalar without a gradient.
         weights: the supernet's weights by name; `.grad` is what the step will use, None for a weight that the pass does
@@ -180,9 +180,13 @@ class OneShotOptimizer(ABC):
         """Return the mixing weights of one training pass, differentiable with respect to Λ or sampled."""
 
     @property
-    def needs_mixing_gradients(self) -> bool:
-        """Whether `adjust_gradients` reads the gradients of a weight step's mixing weights."""
-        return False
+    def mixing_gradients(self) -> Literal["none", "shared", "per-cell"]:
+        """The gradients of mixing weights that `adjust_gradients` reads.
+
+        none; shared: of the mixing weights; per-cell: every mixed place has its own copy of them, and the `WeightStep`
+        has a mixing with a tuple of these copies.
+        """
+        return "none"
 
     def weight_mixing(self) -> Mixing:
         """Return the mixing weights of a weight step, from which no gradient flows to Λ. Default: `mixing`."""

@@ -1,26 +1,34 @@
-"""Base of gradient methods for Λ: any combination of a relaxation, a temperature schedule and an update rule."""
+"""Base of gradient methods for Λ: any combination of relaxation, temperature, gradient, term of the loss, and rule."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, options, unknown_name
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.widths import check_has_widths
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import IF_GIVEN, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
-RelaxationName = Literal["softmax", "gumbel", "gumbel-operations", "single-path", "interpolation"]
+RelaxationName = Literal[
+    "softmax", "gumbel", "gumbel-operations", "single-path", "interpolation", "sigmoid", "dirichlet", "reinmax"
+]
 """The names in `relaxation.RELAXATIONS`."""
 UpdateName = Literal["first-order", "second-order"]
 """The names in `updates.UPDATES`."""
+TermName = Literal["beta", "zero-one", "dirichlet-kl"]
+"""The names in `terms.TERMS`."""
+RuleName = Literal["adam", "exponentiated-gradient"]
+SAME_FOR_ALL_CELLS = {"softmax": "is not random", "sigmoid": "is not random", "single-path": "is the same for all cells"}
+"""Relaxations of which a pass has one sample only, and why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,22 +49,65 @@ class GradientHyperparameters(AdamHyperparameters):
     """Also sample for the one-shot error, as in the published code, instead of using the mode."""
     update: UpdateName = "first-order"
     """Gradient of Λ: first-order (at the current weights) or second-order (through one virtual weight step)."""
+    term: Annotated[TermName | None, IF_GIVEN] = None
+    """Term that is added to the loss of Λ. Default: none."""
+    term_weight: Annotated[float | None, Range(0), IF_GIVEN] = None
+    """Weight of the term; beta's weight grows from 0 to this value. Default: the published one."""
+    term_epochs: Annotated[int | None, Range(1), IF_GIVEN] = None
+    """Number of epochs in which beta's weight grows, 100 in the published code. Default: the number of epochs."""
+    rule: Annotated[RuleName | None, IF_GIVEN] = None
+    """Rule by which Λ moves: adam, or exponentiated-gradient on the mixing weights (GAEA). Default: adam."""
 
     def check(self) -> None:
-        """Raise InvalidInputError for a value that is out of range."""
+        """Raise InvalidInputError for a value that is out of range, and for combinations without a meaning."""
         super().check()
         for name, known in (("relaxation", get_args(RelaxationName)), ("update", get_args(UpdateName))):
             if getattr(self, name) not in known:
                 raise unknown_name(name, getattr(self, name), known)
+        self._check_term()
+        self._check_rule()
         if not 0 < self.temperature_min <= self.temperature_max < math.inf:
             raise InvalidInputError(
                 f"the temperature cannot fall from {option('temperature_max', self.temperature_max)} to "
                 f"{option('temperature_min', self.temperature_min)}: both must be finite and more than 0, and the "
                 "maximum at least the minimum"
             )
-        if self.draws > 1 and self.relaxation in ("softmax", "single-path"):
-            why = "is not random" if self.relaxation == "softmax" else "is the same for all cells"
+        if self.draws > 1 and (why := SAME_FOR_ALL_CELLS.get(self.relaxation)):
             raise InvalidInputError(f"the relaxation {self.relaxation} {why}: give {option('draws', 1)}")
+        if self.relaxation == "reinmax" and self.temperature_min < 1:
+            raise InvalidInputError(
+                f"ReinMax needs temperatures of at least 1, not {option('temperature_min', self.temperature_min)}: "
+                f"give {options({'temperature_min': 1, 'temperature_max': max(self.temperature_max, 1)})}"
+            )
+
+    def _check_term(self) -> None:
+        from nasbench1shot1.optimizers.terms import TERMS
+
+        if self.term is None:
+            for name in ("term_weight", "term_epochs"):
+                if getattr(self, name) is not None:
+                    raise InvalidInputError(
+                        f"{option(name)} needs a term of the loss of Λ: remove it, or choose one with {option('term')}"
+                    )
+        elif self.relaxation not in (suitable := TERMS[self.term].relaxations):
+            raise InvalidInputError(
+                f"the term {self.term} does not have a meaning with {option('relaxation', self.relaxation)}: use "
+                f"{' or '.join(suitable)}, or remove {option('term')}"
+            )
+
+    def _check_rule(self) -> None:
+        if self.rule != "exponentiated-gradient":
+            return
+        if self.relaxation in ("sigmoid", "dirichlet", "interpolation"):
+            raise InvalidInputError(
+                f"the exponentiated gradient needs mixing weights that are a softmax of Λ, not "
+                f"{option('relaxation', self.relaxation)}: use softmax or gumbel, or remove {option('rule')}"
+            )
+        if self.term is not None:
+            raise InvalidInputError(
+                f"{option('term', self.term)} is a function of Λ, and the exponentiated gradient moves mixing weights: "
+                f"remove {option('term')} or {option('rule')}"
+            )
 
 
 class GradientOptimizer(AdamOptimizer):
@@ -71,7 +122,11 @@ class GradientOptimizer(AdamOptimizer):
         super().__init__(space, hyperparameters, generator, device)
         if self.hyperparameters.relaxation == "interpolation":
             check_has_widths(space, option("relaxation", "interpolation"))
-        self.temperature = self.hyperparameters.temperature_max
+        self.temperature, self.progress = self.hyperparameters.temperature_max, 0.0
+        if self.hyperparameters.rule == "exponentiated-gradient":
+            from nasbench1shot1.optimizers.rules import start_uniformly
+
+            start_uniformly(self.parameters)
 
     @property
     def is_annealed(self) -> bool:
@@ -90,6 +145,7 @@ class GradientOptimizer(AdamOptimizer):
         steps = epochs if settings.temperature_ends_after else max(epochs - 1, 1)
         share = (epoch - 1) / steps
         self.temperature = settings.temperature_max + share * (settings.temperature_min - settings.temperature_max)
+        self.progress = (epoch - 1) / (settings.term_epochs or epochs)
 
     def mixing(self) -> Mixing:
         """Return the relaxation of Λ at this epoch's temperature, with its noise, if any."""
@@ -109,7 +165,7 @@ class GradientOptimizer(AdamOptimizer):
         return relax(self.space, repeated, self.temperature, generator).unstacked()
 
     def architecture_step(self, step: SearchStep) -> None:
-        """Take one Adam step on Λ with the gradient that `update` selects."""
+        """Move Λ once by its rule, with the gradient that `update` selects and the gradient of the term, if any."""
         import torch
 
         from nasbench1shot1.optimizers.updates import UPDATES
@@ -117,9 +173,35 @@ class GradientOptimizer(AdamOptimizer):
         mixing = self.mixing()
         tensors = mixing.tensors()
         leaves = [tensor.detach().requires_grad_() for tensor in tensors]
-        of_mixing = UPDATES[self.hyperparameters.update](step, mixing.with_tensors(iter(leaves)), leaves)
+        passed = mixing.with_tensors(iter(leaves))
+        if self.hyperparameters.relaxation == "reinmax":
+            passed = replace(passed, operations=None)  # its gradient needs the outputs of all operations
+        of_mixing = UPDATES[self.hyperparameters.update](step, passed, leaves)
+        if self.hyperparameters.rule == "exponentiated-gradient":
+            self._exponentiate(of_mixing)
+            return
         parameters = list(self.parameters.values())
-        self.descend(torch.autograd.grad(tensors, parameters, of_mixing, allow_unused=True))
+        gradients = torch.autograd.grad(tensors, parameters, of_mixing, allow_unused=True)
+        self.descend(self._with_term(gradients))
+
+    def _with_term(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        """Return gradients of Λ with those of the term added."""
+        from nasbench1shot1.optimizers.terms import term_gradients
+
+        settings = self.hyperparameters
+        if settings.term is None:
+            return gradients
+        added = term_gradients(settings.term, self.space, self.parameters, settings.term_weight, self.progress)
+        return tuple(extra if of is None else of + extra for of, extra in zip(gradients, added, strict=True))
+
+    def _exponentiate(self, of_mixing: list[Tensor]) -> None:
+        from nasbench1shot1.optimizers.rules import exponentiate, summed
+
+        settings = self.hyperparameters
+        gradients = summed(of_mixing, list(self.parameters))
+        exponentiate(
+            self.parameters, gradients, settings.architecture_learning_rate, settings.architecture_weight_decay
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """Return Λ, Adam's moments and the temperature."""

@@ -78,6 +78,79 @@ def interpolation(
     return Mixing(weights, _nested_pairs(pairs[space.operation_key]))
 
 
+def sigmoid(space: OneShotSpace, parameters: Parameters, temperature: float, _: torch.Generator | None) -> Mixing:
+    """Return σ(Λ / τ) for operations, which do not compete, and S(Λ / τ) for edges (FairDARTS, equation 4).
+
+    Edges stay a softmax: FairDARTS does not have weights of edges.
+    """
+    key = space.operation_key
+    return Mixing({**_softmax(parameters, temperature), key: (parameters[key] / temperature).sigmoid()})
+
+
+def dirichlet(
+    space: OneShotSpace, parameters: Parameters, temperature: float, generator: torch.Generator | None
+) -> Mixing:
+    """Return a sample of Dir(elu(Λ) + 1) for each choice, with pathwise gradients (DrNAS, section 3.1).
+
+    Without a generator, this is the mean of the distribution. The temperature has no effect.
+    """
+    weights = {}
+    for key, value in parameters.items():
+        of_choice = concentrations(value)
+        if generator is not None:
+            drawn = torch._standard_gamma(of_choice.cpu(), generator=generator)  # on the CPU: equal on every device
+            of_choice = drawn.clamp_min(torch.finfo(drawn.dtype).tiny).to(value.device)
+        weights[key] = of_choice / of_choice.sum(dim=-1, keepdim=True)
+    return Mixing(weights)
+
+
+LEAST_CONCENTRATION = 1e-6  # elu(Λ) + 1 underflows for very negative Λ, and a Dirichlet distribution needs more than 0
+
+
+def concentrations(parameters: Tensor) -> Tensor:
+    """Return the concentrations elu(Λ) + 1 of DrNAS's Dirichlet distributions, more than 0."""
+    return (F.elu(parameters) + 1).clamp_min(LEAST_CONCENTRATION)
+
+
+def reinmax(
+    space: OneShotSpace, parameters: Parameters, temperature: float, generator: torch.Generator | None
+) -> Mixing:
+    """Return operations drawn from S(β), with ReinMax's gradients, and S(Λ) for edges (Liu et al., NeurIPS 2023).
+
+    The operations are one-hot in the forward pass. Their gradient is second-order accurate if it is known for all
+    operations, so all of them must be computed when Λ moves; `operations` names the sampled ones for a weight step.
+    """
+    soft, key = _softmax(parameters, 1.0), space.operation_key
+    sampled = add_gumbel_noise({key: parameters[key]}, generator)[key].argmax(dim=-1)
+    hard = _ReinMax.apply(parameters[key], F.one_hot(sampled, parameters[key].shape[-1]), temperature)
+    return Mixing({**soft, key: hard}, tuple(sampled.tolist()))
+
+
+class _ReinMax(torch.autograd.Function):
+    """A one-hot sample D whose gradient is that of ReinMax: J(q) 2g - J(p) g / 2, less its mean (algorithm 2).
+
+    p = S(Λ), q = (S(Λ / τ) + D) / 2, and J(v) g = v ⊙ (g - v · g) is the Jacobian of the softmax.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, sampled: Tensor, temperature: float) -> Tensor:
+        hard = sampled.to(logits.dtype)
+        ctx.save_for_backward(logits, hard)
+        ctx.temperature = temperature
+        return hard
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        logits, hard = ctx.saved_tensors
+        middle = (F.softmax(logits / ctx.temperature, dim=-1) + hard) / 2
+        found = _softmax_jacobian(middle, 2 * gradient) - _softmax_jacobian(F.softmax(logits, dim=-1), gradient / 2)
+        return found - found.mean(dim=-1, keepdim=True), None, None
+
+
+def _softmax_jacobian(shares: Tensor, gradient: Tensor) -> Tensor:
+    return shares * (gradient - (shares * gradient).sum(dim=-1, keepdim=True))
+
+
 PAIR_EPSILON = 1e-7  # added to the probabilities, as published: two candidates can be drawn even if one is certain
 
 
@@ -108,6 +181,9 @@ RELAXATIONS: dict[str, Relaxation] = {
     "gumbel-operations": gumbel_operations,
     "single-path": single_path,
     "interpolation": interpolation,
+    "sigmoid": sigmoid,
+    "dirichlet": dirichlet,
+    "reinmax": reinmax,
 }
 """The relaxations by their name in the option `relaxation`."""
 

@@ -160,8 +160,8 @@ def weight_step(
     with torch.no_grad():  # no gradient flows to Λ from here
         mixing = method.weight_mixing()
     mixing = perturb(mixing, batch) if perturb else mixing
-    if method.needs_mixing_gradients:
-        mixing = mixing.with_tensors(iter([tensor.detach().requires_grad_() for tensor in mixing.tensors()]))
+    if method.mixing_gradients != "none":
+        mixing = mixing.as_leaves(state.net.mixed_places if method.mixing_gradients == "per-cell" else 1)
     logits = state.logits(mixing, batch.images)
     loss = nn.functional.cross_entropy(logits, batch.labels)
     if loss.requires_grad:  # unless no weight trains

@@ -55,6 +55,23 @@ class Mixing:
         operations: Any = self.operations and tuple(tuple(sample) for sample in self.operations)
         return Mixing(weights, operations)
 
+    def as_leaves(self, copies: int = 1) -> Mixing:
+        """Return a copy whose mixing weights are leaves with gradients; with several copies, one for each mixed place.
+
+        A mixing that already has several sets of mixing weights is repeated in turn.
+        """
+        mixing = self
+        if copies > 1 and self.weights is not None:
+            several = isinstance(self.weights, tuple)
+            sets: Any = self.weights if several else (self.weights,)
+            operations: Any = self.operations if several or self.operations is None else (self.operations,)
+            mixing = Mixing(
+                tuple(sets[i % len(sets)] for i in range(copies)),
+                operations and tuple(operations[i % len(operations)] for i in range(copies)),
+                self.path,
+            )
+        return mixing.with_tensors(iter([tensor.detach().clone().requires_grad_() for tensor in mixing.tensors()]))
+
     def with_tensors(self, tensors: Iterator[Tensor]) -> Mixing:
         """Return a copy with other mixing weights, given in the order of `tensors()`."""
         if isinstance(self.weights, tuple):

@@ -152,6 +152,11 @@ class Supernet(nn.Module):
             return self.skeleton.classify(self, x, *self._arguments_at(head, *in_turn[mixed % len(in_turn)]))
         return self.skeleton.classify(self, x)
 
+    @property
+    def mixed_places(self) -> int:
+        """Number of places that mixing weights reach."""
+        return sum(self.space.is_mixed(place) for place in self.places)
+
     def _layer_at(self, place: Place) -> nn.Module:
         """Return the layers of a place other than the head."""
         if place.kind == "cell":

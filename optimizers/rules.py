@@ -1,0 +1,48 @@
+"""The exponentiated-gradient rule, by which Λ can move instead of by Adam (Li et al.: GAEA, ICLR 2021, section 3.2)."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+LEAST_SHARE = 1e-5  # as published: a mixing weight cannot become smaller, so that it can grow again
+
+
+def start_uniformly(parameters: Mapping[str, Tensor]) -> None:
+    """Set Λ to the logarithms of uniform mixing weights, in place."""
+    with torch.no_grad():
+        for value in parameters.values():
+            value.fill_(-math.log(value.shape[-1]))
+
+
+@torch.no_grad()
+def exponentiate(
+    parameters: Mapping[str, Tensor], gradients: Mapping[str, Tensor], rate: float, entropy_weight: float = 0.0
+) -> None:
+    """Take a step of the exponentiated gradient on Λ = log θ, in place.
+
+    θ ← θ · exp(-η ∂L/∂θ), raised to at least 1e-5 and normalised. In terms of Λ, this is a step of plain gradient
+    descent with the gradient that is taken at θ, followed by a normalisation. So softmax(Λ) is θ.
+
+    Args:
+        parameters: Λ.
+        gradients: ∂L/∂θ for every key.
+        rate: the learning rate η.
+        entropy_weight: weight of the term Σ θ log(θ n) in L, with n candidates, which keeps θ close to uniform.
+    """
+    for key, value in parameters.items():
+        value.sub_(value.logsumexp(dim=-1, keepdim=True))
+        of_entropy = entropy_weight * (value + math.log(value.shape[-1]) + 1)
+        value.sub_(rate * (gradients[key] + of_entropy))
+        value.clamp_(min=math.log(LEAST_SHARE))
+        value.sub_(value.logsumexp(dim=-1, keepdim=True))
+
+
+def summed(gradients: Sequence[Tensor], keys: Sequence[str]) -> dict[str, Tensor]:
+    """Return the gradient for every key from the gradients of all sets of mixing weights, which are added."""
+    of_key: dict[str, Tensor] = {}
+    for number, gradient in enumerate(gradients):
+        key = keys[number % len(keys)]
+        of_key[key] = of_key[key] + gradient if key in of_key else gradient
+    return of_key

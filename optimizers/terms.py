@@ -1,0 +1,93 @@
+"""Terms that can be added to the loss of Λ, whatever the relaxation.
+
+Each is a function (space, Λ, share of the schedule) → scalar. The authors define their terms for edges with equal
+numbers of operations. Here, a choice vector is one vector of Λ with the entries of one choice: a row of `operations`, or
+the inputs of a node. A term is a mean or a sum over choice vectors, so that long vectors do not count more than short
+ones.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from nasbench1shot1.space import OneShotSpace
+
+Parameters = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term of the loss of Λ.
+
+    Attributes:
+        value: (space, Λ) → scalar, without its weight.
+        weight: its default weight.
+        grows: whether the weight grows linearly from 0 over the epochs of the schedule.
+        keys: the keys of Λ that it applies to: "all", or "operations" (`space.operation_key`).
+        relaxations: the relaxations with which it has a meaning.
+    """
+
+    value: Callable[[OneShotSpace, Parameters], Tensor]
+    weight: float
+    grows: bool
+    keys: Literal["all", "operations"]
+    relaxations: tuple[str, ...]
+
+
+def beta(space: OneShotSpace, parameters: Parameters) -> Tensor:
+    """Return the mean over all choice vectors of log Σ exp(Λ) (Ye et al.: β-DARTS, CVPR 2022, section 3.2)."""
+    return torch.stack([vector.logsumexp(dim=-1) for vector in _vectors(parameters)]).mean()
+
+
+def zero_one(space: OneShotSpace, parameters: Parameters) -> Tensor:
+    """Return the mean over all operations of -(σ(Λ) - ½)² (Chu et al.: FairDARTS, ECCV 2020, equation 5)."""
+    return -(parameters[space.operation_key].sigmoid() - 0.5).square().mean()
+
+
+def dirichlet_kl(space: OneShotSpace, parameters: Parameters) -> Tensor:
+    """Return the sum over all choice vectors of KL(Dir(elu(Λ) + 1) ‖ Dir(1)) (Chen et al.: DrNAS, ICLR 2021)."""
+    from nasbench1shot1.optimizers.relaxation import concentrations
+
+    divergences = []
+    for vector in _vectors(parameters):
+        drawn = torch.distributions.Dirichlet(concentrations(vector))
+        flat = torch.distributions.Dirichlet(torch.ones_like(vector))
+        divergences.append(torch.distributions.kl_divergence(drawn, flat))
+    return torch.stack(divergences).sum()
+
+
+TERMS: dict[str, Term] = {
+    "beta": Term(beta, 50.0, True, "all", ("softmax", "gumbel", "gumbel-operations", "single-path", "reinmax")),
+    "zero-one": Term(zero_one, 10.0, False, "operations", ("sigmoid",)),
+    "dirichlet-kl": Term(dirichlet_kl, 1e-3, False, "all", ("dirichlet",)),
+}
+"""The terms by their name in the option `term`."""
+
+
+def term_gradients(
+    name: str, space: OneShotSpace, parameters: Parameters, weight: float | None, share: float
+) -> list[Tensor]:
+    """Return the gradient of a weighted term for every tensor of Λ.
+
+    Args:
+        name: one of `TERMS`.
+        space: the search space.
+        parameters: Λ.
+        weight: the weight of the term. Default: its own.
+        share: the share of the schedule that has passed, by which a growing weight is multiplied.
+    """
+    term = TERMS[name]
+    factor = (term.weight if weight is None else weight) * (share if term.grows else 1.0)
+    leaves = {key: value.detach().requires_grad_() for key, value in parameters.items()}
+    loss = factor * term.value(space, leaves)
+    return list(torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True))
+
+
+def _vectors(parameters: Parameters) -> Iterator[Tensor]:
+    """Yield all choice vectors of Λ."""
+    for value in parameters.values():
+        yield from value.flatten(0, -2) if value.dim() > 1 else (value,)
