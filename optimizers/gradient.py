@@ -11,23 +11,29 @@ from nasbench1shot1.ground.errors import InvalidInputError, option, options, unk
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.widths import check_has_widths
-from nasbench1shot1.runs.options import IF_GIVEN, Range
+from nasbench1shot1.runs.options import IF_GIVEN, Form, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-RelaxationName = Literal[
+_Relaxations = Literal[
     "softmax", "gumbel", "gumbel-operations", "single-path", "interpolation", "sigmoid", "dirichlet", "reinmax"
 ]
+RelaxationName = Annotated[_Relaxations, Form("NAME")]
+RELAXATION_NAMES = get_args(_Relaxations)
 """The names in `relaxation.RELAXATIONS`."""
 UpdateName = Literal["first-order", "second-order"]
 """The names in `updates.UPDATES`."""
 TermName = Literal["beta", "zero-one", "dirichlet-kl"]
 """The names in `terms.TERMS`."""
 RuleName = Literal["adam", "exponentiated-gradient"]
-SAME_FOR_ALL_CELLS = {"softmax": "is not random", "sigmoid": "is not random", "single-path": "is the same for all cells"}
+SAME_FOR_ALL_CELLS = {
+    "softmax": "is not random",
+    "sigmoid": "is not random",
+    "single-path": "is the same for all cells",
+}
 """Relaxations of which a pass has one sample only, and why."""
 
 
@@ -36,7 +42,8 @@ class GradientHyperparameters(AdamHyperparameters):
     """Options of all gradient methods; each method sets its own defaults."""
 
     relaxation: RelaxationName = "softmax"
-    """Relaxation, which turns Λ into mixing weights."""
+    """Relaxation, which turns Λ into mixing weights: softmax, gumbel, gumbel-operations, single-path, sigmoid,
+    dirichlet, reinmax, or for widths interpolation (docs/optimizers.md)."""
     temperature_max: float = 1.0
     """Temperature of the relaxation in the first epoch, from which it falls linearly."""
     temperature_min: float = 1.0
@@ -61,7 +68,7 @@ class GradientHyperparameters(AdamHyperparameters):
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range, and for combinations without a meaning."""
         super().check()
-        for name, known in (("relaxation", get_args(RelaxationName)), ("update", get_args(UpdateName))):
+        for name, known in (("relaxation", RELAXATION_NAMES), ("update", get_args(UpdateName))):
             if getattr(self, name) not in known:
                 raise unknown_name(name, getattr(self, name), known)
         self._check_term()

@@ -1,9 +1,8 @@
 """Terms that can be added to the loss of Λ, whatever the relaxation.
 
-Each is a function (space, Λ, share of the schedule) → scalar. The authors define their terms for edges with equal
-numbers of operations. Here, a choice vector is one vector of Λ with the entries of one choice: a row of `operations`, or
-the inputs of a node. A term is a mean or a sum over choice vectors, so that long vectors do not count more than short
-ones.
+The authors define their terms for edges with equal numbers of operations. Here, a choice vector is one vector of Λ
+with the entries of one choice: a row of `operations`, or the inputs of a node. A term is a mean or a sum over choice
+vectors, so that long vectors do not count more than short ones.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +11,6 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from nasbench1shot1.space import OneShotSpace
 

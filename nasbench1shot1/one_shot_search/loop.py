@@ -21,8 +21,8 @@ from nasbench1shot1.optimizer import Batch, Mixing, WeightStep
 from nasbench1shot1.phases import Trained
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
-from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
+from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.supernets.layers import BatchNorm2d
 from nasbench1shot1.tables.table import Table
 

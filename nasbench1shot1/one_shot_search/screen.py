@@ -108,7 +108,9 @@ class SearchProgress(ProgressDisplay):
         trains = self._step < (last := self._steps[epoch - 1])
         if loss is not None or self._step in (1, last):
             now = "evaluating" if not trains else "training" if loss is None else f"loss {loss:.3f}"
-            self._bar.update(self._task, description=f"epoch {epoch}/{len(self._steps)}  {now}  test regret {self._regret}")
+            self._bar.update(
+                self._task, description=f"epoch {epoch}/{len(self._steps)}  {now}  test regret {self._regret}"
+            )
         if not trains:
             self._trained = time.monotonic()
         self._bar.advance(self._task, self._training_share)

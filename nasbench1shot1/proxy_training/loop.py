@@ -24,8 +24,8 @@ from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, scheme_for, split_images
 from nasbench1shot1.proxy_training.record import ProxyConfig, ProxyTrainings
 from nasbench1shot1.runs.checkpoints import checked_restore
-from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.runs.divergence import check_network, checked_finite
+from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.runs.schedules import cosine
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.space import OneShotSpace

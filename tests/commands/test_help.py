@@ -11,8 +11,9 @@ from nasbench1shot1.cli import COMMANDS, main
 from nasbench1shot1.commands.help_screen import default_variants, help_screen
 from nasbench1shot1.commands.options import Hidden, Positional, command_options
 from nasbench1shot1.one_shot_search.options import SCALES
-from nasbench1shot1.optimizers.gradient import RelaxationName, UpdateName
+from nasbench1shot1.optimizers.gradient import RELAXATION_NAMES, TermName, UpdateName
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
+from nasbench1shot1.optimizers.terms import TERMS
 from nasbench1shot1.optimizers.updates import UPDATES
 from nasbench1shot1.registry import BUILT_IN, listed_names
 from nasbench1shot1.runs.options import Form, Names
@@ -125,7 +126,8 @@ def test_registered_names_are_listed(shown: Shown) -> None:
 
 
 def test_the_choices_of_an_option_are_implemented() -> None:
-    assert get_args(RelaxationName) == tuple(RELAXATIONS)
+    assert tuple(RELAXATIONS) == RELAXATION_NAMES
+    assert get_args(TermName) == tuple(TERMS)
     assert get_args(UpdateName) == tuple(UPDATES)
 
 
