@@ -122,7 +122,8 @@ def reinmax(
     """
     soft, key = _softmax(parameters, 1.0), space.operation_key
     sampled = add_gumbel_noise({key: parameters[key]}, generator)[key].argmax(dim=-1)
-    hard = _ReinMax.apply(parameters[key], F.one_hot(sampled, parameters[key].shape[-1]), temperature)
+    one_hot = F.one_hot(sampled, parameters[key].shape[-1])
+    hard = _ReinMax.apply(parameters[key], one_hot, temperature)  # type: ignore[no-untyped-call]
     return Mixing({**soft, key: hard}, tuple(sampled.tolist()))
 
 
@@ -140,7 +141,7 @@ class _ReinMax(torch.autograd.Function):
         return hard
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         logits, hard = ctx.saved_tensors
         middle = (F.softmax(logits / ctx.temperature, dim=-1) + hard) / 2
         found = _softmax_jacobian(middle, 2 * gradient) - _softmax_jacobian(F.softmax(logits, dim=-1), gradient / 2)
