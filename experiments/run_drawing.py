@@ -22,6 +22,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.one_shot_search.regret_curve import (
+    VALIDATION,
     anytime_regret,
     draw_anytime_regret,
     draw_largest,
@@ -146,10 +147,11 @@ def _draw_searches(
             f"{value_of('ax')} must be single axes, because '{runs[0].folder}' has no one-shot errors"
         )
     with look(style):
-        table = recorded_table(runs[0]) if found.others else None
+        has_sources = bool(found.others) or bool(found.measured[VALIDATION].any())
+        table = recorded_table(runs[0]) if has_sources else None
         draw_anytime_regret(found, axes, method, runs[0].config["dataset"], table, **looks)
         axes.set_xlabel(EPOCH_LABEL)
-        draw_largest(runs[0].baseline, axes)
+        draw_largest(runs[0].baseline, axes, found.where(runs[0].config["dataset"]))
         _with_legend(axes, canvas, describe_band(spread, len(runs), is_cut=found.is_cut))
         if not pair:
             return axes

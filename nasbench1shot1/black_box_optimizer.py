@@ -92,6 +92,14 @@ class BlackBoxOptimizer(ABC):
         """The budgets at which this optimizer trains, in epochs, ascending, for screens. Default: only `epochs`."""
         return (self.epochs,)
 
+    @property
+    def first_trainings(self) -> int:
+        """The number of first trainings whose architectures are random. Default: 0, if the number is unknown.
+
+        A search with no more trainings is random search, which screens and records then state.
+        """
+        return 0
+
     @abstractmethod
     def ask(self) -> Query | None:
         """Return the next training, or None if the search has ended or must wait for a running training."""

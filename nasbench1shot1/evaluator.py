@@ -225,9 +225,15 @@ class Baseline:
         """The baseline in words: "always the largest that fits"."""
         return "always the largest" if self.bounds is None else "always the largest that fits"
 
-    def label(self, regret: str, source: str = "") -> str:
-        """Return the label of the baseline in legends and on screens, with its regret as text."""
-        return f"{self.words} ({regret}{f', {source}' if source else ''})"
+    def label(self, regret: str, source: str = "", where: str = "") -> str:
+        """Return the label of the baseline in legends, with its regret as text.
+
+        Args:
+            regret: the regret with its unit.
+            source: whether the regret is measured.
+            where: the data set of the regret, such as " on cifar10", beside regrets on others.
+        """
+        return f"{self.words}{where} ({regret}{f', {source}' if source else ''})"
 
     def fields(self) -> dict[str, Any]:
         """Return the field of config.json that describes bounds and baseline."""

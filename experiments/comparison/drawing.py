@@ -123,8 +123,7 @@ def baseline_label(comparison: Comparison) -> str:
     goal, baseline = comparison.goal, comparison.baseline
     if baseline is None or baseline.test_regret is None:
         return ""
-    source = "" if goal.judge.fidelity == "exact" else "measured" if baseline.test_measured else "predicted"
-    return baseline.label(goal.text(baseline.test_regret), source)
+    return baseline.label(goal.text(baseline.test_regret), goal.source(baseline.test_measured))
 
 
 def _draw_end(axes: "Axes", end: float, last: float, result: float, color: str) -> None:

@@ -153,6 +153,7 @@ class JobKind:
         size: returns the work of a number of runs in words, from adapted options.
         cost: times a few steps on the machine that runs the jobs; raises the errors that the job would raise.
         check: raises UserError, on the machine that runs the jobs, if images or table are missing or too small.
+        checked_by: options on which the check depends; jobs of a kind that agree in them are checked once.
         open: opens the run's folder.
         outcome: returns the result of a finished run in a few words.
         done: returns the number of recorded units in a folder.
@@ -176,6 +177,7 @@ class JobKind:
     size: Callable[[int, Options], str]
     cost: Callable[[FigureJob], Cost]
     check: Callable[[FigureJob], None] = _check_images
+    checked_by: tuple[str, ...] = ()
     open: Callable[[Path], RunRecord]
     outcome: Callable[[Any], str]
     done: Callable[[Path], int] = _lines
@@ -440,14 +442,15 @@ def _black_box_cost(job: FigureJob) -> Cost:
 
 
 def _check_table(job: FigureJob) -> None:
-    """Raise UserError if the table lacks the data set, the budget or architectures of the space."""
+    """Raise UserError if a package is missing, or the table lacks the data set, the budget or architectures."""
     options = black_box_options(job.options)
     with_table(options, table := load_table(options.common.table), job.options)
     try:
-        table_of_study(options)
+        repeats = Repeats(options, table_of_study(options))
     except (OutOfDomainError, InvalidInputError) as error:
         space = search_space(options.common.space).name
         raise InvalidInputError(f"the table {table.id} does not cover {space}: {job.advice}") from error
+    _ = repeats.used_budgets  # creates the optimizer, which raises if it needs a package that is not installed
 
 
 def _black_box_outcome(study: BlackBoxStudy) -> str:
@@ -466,6 +469,7 @@ BLACK_BOX = JobKind(
     size=lambda runs, options: f"{runs} × {options['repeats']} searches",
     cost=_black_box_cost,
     check=_check_table,
+    checked_by=("optimizer",),
     open=BlackBoxStudy.open,
     outcome=_black_box_outcome,
     free=(),  # the results depend on the table

@@ -21,7 +21,7 @@ from nasbench1shot1.experiments.reproduction.results import CurveResults
 from nasbench1shot1.ground.bootstrap import CONFIDENCE
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted, percent
-from nasbench1shot1.one_shot_search.captions import LINE, provenance
+from nasbench1shot1.one_shot_search.captions import LINE, is_estimated, provenance
 from nasbench1shot1.proxy_training import ProxyTrainings
 from nasbench1shot1.tables.table import Table
 
@@ -163,7 +163,8 @@ class ProxyCorrelations(CurveResults):
             return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
 
     def _source(self, split: str) -> str:
-        return provenance(self.frame.loc[self.frame["split"] == split, "measured"])
+        measured = self.frame.loc[self.frame["split"] == split, "measured"]
+        return provenance(measured, is_estimated(self.table, None, split))
 
     def _title(self) -> str:
         config, most = self.runs[0].config, max(len(result.errors) for result in self.sizes)

@@ -140,8 +140,9 @@ def _with_absolute_paths(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_data(jobs: Sequence[FigureJob], workers: Workers) -> None:
-    """Raise UserError, before anything is printed, if workers lack the images or the table of unfinished jobs."""
-    for job in {job.kind: job for job in reversed(jobs)}.values():  # all jobs of a kind use the same images or table
+    """Raise UserError, before anything is printed, if workers lack the data or the packages of unfinished jobs."""
+    by_kind = {(job.kind, *map(job.options.get, job.of.checked_by)): job for job in reversed(jobs)}
+    for job in by_kind.values():  # all jobs of a kind use the same images or table
         workers.call(_check, job)
 
 

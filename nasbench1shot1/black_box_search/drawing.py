@@ -134,8 +134,7 @@ def draw_baseline(axes: "Axes", studies: Sequence[BlackBoxStudy], floor: float |
     """
     goal, baseline = studies[0].goal, studies[0].baseline
     if baseline is not None and baseline.test_regret is not None:
-        source = "" if goal.judge.fidelity == "exact" else "measured" if baseline.test_measured else "predicted"
-        label = baseline.label(goal.text(baseline.test_regret), source)
+        label = baseline.label(goal.text(baseline.test_regret), goal.source(baseline.test_measured))
         draw_level(axes, goal.scale * baseline.test_regret, label, None if floor is None else goal.scale * floor)
 
 
@@ -166,7 +165,7 @@ def caption(studies: Sequence[BlackBoxStudy]) -> str:
     """
     goal = common_goal(study.goal for study in studies)
     baseline = common_baseline({str(study.folder): study.baseline for study in studies})
-    feedback = describe_feedback(study.feedback_repeats for study in studies)
+    feedback = describe_feedback((study.feedback_repeats for study in studies), goal)
     sentences = (goal.sentence(), baseline.sentence if baseline else "", feedback, zero_note(studies))
     return "\n".join(filter(None, (_sources(studies), *sentences)))
 

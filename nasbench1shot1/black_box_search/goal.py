@@ -114,6 +114,10 @@ class Goal:
         """Return a regret with its unit, such as "0.35 %" or "1.25 ms"."""
         return f"{self.number(regret)} {self.unit}".rstrip()
 
+    def source(self, is_measured: bool) -> str:
+        """Return whether a regret is "measured" or "predicted"; empty for a metric with exact values."""
+        return "" if self.judge.fidelity == "exact" else "measured" if is_measured else "predicted"
+
     def sentence(self) -> str:
         """Return a sentence about the objective, for screens and captions; empty for the default objective."""
         if self.is_default:
@@ -134,11 +138,12 @@ def common_goal(goals: Iterable[Goal]) -> Goal:
     return next(iter(by_metric.values()))
 
 
-def describe_feedback(repeats: Iterable[Mapping[str, Sequence[int]]]) -> str:
+def describe_feedback(repeats: Iterable[Mapping[str, Sequence[int]]], goal: Goal | None = None) -> str:
     """Return a sentence about the noise of the feedback, for screens and captions.
 
     Args:
         repeats: the recorded numbers of repeats of one or several studies, by budget.
+        goal: the metrics of the studies. Default: accuracies.
     """
     by_budget = {int(epochs): tuple(numbers) for of_study in repeats for epochs, numbers in of_study.items()}
     if not by_budget:
@@ -146,7 +151,9 @@ def describe_feedback(repeats: Iterable[Mapping[str, Sequence[int]]]) -> str:
     parts = [f"{_one_of(*numbers)} at {counted(epochs, 'epoch')}" for epochs, numbers in sorted(by_budget.items())]
     if all(most == 1 for _, most in by_budget.values()):
         budgets = alternatives([*map(str, sorted(by_budget))])
-        return f"Noise-free feedback: one value per architecture at {budgets} epochs."
+        has_budgets = goal is None or goal.is_default or goal.guide.epochs  # a latency has none
+        at = f" at {budgets} epochs" if has_budgets else ""
+        return f"Noise-free feedback: one value per architecture{at}."
     return f"Feedback: {', '.join(parts)}."
 
 

@@ -117,9 +117,25 @@ class Repeats:
         return {str(epochs): list(self.table.repeats_of(guide, epochs, training)) for epochs in self.used_budgets}
 
     def describe_budgets(self) -> str:
-        """Return at which budgets the optimizer trains, such as "12 or 200 epochs per training"."""
+        """Return at which budgets the optimizer trains, such as "12 or 200 epochs per training".
+
+        Empty if a metric without budgets, such as a latency, guides the searches and no training times limit them.
+        """
+        if not self.goal.guide.epochs and self.options.common.seconds is None:
+            return ""
         *fewer, most = self.used_budgets
         return f"{alternatives([*map(str, fewer), counted(most, 'epoch')])} per training"
+
+    def random_search_note(self, trainings: int) -> str:
+        """Return a sentence if searches of so many trainings never use a result; else an empty string."""
+        method = self.method(np.random.default_rng(0))
+        if trainings > method.first_trainings:
+            return ""
+        name = self.options.common.optimizer.rpartition(":")[2]
+        return (
+            f"With at most {counted(trainings, 'training')} per search, {name} is random search: its first "
+            f"{method.first_trainings} architectures are random."
+        )
 
     @cached_property
     def limits(self) -> Limits:

@@ -137,7 +137,9 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
 
     def summarise(self, run: BlackBoxStudy, begun: Begun[Repeats]) -> dict[str, Any]:
         """Return statistics over all searches."""
-        return summarise(run.config, run.read_lines(run.folder))
+        lines = run.read_lines(run.folder)
+        note = begun.state.random_search_note(max(line["evaluations"] for line in lines))
+        return {**summarise(run.config, lines), **({"note": note} if note else {})}
 
     def present(self, run: BlackBoxStudy, begun: Begun[Repeats], console: Console) -> None:
         """Draw the regret over simulated time, and print the regret over all searches."""
@@ -156,7 +158,10 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
         print_line(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median}{source}")
         if (baseline := run.baseline) is not None and baseline.test_regret is not None:
-            print_line(f"{goal.title} of the baseline, {baseline.words}: {goal.text(baseline.test_regret)}")
+            source = f" ({named})" if (named := goal.source(baseline.test_measured)) else ""
+            print_line(f"{goal.title} of the baseline, {baseline.words}: {goal.text(baseline.test_regret)}{source}")
+        if (note := run.summary.get("note")) and begun.state.options.common.evaluations is None:
+            print_line(note)  # with a number of evaluations, the first lines of the screen have it
         print_line(f"Picture: {picture}")
 
 
@@ -189,9 +194,11 @@ def announce(repeats: Repeats, study: BlackBoxStudy, console: Console) -> None:
     bounds = repeats.baseline.sentence if repeats.baseline else ""
     for sentence in filter(None, (repeats.goal.sentence(), bounds)):
         print_line(sentence)
-    print_line(f"Table {repeats.table.id}, data set {config.dataset}, {repeats.describe_budgets()}")
-    print_line(describe_feedback([repeats.feedback_repeats()]))
-    for note in repeats.table.notes():
+    table = [f"Table {repeats.table.id}, data set {config.dataset}", repeats.describe_budgets()]
+    print_line(", ".join(filter(None, table)))
+    print_line(describe_feedback([repeats.feedback_repeats()], repeats.goal))
+    early = "" if config.evaluations is None else repeats.random_search_note(config.evaluations)
+    for note in filter(None, [early, *repeats.table.notes()]):
         print_line(note)
     if study.recorded:
         print_line(f"{counted(study.recorded, 'search')} already recorded")

@@ -17,6 +17,8 @@ from nasbench1shot1.runs.options import required
 
 HEADING = "epochs    step   batch loss   train   validation     test      time"
 ROW = "{epochs:>6}{step:>8}{loss:>13}{train:>8}{validation:>13}{test:>9}{seconds:>8} s"
+TIMED_BATCHES = 3
+LONG_BATCH = 3.0  # seconds; the time of longer batches is proportional to their size
 STEP_WORK = 3  # work of a step in evaluated batches: 1 for the forward pass, 2 for the backward pass
 
 
@@ -37,7 +39,7 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
     print_line(f"{config.scale} scale: {state.recipe.size}, {parameters:,} parameters, on {where}")
     print_line(f"Images: {state.parts.description}")
     if config.device == "cpu":
-        print_line(f"On this CPU it takes {duration(_remaining_work(state) * _seconds_per_batch(state))}.")
+        print_line(f"On this CPU it takes {duration(_remaining_seconds(state))}.")
     return console
 
 
@@ -102,18 +104,36 @@ def _remaining_work(state: TrainingState) -> int:
     return STEP_WORK * steps + _evaluation_work(state) * sum(stop.evaluation is not None for stop in left)
 
 
-def _seconds_per_batch(state: TrainingState) -> float:
-    """Return the seconds per evaluated batch, estimated with an eighth of a batch; changes no state."""
-    size = max(state.config.batch_size // 8, 2)
-    side = state.parts.train.images.side
-    images = torch.zeros(size, 3, side, side, device=state.device)
-    labels = torch.zeros(size, dtype=torch.int64, device=state.device)
+def _remaining_seconds(state: TrainingState) -> float:
+    """Return the estimated seconds that are left, from a few timed batches; changes no state."""
+    left = state.stops[state.recorded :]
+    batches = _evaluation_work(state) * sum(stop.evaluation is not None for stop in left)
+    seconds = (left[-1].step - state.step) * _seconds_per_batch(state)
+    return seconds + (batches * _seconds_per_batch(state, trains=False) if batches else 0)
+
+
+def _seconds_per_batch(state: TrainingState, trains: bool = True) -> float:
+    """Return the seconds of a training step's passes, or of an evaluated batch.
+
+    Small networks take almost as long for a part of a batch as for all of it, so whole batches are timed, unless an
+    eighth of a batch already takes long.
+    """
+    images, labels = state.batch()
+    part = max(len(labels) // 8, 2)
     state.net.eval()  # does not update the running statistics
-    times = []
-    for _ in range(4):
+
+    def seconds(size: int) -> float:
         started = time.perf_counter()
-        loss = F.cross_entropy(state.logits(images, compiled=False), labels)
-        torch.autograd.grad(loss, list(state.net.parameters()), allow_unused=True)  # some edges may be unused
-        times.append(time.perf_counter() - started)
-    seconds = min(times[1:])  # the first pass warms up; other programs can slow down later ones
-    return seconds / size * state.config.batch_size / STEP_WORK
+        if trains:
+            pixels = state.batch()[0][:size]  # with the augmentation
+            loss = F.cross_entropy(state.logits(pixels, compiled=False), labels[:size])
+            torch.autograd.grad(loss, list(state.net.parameters()), allow_unused=True)  # some edges may be unused
+        else:
+            with torch.inference_mode():
+                state.logits(images[:size], compiled=False)
+        return time.perf_counter() - started
+
+    seconds(part)  # the first pass warms up
+    if (scaled := seconds(part) / part * len(labels)) > LONG_BATCH:
+        return scaled
+    return min(seconds(len(labels)) for _ in range(TIMED_BATCHES))  # other programs can slow down some of them

@@ -51,17 +51,19 @@ class List:
         from nasbench1shot1.tables.names import available_tables, resolve_table_name
         from nasbench1shot1.tables.table import load_table
 
-        screen, used = Screen(), resolve_table_name(None)
+        console, screen, used = literal_console(), Screen(), resolve_table_name(None)
+        shown_names = {name: f"{name} (in use)" if name == used else name for name in available_tables()}
+        fits = max(map(len, shown_names.values())) <= console.width // 2
         for heading, justify in (("name", "left"), ("id", "left"), ("rows", "right"), ("epochs", "left")):
-            screen.add_column(heading, justify=justify)  # type: ignore[arg-type]
-        for name in available_tables():
-            shown = f"{name} (in use)" if name == used else name
+            whole = heading == "name" and fits  # names are copied; the other columns are folded first
+            screen.add_column(heading, justify=justify, overflow="fold", no_wrap=whole)  # type: ignore[arg-type]
+        for name, shown in shown_names.items():
             try:
                 table = load_table(name)
-                screen.add_row(shown, table.id, f"{len(table):,}", ", ".join(map(str, table.epochs)))
+                screen.add_row(shown, table.id, f"{len(table):,}", _budgets(table))
             except UserError as error:
                 screen.add_row(shown, f"unusable: {error.for_command_line}", "", "")
-        literal_console().print(screen)
+        console.print(screen, soft_wrap=terminal_width(console.file) is None)  # a script reads whole rows
 
 
 @dataclass(frozen=True)
@@ -209,24 +211,32 @@ def _print_usage_hint(folder: Path) -> None:
 def _show(table: "Table") -> None:
     from rich.table import Table as Screen
 
+    from nasbench1shot1.ground.errors import alternatives
     from nasbench1shot1.ground.text import counted, literal_console
 
     console, info = literal_console(), table.info()
-    epochs = ", ".join(map(str, info["epochs"]))
     network, _ = table.benchmark.networks
     rows, repeats = counted(info["rows"], network), counted(info["repeats"], "repeat")
     if table.seeds:
         repeats = f"up to {repeats}"
-    print_to_stdout(f"Table {info['id']}: {rows}, budgets of {epochs} epochs, {repeats} of each")
+    budget = "budget" if len(table.epochs) - len(table.empty_budgets) == 1 else "budgets"
+    print_to_stdout(f"Table {info['id']}: {rows}, {budget} of {_budgets(table)} epochs, {repeats} of each")
+    if table.empty_budgets:
+        print_to_stdout(f"No metric has values at {alternatives(table.empty_budgets)} epochs.")
     if info["spaces"]:
         print_to_stdout("; ".join(f"{space}: {counted(n, network)}" for space, n in info["spaces"].items()))
     print_to_stdout(f"Folder: {table.folder or 'none, because the table is only in memory'}")
-    screen = Screen("column", "epochs", "what it is")
+    screen = Screen("metric", "epochs", "what it is")
     screen.columns[0].no_wrap = console.width >= 80  # names are copied; narrower, other columns would disappear
-    for name, about in info["columns"].items():
-        if "fidelity" in about:
-            screen.add_row(name, ", ".join(map(str, about.get("epochs", ()))), _in_words(table, name, about))
+    for row in _rows(table, info["columns"]):
+        screen.add_row(*row)
     console.print(screen, soft_wrap=terminal_width(console.file) is None)  # a script reads whole rows
+    if others := [name for name, about in info["columns"].items() if "fidelity" in about and "metric" not in about]:
+        print_to_stdout(f"Columns that are not metrics: {', '.join(others)}")
+    if len(table.datasets) > 1:
+        print_to_stdout(
+            f"METRIC@DATASET names a cost on one data set, as in --max flops@{table.objectives[0].dataset}=1e8."
+        )
     if table.missing:
         print_to_stdout(table.missing)
     for column, about in info.get("fidelity", {}).items():
@@ -238,6 +248,11 @@ def _show(table: "Table") -> None:
                 print_to_stdout(f"Cross-validated, {what}")
 
 
+def _budgets(table: "Table") -> str:
+    """Return the budgets at which a table has values."""
+    return ", ".join(str(epochs) for epochs in table.epochs if epochs not in table.empty_budgets)
+
+
 def _by_budget(about: Any, full: int) -> dict[Any, Any]:
     """Return the fidelity of a column at each budget; a column without budgets was checked at the full one."""
     if not isinstance(about, dict):
@@ -245,17 +260,43 @@ def _by_budget(about: Any, full: int) -> dict[Any, Any]:
     return about if all(isinstance(figures, dict) for figures in about.values()) else {full: about}
 
 
+def _rows(table: "Table", columns: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """Return a row for each metric: its name, its epochs and what it is.
+
+    A row stands for all data sets on which these agree. Learning curves have rows of their own.
+    """
+    from nasbench1shot1.tables.description import MetricNames
+
+    names, found = MetricNames(columns), dict[tuple[str, str, str], list[str]]()
+    companions = {(columns[n]["metric"], columns[n]["dataset"]): n for n in names.about if names.is_companion(n)}
+    for name, column in names.about.items():
+        if name in companions.values():
+            continue
+        about, is_curve = columns[name], isinstance(column.moment, int)
+        facts = ["learning curves" if is_curve else _in_words(table, name, about)]
+        if (other := companions.get((column.metric, column.dataset))) and column.moment == "end":
+            facts.append(f"measurements: {_gaps(table, other, columns[other]) or 'all rows'}")
+        facts += ["half-way"] if column.moment == "halfway" else []
+        epochs = f"1 to {column.moment}" if is_curve else ", ".join(map(str, column.epochs))
+        found.setdefault((column.metric, epochs, "; ".join(facts)), []).extend((column.dataset, *column.also_of))
+    order = {metric: place for place, metric in enumerate(names.metrics)}
+    rows = []
+    for (metric, epochs, what), datasets in sorted(found.items(), key=lambda item: order[item[0][0]]):
+        on = "on all data sets" if len(datasets) == len(table.datasets) else f"on {', '.join(datasets)}"
+        rows.append((metric, epochs, f"{what}; {on}" if len(table.datasets) > 1 else what))
+    return rows
+
+
 def _in_words(table: "Table", name: str, about: Mapping[str, Any]) -> str:
-    """Return what a column is: where its values come from, its unit, direction, device and data set, and its gaps."""
+    """Return what a column is: where its values come from, its unit, direction and device, and its gaps."""
     direction = about.get("direction")
     facts = [
         _FIDELITIES.get(about["fidelity"], about["fidelity"]),
         about.get("unit"),
         direction and f"{direction} is better",
         about.get("device") and f"on {about['device']}",
-        ", ".join(filter(None, [about.get("dataset"), *about.get("also_of", ())])),
         about.get("means") and f"means over repeats at {', '.join(map(str, about['means']))} epochs",
-        _gaps(table, name, about) if "metric" in about else "",
+        _gaps(table, name, about),
         about.get("caveat"),
     ]
     return "; ".join(filter(None, facts))
@@ -273,5 +314,9 @@ def _gaps(table: "Table", name: str, about: Mapping[str, Any]) -> str:
     of = f"of {len(table):,} rows"
     if len(set(rows)) == 1:
         return f"{rows[0]:,} {of}" if rows[0] < len(table) else ""
-    partly = zip(rows, about["epochs"], strict=True)
-    return "; ".join(f"{n:,} {of} at {epochs} epochs" for n, epochs in partly if n < len(table))
+    budgets: dict[int, list[int]] = {}
+    for n, epochs in zip(rows, about["epochs"], strict=True):
+        budgets.setdefault(n, []).append(epochs)
+    return "; ".join(
+        f"{n:,} {of} at {', '.join(map(str, epochs))} epochs" for n, epochs in budgets.items() if n < len(table)
+    )

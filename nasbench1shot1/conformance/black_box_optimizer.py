@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.black_box_search.options import black_box_options
@@ -17,6 +18,7 @@ from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
 from nasbench1shot1.black_box_search.simulation import Limits, TableTrainings, TrainingResult, simulate
 from nasbench1shot1.runs.writer import RunWriter
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.bounds import Bounds
 
 SPACES = ("s1", "s3", "nb201")
 """Spaces with a bundled table of all architectures."""
@@ -91,6 +93,25 @@ class BlackBoxOptimizerConformance:
         assert repeats.search(0) == first
         others = [repeats.search(number) for number in (1, 2)]
         assert any(other.incumbents != first.incumbents for other in others)
+
+    def test_searches_stay_within_bounds(self, study_options: dict[str, Any], space: str) -> None:
+        without = _repeats(study_options, space)
+        table, rows = without.table, without.table.members(space)
+        costs = table.values("trainable_parameters", dataset=without.objective.dataset)[rows, 0]
+        if not np.isfinite(median := float(np.median(costs))):
+            pytest.skip(f"the table {table.id} has no number of parameters that could be bounded")
+        repeats = _repeats({**study_options, "max_parameters": median}, space)
+        trained, trainings = list[Architecture](), _trainings(repeats, 0)
+
+        def train(query: Query, now: float) -> TrainingResult:
+            trained.append(query.architecture)
+            return trainings(query, now)
+
+        found = simulate(_method(repeats, 0), train, Limits(evaluations=self.trainings, workers=2))
+        assert found.evaluations == len(trained) == self.trainings
+        within = table.resolve(Bounds.of(trainable_parameters=median))
+        for arch in (*trained, *(incumbent.architecture for incumbent in found.incumbents)):
+            assert within.allows(table, arch), "an architecture outside the bounds was trained"
 
     def test_search_ends_at_time_limit(self, study_options: dict[str, Any]) -> None:
         repeats = _repeats({**study_options, "evaluations": None, "seconds": 20_000.0}, "s1")

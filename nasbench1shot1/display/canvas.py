@@ -124,14 +124,16 @@ class Canvas:
                 `Line2D` by label.
             legend_title: the title of the legend. Default: `band`.
             band: what curves, points and bands show, as `curves.describe_band` returns it. It is also the first line of
-                the caption.
+                `figure.caption`, which is only drawn if no legend has this title.
             height: height of all panels in inches. Default: as given by `panel`.
         """
         figure, width = self.figure, self._size[0]
         height = (height or self._size[1]) + self._fit_labels() + self._beside_panels()
-        if band:
-            caption = "\n".join(filter(None, [f"shown: {band}", caption]))
-        figure.title, figure.caption = title, caption
+        handles = _handles(legend, self.axes)
+        figure.title = title
+        figure.caption = "\n".join(filter(None, [f"shown: {band}" if band else "", caption]))
+        if not self._is_title_of_legend(band, (legend_title or band) if handles else ""):
+            caption = figure.caption
         if self.style == "paper":
             title = caption = ""
         above = below = of_legend = 0.0
@@ -141,7 +143,7 @@ class Canvas:
         if caption:
             lines = wrapped(caption, width - 2 * MARGIN, CAPTION_SIZE)
             below = self._height(figure.supxlabel(lines, fontsize=CAPTION_SIZE, color=CAPTION_COLOUR))
-        if handles := _handles(legend, self.axes):
+        if handles:
             drawn = self._legend(handles, legend_title or band)
             of_legend = self._height(drawn)
             bottom = (below + PAD) / (above + height + of_legend + below)
@@ -151,6 +153,11 @@ class Canvas:
         engine: Any = figure.get_layout_engine()
         engine.set(h_pad=PAD, rect=(0, of_legend / total, 1, 1 - of_legend / total))
         return figure
+
+    def _is_title_of_legend(self, band: str, below: str) -> bool:
+        """Return whether the legend below the panels, whose title is given, or one beside a panel states the band."""
+        beside = [legend.get_title().get_text() for axes in self.axes if (legend := axes.get_legend()) is not None]
+        return band in (" ".join(title.split("\n")) for title in (below, *beside))
 
     def _fit_labels(self) -> float:
         """Wrap the labels of the panels' axes; return the height of further lines below the panels, in inches."""

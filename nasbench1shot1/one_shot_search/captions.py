@@ -3,26 +3,48 @@
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import pandas
 
-from nasbench1shot1.ground.errors import flag
+from nasbench1shot1.ground.errors import UserError, flag
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.options import non_default_options
+
+if TYPE_CHECKING:
+    from nasbench1shot1.tables.table import Table
 
 LINE = 100
 """Number of characters that fit in one line of a title."""
 
 
-def provenance(measured: "pandas.Series[float]") -> str:
-    """Return in words how far a curve is measured, from the share of measured values at each point (NaN: no value)."""
+def provenance(measured: "pandas.Series[float]", is_estimated: bool = False) -> str:
+    """Return in words how far a curve is measured.
+
+    Args:
+        measured: the share of values with a measurement at each point; NaN where there is no value.
+        is_estimated: whether the values are estimates, also for networks with a measurement.
+    """
     share = float(measured.mean())
     if math.isnan(share):
         return "not in the table"
-    if share == 0:
+    if share == 0 or is_estimated:
         return "predicted"
     return "measured" if share == 1 else f"{100 * share:.0f} % measured, else predicted"
+
+
+def is_estimated(table: "Table | None", dataset: str | None, split: str) -> bool:
+    """Return whether a table has estimates of the accuracy on a split, also for networks with a measurement.
+
+    Such estimates are shrunk toward the measurements. Arguments are as in `Table.objective`; false without a table, or
+    if it lacks the data set.
+    """
+    with suppress(UserError):
+        if table is not None:
+            found = table.objective(dataset)
+            return not table.about(getattr(found, f"{split}_metric"), getattr(found, split)).keeps_measurements
+    return False
 
 
 def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
@@ -41,8 +63,15 @@ def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
         for name, value in non_default_options(config).items()
         if all(c.get(name) == value for c in others)
     ]
-    options = ", ".join(f"{flag(name)}\N{NO-BREAK SPACE}{value}" for name, value in common)
+    options = ", ".join(option_text(name, value, "\N{NO-BREAK SPACE}") for name, value in common)
     return "\n".join([size, *textwrap.wrap(options, LINE, break_on_hyphens=False)])
+
+
+def option_text(name: str, value: object, space: str = " ") -> str:
+    """Return an option as it is typed: "--epochs 3", or "--rejection" and "--no-rejection" for True and False."""
+    if isinstance(value, bool):
+        return flag(name if value else f"no_{name}")
+    return f"{flag(name)}{space}{value}"
 
 
 def _notes_text(configs: Sequence[Mapping[str, Any]]) -> str:

@@ -22,7 +22,7 @@ from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
-from nasbench1shot1.one_shot_search.captions import provenance, scale_text, table_text
+from nasbench1shot1.one_shot_search.captions import is_estimated, provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.record import SearchRecord
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def regret_figure(
         if (mean := mean_regret_of(space, dataset, table, within)) is not None:
             of = MEAN_LABEL if within is None else "mean within the bounds"
             draw_mean_regret(mean, rows[0], f"{of}{found.where(dataset)} ({percent(mean)})")
-        draw_largest(baseline, rows[0])
+        draw_largest(baseline, rows[0], found.where(dataset))
         if found.has_error:
             draw_one_shot_error(found, rows[1], method)
         if counts is not None:
@@ -223,11 +223,11 @@ def draw_anytime_regret(
         The axes.
     """
     where = found.where(dataset)
-    default = [_label(found, TEST, where)]
+    default = [_label(found, TEST, where, table, dataset)]
     default += [f"test regret on {other}{source_elsewhere(table, other)}" for other in found.others]
     drawn = [TEST, *(f"{other}{ELSEWHERE}" for other in found.others)]
     if found.has_validation:
-        default.append(_label(found, VALIDATION, where))
+        default.append(_label(found, VALIDATION, where, table, dataset))
         drawn.append(VALIDATION)
     shown = main_first(labels, default)
     for name, label, style in zip(drawn, shown, _styles(found, method, colors, shown), strict=True):
@@ -277,12 +277,15 @@ def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axe
     return start_at_zero(axes)
 
 
-def draw_largest(baseline: Baseline | None, axes: "Axes") -> "Axes":
-    """Draw the test regret of a run's baseline in percent, if it has one that is known; return the axes."""
+def draw_largest(baseline: Baseline | None, axes: "Axes", where: str = "") -> "Axes":
+    """Draw the test regret of a run's baseline in percent, if it has one that is known; return the axes.
+
+    `where` is as in `Baseline.label`.
+    """
     if baseline is None or baseline.test_regret is None:
         return axes
     source = "measured" if baseline.test_measured else "predicted"
-    draw_level(axes, 100 * baseline.test_regret, baseline.label(percent(baseline.test_regret), source))
+    draw_level(axes, 100 * baseline.test_regret, baseline.label(percent(baseline.test_regret), source, where))
     return start_at_zero(axes)
 
 
@@ -325,8 +328,8 @@ def source_elsewhere(table: "Table | None", dataset: str) -> str:
     return ""
 
 
-def _label(found: AnytimeRegret, regret: str, where: str) -> str:
-    source = provenance(found.measured[regret])
+def _label(found: AnytimeRegret, regret: str, where: str, table: "Table | None", dataset: str | None) -> str:
+    source = provenance(found.measured[regret], is_estimated(table, dataset, regret.removesuffix("_regret")))
     gap = "\n" if len(source) > SHORT else " "  # a legend of long lines is wider than the axes
     return f"{regret.replace('_', ' ')}{where}{gap}({source})"
 

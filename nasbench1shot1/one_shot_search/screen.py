@@ -10,12 +10,12 @@ from rich.console import Console
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import Baseline
-from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer
 from nasbench1shot1.images.data_sets import CIFAR10
+from nasbench1shot1.one_shot_search.captions import is_estimated, option_text
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
@@ -47,7 +47,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     epochs = counted(config.epochs, "epoch")
     print_line(f"{config.optimizer} on {config.space}, seed {config.seed}, {epochs}, into {folder}")
     if changed := non_default_options(state.options.as_dict()):
-        options = ", ".join(f"{flag(name)} {value}" for name, value in changed.items())
+        options = ", ".join(option_text(name, value) for name, value in changed.items())
         print_line(f"With {options}")
     if config.optimizer.startswith(SCRIPT):
         print_line("Its optimizer is a class of this script or notebook: only from there can the search be resumed.")
@@ -157,7 +157,7 @@ def show_result(run: Run, table: Table, console: Console) -> None:
     print_line(f"Test regret{where}: {format_regret(summary, 'test')}{_mean_regret(run, table, space, dataset)}")
     for line in others:
         print_line(line)
-    if text := baseline_text(run.baseline):
+    if text := baseline_text(run.baseline, where):
         print_line(text)
     cells, regret = (run.folder / picture_name(name, run.config.get("format")) for name in (CELLS, FIGURE))
     if cells.is_file():
@@ -196,19 +196,27 @@ def other_regrets(summary: Mapping[str, Any], table: Table) -> list[str]:
     return [f"Test regret on {name}: {percent(regret)}{source_elsewhere(table, name)}" for name, regret in known]
 
 
-def format_regret(result: Mapping[str, Any], split: Literal["test", "validation"]) -> str:
-    """Return a regret of a line or summary in percent, and whether it is measured, predicted or unknown."""
-    regret = result[f"{split}_regret"]
-    source = "measured" if result[f"{split}_measured"] else "predicted"
+def format_regret(
+    result: Mapping[str, Any],
+    split: Literal["test", "validation"],
+    table: Table | None = None,
+    dataset: str | None = None,
+) -> str:
+    """Return a regret of a line or summary in percent, and whether it is measured, predicted or unknown.
+
+    The values of some tables are estimates, also for networks with a measurement (`captions.is_estimated`).
+    """
+    regret, is_guess = result[f"{split}_regret"], is_estimated(table, dataset, split)
+    source = "measured" if result[f"{split}_measured"] and not is_guess else "predicted"
     return f"{percent(regret)} ({'not in the table' if regret is None else source})"
 
 
-def baseline_text(baseline: Baseline | None) -> str:
+def baseline_text(baseline: Baseline | None, where: str = "") -> str:
     """Return the test regret of the baseline of a search; empty without a baseline or if it is unknown."""
     if baseline is None or baseline.test_regret is None:
         return ""
     source = "measured" if baseline.test_measured else "predicted"
-    return f"Test regret of the baseline, {baseline.words}: {percent(baseline.test_regret)} ({source})"
+    return f"Test regret{where} of the baseline, {baseline.words}: {percent(baseline.test_regret)} ({source})"
 
 
 def _mean_regret(run: Run, table: Table, space: str, dataset: str | None) -> str:

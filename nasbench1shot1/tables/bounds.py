@@ -25,6 +25,9 @@ OPTIONS = {"max_parameters": "trainable_parameters", "max_flops": "flops"}
 NAMES = (*OPTIONS, "max")
 """The names of all options of bounds."""
 _LIMIT = re.compile(r"([A-Za-z]\w*)(?:@([A-Za-z0-9][A-Za-z0-9-]*))?=(\S+)")
+_COLUMN = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*)\.([A-Za-z]\w*)=(\S+)")
+"""A limit with the name of the column that stores the metric of a data set, such as "cifar10.flops=4e7"."""
+_NO_COST = re.compile(r"(^|_)(accuracy|loss)$")
 
 
 @dataclass(frozen=True, order=True)
@@ -66,7 +69,8 @@ class Bounds:
         limits: at least one limit, with different metrics, in ascending order of metrics.
 
     Raises:
-        InvalidInputError: there is no limit, a limit is not a finite number, or a metric is bounded twice.
+        InvalidInputError: there is no limit, a limit is not a finite number, a metric is bounded twice, or it is an
+            accuracy or a loss, whose values are not costs.
     """
 
     limits: tuple[Limit, ...]
@@ -75,6 +79,8 @@ class Bounds:
         if not self.limits:
             raise InvalidInputError("bounds without a limit: give at least one, such as flops=1e8")
         for limit in self.limits:
+            if _NO_COST.search(limit.metric):
+                raise not_a_cost_error(limit)
             if not math.isfinite(limit.most):
                 raise InvalidInputError(f"{limit.metric} must be at most a finite number, not {limit.most}")
         object.__setattr__(self, "limits", tuple(sorted(self.limits)))
@@ -86,7 +92,7 @@ class Bounds:
     def of(cls, **limits: float) -> "Bounds":
         """Return bounds given by keyword, such as `Bounds.of(trainable_parameters=300_000)`.
 
-        Raises InvalidInputError if a limit is not a finite number.
+        Raises InvalidInputError if a limit is not a finite number, or not a limit of a cost.
         """
         return cls.parse(",".join(f"{metric}={most}" for metric, most in limits.items())) if limits else cls(())
 
@@ -184,7 +190,20 @@ def as_options(bounds: Any) -> dict[str, Any]:
     raise InvalidInputError(f"{option('bounds', 'flops=1e8')} sets a bound, but {shorten(repr(bounds))} does not")
 
 
+def not_a_cost_error(limit: Limit) -> InvalidInputError:
+    """Return the error for a limit of a metric that is not a cost."""
+    words = limit.metric.replace("_", " ")
+    return InvalidInputError(
+        f"{limit.option} bounds {words}, which is not a cost: bound a cost, such as trainable_parameters"
+    )
+
+
 def _parse_limit(text: str) -> Limit:
+    if column := _COLUMN.fullmatch(text.strip()):
+        dataset, metric, value = column.groups()
+        raise InvalidInputError(
+            f"{quoted_option('max', shorten(text))} is not a bound: write {metric}@{dataset}={value}"
+        )
     match, most = _LIMIT.fullmatch(text.strip()), math.nan
     if match is not None:
         try:

@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.arguments import check_rng, whole_number
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, unknown_name
+from nasbench1shot1.ground.errors import (
+    DamagedFileError,
+    InvalidInputError,
+    OutOfDomainError,
+    alternatives,
+    unknown_name,
+)
 
 Rows = NDArray[np.int64]
 Run = Literal["mean", "random", "all"] | int
@@ -116,6 +122,11 @@ class Column:
     def is_measured(self) -> bool:
         """Whether the values are measurements or exact, rather than estimates."""
         return self.fidelity in ("measured", "exact")
+
+    @property
+    def keeps_measurements(self) -> bool:
+        """Whether the value of a measured network is its measurement, rather than an estimate shrunk toward it."""
+        return self.is_measured or self.fidelity == PARTLY_MEASURED
 
     @property
     def words(self) -> str:
@@ -479,7 +490,10 @@ def choose_repeat(
     if number in seeds:
         return seeds.index(number)
     if not 0 <= number < repeats:
-        raise OutOfDomainError(f"the table {table} has no repeat {number}: it has {repeats}, numbered from 0")
+        if seeds:
+            raise OutOfDomainError(f"the table {table} has no seed {number}: choose {alternatives(seeds)}")
+        known = "0, its only one" if repeats == 1 else f"0 to {repeats - 1}"
+        raise OutOfDomainError(f"the table {table} has no repeat {number}: choose {known}")
     return number
 
 

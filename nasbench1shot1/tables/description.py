@@ -89,6 +89,12 @@ class MetricNames:
         """The names of all metrics, in the order of the columns."""
         return tuple(dict.fromkeys(column.metric for column in self.about.values()))
 
+    @cached_property
+    def budgets(self) -> tuple[int, ...]:
+        """The budgets at which a metric has values, ascending; the table's benchmark can have further ones."""
+        known = {epochs for column in self.about.values() if column.moment == "end" for epochs in column.epochs}
+        return tuple(sorted(known))
+
     def is_companion(self, name: str) -> bool:
         """Return whether a column has the measurements that accompany another column's estimates (a single repeat)."""
         column = self.about[name]

@@ -254,8 +254,8 @@ class Metrics:
         about = self._about(name)
         low, high = about.text(known.min()), about.text(known.max())
         text = low if low == high else f"{low.removesuffix(f' {about.unit}')} to {high}"
-        measured = np.ravel(self.is_measured(name))[~np.isnan(values)]
-        source = about.source(False).partition(",")[0]
+        measured = np.ravel(self.is_measured(name))[~np.isnan(values)] & about.keeps_measurements
+        source = about.source(False)
         source = "measured" if measured.all() else f"{measured.sum()} measured" if measured.any() else source
         source = "" if about.fidelity == "exact" else f" ({source})"
         return f"{name} {text}{source}"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, alternatives, option, quote, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.bounds import Bounds, Limit
+from nasbench1shot1.tables.bounds import Bounds, Limit, not_a_cost_error
 from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Rows
 from nasbench1shot1.tables.description import MEMBER, benchmark_of
 from nasbench1shot1.tables.folder import TableFolder
@@ -240,24 +240,30 @@ class References:
             InvalidInputError: the table does not know the metric, or it is not a cost.
             OutOfDomainError: the table has no values of the metric.
         """
-        metric, about = limit.metric, self._folder.names.about.values()
+        dataset = limit.dataset or self._folder.meta["datasets"][0]
+        budgets = self.check_cost(limit, dataset).epochs
+        key, rows = (limit.metric, dataset, _END), np.arange(self._folder.meta["rows"])
+        return np.asarray(self._folder.values(key, rows, max(budgets, default=0), "mean"), np.float64)
+
+    def check_cost(self, limit: Limit, dataset: str) -> Column:
+        """Return the description of a bounded metric on a data set; raises the errors of `costs`."""
+        metric = limit.metric
+        costs = [of for of in self._folder.names.about.values() if is_cost(of)]
         if metric not in STANDARD and metric not in self._folder.names.metrics:
-            raise unknown_name("metric", metric, dict.fromkeys((*STANDARD, *self._folder.names.metrics)))
-        key = metric, limit.dataset or self._folder.meta["datasets"][0], _END
-        if key not in self._folder.metrics:
-            known = sorted({of.metric for of in about if is_cost(of) and key[1] in (of.dataset, *of.also_of)})
+            raise unknown_name("cost", metric, sorted({of.metric for of in costs}))
+        if dataset not in (datasets := self._folder.meta["datasets"]):
+            raise unknown_name("data set", dataset, datasets)
+        if (metric, dataset, _END) not in self._folder.metrics:
+            known = sorted({of.metric for of in costs if dataset in (of.dataset, *of.also_of)})
             raise OutOfDomainError(
                 f"the table {self._id} has no {metric.replace('_', ' ')}"
-                f"{f' on {limit.dataset}' if limit.dataset else ''}, so {limit.option} cannot be checked: choose "
+                f"{self._on(dataset)}, so {limit.option} cannot be checked: choose "
                 f"another table{f', or bound {alternatives(known)}' if known else ''}"
             )
-        found = self._folder.about(metric, key[1])
+        found = self._folder.about(metric, dataset)
         if not is_cost(found):
-            raise InvalidInputError(
-                f"{limit.option} bounds {found.words}, which is not a cost: bound a cost, such as trainable_parameters"
-            )
-        rows = np.arange(self._folder.meta["rows"])
-        return np.asarray(self._folder.values(key, rows, max(found.epochs, default=0), "mean"), np.float64)
+            raise not_a_cost_error(limit)
+        return found
 
     def allowed(self, within: Bounds) -> NDArray[np.bool_]:
         """Return which rows are within bounds, (R,); a row without a value of a cost is not.

@@ -45,6 +45,7 @@ class TableRows:
         metrics: the names of the metrics, which queries, regrets and objectives accept.
         objectives: for each data set of a search, the trainings that have its validation and test values.
         epochs: the budgets, ascending.
+        empty_budgets: the budgets at which no metric has values, although the benchmark has trainings with them.
         full_budget: the largest budget, the default of all functions.
         curves: the budgets whose trainings have learning curves, ascending; empty if the table has only their ends.
         repeats: number of repeats at each budget; the embedded table has one smooth estimate. A column may have its
@@ -68,6 +69,8 @@ class TableRows:
         self.objectives = objectives(folder.meta)
         self.epochs: tuple[int, ...] = tuple(folder.meta["epochs"])
         self.full_budget = self.epochs[-1]
+        known = folder.names.budgets or self.epochs
+        self.empty_budgets = tuple(epochs for epochs in self.epochs if epochs not in known)
         self.repeats: int = folder.meta["repeats"]
         self.curves: tuple[int, ...] = folder.names.curves
         self.seeds: tuple[int, ...] = tuple(folder.meta.get("seeds", ()))
@@ -133,14 +136,16 @@ class TableRows:
             OutOfDomainError: the table has no values of a metric there.
         """
         found = self._objective(dataset)
-        names = (found.validation, found.test, found.dataset)
+        names = (found.dataset, found.validation, found.test)
         known = {
             limit.metric: next((name for name in names if self._has(limit.metric, name)), found.validation)
             for limit in bounds.limits
             if not self._folder.is_equal_on_all_data_sets(limit.metric)
         }
+        for limit in bounds.limits:  # messages then quote the limit as it was given
+            self._references.check_cost(limit, limit.dataset or known.get(limit.metric, self.datasets[0]))
         resolved = bounds.on(known)
-        self.allowed(resolved)  # raises for a metric that cannot be bounded
+        self.allowed(resolved)  # raises for values that cannot be read
         return resolved
 
     def allowed(self, bounds: Bounds) -> NDArray[np.bool_]:

@@ -261,7 +261,7 @@ class Table(TableRows):
             return self.full_budget
         if type(epochs) is int and epochs in self.epochs:
             return epochs
-        known = alternatives(self.epochs)
+        known = alternatives(epochs for epochs in self.epochs if epochs not in self.empty_budgets)
         number = whole_number("epochs", epochs, known)
         if number not in self.epochs:
             longer = [budget for budget in self._folder.names.curves if advises_curves and budget > number > 0]

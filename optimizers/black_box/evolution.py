@@ -70,6 +70,11 @@ class Evolution(BlackBoxOptimizer):
         self._probability = min(self.hyperparameters.mutation_rate / len(self.space.variables()), 1.0)
         self._asked = 0
 
+    @property
+    def first_trainings(self) -> int:
+        """The size of the population: the first individuals are random architectures."""
+        return int(self._size)
+
     def ask(self) -> Query:
         """Return a random architecture until the first population is complete, then a mutated parent."""
         self._asked += 1

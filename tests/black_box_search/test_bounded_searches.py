@@ -1,6 +1,7 @@
 """Black-box searches within bounds: proposals, policies, regrets, records, and errors."""
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,24 @@ def test_records_have_the_bounds_and_the_baseline(table: nb.Table, tmp_path: Pat
     figure, percentage = regret_figure([made]), f"{100 * regret:.2f} %"
     assert [text for text in figure.axes[0].get_legend_handles_labels()[1] if percentage in text]
     assert "300,000" in caption([made]) and "40,000,000" in caption([made])
+
+
+def test_the_screen_states_that_a_first_population_is_random_and_what_is_measured(tmp_path: Path) -> None:
+    def shown(folder: str, **options: Any) -> tuple[str, nb.BlackBoxStudy]:
+        console = Console(file=StringIO(), width=200)
+        made = nb.black_box(
+            "regularized-evolution", space="nb201", repeats=2, out=tmp_path / folder, console=console, **options
+        )
+        return console.file.getvalue(), made  # type: ignore[attr-defined]
+
+    screen, made = shown("few", evaluations=10, max_flops=4e7)
+    assert made.summary["note"] in screen and "regularized-evolution is random search" in made.summary["note"]
+    assert screen.count("is random search") == 1
+    assert f"largest that fits: {100 * made.baseline.test_regret:.2f} % (measured)" in screen
+    screen, made = shown("many", evaluations=11)
+    assert "note" not in made.summary and "random search" not in screen
+    screen, made = shown("short", seconds=700.0)
+    assert made.final["evaluations"].max() <= 10 and screen.count(made.summary["note"]) == 1
 
 
 def test_a_study_without_bounds_records_nothing_new(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_metric_with_means_only_is_observed_without_noise(table: nb.Table) -> 
         (
             {"objective": "latency_pixel2"},
             {"12": [1, 1]},
-            "Noise-free feedback: one value per architecture at 12 epochs.",
+            "Noise-free feedback: one value per architecture.",
         ),
     ],
 )

@@ -46,7 +46,7 @@ def test_table_info_reports_the_number_of_repeats(
     import_table(official.write_file(tmp_path / "a.tfrecord", trainings), tmp_path / "a", report=lambda line: None)
     main(["table", "info", "--table", str(tmp_path / "a")])
     first, where, *_ = capsys.readouterr().out.splitlines()
-    assert first.endswith("2 cells, budgets of 108 epochs, 3 repeats of each")
+    assert first.endswith("2 cells, budget of 108 epochs, 3 repeats of each")
     assert where == f"Folder: {tmp_path / 'a'}", "no empty line for a table that lists no space"
     main(["table", "info"])
     assert capsys.readouterr().out.splitlines()[0].endswith("budgets of 4, 12, 36, 108 epochs, 1 repeat of each")

@@ -10,6 +10,7 @@ from forked_jobs import fork_jobs
 import nasbench1shot1 as nb
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.conformance.black_box_optimizer import BlackBoxOptimizerConformance
+from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.registry import BUILT_IN
 
 
@@ -56,3 +57,23 @@ def test_the_suite_detects_a_global_generator(tmp_path: Path) -> None:
     sys.modules.setdefault(__name__, sys.modules[Global.__module__])
     with pytest.raises(AssertionError):
         BlackBoxOptimizerConformance().test_generator_determines_search(study_options, "s1")
+
+
+class Unbounded(nb.BlackBoxOptimizer):
+    """Ignores the bounds of a search."""
+
+    def constrain(self, constraint: Constraint, worst_error: float) -> None:
+        pass
+
+    def ask(self) -> Query:
+        return self.query(self.space.sample(self.rng))
+
+    def tell(self, query: Query, validation_error: float, seconds: float) -> None:
+        pass
+
+
+def test_the_suite_detects_that_bounds_are_ignored() -> None:
+    study_options = {"optimizer": f"{__name__}:Unbounded"}
+    sys.modules.setdefault(__name__, sys.modules[Unbounded.__module__])
+    with pytest.raises(AssertionError, match="outside the bounds"):
+        BlackBoxOptimizerConformance().test_searches_stay_within_bounds({**study_options, "evaluations": 40}, "s1")

@@ -11,7 +11,7 @@ from refusals import refuses
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.canvas import Canvas, legend_below
+from nasbench1shot1.display.canvas import Canvas, legend_above, legend_below
 from nasbench1shot1.display.colours import BUILT_IN, METHODS, curve_styles
 from nasbench1shot1.display.style import COLUMN_WIDTH, TEXT_WIDTH
 
@@ -71,7 +71,15 @@ def test_a_band_is_named_in_the_legend_and_in_the_caption():
         canvas.axes[0].plot([0, 1], [0, 1], label="darts")
         figure = canvas.finish("title", "table", legend=True, band="mean, 5 seeds")
     assert figure.legends[0].get_title().get_text() == "mean, 5 seeds"
+    assert figure.caption == "shown: mean, 5 seeds\ntable"
+    assert figure.get_supxlabel() == "table", "the drawn caption does not repeat the title of the legend"
+    with Canvas() as canvas:
+        figure = canvas.finish("title", "table", band="mean, 5 seeds")
     assert figure.caption == figure.get_supxlabel() == "shown: mean, 5 seeds\ntable"
+    with Canvas() as canvas:
+        canvas.axes[0].plot([0, 1], [0, 1], label="darts")
+        legend_above(canvas.axes[0], "mean, 5 seeds")
+        assert canvas.finish("title", "table", band="mean, 5 seeds").get_supxlabel() == "table"
 
 
 @pytest.mark.parametrize("style", ["screen", "paper"])

@@ -21,6 +21,7 @@ from nasbench1shot1.one_shot_search.regret_curve import (
     draw_one_shot_error,
     regret_figure,
 )
+from nasbench1shot1.one_shot_search.screen import format_regret
 from nasbench1shot1.one_shot_search.seeds import search_seeds
 
 TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
@@ -78,6 +79,20 @@ def test_a_long_provenance_is_on_its_own_line_of_the_legend(runs):
     frame = runs[0].metrics.assign(test_measured=[True, False, False])
     axes = draw_anytime_regret(anytime_regret([frame]), Figure().add_subplot(), "darts")
     assert axes.get_lines()[0].get_label() == "test regret\n(33 % measured, else predicted)"
+
+
+def test_estimates_shrunk_toward_measurements_are_called_predicted(runs, measured_table):
+    frame = runs[0].metrics.assign(validation_measured=True)
+    for table, source in ((nb.load_table(), "predicted"), (measured_table, "measured"), (None, "measured")):
+        axes = draw_anytime_regret(anytime_regret([frame]), Figure().add_subplot(), "darts", table=table)
+        assert axes.get_lines()[1].get_label() == f"validation regret ({source})"
+    summary = {"validation_regret": 0.01, "validation_measured": True}
+    assert format_regret(summary, "validation", nb.load_table()) == "1.00 % (predicted)"
+    assert format_regret(summary, "validation", measured_table) == "1.00 % (measured)"
+    table = nb.load_table()
+    measured = int(np.isfinite(table.measured("validation_accuracy")[:, 0]).argmax())
+    assert table.query(table.hashes(measured)[0]).is_measured("validation_accuracy")
+    assert "(predicted)" in repr(table.query(table.hashes(measured)[0])).partition(", test_accuracy")[0]
 
 
 def test_a_constant_regret_of_zero_is_above_the_frame(runs):

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from refusals import exits, missing
+from refusals import exits, missing, refuses
 from rich.console import Console
 from synthetic_study import tune
 from tiny_figures import planned as planned_at
@@ -26,7 +27,7 @@ from nasbench1shot1.experiments.reproduction.black_box import BlackBoxResults
 from nasbench1shot1.experiments.reproduction.figures import Curve
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.planning import open_figure
-from nasbench1shot1.experiments.reproduction.reproducing import check_recorded, reproduce
+from nasbench1shot1.experiments.reproduction.reproducing import _check_data, check_recorded, reproduce
 from nasbench1shot1.experiments.reproduction.results import Found
 from nasbench1shot1.jobs import pool
 from nasbench1shot1.registry import BUILT_IN
@@ -292,3 +293,15 @@ def test_black_box_studies_are_added_to_figures_of_tuned_optimizers(tmp_path):
     (other / "summary.json").unlink()
     with pytest.raises(nb.UserError, match="seed-1"):
         open_figure("figure5", ["s1/gdas"], [other])
+
+
+def test_a_missing_package_of_any_optimizer_is_found_before_the_timing(tmp_path, monkeypatch):
+    def call(function, *arguments):
+        return function(*arguments)
+
+    jobs = planned("nas101-figure7", tmp_path, scale="quick")
+    assert "bohb" in {job.options["optimizer"] for job in jobs[1:]}
+    _check_data(jobs, SimpleNamespace(call=call))
+    monkeypatch.setattr("nasbench1shot1.proposers.configurations.find_spec", lambda name: None)
+    with refuses(nb.UserError, "hpbandster", "[tune]"):
+        _check_data(jobs, SimpleNamespace(call=call))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from published_widths import values_of
+from refusals import refuses
 from tiny_search import generator
 from torch import Tensor
 
@@ -161,3 +162,8 @@ def test_masks_of_a_batch_evaluate_several_architectures():
     same = images(1).expand(len(ARCHITECTURES), 3, 8, 8)
     alone = torch.cat([net(images(1), arch) for arch in ARCHITECTURES])
     np.testing.assert_allclose(net(same, together).detach(), alone.detach(), rtol=1e-9, atol=1e-11)
+
+
+def test_partial_channels_are_refused_with_what_to_do():
+    with refuses(nb.InvalidInputError, "pc-darts", "darts", "nats-size", options="partial_channels"):
+        Supernet(SPACE, 64, 3, "corrected", generator=generator(0), partial_channels=4)

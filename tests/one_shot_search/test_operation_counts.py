@@ -9,6 +9,7 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.nasbench201.architecture import OPERATIONS
+from nasbench1shot1.one_shot_search.captions import option_text, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import operation_counts, regret_figure
 
 CONFIG = {"optimizer": "darts", "space": "nb201", "seed": 0, "scale": "quick", "preset": "corrected", "channels": 8}
@@ -87,3 +88,9 @@ def test_regrets_that_the_table_lacks_have_no_curve():
     figure = regret_figure([SimpleNamespace(config=CONFIG, baseline=None)], frames, nb.load_table("nb201"))
     shown = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert not any(label.startswith("validation") for label in shown) and len(shown) == 4
+
+
+def test_texts_of_options_are_those_of_the_command_line():
+    shown = scale_text([{**CONFIG, "space": "nats-size", "optimizer": "tunas", "rejection": True}])
+    assert shown.endswith("--rejection") and "True" not in shown
+    assert option_text("warm_up", False) == "--no-warm-up" and option_text("epochs", 3) == "--epochs 3"

@@ -156,10 +156,12 @@ def test_costs_by_number_follow_the_numbers_of_the_space(table: nb.Table) -> Non
     ("text", "kind", "values"),
     [
         ("flops=1", nb.OutOfDomainError, ["7,783,050"]),
-        ("training_time=300", nb.OutOfDomainError, ["542 s"]),
+        ("training_time=300", nb.OutOfDomainError, ["1,084 s"]),
         ("latency_watch=5", nb.InvalidInputError, ["latency_watch"]),
         ("test_loss=1", nb.InvalidInputError, ["test loss"]),
-        ("validation_accuracy=0.9", nb.InvalidInputError, ["validation accuracy"]),
+        ("validation_accuracy=0.9", nb.InvalidInputError, ['"validation_accuracy=0.9"', "validation accuracy"]),
+        ("flops@cifar=1e8", nb.InvalidInputError, ["'cifar'", "cifar100"]),
+        ("cifar10.flops=4e7", nb.InvalidInputError, ["cifar10.flops=4e7", "flops@cifar10=4e7"]),
     ],
 )
 def test_bounds_that_cannot_be_met_or_compared_are_refused(
@@ -191,7 +193,7 @@ def test_rejections_are_limited(table: nb.Table, monkeypatch: pytest.MonkeyPatch
 def test_only_the_costs_of_the_data_set_are_proposed(table: nb.Table) -> None:
     bounds = Bounds.of(latency_fpga=3)
     assert table.constraint(nb.search_space("nb201"), table.resolve(bounds, "cifar100")).costs[0].limit == 3
-    with refuses(nb.OutOfDomainError, "latency_fpga@ImageNet16-120=3", "trainable_parameters") as raised:
+    with refuses(nb.OutOfDomainError, '"latency_fpga=3"', "ImageNet16-120", "trainable_parameters") as raised:
         table.resolve(bounds, "ImageNet16-120")
     assert "latency_pixel2" not in str(raised.value)
 
@@ -201,3 +203,21 @@ def test_limits_by_keyword_must_be_numbers(limit):
     with refuses(nb.InvalidInputError, "flops"):
         nb.Bounds.of(flops=limit)
     assert nb.Bounds.of(flops=np.float64(2.5e8), trainable_parameters=3).limits[0].most == 2.5e8
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "test_accuracy", "loss", "train_loss"])
+def test_accuracies_and_losses_are_not_bounds(metric: str) -> None:
+    with refuses(nb.InvalidInputError, metric, "trainable_parameters"):
+        nb.Bounds.of(**{metric: 0.9})
+    assert nb.Bounds.of(closs=1).limits[0].metric == "closs"
+
+
+def test_only_costs_are_proposed_for_an_unknown_metric(table: nb.Table) -> None:
+    with refuses(nb.InvalidInputError, "latency_pixel", "latency_pixel2") as raised:
+        table.resolve(Bounds.of(latency_pixel=5))
+    assert "accuracy" not in str(raised.value) and "training_time" in str(raised.value)
+
+
+def test_costs_are_those_on_the_data_set_of_the_search(table: nb.Table) -> None:
+    assert str(table.resolve(Bounds.of(flops=4e7))) == "flops@cifar10=40000000"
+    assert str(table.resolve(Bounds.of(training_time=3000), "cifar100")) == "training_time@cifar100=3000"

@@ -118,7 +118,7 @@ def test_a_seed_selects_its_repeat(table: Table) -> None:
     assert table.query(range(4), run=999).test_accuracy.tolist()[:2] == [0.4, 0.8]
     assert np.isnan(table.query(2, run=999).test_accuracy)
     assert table.query(3, run=111).test_accuracy == table.query(3, run=0).test_accuracy == 0.5
-    with pytest.raises(OutOfDomainError, match="repeat 5"):
+    with pytest.raises(OutOfDomainError, match="seed 5: choose 111, 777, 888 or 999"):
         table.query(0, run=5)
 
 

@@ -121,7 +121,7 @@ def test_complete_tables_lack_nothing() -> None:
         (lambda table: table.query(32_768, dataset="cifar10"), nb.InvalidInputError, "32768 32,767"),
         (lambda table: table.query(-1, dataset="cifar10"), nb.InvalidInputError, "-1 32,767"),
         (lambda table: table.query("8:8:8:8:9", dataset="cifar10"), nb.InvalidInputError, "9 8, 16, 64"),
-        (lambda table: table.query(0, epochs=200, dataset="cifar10"), nb.OutOfDomainError, "200 1, 12 90"),
+        (lambda table: table.query(0, epochs=200, dataset="cifar10"), nb.OutOfDomainError, "200 use 90"),
         (lambda table: table.query(0, dataset="cifar11"), nb.InvalidInputError, "cifar11 cifar10"),
         (lambda table: table.query(nb.search_space("nb201")[0], dataset="cifar10"), nb.InvalidInputError, "NATS-Bench"),
         (lambda table: table.best("nats-size", "validation", dataset="cifar10"), nb.OutOfDomainError, "validation"),

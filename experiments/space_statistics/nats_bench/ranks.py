@@ -149,6 +149,8 @@ def correlation_matrix(table: Table, shares: Sequence[float] = SHARES, kind: str
             selected, and 1 selects all.
         kind: which architectures are included, a kind of the table's space.
 
+    Accuracies without any value are left out.
+
     Returns:
         `share`, `architectures` in the subset, `a` and `b` (data set and split), `spearman`, `kendall` (τ-b), and `n`,
         how many of the subset have both accuracies. Coefficients are NaN where n is below 3.
@@ -160,19 +162,20 @@ def correlation_matrix(table: Table, shares: Sequence[float] = SHARES, kind: str
     if not shares or not all(0 < share <= 1 for share in shares):
         raise InvalidInputError(f"shares cannot be {tuple(shares)!r}: give shares above 0 and up to 1")
     found = Measurements(table, kind)
-    columns, order = found.columns(), _best_first(found.reference())
+    every, order = found.columns(), _best_first(found.reference())
+    columns = [column for column in every if column.n]
     subsets = {share: order[: max(round(share * len(order)), FEWEST)] for share in shares}
     pairs = list(combinations_with_replacement(columns, 2))
     rows = [_row(share, places, *pair) for share, places in subsets.items() for pair in pairs]
     frame = pandas.DataFrame(rows)
     words = f"rank correlation of accuracies at {found.full_budget} epochs"
-    frame.attrs = found.attributes(words, columns, "best: by CIFAR-10 test accuracy", kept=[c.name for c in columns])
+    frame.attrs = found.attributes(words, every, "best: by CIFAR-10 test accuracy", kept=[c.name for c in columns])
     return frame
 
 
 def matrix_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return a matrix for each share: Spearman's ρ above the diagonal, Kendall's τ-b below it, and n in every cell."""
-    shares = frame["share"].drop_duplicates()
+    shares = frame.drop_duplicates("architectures")["share"]  # of a tiny table, several shares are the same subset
     return [_matrix(frame[frame["share"] == share], share, frame.attrs["kept"]) for share in shares]
 
 

@@ -66,7 +66,7 @@ def _short(frame: Frame) -> str:
 
 
 def _matrix(frame: Frame) -> str:
-    tests = frame[(frame["a"] == "CIFAR-10 test") & (frame["b"] == "CIFAR-100 test")]
+    tests = frame[(frame["a"] == "CIFAR-10 test") & (frame["b"] == "CIFAR-100 test")].drop_duplicates("architectures")
     listed = [f"{row.architectures:,}: {row.spearman:.2f}" for row in tests.itertuples()]
     return f"Spearman of CIFAR-10 and CIFAR-100 test accuracy among the best {', '.join(listed)}"
 

@@ -177,4 +177,6 @@ def known_headline(frame: pandas.DataFrame) -> str:
         f"{DATASETS.get(row['dataset'], row['dataset'])} {100 * row['regret']:.2f} ({row['better']} better)"
         for row in frame[frame["network"] == name].to_dict("records")
     ]
+    if not listed:
+        return f"the {name} is not among these architectures"
     return f"test regret of always choosing the {name}, in percentage points: {', '.join(listed)}"
