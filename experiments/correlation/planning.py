@@ -21,6 +21,7 @@ from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded, ima
 from nasbench1shot1.experiments.correlation.state import RankingState, in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import table_mask, true_errors
 from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.tables.table import Table
 
 PILOT_ARCHITECTURES = 200
@@ -174,10 +175,22 @@ def _seconds_to_compare(parts: Sequence[Pairing], resamples: int) -> float:
     return time.perf_counter() - started
 
 
+def timed_architectures(space: OneShotSpace, architectures: Sequence[Architecture]) -> list[Architecture]:
+    """Return the architectures whose evaluation is timed.
+
+    Architectures that share passes are consecutive ones, as in an evaluation. Without shared passes, they are evenly
+    spaced: the first architectures of the size space are the narrowest, which take the least time.
+    """
+    if space.benchmark.shared_passes is None:
+        places = np.linspace(0, len(architectures) - 1, min(TIMED, len(architectures))).round().astype(int)
+        return [architectures[place] for place in places.tolist()]
+    chunk = architectures[:CHUNK]
+    return [chunk[i] for i in in_sharing_order(space, chunk)][:TIMED]
+
+
 def _seconds_per_architecture(state: RankingState, architectures: Sequence[Architecture]) -> float:
     """Return the mean seconds to evaluate an architecture at an epoch."""
-    chunk = architectures[:CHUNK]
-    some = [chunk[i] for i in in_sharing_order(state.space, chunk)][:TIMED]
+    some = timed_architectures(state.space, architectures)
     shared = shared_weights_of(state, state.epochs[-1])
     with torch.inference_mode():
         scores_of(state, shared, some[:2])

@@ -279,7 +279,7 @@ class Axis:
         if self.log:
             axes.set(**{f"{name}scale": "log"})
             label_log_axis(axis)
-        if (self.low, self.high) != (None, None):
+        if self.low != self.high:  # equal if neither is given, or for the range of a single point
             axes.set(**{f"{name}lim": (self.low, self.high)})
         if self.ticks is not None:
             texts = list(self.ticks.values())

@@ -12,11 +12,21 @@ from scipy.stats import spearmanr
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.charts import Axis
 from nasbench1shot1.experiments.space_statistics.nats_bench.accuracy_and_cost import accuracy_by_cost
 from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import known_cells
-from nasbench1shot1.experiments.space_statistics.nats_bench.ranks import dataset_ranks
+from nasbench1shot1.experiments.space_statistics.nats_bench.ranks import (
+    correlation_matrix,
+    dataset_ranks,
+    matrix_panels,
+)
 from nasbench1shot1.experiments.space_statistics.nats_bench.size import ANALYSES
-from nasbench1shot1.experiments.space_statistics.nats_bench.widths import accuracy_by_width, known_architectures
+from nasbench1shot1.experiments.space_statistics.nats_bench.widths import (
+    accuracy_by_width,
+    known_architectures,
+    known_headline,
+)
 from nasbench1shot1.tables.table import Table
 
 SHORT = {"cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}
@@ -128,3 +138,21 @@ def test_tables_of_other_benchmarks_are_refused(name: str) -> None:
 def test_analyses_of_published_cells_are_refused(table: Table) -> None:
     with refuses(nb.InvalidInputError, table.id, "NAS-Bench-201"):
         known_cells(table)
+
+
+def test_the_correlation_matrix_has_only_accuracies_with_values(table: Table) -> None:
+    frame = correlation_matrix(table, shares=(1e-5, 2e-5))
+    assert frame.attrs["kept"] == ["CIFAR-10 test", "CIFAR-100 test", "ImageNet16-120 test"]
+    assert frame["spearman"].notna().all() and "CIFAR-10 validation" in " ".join(frame.attrs["notes"])
+    assert len(matrix_panels(frame)) == 1, "both shares are the best three"
+    assert ANALYSES["correlation-matrix"].headline(frame).count("3: ") == 1
+
+
+def test_a_table_without_the_largest_network_says_so(known: pandas.DataFrame) -> None:
+    frame = known.reset_index()
+    assert known_headline(frame[frame["network"] != "largest network"]).startswith("the largest network is not among")
+
+
+def test_an_axis_of_a_single_value_has_no_warning() -> None:
+    with Canvas() as canvas:
+        Axis("error", low=2.0, high=2.0).apply(canvas.axes[0], "x")

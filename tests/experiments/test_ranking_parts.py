@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.correlation.analysis import Predictions, correla
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_panel, headline_rows
 from nasbench1shot1.experiments.correlation.evaluation import check_preset
 from nasbench1shot1.experiments.correlation.options import chosen_epochs, ranking_options, required_reliability, to_text
-from nasbench1shot1.experiments.correlation.planning import Expectation
+from nasbench1shot1.experiments.correlation.planning import Expectation, timed_architectures
 from nasbench1shot1.experiments.correlation.screen import _duration_text
 from nasbench1shot1.experiments.correlation.state import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, headline_place, place_per_budget, true_errors
@@ -283,3 +283,13 @@ def test_summaries_and_plots_show_the_largest_budget_and_test_first():
         for epoch, (budget, split) in product((1, 2), ((4, "test"), (12, "validation")))
     ]
     assert headline_rows(frame, "kendall_error").empty
+
+
+def test_architectures_without_shared_passes_are_timed_over_the_whole_space():
+    space = nb.search_space("nats-size")
+    everything = [space[number] for number in range(0, len(space), 100)]
+    timed = timed_architectures(space, everything)
+    assert timed[0] == everything[0] and timed[-1] == everything[-1] and len(set(timed)) == 24
+    assert timed_architectures(space, everything[:3]) == everything[:3]
+    cells = list(map(nb.search_space("s1").__getitem__, range(600)))
+    assert set(timed_architectures(nb.search_space("s1"), cells)) <= set(cells[:512])
