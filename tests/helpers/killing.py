@@ -143,7 +143,7 @@ def run_with_kills(
             for pid in chosen:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        turn += bool(fresh) or rng.random() < 0.1  # there may be nothing to kill
+        turn += bool(fresh) or rng.random() < 0.01  # there may be nothing to kill, but a slow start is waited for
         if rng.random() < 0.7:
             revive()
     revive()
