@@ -45,6 +45,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import api
 from nasbench1shot1.api.nas_201_api import NASBench201API
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce
+from nasbench1shot1.experiments.space_statistics.values import check_enough
 from nasbench1shot1.ground.downloads import fetch
 from nasbench1shot1.ground.files import as_path, check_picture, read_json, write_json
 from nasbench1shot1.ground.plain_pickle import load_plain_pickle
@@ -325,6 +326,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "equal seeds": lambda tmp: reproduce("figure9", scale="quick", out=tmp, seeds=[0, 0]),
         "a file as a folder": lambda tmp: reproduce("figure9", scale="quick", out=file(tmp, b"mine")),
         "a part that does not exist": lambda tmp: reproduce("figure9", scale="quick", out=tmp / "f", only=["s9"]),
+        "too little data": lambda tmp: check_enough(1, 2, "budgets with test accuracy", table()),
         "a run twice": lambda tmp: nb.compare([own_run(tmp), tmp / "own"]),
     },
     "commands": {
