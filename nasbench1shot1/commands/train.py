@@ -29,8 +29,8 @@ class Train(Generic[Options]):
 
     nb1shot1 train "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 
-    This help shows the options of NAS-Bench-101's protocol. With an architecture of nb201 before --help, it shows the
-    options of NAS-Bench-201's protocol.
+    The options depend on the benchmark. This help shows the options for the architecture before --help; without an
+    architecture, it shows the options of NAS-Bench-101's protocol.
     """
 
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
