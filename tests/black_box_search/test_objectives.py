@@ -177,7 +177,7 @@ def test_searches_on_test_accuracy_are_marked_everywhere(tmp_path: Path) -> None
         labels = drawn.get_legend_handles_labels()[1]
         assert [("test values" in label) for label in labels] == [True, False][: len(labels)]
     found = compare_runs([guided, usual], ["a", "b"])
-    assert found.guided_by_test_values == ["a"] and "searches of a," in comparison_caption(found)
+    assert found.guided_by_test_values == ["a"] and "guided the searches of a." in comparison_caption(found)
 
 
 def test_a_table_without_validation_accuracy_is_searched_only_if_asked_for(tmp_path: Path) -> None:
