@@ -58,7 +58,8 @@ def no_process(monkeypatch) -> None:
     def refuse(self, job, *_):
         raise AssertionError(f"{job.name} was started")
 
-    monkeypatch.setattr(pool._LocalWorkers, "submit", refuse)
+    for workers in (pool._ThisMachine, pool._ThisProcess):
+        monkeypatch.setattr(workers, "submit", refuse)
 
 
 def without_seconds(run: nb.Run) -> list[dict]:
