@@ -9,6 +9,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, unknown_name
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.encoding import OPERATIONS
+from nasbench1shot1.search_spaces.independent_choices import with_another_entry
 from nasbench1shot1.space import SearchSpace
 
 if TYPE_CHECKING:
@@ -28,20 +29,6 @@ def checked_member(space: SearchSpace, arch: Architecture) -> CellArchitecture:
 Parents = tuple[int, ...]
 
 
-def with_another_operation(operations: tuple[int, ...], number: int, n_operations: int) -> tuple[int, ...]:
-    """Return operations that differ at one place, by the number of the change.
-
-    Args:
-        operations: the operation at each of n places.
-        number: 0 … n(n_operations - 1) - 1; changes are numbered place by place, with ascending operations.
-        n_operations: number of operations at each place.
-    """
-    place, operation = divmod(number, n_operations - 1)
-    if operation >= operations[place]:  # the current operation is not a change
-        operation += 1
-    return (*operations[:place], operation, *operations[place + 1 :])
-
-
 @lru_cache(maxsize=1 << 10)
 def parent_exchanges_of(node: int, parents: Parents) -> tuple[Parents, ...]:
     """Return the parents of a node after each exchange of one parent for another predecessor, k(node - k) of them."""
@@ -52,9 +39,7 @@ def operation_changes(arch: CellArchitecture) -> list[CellArchitecture]:
     """Return every architecture that differs in the operation of one block."""
     n_operations = len(OPERATIONS)
     return [
-        CellArchitecture.unchecked(
-            arch.space, arch.parents, with_another_operation(arch.operations, number, n_operations)
-        )
+        CellArchitecture.unchecked(arch.space, arch.parents, with_another_entry(arch.operations, number, n_operations))
         for number in range(len(arch.operations) * (n_operations - 1))
     ]
 

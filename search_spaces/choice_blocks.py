@@ -23,10 +23,10 @@ from nasbench1shot1.search_spaces.cell_choices import (
     operation_changes,
     parent_exchanges,
     parent_exchanges_of,
-    with_another_operation,
     with_parents,
 )
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
+from nasbench1shot1.search_spaces.independent_choices import with_another_entry
 from nasbench1shot1.search_spaces.wirings import (
     Wiring,
     all_wirings,
@@ -332,7 +332,7 @@ class ChoiceBlockSpace(OneShotSpace):
         return arch
 
     def _with_another_operation(self, arch: CellArchitecture, number: int) -> CellArchitecture:
-        operations = with_another_operation(arch.operations, number, N_OPERATIONS)
+        operations = with_another_entry(arch.operations, number, N_OPERATIONS)
         return CellArchitecture.unchecked(self.name, arch.parents, operations)
 
     @cached_property

@@ -25,9 +25,10 @@ from nasbench1shot1.nasbench101.encoding import (
 )
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.search_spaces import cell_choices, edge_masks
-from nasbench1shot1.search_spaces.cell_choices import checked_member, operation_changes, with_another_operation
+from nasbench1shot1.search_spaces.cell_choices import checked_member, operation_changes
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
 from nasbench1shot1.search_spaces.edge_masks import RULES, n_edges, parents_of
+from nasbench1shot1.search_spaces.independent_choices import with_another_entry
 from nasbench1shot1.search_spaces.wirings import labellings
 from nasbench1shot1.space import Numbers, SearchSpace
 
@@ -301,7 +302,7 @@ class NASBench101Space(SearchSpace):
                 mask ^= 1 << place - n_blocks
             else:  # the draw also selects one of the two other operations
                 number = place * (N_OPERATIONS - 1) + int(draws[place] / probability * (N_OPERATIONS - 1))
-                operations = with_another_operation(operations, number, N_OPERATIONS)
+                operations = with_another_entry(operations, number, N_OPERATIONS)
         return self._architecture(mask, operations) if self.has_graph(mask) else None
 
     def _member(self, arch: Architecture) -> CellArchitecture:
@@ -318,7 +319,7 @@ class NASBench101Space(SearchSpace):
         return CellArchitecture.unchecked(self.name, parents_of(mask, self.n_vertices), operations, mask)
 
     def _with_another_operation(self, arch: CellArchitecture, number: int) -> CellArchitecture:
-        operations = with_another_operation(arch.operations, number, N_OPERATIONS)
+        operations = with_another_entry(arch.operations, number, N_OPERATIONS)
         return CellArchitecture.unchecked(self.name, arch.parents, operations, arch.edges)
 
     # Integers --------------------------------------------------------------------------------------------------

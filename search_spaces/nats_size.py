@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nats_size.architecture import (
@@ -21,22 +19,23 @@ from nasbench1shot1.nats_size.architecture import (
 )
 from nasbench1shot1.nats_size.benchmark import BENCHMARK
 from nasbench1shot1.nats_size.numbering import N_ARCHITECTURES, index_of_valid, widths_of
-from nasbench1shot1.search_spaces.cell_choices import checked_choice, with_another_operation
-from nasbench1shot1.space import Choice, Numbers, OneShotSpace, Place, Weights
+from nasbench1shot1.search_spaces.cell_choices import checked_choice
+from nasbench1shot1.search_spaces.independent_choices import IndependentChoices
+from nasbench1shot1.space import Place, Weights
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
 
-_N_CHANGES = N_LAYERS * (N_WIDTHS - 1)
 _NAMES = tuple(f"layer-{layer}" for layer in range(N_LAYERS))
 """The names that the published BOHB gives to the five choices (exps/NATS-algos/bohb.py of AutoDL-Projects)."""
 
 
-class NATSSizeSpace(OneShotSpace):
+class NATSSizeSpace(IndependentChoices[WidthArchitecture]):
     """All 32,768 choices of a width for each of five layers (`nats_size.architecture.LAYERS`).
 
     Numbers are the official indices: `space[i]` is architecture i of NATS-Bench's size space. All architectures are
-    different networks, so the kinds "all" and "unique" are equal. There are no loose ends.
+    different networks, so the kinds "all" and "unique" are equal. The entries of a choice are the positions of the
+    widths in `WIDTHS`, narrowest first.
     """
 
     name = SPACE_NAME
@@ -50,6 +49,7 @@ class NATSSizeSpace(OneShotSpace):
     benchmark = BENCHMARK
     operation_key = "widths"
     layer_rows = LAYER_ROWS
+    n_choices, n_entries = N_LAYERS, N_WIDTHS
 
     def __repr__(self) -> str:
         return f"NATSSizeSpace('{self.name}', {len(self):,} architectures)"
@@ -66,9 +66,11 @@ class NATSSizeSpace(OneShotSpace):
         """Return the official index of an architecture; raises InvalidInputError if it belongs to another space."""
         return index_of_valid(self._checked(arch).widths)
 
-    def _at(self, positions: Sequence[int]) -> WidthArchitecture:
-        """Return the architecture whose widths have the given positions in `WIDTHS`."""
+    def _at(self, positions: tuple[int, ...]) -> WidthArchitecture:
         return WidthArchitecture.unchecked(self.name, tuple(WIDTHS[position] for position in positions))
+
+    def _positions(self, arch: Architecture) -> tuple[int, ...]:
+        return self._checked(arch).positions
 
     def _checked(self, arch: Architecture) -> WidthArchitecture:
         self.check_architecture(arch)
@@ -78,40 +80,7 @@ class NATSSizeSpace(OneShotSpace):
             f"'{arch}' is not in {self.name}, whose architectures are written {self.name}:64:48:32:16:8"
         )
 
-    # Counting --------------------------------------------------------------------------------------------------
-
-    def count(self, kind: str, rule: str | None = None) -> int:
-        """Return the number of architectures of a kind, 32,768.
-
-        Raises InvalidInputError for an unknown kind, or for any rule: each kind is counted in one way only.
-        """
-        self.check_kind(kind)
-        if rule is not None:
-            raise InvalidInputError(f"'{kind}' has only one rule of counting, not '{rule}': remove the rule")
-        return len(self)
-
-    def numbers(self, kind: str) -> Numbers:
-        """Return the official indices of all architectures, range(32768); raises InvalidInputError like `count`."""
-        self.check_kind(kind)
-        return range(len(self))
-
-    # Sampling and moving ---------------------------------------------------------------------------------------
-
-    def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> WidthArchitecture:
-        """Draw an architecture uniformly; `loose_ends` has no effect."""
-        check_rng(rng)
-        return self[int(rng.integers(len(self)))]
-
-    def neighbours(self, arch: Architecture) -> list[WidthArchitecture]:
-        """Return the 35 architectures that differ in the width of one layer, layer by layer."""
-        now = self._checked(arch).positions
-        return [self._at(with_another_operation(now, number, N_WIDTHS)) for number in range(_N_CHANGES)]
-
-    def mutate(self, arch: Architecture, rng: np.random.Generator) -> WidthArchitecture:
-        """Draw one of the neighbours of an architecture uniformly; raises InvalidInputError as `index` does."""
-        check_rng(rng)
-        number = int(rng.random() * _N_CHANGES)
-        return self._at(with_another_operation(self._checked(arch).positions, number, N_WIDTHS))
+    # Moving ----------------------------------------------------------------------------------------------------
 
     def published_mutate(self, arch: Architecture, rng: np.random.Generator) -> WidthArchitecture:
         """Draw a child as in NATS-Bench's published regularized evolution.
@@ -125,32 +94,6 @@ class NATSSizeSpace(OneShotSpace):
         layer = int(rng.random() * N_LAYERS)
         widths[layer] = WIDTHS[int(rng.random() * N_WIDTHS)]
         return WidthArchitecture.unchecked(self.name, tuple(widths))
-
-    # Mixing weights --------------------------------------------------------------------------------------------
-
-    def mixing_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return `widths`: (5, 8), a row for each layer and a column for each width."""
-        return {self.operation_key: (N_LAYERS, N_WIDTHS)}
-
-    def choices(self) -> tuple[Choice, ...]:
-        """Return the choice of a width for each layer, from the stem to the last cell."""
-        return tuple(Choice(self.operation_key, layer, N_WIDTHS, 1) for layer in range(N_LAYERS))
-
-    def discretise(self, mixing: Weights) -> WidthArchitecture:
-        """Select the best width of each layer; ties go to the narrowest.
-
-        Args:
-            mixing: an array or tensor of `mixing_shapes()`; weights or raw parameters, because only their order
-                matters.
-
-        Raises:
-            InvalidInputError: keys or shapes are wrong, or a value is NaN.
-        """
-        return self._at(self.checked_mixing(mixing)[self.operation_key].argmax(axis=1).tolist())
-
-    def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
-        """Return mixing weights that compute exactly this architecture: 1 for chosen widths, 0 for all others."""
-        return {self.operation_key: np.eye(N_WIDTHS, dtype=np.float32)[list(self._checked(arch).positions)]}
 
     # The supernet ----------------------------------------------------------------------------------------------
 
@@ -179,23 +122,6 @@ class NATSSizeSpace(OneShotSpace):
             raise InvalidInputError(
                 f"operations={operations!r} is not valid: give a position, or two different positions, for each row"
             )
-
-    # Integers --------------------------------------------------------------------------------------------------
-
-    def variables(self) -> tuple[int, ...]:
-        """Return the number of widths of each of the five layers."""
-        return (N_WIDTHS,) * N_LAYERS
-
-    def values_of(self, arch: Architecture) -> tuple[int, ...]:
-        """Return the position of each width in `WIDTHS`; raises InvalidInputError like `index`."""
-        return self._checked(arch).positions
-
-    def from_values(self, values: Sequence[int]) -> WidthArchitecture:
-        """Return the architecture whose widths have these positions in `WIDTHS`; inverse of `values_of`.
-
-        Raises InvalidInputError if there are not five integers from 0 to 7.
-        """
-        return self._at(checked_values(self.name, values, self.variables()))
 
     # ConfigSpace -----------------------------------------------------------------------------------------------
 
