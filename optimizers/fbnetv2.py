@@ -27,15 +27,8 @@ class FBNetV2(WidthOptimizer, GradientOptimizer):
     """Mask the channels of every layer by a mixture of the masks of all widths; Λ follows the gradient through it."""
 
     Hyperparameters = FBNetV2Hyperparameters
-    defaults = {"grad_clip": 0.0}  # noqa: RUF012
     original_defaults = {"epochs": 100, "draws": 6, "evaluation_noise": True, "weights_first": True}  # noqa: RUF012
-    quick_defaults = {"architecture_learning_rate": 0.03}  # noqa: RUF012
     hyperparameters: FBNetV2Hyperparameters
-
-    @property
-    def draws(self) -> int:
-        """The option `draws`."""
-        return self.hyperparameters.draws
 
     @property
     def evaluates_relaxation(self) -> bool:
@@ -45,10 +38,6 @@ class FBNetV2(WidthOptimizer, GradientOptimizer):
     def searched_mixing(self) -> Mixing:
         """Return the relaxation of Λ at this epoch's temperature."""
         return self._relax(self.generator)
-
-    def evaluation_mixing(self) -> Mixing:
-        """Return the preferred architecture, or a new sample if `evaluation_noise` is set."""
-        return self.evaluated_mixing(self.hyperparameters.evaluation_noise)
 
     def update_parameters(self, step: SearchStep) -> None:
         """Take one Adam step on Λ with the gradient that `update` selects."""

@@ -12,7 +12,7 @@ import numpy as np
 from nasbench1shot1.constraint import Cost
 from nasbench1shot1.optimizers.fbnetv2 import FBNetV2, FBNetV2Hyperparameters
 from nasbench1shot1.optimizers.gradient import RelaxationName
-from nasbench1shot1.optimizers.widths import WIDTHS_KEY, expectation
+from nasbench1shot1.optimizers.widths import expectation
 from nasbench1shot1.runs.options import Range
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class TAS(FBNetV2):
         """Return the gradient of the penalty on one cost, with the shape of Λ."""
         import torch
 
-        leaf = self.parameters[WIDTHS_KEY].detach().requires_grad_()
+        leaf = self.width_parameters.detach().requires_grad_()
         now, tolerance = cost.of(self.space.discretise(self.parameters)), self.hyperparameters.cost_tolerance
         sign = float(now > cost.limit) - float(now < cost.limit - tolerance * np.nanmax(cost.by_number))
         if not sign:

@@ -16,7 +16,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
-from nasbench1shot1.optimizers.widths import WIDTHS_KEY, WidthHyperparameters, WidthOptimizer, expectation, used_samples
+from nasbench1shot1.optimizers.widths import WidthHyperparameters, WidthOptimizer, expectation, used_samples
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
 
@@ -59,7 +59,6 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
     """Train one sampled architecture per step, and learn by REINFORCE which widths are accurate."""
 
     Hyperparameters = TuNASHyperparameters
-    defaults = {"grad_clip": 0.0}  # noqa: RUF012
     original_defaults = {  # noqa: RUF012
         "epochs": 100,
         "draws": 6,
@@ -68,7 +67,6 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
         "baseline_includes_current": True,
         "reward_in_percent": True,
     }
-    quick_defaults = {"architecture_learning_rate": 0.03}  # noqa: RUF012
     hyperparameters: TuNASHyperparameters
 
     def __init__(
@@ -83,19 +81,9 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
         return False
 
     @property
-    def evaluates_with_noise(self) -> bool:
-        """Whether the option `evaluation_noise` is set."""
-        return self.hyperparameters.evaluation_noise
-
-    @property
     def learns_to_sample(self) -> bool:
         """Return True, because Λ is a distribution of architectures."""
         return True
-
-    @property
-    def draws(self) -> int:
-        """The option `draws`."""
-        return self.hyperparameters.draws
 
     def sample(self) -> Architecture:
         """Return an architecture drawn from the softmax of Λ."""
@@ -104,10 +92,6 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
     def searched_mixing(self) -> Mixing:
         """Return widths drawn from the softmax of Λ."""
         return self.fixed_widths(self._draw())
-
-    def evaluation_mixing(self) -> Mixing:
-        """Return the preferred architecture, or a new sample if `evaluation_noise` is set."""
-        return self.evaluated_mixing(self.hyperparameters.evaluation_noise)
 
     def update_parameters(self, step: SearchStep) -> None:
         """Take one step of REINFORCE: sampled widths become more probable if they are more accurate than others."""
@@ -119,7 +103,7 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
         accuracy = float((logits.argmax(dim=1) == step.architecture_batch.labels).double().mean())
         reward = accuracy - self.cost_penalty(positions)
         advantage = self.advantage(100 * reward if self.hyperparameters.reward_in_percent else reward)
-        self.descend(torch.autograd.grad(-advantage * self.log_probability(positions), [self.parameters[WIDTHS_KEY]]))
+        self.descend(torch.autograd.grad(-advantage * self.log_probability(positions), [self.width_parameters]))
 
     def cost_penalty(self, positions: Tensor) -> float:
         """Return w · Σ |cost / bound - 1| over the bounded costs of drawn widths (TuNAS, section 3: "absolute").
@@ -154,7 +138,7 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
         With rejection, this is the logarithm of the probability given that the architecture is within the bounds
         (Yang et al.: TabNAS, NeurIPS 2022, equation 4); the probability of the bounds is computed exactly.
         """
-        parameters = self.parameters[WIDTHS_KEY]
+        parameters = self.width_parameters
         logarithms, used = parameters.log_softmax(dim=-1), used_samples(self.space.layer_rows, len(positions))
         total = logarithms[[row for _, row in used], [int(positions[sample, row]) for sample, row in used]].sum()
         if self._allowed is None:
@@ -182,7 +166,7 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
         """Return positions drawn from the softmax of Λ, int64 (draws, layers), on the CPU."""
         import torch
 
-        probabilities = self.parameters[WIDTHS_KEY].detach().softmax(dim=-1).cpu()
+        probabilities = self.width_parameters.detach().softmax(dim=-1).cpu()
         return torch.multinomial(probabilities, self.draws, replacement=True, generator=self.generator).T
 
     def state_dict(self) -> dict[str, Any]:

@@ -6,9 +6,10 @@ published code, `exps/NATS-algos/search-size.py` in AutoDL-Projects.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 WIDTHS_KEY = "widths"
-"""The key of the mixing weights of spaces that choose the widths of layers."""
+"""The `operation_key` of spaces that choose the widths of layers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,29 @@ class WidthHyperparameters(Hyperparameters):
     """Train the weights before Λ in every step, as in the published code, instead of after it."""
 
 
+class WidthOptions(Protocol):
+    """The options that every `WidthOptimizer` has.
+
+    `draws` and `evaluation_noise` are not in `WidthHyperparameters`, because the gradient methods inherit them.
+    """
+
+    @property
+    def warm_up_ratio(self) -> float:
+        """See `WidthHyperparameters`."""
+
+    @property
+    def weights_first(self) -> bool:
+        """See `WidthHyperparameters`."""
+
+    @property
+    def draws(self) -> int:
+        """Number of samples per forward pass, which the layers use in turn."""
+
+    @property
+    def evaluation_noise(self) -> bool:
+        """Also sample for the one-shot error, instead of using the preferred widths."""
+
+
 class WidthOptimizer(OneShotOptimizer):
     """A one-shot method for widths; a subclass defines the mixing weights after the warm-up, and the step of Λ.
 
@@ -45,7 +69,9 @@ class WidthOptimizer(OneShotOptimizer):
     linearly from 1 to 0 during the warm-up, and otherwise one of all widths.
     """
 
-    hyperparameters: WidthHyperparameters
+    defaults = {"grad_clip": 0.0}  # noqa: RUF012
+    quick_defaults = {"architecture_learning_rate": 0.03}  # noqa: RUF012
+    hyperparameters: WidthOptions
     full_share: float | None = None
     """The probability of the largest width during the warm-up; None after it."""
 
@@ -61,8 +87,19 @@ class WidthOptimizer(OneShotOptimizer):
 
     @property
     def draws(self) -> int:
-        """Number of samples per pass, which the layers use in turn; a subclass has it as an option."""
-        return 1
+        """The option `draws`."""
+        return self.hyperparameters.draws
+
+    @property
+    def evaluates_with_noise(self) -> bool:
+        """Whether the option `evaluation_noise` is set."""
+        return self.hyperparameters.evaluation_noise
+
+    @property
+    def width_parameters(self) -> Tensor:
+        """Λ of the widths, (rows, entries)."""
+        parameters: Tensor = self.parameters[self.space.operation_key]
+        return parameters
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Set the probability of the largest width, if the epoch belongs to the warm-up."""
@@ -74,18 +111,18 @@ class WidthOptimizer(OneShotOptimizer):
         """Return random widths during the warm-up, and the method's mixing weights after it."""
         return self.searched_mixing() if self.full_share is None else self._random_widths(self.full_share)
 
+    @abstractmethod
     def searched_mixing(self) -> Mixing:
         """Return the mixing weights of one training pass after the warm-up."""
-        raise NotImplementedError
 
     def architecture_step(self, step: SearchStep) -> None:
         """Update Λ once, except during the warm-up."""
         if self.full_share is None:
             self.update_parameters(step)
 
+    @abstractmethod
     def update_parameters(self, step: SearchStep) -> None:
         """Update Λ once."""
-        raise NotImplementedError
 
     def fixed_widths(self, positions: Tensor) -> Mixing:
         """Return a pass with given widths, int64 (draws, layers): positions among the candidates.
@@ -95,25 +132,25 @@ class WidthOptimizer(OneShotOptimizer):
         """
         from torch.nn.functional import one_hot
 
-        entries = self.parameters[WIDTHS_KEY].shape[-1]
-        weights = one_hot(positions.to(self.device), entries).to(self.parameters[WIDTHS_KEY].dtype)
+        key, parameters = self.space.operation_key, self.width_parameters
+        weights = one_hot(positions.to(self.device), parameters.shape[-1]).to(parameters.dtype)
         if len(positions) > 1:
-            return Mixing(tuple({WIDTHS_KEY: of_sample} for of_sample in weights))
+            return Mixing(tuple({key: of_sample} for of_sample in weights))
         path = self.space.from_values(positions[0].tolist())
-        return Mixing({WIDTHS_KEY: weights[0]} if self.is_relaxed else None, path=path)
+        return Mixing({key: weights[0]} if self.is_relaxed else None, path=path)
 
     def architecture(self) -> Architecture:
         """Return the widths with the largest entries of Λ or, with bounds, the most probable ones within them."""
         return preferred_within(self.constraint, super().architecture(), self.space, self.parameters)
 
-    def evaluated_mixing(self, is_noisy: bool) -> Mixing:
-        """Return the preferred architecture for the one-shot error or, with noise, a pass as in training."""
-        return self.searched_mixing() if is_noisy else Mixing(path=self.architecture())
+    def evaluation_mixing(self) -> Mixing:
+        """Return the preferred architecture, or a new sample if `evaluation_noise` is set."""
+        return self.searched_mixing() if self.evaluates_with_noise else Mixing(path=self.architecture())
 
     def _random_widths(self, full_share: float) -> Mixing:
         import torch
 
-        layers, entries = self.parameters[WIDTHS_KEY].shape
+        layers, entries = self.width_parameters.shape
         positions = torch.randint(entries, (self.draws, layers), generator=self.generator)
         is_full = torch.rand(self.draws, layers, generator=self.generator) < full_share
         return self.fixed_widths(torch.where(is_full, entries - 1, positions))
@@ -121,7 +158,7 @@ class WidthOptimizer(OneShotOptimizer):
 
 def check_has_widths(space: OneShotSpace, what: str) -> None:
     """Raise InvalidInputError if a space has no widths to choose; `what` needs them."""
-    if WIDTHS_KEY not in space.mixing_shapes():
+    if space.operation_key != WIDTHS_KEY:
         raise InvalidInputError(
             f"{what} chooses the widths of layers, which {space.name} does not have: use {option('space', 'nats-size')}"
         )
