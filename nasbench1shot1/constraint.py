@@ -11,7 +11,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError
 
 REJECTIONS = 100_000
-"""Number of consecutive proposals outside the bounds after which a search ends with an error."""
+"""Number of consecutive proposals outside the bounds or the space after which a search ends with an error."""
 
 
 @dataclass(frozen=True, eq=False)

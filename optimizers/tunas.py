@@ -16,6 +16,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
+from nasbench1shot1.optimizers.moving_average import MovingAverage
 from nasbench1shot1.optimizers.widths import WidthHyperparameters, WidthOptimizer, expectation, used_samples
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
@@ -177,28 +178,3 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
         """Restore the state that `state_dict` returned."""
         super().load_state_dict(state)
         self.baseline.restore(state["baseline"])
-
-
-class MovingAverage:
-    """A bias-corrected exponential moving average: Σ decayʲ xⱼ / Σ decayʲ, with j = 0 for the newest value."""
-
-    def __init__(self, decay: float) -> None:
-        self.decay = decay
-        self.numerator = self.denominator = 0.0
-
-    def update(self, value: float) -> None:
-        """Add a value."""
-        self.numerator = self.decay * self.numerator + (1 - self.decay) * value
-        self.denominator = self.decay * self.denominator + (1 - self.decay)
-
-    def value(self, default: float) -> float:
-        """Return the average; `default` if it has no value yet, or only values of weight zero."""
-        return self.numerator / self.denominator if self.denominator else default
-
-    def state(self) -> dict[str, float]:
-        """Return numerator and denominator."""
-        return {"numerator": self.numerator, "denominator": self.denominator}
-
-    def restore(self, state: Mapping[str, float]) -> None:
-        """Restore what `state` returned."""
-        self.numerator, self.denominator = state["numerator"], state["denominator"]

@@ -12,12 +12,12 @@ import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
+from nasbench1shot1.constraint import REJECTIONS
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.hyperparameters import Hyperparameters
+from nasbench1shot1.optimizers.moving_average import MovingAverage
 from nasbench1shot1.runs.options import Range
 
-ATTEMPTS = 100_000
-"""Maximum number of consecutive invalid samples."""
 FEASIBILITY_SAMPLES = 1024
 """Number of samples that estimate the gradient of the policy's probability of the architectures within bounds."""
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8
@@ -60,7 +60,7 @@ class REINFORCE(BlackBoxOptimizer):
         self.levels = np.array(self.space.variables())
         self.allowed = np.arange(self.levels.max()) < self.levels[:, None]
         self.logits = np.where(self.allowed, 0.0, -np.inf)
-        self._numerator = self._denominator = 0.0
+        self._baseline = MovingAverage(self.hyperparameters.baseline_momentum)
         self._first, self._second, self._steps = np.zeros(self.logits.shape), np.zeros(self.logits.shape), 0
         self._probabilities = self.probabilities()
         self._is_allowed: dict[tuple[int, ...], bool] = {}
@@ -72,7 +72,7 @@ class REINFORCE(BlackBoxOptimizer):
 
     def ask(self) -> Query:
         """Return an architecture drawn from the policy."""
-        for _ in range(ATTEMPTS):
+        for _ in range(REJECTIONS):
             (values,) = self._draw(1)
             try:
                 arch = self.space.from_values(values.tolist())
@@ -93,11 +93,9 @@ class REINFORCE(BlackBoxOptimizer):
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
         """Take a gradient step on the log-probability of the architecture, weighted by its advantage."""
-        reward, momentum = 1 - validation_error, self.hyperparameters.baseline_momentum
-        self._numerator = momentum * self._numerator + (1 - momentum) * reward
-        self._denominator = momentum * self._denominator + (1 - momentum)
-        baseline = self._numerator / self._denominator if self._denominator else 0.0
-        self._ascend((reward - baseline) * self._log_gradient(query.architecture))
+        reward = 1 - validation_error
+        self._baseline.update(reward)
+        self._ascend((reward - self._baseline.value(0.0)) * self._log_gradient(query.architecture))
 
     def _log_gradient(self, arch: Architecture) -> Any:
         """Return the gradient with respect to the logits of log p(arch), or of log p(arch | V) with bounds.

@@ -4,10 +4,9 @@ from abc import abstractmethod
 from typing import Any
 
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
+from nasbench1shot1.constraint import REJECTIONS
 from nasbench1shot1.ground.errors import InvalidInputError
 
-ATTEMPTS = 100_000
-"""Maximum number of consecutive invalid configurations."""
 WORST_ERROR = 1.0
 """Error reported for an invalid configuration, as in the published scripts of NAS-Bench-101."""
 
@@ -40,7 +39,7 @@ class TrialOptimizer(BlackBoxOptimizer):
 
     def ask(self) -> Query | None:
         """Return the training of the library's next trial."""
-        for _ in range(ATTEMPTS):
+        for _ in range(REJECTIONS):
             if (trial := self.next_trial()) is None:
                 return None
             try:
@@ -56,7 +55,7 @@ class TrialOptimizer(BlackBoxOptimizer):
         if self.constraint is not None:
             raise self.constraint.rejections_error()
         raise InvalidInputError(
-            f"{ATTEMPTS:,} consecutive configurations are not in {self.space.name}: use another space"
+            f"{REJECTIONS:,} consecutive configurations are not in {self.space.name}: use another space"
         )
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:

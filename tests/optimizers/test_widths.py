@@ -16,8 +16,8 @@ from nasbench1shot1.nats_size.cost import all_flops, flops
 from nasbench1shot1.nats_size.numbering import all_widths
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizer import Batch, SearchStep
+from nasbench1shot1.optimizers.moving_average import MovingAverage
 from nasbench1shot1.optimizers.relaxation import draw_pairs, interpolation
-from nasbench1shot1.optimizers.tunas import MovingAverage
 from nasbench1shot1.optimizers.widths import expectation, used_samples
 
 SPACE = nb.search_space("nats-size")
