@@ -53,7 +53,7 @@ class NATSRecipe(Recipe):
         self.title, self.name = f"Architecture {index}, {x.official}", f"{self.SPACE}-{index}"
         self.identity = {"architecture": str(x)}
         self.facts = {**self.identity, "index": index}
-        self._options = config
+        self.architecture, self._options = x, config
 
     @staticmethod
     @abstractmethod
@@ -94,10 +94,10 @@ class EdgeRecipe(NATSRecipe):
     """The training of an architecture of nb201."""
 
     FORM, SPACE = EdgeArchitecture, SPACE_NAME
+    _options: EdgeTrainingConfig
 
     def __init__(self, x: Any, config: EdgeTrainingConfig) -> None:
         super().__init__(x, config)
-        self.architecture, self._config = x, config
         cells = counted(STAGES * config.cells_per_stage, "cell")
         self.size = f"{counted(config.channels, 'channel')} × {cells}"
 
@@ -108,7 +108,7 @@ class EdgeRecipe(NATSRecipe):
 
     def check_fits(self, images: ImageSet) -> None:
         """Raise InvalidInputError if the training cannot fit into memory."""
-        config = self._config
+        config = self._options
         parameters = edge_parameter_count(
             self.architecture.operations, config.channels, config.cells_per_stage, images.classes
         )
@@ -117,7 +117,7 @@ class EdgeRecipe(NATSRecipe):
 
     def network(self, classes: int, generator: torch.Generator) -> EdgeNetwork:
         """Return the architecture's network."""
-        channels, cells = self._config.channels, self._config.cells_per_stage
+        channels, cells = self._options.channels, self._options.cells_per_stage
         return build_edge_network(
             self.architecture, channels=channels, cells_per_stage=cells, classes=classes, generator=generator
         )

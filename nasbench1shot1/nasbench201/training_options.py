@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.record import COMMON_FACTS, Training
-from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK
 from nasbench1shot1.runs.options import MOST_EPOCHS, Range
 
@@ -15,8 +15,6 @@ SCALES: dict[str, dict[str, Any]] = {
     "quick": {"epochs": 12, "images": "cifar10-sample", "channels": 8, "cells_per_stage": 1, "batch_size": 50},
 }
 """Values that a scale sets for options that are not given; "quick" takes about two minutes on a CPU."""
-FACTS = {"architecture": str, "index": int, **COMMON_FACTS}
-"""Fields of config.json besides the options, with their types."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,14 +62,20 @@ class EdgeTrainingConfig(NATSTrainingConfig):
     """Number of cells in each of the three stages."""
 
 
-class EdgeTraining(Training):
-    """The training of an architecture of nb201 with NAS-Bench-201's protocol."""
+class NATSTraining(Training):
+    """The training of an architecture of one of NATS-Bench's spaces; a subclass names its options."""
 
-    KIND, OPTIONS, FACTS = "NAS-Bench-201 training", EdgeTrainingConfig, FACTS
+    FACTS = {"architecture": str, "index": int, **COMMON_FACTS}  # noqa: RUF012
     DESCRIBED = ("architecture", "index")
 
     @property
-    def architecture(self) -> EdgeArchitecture:
+    def architecture(self) -> Architecture:
         """Return the architecture; raises DamagedFileError if config.json does not have one."""
-        architecture: EdgeArchitecture = self.trained
+        architecture: Architecture = self.trained
         return architecture
+
+
+class EdgeTraining(NATSTraining):
+    """The training of an architecture of nb201 with NAS-Bench-201's protocol."""
+
+    KIND, OPTIONS = "NAS-Bench-201 training", EdgeTrainingConfig

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture, Bars, check_space_name, softmax_weights
 from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench201.architecture import EdgeArchitecture
+from nasbench1shot1.nasbench201.architecture import BEST, EdgeArchitecture
 from nasbench1shot1.nats_size.benchmark import BENCHMARK
 
 WIDTHS = (8, 16, 24, 32, 40, 48, 56, 64)
@@ -27,10 +27,8 @@ parameters.
 
 N_LAYERS, N_WIDTHS = len(LAYERS), len(WIDTHS)
 
-CELL = EdgeArchitecture.parse(
-    "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
-)
-"""The topology of every cell: NAS-Bench-201's architecture 9930, the best on CIFAR-100's validation images."""
+CELL = EdgeArchitecture.parse(BEST)
+"""The topology of every cell."""
 
 LAYER_ROWS = (0, *range(N_LAYERS))
 """The row of Λ of each layer of the supernet, from the stem to the last cell: stem and first cell share a row."""

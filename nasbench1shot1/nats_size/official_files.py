@@ -1,12 +1,12 @@
 """What NATS-Bench's archives have of the size space."""
 
+from dataclasses import replace
 from typing import Any
 
-from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, IMAGES, OBJECTIVES, OFFICIAL_SETS
-from nasbench1shot1.nats_size.architecture import WidthArchitecture
+from nasbench1shot1.nasbench201 import official_files as nasbench201
+from nasbench1shot1.nats_size.architecture import CELL, WidthArchitecture
 from nasbench1shot1.nats_size.benchmark import BENCHMARK, EPOCHS, SEEDS
 from nasbench1shot1.nats_size.cost import parameter_count
-from nasbench1shot1.trial_files.description import Trainings
 
 
 def _parameters(architecture: WidthArchitecture, classes: int) -> int:
@@ -14,22 +14,17 @@ def _parameters(architecture: WidthArchitecture, classes: int) -> int:
 
 
 def _configuration(text: str, classes: int) -> dict[str, Any]:
-    return {"name": "infer.shape.tiny", "channels": text, "genotype": _CELL, "num_classes": classes}
+    return {"name": "infer.shape.tiny", "channels": text, "genotype": CELL.official, "num_classes": classes}
 
 
-_CELL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor_conv_3x3~1|nor_conv_3x3~2|"
-"""The cell of all networks, in NAS-Bench-201's format."""
-
-TRAININGS = Trainings(
+TRAININGS = replace(
+    nasbench201.TRAININGS,
     benchmark=BENCHMARK,
     tag="sss",
-    datasets=DATASETS,
-    sets=OFFICIAL_SETS,
-    images=IMAGES,
-    classes=CLASSES,
     epochs=EPOCHS,
     seeds=tuple(sorted({seed for seeds in SEEDS.values() for seed in seeds})),
-    objectives=OBJECTIVES,
     parameters=_parameters,
     configuration=_configuration,
+    unprinted={},
 )
+"""The trainings of the size space, which have the data sets and splits of NAS-Bench-201."""

@@ -24,7 +24,6 @@ class WidthRecipe(NATSRecipe):
 
     def __init__(self, x: Any, config: WidthTrainingConfig) -> None:
         super().__init__(x, config)
-        self.architecture = x
         self.size = f"{', '.join(map(str, x.widths[:-1]))} and {x.widths[-1]} channels"
 
     @staticmethod

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from nasbench1shot1.cell_training.record import COMMON_FACTS, Training
-from nasbench1shot1.nasbench201.training_options import NATSTrainingConfig
-from nasbench1shot1.nats_size.architecture import WidthArchitecture
+from nasbench1shot1.nasbench201.training_options import NATSTraining, NATSTrainingConfig
 from nasbench1shot1.nats_size.benchmark import BENCHMARK
 from nasbench1shot1.runs.options import MOST_EPOCHS, Range
 
@@ -14,8 +12,6 @@ SCALES: dict[str, dict[str, Any]] = {
     "quick": {"epochs": 12, "images": "cifar10-sample", "batch_size": 50},
 }
 """Values that a scale sets for options that are not given; widths are those of the architecture at every scale."""
-FACTS = {"architecture": str, "index": int, **COMMON_FACTS}
-"""Fields of config.json besides the options, with their types."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +27,7 @@ class WidthTrainingConfig(NATSTrainingConfig):
     """Budget: number of training epochs; NATS-Bench has 1, 12 and 90."""
 
 
-class WidthTraining(Training):
+class WidthTraining(NATSTraining):
     """The training of an architecture of nats-size with NATS-Bench's protocol."""
 
-    KIND, OPTIONS, FACTS = "NATS-Bench size training", WidthTrainingConfig, FACTS
-    DESCRIBED = ("architecture", "index")
-
-    @property
-    def architecture(self) -> WidthArchitecture:
-        """Return the architecture; raises DamagedFileError if config.json does not have one."""
-        architecture: WidthArchitecture = self.trained
-        return architecture
+    KIND, OPTIONS = "NATS-Bench size training", WidthTrainingConfig

@@ -28,7 +28,7 @@ from nasbench1shot1.cell_training.record import FIELDS
 from nasbench1shot1.ground.errors import flag
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.nasbench201.recipe import learning_rate as epoch_learning_rate
-from nasbench1shot1.nasbench201.training_options import FACTS, SCALES, EdgeTraining, EdgeTrainingConfig
+from nasbench1shot1.nasbench201.training_options import SCALES, EdgeTraining, EdgeTrainingConfig
 from nasbench1shot1.runs.options import option_names
 
 QUIET = Console(quiet=True)
@@ -51,7 +51,7 @@ def test_the_folder_contains_the_complete_record(unbroken: Training) -> None:
     config = json.loads((unbroken.folder / "config.json").read_text())
     assert config["kind"] == "NAS-Bench-201 training"
     assert set(config["options"]) == set(option_names(EdgeTrainingConfig))
-    assert set(FACTS) <= set(config)
+    assert set(EdgeTraining.FACTS) <= set(config)
     assert type(unbroken) is type(load_training(unbroken.folder)) is type(nb.open_run(unbroken.folder)) is EdgeTraining
     assert unbroken.architecture == unbroken.trained == nb.Architecture.parse(EDGES)
     found = [percent(getattr(unbroken.final, f"{part}_accuracy")) for part in ("validation", "test")]
@@ -222,7 +222,7 @@ def test_an_option_of_the_other_benchmark_is_refused(tmp_path: Path) -> None:
 
 def test_the_page_lists_every_option_and_the_numbers_of_the_protocol() -> None:
     page = (CHECKOUT / "docs" / "training.md").read_text()
-    names = [*option_names(EdgeTrainingConfig), *FACTS]
+    names = [*option_names(EdgeTrainingConfig), *EdgeTraining.FACTS]
     assert not [name for name in names if f"`{name}`" not in page]
     full, quick = EdgeTrainingConfig(), EdgeTrainingConfig(**SCALES["quick"])
     assert f"| {full.channels} channels, 3 × {full.cells_per_stage} cells | {quick.channels} channels, 3 × 1" in page

@@ -14,7 +14,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.cell_training import Training
 from nasbench1shot1.nats_size.recipe import WidthRecipe
-from nasbench1shot1.nats_size.training_options import FACTS, WidthTraining, WidthTrainingConfig
+from nasbench1shot1.nats_size.training_options import WidthTraining, WidthTrainingConfig
 from nasbench1shot1.runs.options import option_names
 
 ARCH = nb.WidthArchitecture.parse("8:8:8:16:8")
@@ -56,7 +56,7 @@ def test_the_folder_contains_the_complete_record(unbroken: Training) -> None:
     config = json.loads((unbroken.folder / "config.json").read_text())
     assert config["kind"] == "NATS-Bench size training"
     assert set(config["options"]) == set(option_names(WidthTrainingConfig))
-    assert set(FACTS) <= set(config) and config["index"] == 8
+    assert set(WidthTraining.FACTS) <= set(config) and config["index"] == 8
     assert type(unbroken) is type(nb.open_run(unbroken.folder)) is WidthTraining
     assert unbroken.architecture == unbroken.trained == ARCH
     assert unbroken.summary["architecture"] == "nats-size:8:8:8:16:8"
