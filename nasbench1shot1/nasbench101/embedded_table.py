@@ -42,7 +42,7 @@ from nasbench1shot1.nasbench101.sources import (
     read_repeated_times,
 )
 from nasbench1shot1.tables.columns import PARTLY_MEASURED, standard
-from nasbench1shot1.tables.description import Meta
+from nasbench1shot1.tables.description import Meta, exact_entry
 from nasbench1shot1.tables.folder import Columns, check_target, write_table
 
 Report = Callable[[str], None]
@@ -349,7 +349,6 @@ def _columns(contents: Contents, known: Measurements, rows: Rows, estimates: Est
 
 def describe_columns(contents: Contents, epochs: tuple[int, ...], spaces: list[str]) -> dict[str, dict[str, Any]]:
     """Return the entry of every column in `meta.json`."""
-    exact = {"fidelity": "exact", "sources": []}
     full, everything = (FULL_BUDGET,), (SAMPLE, DRAWS, TEST_MEANS)
 
     def metric(name: str, fidelity: str, budgets: tuple[int, ...], *sources: str, **more: Any) -> dict[str, Any]:
@@ -357,12 +356,12 @@ def describe_columns(contents: Contents, epochs: tuple[int, ...], spaces: list[s
 
     estimate = "regression on log error; measurements of the cell, where available, are combined with the prediction"
     return {
-        "hash": exact | {"method": "NAS-Bench-101's graph-invariant MD5"},
-        "cell": exact | {"method": "pruned, numbered as NAS-Bench-101 first meets it"},
+        "hash": exact_entry("NAS-Bench-101's graph-invariant MD5"),
+        "cell": exact_entry("pruned, numbered as NAS-Bench-101 first meets it"),
         "trainable_parameters": metric(
             "trainable_parameters", "exact", (), method="counted on NAS-Bench-101's network"
         ),
-        **{f"member_{space}": exact | {"method": f"rows of {space}'s distinct cells"} for space in spaces},
+        **{f"member_{space}": exact_entry(f"rows of {space}'s distinct cells") for space in spaces},
         "validation_accuracy": metric(
             "validation_accuracy",
             PARTLY_MEASURED if contents.uses_single_repeats else "estimated",

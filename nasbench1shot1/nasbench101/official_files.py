@@ -16,7 +16,7 @@ from nasbench1shot1.nasbench101.keys import Hashes, check_identities, hash_text
 from nasbench1shot1.nasbench101.sources import DATASET, IMAGES
 from nasbench1shot1.nasbench101.tfrecords import GraphEncoder, Record, Values, check_possible, is_tfrecord, read_records
 from nasbench1shot1.tables.columns import Moment, standard
-from nasbench1shot1.tables.description import MEMBER, Meta
+from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.formats import Download, FileFormat, Progress, Report, Source, compact
 from nasbench1shot1.tables.table import Table, load_table
@@ -126,8 +126,7 @@ def describe_imported_columns(
     methods: dict[Moment, str] = {"end": "at the end of training", "halfway": f"second evaluation, after epoch {half}"}
     about: dict[str, dict[str, Any]] = {}
     for name in columns:
-        member = f"rows of {name.removeprefix(MEMBER)}'s distinct cells" if name.startswith(MEMBER) else None
-        about[name] = {"fidelity": "exact", "sources": [], "method": _METHODS.get(name, member)}
+        about[name] = exact_entry(_METHODS.get(name, f"rows of {name.removeprefix(MEMBER)}'s distinct cells"))
     about["trainable_parameters"] = standard("trainable_parameters", DATASET).entry(**about["trainable_parameters"])
     for name, metric, moment in _STORED:
         column = standard(metric, DATASET, moment=moment, epochs=epochs)

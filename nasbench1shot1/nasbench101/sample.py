@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.nasbench101.encoding import Encodings
 from nasbench1shot1.nasbench101.sources import DATASET, IMAGES, SAMPLE, cells_of, read_source
 from nasbench1shot1.tables.columns import standard
-from nasbench1shot1.tables.description import Meta
+from nasbench1shot1.tables.description import Meta, exact_entry
 from nasbench1shot1.tables.folder import Columns
 
 NAME, VERSION = "nb101-sample", "1"
@@ -73,10 +73,9 @@ def sample_columns(sources: Path | None = None) -> tuple[Columns, Meta]:
         "validation_accuracy": np.rint(sample.accuracy * IMAGES).astype(np.uint16)[:, :, None],
         "training_time": sample.seconds.astype(np.float32)[:, None, None],
     }
-    exact = {"fidelity": "exact", "sources": [SAMPLE]}
     about = {
-        "hash": exact | {"method": "NAS-Bench-101's graph-invariant MD5"},
-        "cell": exact | {"method": "pruned, numbered as NAS-Bench-101 first meets it"},
+        "hash": exact_entry("NAS-Bench-101's graph-invariant MD5", SAMPLE),
+        "cell": exact_entry("pruned, numbered as NAS-Bench-101 first meets it", SAMPLE),
         "trainable_parameters": standard("trainable_parameters", DATASET).entry(
             sources=[SAMPLE], method="as the source gives it"
         ),

@@ -26,7 +26,7 @@ from nasbench1shot1.nasbench201.benchmark import CLASSES, DATASETS, EPOCHS, IMAG
 from nasbench1shot1.nasbench201.cost import edge_parameter_count, multiply_adds
 from nasbench1shot1.nasbench201.numbering import all_operations
 from nasbench1shot1.tables.columns import Column, standard, stored_counts, to_counts
-from nasbench1shot1.tables.description import MEMBER, Meta
+from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry
 from nasbench1shot1.tables.folder import Columns, write_table
 
 SHORT = {"cifar10-valid": "c10", "cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}
@@ -145,7 +145,7 @@ class _Builder:
 
     def add_rows(self, name: str, values: NDArray[Any], method: str) -> None:
         """Add a column that identifies rows, (R,)."""
-        self.columns[name], self.about[name] = values, {"fidelity": "exact", "sources": [], "method": method}
+        self.columns[name], self.about[name] = values, exact_entry(method)
 
 
 def build_nasbench201(sources: Path, out: Path) -> Meta:

@@ -20,7 +20,7 @@ from nasbench1shot1.nats_size.benchmark import EPOCHS, SEEDS
 from nasbench1shot1.nats_size.cost import all_flops, parameter_counts
 from nasbench1shot1.nats_size.numbering import N_ARCHITECTURES, all_widths
 from nasbench1shot1.tables.columns import standard, stored_counts, to_counts
-from nasbench1shot1.tables.description import MEMBER, Meta
+from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry
 from nasbench1shot1.tables.folder import Columns, write_table
 
 FULL_BUDGET = EPOCHS[-1]
@@ -85,5 +85,5 @@ def build_nats_size(source: Path, out: Path) -> Meta:
             about[name] = standard(metric, dataset).entry(sources=[], method="calculated from the widths")
     rows = np.arange(N_ARCHITECTURES, dtype=np.uint16)
     for name, method in (("index", "the official index"), (f"{MEMBER}{SPACE_NAME}", "all rows")):
-        columns[name], about[name] = rows, {"fidelity": "exact", "sources": [], "method": method}
+        columns[name], about[name] = rows, exact_entry(method)
     return write_table(out, columns, {**_META, "columns": about})

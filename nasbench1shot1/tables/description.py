@@ -49,6 +49,11 @@ def objectives(meta: Meta) -> tuple[Objective, ...]:
     )
 
 
+def exact_entry(method: str, *sources: str) -> dict[str, Any]:
+    """Return the entry of a column with exact values, such as row keys, given how and from what they follow."""
+    return {"fidelity": "exact", "sources": list(sources), "method": method}
+
+
 def benchmark_of(meta: Meta) -> Benchmark:
     """Return the record of the benchmark that a table belongs to."""
     return benchmark(meta["keyed_by"])

@@ -71,6 +71,7 @@ from nasbench1shot1.tables.description import (
     MetricNames,
     benchmark_of,
     content_sha256,
+    exact_entry,
     find_problem,
     matches_checksum,
 )
@@ -392,7 +393,7 @@ def _complete(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns,
     if lacking := [name for name in keys.COLUMNS if name not in columns]:
         raise InvalidInputError(f"the table lacks the column {lacking[0]}, which identifies its rows: add it")
     derived = keys.derive(columns)
-    methods = {name: {"fidelity": "exact", "sources": [], "method": keys.DERIVED[name].method} for name in derived}
+    methods = {name: exact_entry(keys.DERIVED[name].method) for name in derived}
     entries = {**methods, **meta["columns"]}
     whole = {name: np.ascontiguousarray(values).view() for name, values in {**columns, **derived}.items()}
     if lacking := [name for name in whole if name not in entries and not _needs_no_entry(name, keys)]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quote
 from nasbench1shot1.ground.files import reason
 from nasbench1shot1.tables.columns import Column, standard, stored_counts, to_counts
-from nasbench1shot1.tables.description import MEMBER, Meta
+from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.formats import compact
 from nasbench1shot1.tables.growing_column import GrowingColumn
@@ -132,10 +132,10 @@ class TrialAssembly:
         n, keys = len(self._indices), self._of.benchmark.load("keys")
         indices = np.array(self._indices, np.uint16)
         columns: Columns = {"index": indices}
-        about: dict[str, dict[str, Any]] = {"index": _exact("the official index")}
+        about: dict[str, dict[str, Any]] = {"index": exact_entry("the official index")}
         if n == keys.size():
             columns[MEMBER + keys.WHOLE] = np.arange(n, dtype=np.uint16)
-            about[MEMBER + keys.WHOLE] = _exact("all rows")
+            about[MEMBER + keys.WHOLE] = exact_entry("all rows")
         ends, _ = self._ends.finish(n)
         costs, _ = self._costs.finish(n)
         for d, dataset in enumerate(self._of.datasets):
@@ -240,10 +240,6 @@ def _same_everywhere(values: Floats) -> Floats | None:
     known = ~np.isnan(flat)
     first = flat[np.arange(len(flat)), known.argmax(axis=1)]
     return first if (~known | (flat == first[:, None])).all() else None
-
-
-def _exact(method: str) -> dict[str, Any]:
-    return {"fidelity": "exact", "sources": [], "method": method}
 
 
 def _compact(values: Floats, images: int | None) -> tuple[NDArray[Any], dict[str, Any]]:
