@@ -25,8 +25,8 @@ from nasbench1shot1.images import image_set, sources
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
 from nasbench1shot1.jobs.process import usable_cores
 from nasbench1shot1.one_shot_search import memory, pictures
-from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tables.writing import write_table
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -43,7 +43,8 @@ from nasbench1shot1.nasbench101.sources import (
 )
 from nasbench1shot1.tables.columns import PARTLY_MEASURED, standard
 from nasbench1shot1.tables.description import Meta, exact_entry
-from nasbench1shot1.tables.folder import Columns, check_target, write_table
+from nasbench1shot1.tables.folder import Columns
+from nasbench1shot1.tables.writing import check_target, write_table
 
 Report = Callable[[str], None]
 FULL_BUDGET = 108

@@ -30,8 +30,8 @@ from nasbench1shot1.nasbench101.encoding import (
 )
 from nasbench1shot1.nasbench101.numbering import canonicalise, numberings
 from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.checks import damaged_column_error
 from nasbench1shot1.tables.columns import Rows
-from nasbench1shot1.tables.folder import damaged_column_error
 from nasbench1shot1.tables.keys import Item, KeyColumn, RowKeys, StoredColumns, wrong_benchmark_error
 
 Hashes = NDArray[np.uint8]

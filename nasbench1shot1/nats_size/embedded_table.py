@@ -21,7 +21,8 @@ from nasbench1shot1.nats_size.cost import all_flops, parameter_counts
 from nasbench1shot1.nats_size.numbering import N_ARCHITECTURES, all_widths
 from nasbench1shot1.tables.columns import standard, stored_counts, to_counts
 from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry
-from nasbench1shot1.tables.folder import Columns, write_table
+from nasbench1shot1.tables.folder import Columns
+from nasbench1shot1.tables.writing import write_table
 
 FULL_BUDGET = EPOCHS[-1]
 SHORT = {"cifar10": "c10", "cifar100": "c100", "ImageNet16-120": "in16"}

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives, quote, unknown_name
+from nasbench1shot1.tables.checks import ORDER
 from nasbench1shot1.tables.columns import Column, Rows
 from nasbench1shot1.tables.description import MEMBER, find_problem_of_column
-from nasbench1shot1.tables.folder import ORDER, TableFolder, table_id, with_columns
+from nasbench1shot1.tables.folder import TableFolder, table_id
+from nasbench1shot1.tables.writing import with_columns
 
 RowsOf = Callable[[list[Any]], Rows]
 """A function that returns the rows of items."""

@@ -21,12 +21,8 @@ verifying them. Damage that would crash or hang the program is detected where a 
 the table is opened, impossible cells and rows when they are first used. Damage raises DamagedFileError.
 """
 
-import copy
 import hashlib
-import io
-import math
 import os
-from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -36,19 +32,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, alternatives
-from nasbench1shot1.ground.files import (
-    atomic_folder,
-    atomic_write,
-    blocked_error,
-    check_writable,
-    open_regular,
-    read_json,
-    read_npy_header,
-    reason,
-    sha256,
-    write_json,
-)
+from nasbench1shot1.ground.files import read_json
 from nasbench1shot1.ground.folder_swap import read_consistently
+from nasbench1shot1.tables.checks import (
+    REMEDY,
+    check_columns,
+    check_values,
+    keys_of,
+    open_column,
+    size_of,
+    verify_checksums,
+)
 from nasbench1shot1.tables.columns import (
     STANDARD,
     Column,
@@ -64,25 +58,12 @@ from nasbench1shot1.tables.columns import (
     is_run,
     stored_column,
 )
-from nasbench1shot1.tables.description import (
-    CHECKSUM,
-    MEMBER,
-    Meta,
-    MetricNames,
-    benchmark_of,
-    content_sha256,
-    exact_entry,
-    find_problem,
-    matches_checksum,
-)
-from nasbench1shot1.tables.growing_column import release
-from nasbench1shot1.tables.keys import KeyColumn, RowKeys
+from nasbench1shot1.tables.description import Meta, MetricNames, find_problem, matches_checksum
 
 FORMAT = 1
 META = "meta.json"
 CHECKED_AT_LOAD = 32_000_000
 """Largest table, in bytes, whose columns' SHA-256 are checked when it is opened."""
-REMEDY = "build or import the table again, or reinstall the package if it is the embedded table"
 
 Columns = dict[str, NDArray[Any]]
 Metric = tuple[str, str, Moment]
@@ -213,12 +194,6 @@ class TableFolder:
         return trained
 
 
-def keys_of(meta: Meta) -> type[RowKeys]:
-    """Return the class that identifies the rows of a table."""
-    keys: type[RowKeys] = benchmark_of(meta).load("keys")
-    return keys
-
-
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
@@ -290,273 +265,6 @@ def table_id(meta: Meta) -> str:
     return f"{meta['name']}-v{meta['version']}-{hashlib.sha256(listed.encode()).hexdigest()[:7]}"
 
 
-# Writing --------------------------------------------------------------------------------------------------------------
-
-
-def check_target(folder: Path) -> None:
-    """Raise the errors that `write_table` would raise for a folder, before the table is computed."""
-    check_writable(folder)
-    if not folder.resolve().parent.is_dir():
-        return
-    if read_consistently(folder, _is_foreign):
-        raise InvalidInputError(f"{folder} contains files other than a table: choose another or an empty folder")
-
-
-def _is_foreign(folder: Path) -> bool:
-    holds_no_table = folder.exists() and not (folder / META).is_file()
-    return holds_no_table and (not folder.is_dir() or any(folder.iterdir()))
-
-
-def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Meta:
-    """Write a table completely or not at all; a table in `folder` is replaced only when the new one is complete.
-
-    Args:
-        folder: folder of the new table; its parent is created if it is missing.
-        columns: the arrays by name, as listed above, without columns that follow from others, which are added.
-        meta: name, version, keyed_by (name of the benchmark), datasets, epochs, repeats, spaces, and in `columns` the
-            entry of each column: for metrics, `columns.Column.entry`; other fields are kept unchanged. A column that
-            has the name of a standard metric only needs the attributes that differ from `columns.STANDARD`.
-
-    Returns:
-        The written description: `meta` with the format, the number of rows and each column's SHA-256.
-
-    Raises:
-        InvalidInputError: `folder` contains files other than a table.
-        UserError: the disk is full, or the folder cannot be written.
-    """
-    check_target(folder)
-    columns, full = _complete(columns, meta)
-    with atomic_folder(folder) as beside:
-        for name, values in columns.items():
-            with atomic_write(beside / f"{name}.npy") as file:
-                np.save(file, values, allow_pickle=False)
-            release(values)
-            full["columns"][name]["sha256"] = sha256(beside / f"{name}.npy")
-        full[CHECKSUM] = content_sha256(full)
-        write_json(beside / META, full)
-        open_folder(beside)
-    return full
-
-
-def with_columns(folder: TableFolder, columns: Columns, entries: Mapping[str, Any], about: Meta) -> TableFolder:
-    """Return a table in memory that shares another one's columns and has more.
-
-    Args:
-        folder: the other table.
-        columns: the further columns by name.
-        entries: their entries in the description.
-        about: further fields of the description; None removes a field.
-
-    Raises DamagedFileError if columns and description do not match.
-    """
-    fields = {field: said for field, said in {**folder.meta, **about}.items() if said is not None}
-    described = {name: {**entries[name], "sha256": _sha256_in_memory(values)} for name, values in columns.items()}
-    meta = {**_without_derived_fields(fields), "columns": {**folder.meta["columns"], **described}}
-    return _checked_folder({**folder.columns, **columns}, meta)
-
-
-def make_in_memory_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
-    """Return a table in memory from the arguments of `write_table`; it has the same id as the written table.
-
-    Raises DamagedFileError if columns and description do not match.
-    """
-    columns, full = _complete(columns, meta)
-    for name, values in columns.items():
-        full["columns"][name]["sha256"] = _sha256_in_memory(values)
-    return _checked_folder(columns, full)
-
-
-def _sha256_in_memory(values: NDArray[Any]) -> str:
-    """Return the SHA-256 that a column would have on disk, and make the column read-only."""
-    file = io.BytesIO()
-    np.save(file, values, allow_pickle=False)
-    values.flags.writeable = False
-    return hashlib.sha256(file.getbuffer()).hexdigest()
-
-
-def _checked_folder(columns: Columns, meta: Meta) -> TableFolder:
-    if (wrong := find_problem(meta)) is not None:
-        raise DamagedFileError(f"the description of a table in memory {wrong}: fix the code that created it")
-    check_columns(None, meta, columns)
-    return TableFolder(None, meta, columns)
-
-
-def _complete(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
-    """Return all columns, including columns that follow from others, and a description with an entry for each."""
-    if lacking := [name for name in ("keyed_by", "datasets", "columns") if name not in meta]:
-        raise InvalidInputError(f"the description of the table lacks {lacking[0]}: add it")
-    if isinstance(meta.get("spaces"), Mapping):
-        raise InvalidInputError(
-            f"the description of the table has a mapping as spaces: give their names, {list(meta['spaces'])}"
-        )
-    keys = keys_of(meta)
-    if lacking := [name for name in keys.COLUMNS if name not in columns]:
-        raise InvalidInputError(f"the table lacks the column {lacking[0]}, which identifies its rows: add it")
-    derived = keys.derive(columns)
-    methods = {name: exact_entry(keys.DERIVED[name].method) for name in derived}
-    entries = {**methods, **meta["columns"]}
-    whole = {name: np.ascontiguousarray(values).view() for name, values in {**columns, **derived}.items()}
-    if lacking := [name for name in whole if name not in entries and not _needs_no_entry(name, keys)]:
-        raise InvalidInputError(
-            f"the column {lacking[0]} has no description: add meta['columns']['{lacking[0]}'] = "
-            "nasbench1shot1.tables.columns.Column(…).entry()"
-        )
-    described = {name: _complete_entry(name, entries.get(name, {}), meta) for name in whole}
-    rows = len(columns[next(iter(keys.COLUMNS))])
-    return whole, {**_without_derived_fields(meta), "format": FORMAT, "rows": rows, "columns": described}
-
-
-def without_checksums(meta: Meta, derived: Container[str]) -> Meta:
-    """Return a copy of a description without checksums, number of rows, and the columns that follow from others."""
-    fields: Meta = copy.deepcopy(
-        {field: said for field, said in meta.items() if field not in (CHECKSUM, "rows", "format")}
-    )
-    entries = {name: about for name, about in fields["columns"].items() if name not in derived}
-    for about in entries.values():
-        about.pop("sha256", None)
-    return {**fields, "columns": entries}
-
-
-def _without_derived_fields(meta: Meta) -> Meta:
-    """Return a description without its checksum and what `Table.info` adds to it."""
-    return {field: said for field, said in meta.items() if field not in (CHECKSUM, "id", "folder", "bytes")}
-
-
-def _needs_no_entry(name: str, keys: type[RowKeys]) -> bool:
-    return name in keys.COLUMNS or name.startswith(MEMBER) or name == ORDER or name in STANDARD
-
-
-def _complete_entry(name: str, entry: Mapping[str, Any], meta: Meta) -> dict[str, Any]:
-    """Return an entry; if the column has the name of a standard metric, with the metric's description."""
-    if "metric" in entry or name not in STANDARD:
-        return dict(entry)
-    return {**STANDARD[name].entry(), "dataset": meta["datasets"][0], **entry}
-
-
-# Checks ---------------------------------------------------------------------------------------------------------------
-
-
 def unset_hint() -> str:
     """Return the advice to unset NB1SHOT1_TABLE, for the end of a message; empty if the variable is not set."""
     return ", or unset NB1SHOT1_TABLE to use the embedded table" if os.environ.get("NB1SHOT1_TABLE") else ""
-
-
-def damaged_column_error(path: Path | None, column: str, what: str, remedy: str = REMEDY) -> DamagedFileError:
-    """Return the error for a damaged column of a table in a folder, or in memory."""
-    return DamagedFileError(f"column {column} of the table in {path or 'memory'} {what}: {remedy}")
-
-
-def verify_checksums(path: Path, meta: Mapping[str, Any]) -> None:
-    """Compare every column's SHA-256 with `meta.json`; raises DamagedFileError for the first difference."""
-    for name, about in meta["columns"].items():
-        try:
-            found = sha256(path / f"{name}.npy")
-        except OSError as error:
-            raise blocked_error(path / f"{name}.npy", error) or damaged_column_error(
-                path, name, f"cannot be read ({reason(error)})"
-            ) from error
-        if found != about["sha256"]:
-            raise damaged_column_error(path, name, "is damaged (its SHA-256 differs)")
-
-
-def size_of(path: Path, column: str) -> int:
-    """Return the size of a column's file in bytes; raises DamagedFileError if the file is missing."""
-    try:
-        return (path / f"{column}.npy").stat().st_size
-    except OSError as error:
-        what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({reason(error)})"
-        raise blocked_error(path / f"{column}.npy", error) or damaged_column_error(path, column, what) from error
-
-
-def open_column(path: Path, name: str) -> NDArray[Any]:
-    """Return a memory-mapped column after reading only its header; raises DamagedFileError if the file is damaged."""
-    try:
-        with open_regular(path / f"{name}.npy") as file:
-            shape, is_fortran, dtype = read_npy_header(file)
-            start, size = file.tell(), os.fstat(file.fileno()).st_size
-            if is_fortran or start + math.prod(shape) * dtype.itemsize != size:
-                raise ValueError(f"its header claims shape {shape} of {dtype}, but it has {size - start} bytes")
-            mapped = np.memmap(file, dtype, "r", start, shape)
-    except Exception as error:  # numpy's header parser raises many kinds of errors for damaged bytes
-        raise blocked_error(path / f"{name}.npy", error) or damaged_column_error(
-            path, name, f"is damaged ({reason(error)})"
-        ) from error
-    return np.asarray(mapped)  # still mapped, but without the overhead of numpy's memmap class at every access
-
-
-def check_columns(path: Path | None, meta: Meta, columns: Mapping[str, NDArray[Any]]) -> None:
-    """Compare shapes and dtypes with the description; raises DamagedFileError for the first mismatch."""
-    keys, names = keys_of(meta), MetricNames(meta["columns"])
-    remedy = REMEDY if path else "change the array or its description"
-    for name, column in columns.items():
-        shape, form = _form(name, meta, column, keys, names)
-        if column.shape != shape:
-            wrong = f"has shape {column.shape}, not {_expected(name, shape, names)}"
-            raise damaged_column_error(path, name, wrong, remedy)
-        if column.dtype.kind not in form.kinds or form.itemsize not in (None, column.dtype.itemsize):
-            raise damaged_column_error(path, name, f"has values of the wrong type {column.dtype}", remedy)
-    derived = list(keys.DERIVED)
-    if len({len(columns[name]) for name in derived}) > 1:
-        raise damaged_column_error(path, derived[0], f"does not match the column {derived[1]}")
-
-
-def _form(
-    name: str, meta: Meta, column: NDArray[Any], keys: type[RowKeys], names: MetricNames
-) -> tuple[tuple[int, ...], KeyColumn]:
-    """Return the shape that a column must have, and the allowed kinds of numbers."""
-    if name in keys.COLUMNS:
-        return (meta["rows"], *keys.COLUMNS[name].entry), keys.COLUMNS[name]
-    if name in keys.DERIVED or name.startswith(MEMBER):
-        form = keys.DERIVED.get(name, KeyColumn())
-        return (column.size // math.prod(form.entry), *form.entry), form
-    about = names.about.get(name)
-    if about is None:
-        return (meta["rows"],), KeyColumn(kinds="iu" if name == ORDER else "fiu")
-    if not about.epochs:
-        return (meta["rows"],), KeyColumn(kinds="fiu")
-    if isinstance(about.moment, int):
-        return (meta["rows"], about.moment, len(meta["columns"][name]["repeats"])), KeyColumn(kinds="fu")
-    is_single = about.is_same_for_repeats or names.is_companion(name)
-    has_own_repeats = column.ndim == 3 and column.shape[2] > 0 and not is_single
-    repeats = column.shape[2] if has_own_repeats else 1
-    return (meta["rows"], len(about.epochs), repeats), KeyColumn(kinds="fu")
-
-
-def _expected(name: str, shape: tuple[int, ...], names: MetricNames) -> str:
-    """Return the shape that a column must have, and why."""
-    about = names.about.get(name)
-    if about is None:
-        return str(shape)
-    if not about.epochs:
-        return f"{shape}: one value for each row, because its description has no epochs"
-    budgets = f"its budgets of {alternatives(about.epochs)} epochs"
-    if about.is_same_for_repeats:
-        return f"{shape}: one value for each row and each of {budgets}, because it is the same for all repeats"
-    if names.is_companion(name):
-        return f"{shape}: one measurement for each row and each of {budgets}, beside estimates of {about.words}"
-    return f"({shape[0]}, {shape[1]}, repeats): values for each row, each of {budgets}, and any number of repeats"
-
-
-ORDER = "order"
-
-
-def check_values(path: Path | None, meta: Meta, name: str, values: NDArray[Any]) -> None:
-    """Raise DamagedFileError for values that would cause errors later: impossible cells, rows or image counts.
-
-    Reads the whole column.
-    """
-    if not values.size:
-        return
-    if fault := keys_of(meta).fault(name, values, meta["rows"]):
-        raise damaged_column_error(path, name, fault)
-    if name == ORDER or name.startswith(MEMBER):
-        if values.min() < 0 or values.max() >= meta["rows"]:
-            raise damaged_column_error(path, name, f"refers to a row outside the table's {meta['rows']:,} rows")
-        if name.startswith(MEMBER) and (values[1:] <= values[:-1]).any():
-            raise damaged_column_error(path, name, "does not contain rows in ascending order")
-    entry = meta["columns"].get(name, {})
-    images, counts = entry.get("images"), values
-    if isinstance(entry.get("moment"), int) and values.dtype.kind == "u":
-        counts = values[values != np.iinfo(values.dtype).max]  # the mark of a missing value in learning curves
-    if images and counts.dtype.kind == "u" and counts.max(initial=0) > images:
-        raise damaged_column_error(path, name, f"counts more than {images:,} images")

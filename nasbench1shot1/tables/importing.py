@@ -13,10 +13,11 @@ from nasbench1shot1.ground.files import as_path, file_lock, read_json
 from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.tables.description import Meta, benchmark_of
-from nasbench1shot1.tables.folder import META, check_target, write_table
+from nasbench1shot1.tables.folder import META
 from nasbench1shot1.tables.formats import Download, Progress, Report, Source, format_of, table_name
 from nasbench1shot1.tables.names import bundled_tables, tables_folder
 from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.tables.writing import check_target, write_table
 
 if TYPE_CHECKING:
     from rich.console import Console

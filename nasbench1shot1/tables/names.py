@@ -73,7 +73,7 @@ def folder_of(table: BundledTable) -> Path | None:
 def _open_bundled(name: str, table: BundledTable) -> "Path | TableFolder":
     if (folder := folder_of(table)) is not None:
         return folder
-    from nasbench1shot1.tables.folder import make_in_memory_folder
+    from nasbench1shot1.tables.writing import make_in_memory_folder
 
     return make_in_memory_folder(*load(str(table.columns), f"the table {name}")())
 

@@ -15,20 +15,14 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.added_column import with_added_column
 from nasbench1shot1.tables.bounds import Bounds
+from nasbench1shot1.tables.checks import keys_of
 from nasbench1shot1.tables.columns import Column, Rows
 from nasbench1shot1.tables.description import Meta, Objective, benchmark_of, objectives
-from nasbench1shot1.tables.folder import (
-    TableFolder,
-    keys_of,
-    make_in_memory_folder,
-    table_id,
-    verify_folder,
-    without_checksums,
-    write_table,
-)
+from nasbench1shot1.tables.folder import TableFolder, table_id, verify_folder
 from nasbench1shot1.tables.keys import Item, as_list, is_item
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.references import Coverage, References
+from nasbench1shot1.tables.writing import make_in_memory_folder, without_checksums, write_table
 
 
 class TableRows:
@@ -174,7 +168,7 @@ class TableRows:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Self:
-        """Create a table in memory from columns and a description, the arguments of `tables.folder.write_table`.
+        """Create a table in memory from columns and a description, the arguments of `tables.writing.write_table`.
 
         `columns` and `description` return both for an existing table.
         """
@@ -209,7 +203,7 @@ class TableRows:
         return without_checksums(self._folder.meta, self.keys.DERIVED)
 
     def save(self, folder: str | Path) -> None:
-        """Write the table into a folder, completely or not at all; raises the errors of `tables.folder.write_table`."""
+        """Write the table into a folder, completely or not at all; raises the errors of `write_table`."""
         write_table(as_path(folder, "folder"), self._columns, self._folder.meta)
 
     def __len__(self) -> int:

@@ -21,9 +21,9 @@ from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import are_possible, is_possible
 from nasbench1shot1.tables.columns import STANDARD
 from nasbench1shot1.tables.description import CHECKSUM, content_sha256
-from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.metrics import Metrics
 from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.tables.writing import write_table
 
 
 @pytest.fixture

@@ -24,8 +24,9 @@ from nasbench1shot1.nasbench101.sources import TEST_MEANS, read_source
 from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.tables.columns import standard
 from nasbench1shot1.tables.description import CHECKSUM, Meta, content_sha256
-from nasbench1shot1.tables.folder import Columns, write_table
+from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.table import Table, load_table
+from nasbench1shot1.tables.writing import write_table
 
 EPOCHS, REPEATS = (4, 108), 3
 CHAIN = np.eye(3, k=1, dtype=int)
@@ -628,7 +629,7 @@ import os, signal, sys, numpy as np
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from test_table import official_shape
-from nasbench1shot1.tables.folder import write_table
+from nasbench1shot1.tables.writing import write_table
 saved, save = [], np.save
 def save_or_die(*args, **kwargs):
     if len(saved) == 3:
@@ -654,7 +655,7 @@ import sys
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from test_table import official_shape
-from nasbench1shot1.tables.folder import write_table
+from nasbench1shot1.tables.writing import write_table
 for _ in range(15):
     write_table(Path(sys.argv[1]), *official_shape())
 """

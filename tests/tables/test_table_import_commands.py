@@ -13,9 +13,9 @@ from refusals import exits, refuses
 from nasbench1shot1.cli import main
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.nasbench101 import official_files as official_nasbench101
-from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.importing import download_table, import_table
 from nasbench1shot1.tables.table import load_table
+from nasbench1shot1.tables.writing import write_table
 
 pytestmark = pytest.mark.usefixtures("home")
 

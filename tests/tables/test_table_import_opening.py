@@ -144,17 +144,17 @@ open_official(sys.argv[1], progress=stop)
 STOP_WHILE_WRITING = """
 import sys, time
 from pathlib import Path
-from nasbench1shot1.tables import folder
+from nasbench1shot1.tables import writing
 from nasbench1shot1.tables.importing import open_official
 digests = []
-def stop(path, real=folder.sha256):
+def stop(path, real=writing.sha256):
     if path.parent.suffix == ".part":
         digests.append(path)
     if len(digests) == 5:
         Path(sys.argv[2]).touch()
         time.sleep(600)
     return real(path)
-folder.sha256 = stop
+writing.sha256 = stop
 open_official(sys.argv[1])
 """
 

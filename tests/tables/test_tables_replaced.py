@@ -12,8 +12,8 @@ from test_table import CELLS, official_shape
 
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.files import file_lock
-from nasbench1shot1.tables.folder import write_table
 from nasbench1shot1.tables.table import load_table
+from nasbench1shot1.tables.writing import write_table
 
 ONE_STEP = pytest.param(True, id="one-step")
 TWO_RENAMES = pytest.param(False, id="two-renames")
@@ -23,7 +23,8 @@ import os, sys
 os.fsync = lambda descriptor: None  # a test need not wait for the disk
 from pathlib import Path
 from nasbench1shot1.ground import folder_swap
-from nasbench1shot1.tables.folder import open_folder, write_table
+from nasbench1shot1.tables.folder import open_folder
+from nasbench1shot1.tables.writing import write_table
 if sys.argv[2] == "False":
     folder_swap._try_exchange = lambda new, folder: False
 first = open_folder(Path(sys.argv[1]))

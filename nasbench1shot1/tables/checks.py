@@ -1,0 +1,143 @@
+"""Checks of a table's columns: files, checksums, shapes, types and values."""
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.ground.errors import DamagedFileError, alternatives
+from nasbench1shot1.ground.files import blocked_error, open_regular, read_npy_header, reason, sha256
+from nasbench1shot1.tables.description import MEMBER, Meta, MetricNames, benchmark_of
+from nasbench1shot1.tables.keys import KeyColumn, RowKeys
+
+REMEDY = "build or import the table again, or reinstall the package if it is the embedded table"
+ORDER = "order"
+"""The column with the rows in the order of the source."""
+
+
+def keys_of(meta: Meta) -> type[RowKeys]:
+    """Return the class that identifies the rows of a table."""
+    keys: type[RowKeys] = benchmark_of(meta).load("keys")
+    return keys
+
+
+def damaged_column_error(path: Path | None, column: str, what: str, remedy: str = REMEDY) -> DamagedFileError:
+    """Return the error for a damaged column of a table in a folder, or in memory."""
+    return DamagedFileError(f"column {column} of the table in {path or 'memory'} {what}: {remedy}")
+
+
+def verify_checksums(path: Path, meta: Mapping[str, Any]) -> None:
+    """Compare every column's SHA-256 with `meta.json`; raises DamagedFileError for the first difference."""
+    for name, about in meta["columns"].items():
+        try:
+            found = sha256(path / f"{name}.npy")
+        except OSError as error:
+            raise blocked_error(path / f"{name}.npy", error) or damaged_column_error(
+                path, name, f"cannot be read ({reason(error)})"
+            ) from error
+        if found != about["sha256"]:
+            raise damaged_column_error(path, name, "is damaged (its SHA-256 differs)")
+
+
+def size_of(path: Path, column: str) -> int:
+    """Return the size of a column's file in bytes; raises DamagedFileError if the file is missing."""
+    try:
+        return (path / f"{column}.npy").stat().st_size
+    except OSError as error:
+        what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({reason(error)})"
+        raise blocked_error(path / f"{column}.npy", error) or damaged_column_error(path, column, what) from error
+
+
+def open_column(path: Path, name: str) -> NDArray[Any]:
+    """Return a memory-mapped column after reading only its header; raises DamagedFileError if the file is damaged."""
+    try:
+        with open_regular(path / f"{name}.npy") as file:
+            shape, is_fortran, dtype = read_npy_header(file)
+            start, size = file.tell(), os.fstat(file.fileno()).st_size
+            if is_fortran or start + math.prod(shape) * dtype.itemsize != size:
+                raise ValueError(f"its header claims shape {shape} of {dtype}, but it has {size - start} bytes")
+            mapped = np.memmap(file, dtype, "r", start, shape)
+    except Exception as error:  # numpy's header parser raises many kinds of errors for damaged bytes
+        raise blocked_error(path / f"{name}.npy", error) or damaged_column_error(
+            path, name, f"is damaged ({reason(error)})"
+        ) from error
+    return np.asarray(mapped)  # still mapped, but without the overhead of numpy's memmap class at every access
+
+
+def check_columns(path: Path | None, meta: Meta, columns: Mapping[str, NDArray[Any]]) -> None:
+    """Compare shapes and dtypes with the description; raises DamagedFileError for the first mismatch."""
+    keys, names = keys_of(meta), MetricNames(meta["columns"])
+    remedy = REMEDY if path else "change the array or its description"
+    for name, column in columns.items():
+        shape, form = _form(name, meta, column, keys, names)
+        if column.shape != shape:
+            wrong = f"has shape {column.shape}, not {_expected(name, shape, names)}"
+            raise damaged_column_error(path, name, wrong, remedy)
+        if column.dtype.kind not in form.kinds or form.itemsize not in (None, column.dtype.itemsize):
+            raise damaged_column_error(path, name, f"has values of the wrong type {column.dtype}", remedy)
+    derived = list(keys.DERIVED)
+    if len({len(columns[name]) for name in derived}) > 1:
+        raise damaged_column_error(path, derived[0], f"does not match the column {derived[1]}")
+
+
+def _form(
+    name: str, meta: Meta, column: NDArray[Any], keys: type[RowKeys], names: MetricNames
+) -> tuple[tuple[int, ...], KeyColumn]:
+    """Return the shape that a column must have, and the allowed kinds of numbers."""
+    if name in keys.COLUMNS:
+        return (meta["rows"], *keys.COLUMNS[name].entry), keys.COLUMNS[name]
+    if name in keys.DERIVED or name.startswith(MEMBER):
+        form = keys.DERIVED.get(name, KeyColumn())
+        return (column.size // math.prod(form.entry), *form.entry), form
+    about = names.about.get(name)
+    if about is None:
+        return (meta["rows"],), KeyColumn(kinds="iu" if name == ORDER else "fiu")
+    if not about.epochs:
+        return (meta["rows"],), KeyColumn(kinds="fiu")
+    if isinstance(about.moment, int):
+        return (meta["rows"], about.moment, len(meta["columns"][name]["repeats"])), KeyColumn(kinds="fu")
+    is_single = about.is_same_for_repeats or names.is_companion(name)
+    has_own_repeats = column.ndim == 3 and column.shape[2] > 0 and not is_single
+    repeats = column.shape[2] if has_own_repeats else 1
+    return (meta["rows"], len(about.epochs), repeats), KeyColumn(kinds="fu")
+
+
+def _expected(name: str, shape: tuple[int, ...], names: MetricNames) -> str:
+    """Return the shape that a column must have, and why."""
+    about = names.about.get(name)
+    if about is None:
+        return str(shape)
+    if not about.epochs:
+        return f"{shape}: one value for each row, because its description has no epochs"
+    budgets = f"its budgets of {alternatives(about.epochs)} epochs"
+    if about.is_same_for_repeats:
+        return f"{shape}: one value for each row and each of {budgets}, because it is the same for all repeats"
+    if names.is_companion(name):
+        return f"{shape}: one measurement for each row and each of {budgets}, beside estimates of {about.words}"
+    return f"({shape[0]}, {shape[1]}, repeats): values for each row, each of {budgets}, and any number of repeats"
+
+
+def check_values(path: Path | None, meta: Meta, name: str, values: NDArray[Any]) -> None:
+    """Raise DamagedFileError for values that would cause errors later: impossible cells, rows or image counts.
+
+    Reads the whole column.
+    """
+    if not values.size:
+        return
+    if fault := keys_of(meta).fault(name, values, meta["rows"]):
+        raise damaged_column_error(path, name, fault)
+    if name == ORDER or name.startswith(MEMBER):
+        if values.min() < 0 or values.max() >= meta["rows"]:
+            raise damaged_column_error(path, name, f"refers to a row outside the table's {meta['rows']:,} rows")
+        if name.startswith(MEMBER) and (values[1:] <= values[:-1]).any():
+            raise damaged_column_error(path, name, "does not contain rows in ascending order")
+    entry = meta["columns"].get(name, {})
+    images, counts = entry.get("images"), values
+    if isinstance(entry.get("moment"), int) and values.dtype.kind == "u":
+        counts = values[values != np.iinfo(values.dtype).max]  # the mark of a missing value in learning curves
+    if images and counts.dtype.kind == "u" and counts.max(initial=0) > images:
+        raise damaged_column_error(path, name, f"counts more than {images:,} images")

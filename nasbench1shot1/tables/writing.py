@@ -1,0 +1,162 @@
+"""Tables that are written into a folder, or made in memory from columns and a description."""
+
+import copy
+import hashlib
+import io
+from collections.abc import Container, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.files import atomic_folder, atomic_write, check_writable, sha256, write_json
+from nasbench1shot1.ground.folder_swap import read_consistently
+from nasbench1shot1.tables.checks import ORDER, check_columns, keys_of
+from nasbench1shot1.tables.columns import STANDARD
+from nasbench1shot1.tables.description import CHECKSUM, MEMBER, Meta, content_sha256, exact_entry, find_problem
+from nasbench1shot1.tables.folder import FORMAT, META, Columns, TableFolder, open_folder
+from nasbench1shot1.tables.growing_column import release
+from nasbench1shot1.tables.keys import RowKeys
+
+
+def check_target(folder: Path) -> None:
+    """Raise the errors that `write_table` would raise for a folder, before the table is computed."""
+    check_writable(folder)
+    if not folder.resolve().parent.is_dir():
+        return
+    if read_consistently(folder, _is_foreign):
+        raise InvalidInputError(f"{folder} contains files other than a table: choose another or an empty folder")
+
+
+def _is_foreign(folder: Path) -> bool:
+    holds_no_table = folder.exists() and not (folder / META).is_file()
+    return holds_no_table and (not folder.is_dir() or any(folder.iterdir()))
+
+
+def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Meta:
+    """Write a table completely or not at all; a table in `folder` is replaced only when the new one is complete.
+
+    Args:
+        folder: folder of the new table; its parent is created if it is missing.
+        columns: the arrays by name, as `tables.folder` lists them, without columns that follow from others, which are
+            added.
+        meta: name, version, keyed_by (name of the benchmark), datasets, epochs, repeats, spaces, and in `columns` the
+            entry of each column: for metrics, `columns.Column.entry`; other fields are kept unchanged. A column that
+            has the name of a standard metric only needs the attributes that differ from `columns.STANDARD`.
+
+    Returns:
+        The written description: `meta` with the format, the number of rows and each column's SHA-256.
+
+    Raises:
+        InvalidInputError: `folder` contains files other than a table.
+        UserError: the disk is full, or the folder cannot be written.
+    """
+    check_target(folder)
+    columns, full = _complete(columns, meta)
+    with atomic_folder(folder) as beside:
+        for name, values in columns.items():
+            with atomic_write(beside / f"{name}.npy") as file:
+                np.save(file, values, allow_pickle=False)
+            release(values)
+            full["columns"][name]["sha256"] = sha256(beside / f"{name}.npy")
+        full[CHECKSUM] = content_sha256(full)
+        write_json(beside / META, full)
+        open_folder(beside)
+    return full
+
+
+def with_columns(folder: TableFolder, columns: Columns, entries: Mapping[str, Any], about: Meta) -> TableFolder:
+    """Return a table in memory that shares another one's columns and has more.
+
+    Args:
+        folder: the other table.
+        columns: the further columns by name.
+        entries: their entries in the description.
+        about: further fields of the description; None removes a field.
+
+    Raises DamagedFileError if columns and description do not match.
+    """
+    fields = {field: said for field, said in {**folder.meta, **about}.items() if said is not None}
+    described = {name: {**entries[name], "sha256": _sha256_in_memory(values)} for name, values in columns.items()}
+    meta = {**_without_derived_fields(fields), "columns": {**folder.meta["columns"], **described}}
+    return _checked_folder({**folder.columns, **columns}, meta)
+
+
+def make_in_memory_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
+    """Return a table in memory from the arguments of `write_table`; it has the same id as the written table.
+
+    Raises DamagedFileError if columns and description do not match.
+    """
+    columns, full = _complete(columns, meta)
+    for name, values in columns.items():
+        full["columns"][name]["sha256"] = _sha256_in_memory(values)
+    return _checked_folder(columns, full)
+
+
+def _sha256_in_memory(values: NDArray[Any]) -> str:
+    """Return the SHA-256 that a column would have on disk, and make the column read-only."""
+    file = io.BytesIO()
+    np.save(file, values, allow_pickle=False)
+    values.flags.writeable = False
+    return hashlib.sha256(file.getbuffer()).hexdigest()
+
+
+def _checked_folder(columns: Columns, meta: Meta) -> TableFolder:
+    if (wrong := find_problem(meta)) is not None:
+        raise DamagedFileError(f"the description of a table in memory {wrong}: fix the code that created it")
+    check_columns(None, meta, columns)
+    return TableFolder(None, meta, columns)
+
+
+def _complete(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns, Meta]:
+    """Return all columns, including columns that follow from others, and a description with an entry for each."""
+    if lacking := [name for name in ("keyed_by", "datasets", "columns") if name not in meta]:
+        raise InvalidInputError(f"the description of the table lacks {lacking[0]}: add it")
+    if isinstance(meta.get("spaces"), Mapping):
+        raise InvalidInputError(
+            f"the description of the table has a mapping as spaces: give their names, {list(meta['spaces'])}"
+        )
+    keys = keys_of(meta)
+    if lacking := [name for name in keys.COLUMNS if name not in columns]:
+        raise InvalidInputError(f"the table lacks the column {lacking[0]}, which identifies its rows: add it")
+    derived = keys.derive(columns)
+    methods = {name: exact_entry(keys.DERIVED[name].method) for name in derived}
+    entries = {**methods, **meta["columns"]}
+    whole = {name: np.ascontiguousarray(values).view() for name, values in {**columns, **derived}.items()}
+    if lacking := [name for name in whole if name not in entries and not _needs_no_entry(name, keys)]:
+        raise InvalidInputError(
+            f"the column {lacking[0]} has no description: add meta['columns']['{lacking[0]}'] = "
+            "nasbench1shot1.tables.columns.Column(…).entry()"
+        )
+    described = {name: _complete_entry(name, entries.get(name, {}), meta) for name in whole}
+    rows = len(columns[next(iter(keys.COLUMNS))])
+    return whole, {**_without_derived_fields(meta), "format": FORMAT, "rows": rows, "columns": described}
+
+
+def without_checksums(meta: Meta, derived: Container[str]) -> Meta:
+    """Return a copy of a description without checksums, number of rows, and the columns that follow from others."""
+    fields: Meta = copy.deepcopy(
+        {field: said for field, said in meta.items() if field not in (CHECKSUM, "rows", "format")}
+    )
+    entries = {name: about for name, about in fields["columns"].items() if name not in derived}
+    for about in entries.values():
+        about.pop("sha256", None)
+    return {**fields, "columns": entries}
+
+
+def _without_derived_fields(meta: Meta) -> Meta:
+    """Return a description without its checksum and what `Table.info` adds to it."""
+    return {field: said for field, said in meta.items() if field not in (CHECKSUM, "id", "folder", "bytes")}
+
+
+def _needs_no_entry(name: str, keys: type[RowKeys]) -> bool:
+    return name in keys.COLUMNS or name.startswith(MEMBER) or name == ORDER or name in STANDARD
+
+
+def _complete_entry(name: str, entry: Mapping[str, Any], meta: Meta) -> dict[str, Any]:
+    """Return an entry; if the column has the name of a standard metric, with the metric's description."""
+    if "metric" in entry or name not in STANDARD:
+        return dict(entry)
+    return {**STANDARD[name].entry(), "dataset": meta["datasets"][0], **entry}
