@@ -206,14 +206,14 @@ class WidthPlace(nn.Module):
     def __init__(self, place: Place, preset: Preset) -> None:
         super().__init__()
         self._before, self._own = layer_rows(place.kind, place.number)
-        self._preset = preset
+        self._preset, self._is_masked = preset, preset.inner_channels == "masked"
 
     def own_width(
         self, mixing: Mapping[str, Tensor] | None, operations: Sequence[Any] | None, path: WidthArchitecture | None
     ) -> LayerWidth:
         """Return the width of this layer."""
         weights, chosen = self._given(1, self._own, mixing, operations, path)
-        return layer_width(weights, chosen, self._preset.inner_channels == "masked")
+        return layer_width(weights, chosen, self._is_masked)
 
     @staticmethod
     def _given(position: int, row: int, mixing: Any, operations: Any, path: Any) -> tuple[Tensor | None, Chosen]:
@@ -293,7 +293,7 @@ class WidthCell(WidthPlace):
         """
         arguments = mixing, operations, path
         width, edge = self.own_width(*arguments), self._edge
-        inner = width.apply if self._preset.inner_channels == "masked" else _unchanged
+        inner = width.apply if self._is_masked else _unchanged
         first = inner(edge("10", x, width))
         second = inner(edge("20", x, width) + edge("21", first, width))
         skipped = self._skip(x, width, self.keeps_width(*arguments))
@@ -336,8 +336,8 @@ class WidthReduction(WidthPlace):
 
     def __init__(self, place: Place, preset: Preset) -> None:
         super().__init__(place, preset)
-        is_affine = preset.reduction_batch_norm == "affine"
-        flags = {"is_affine": True, "is_tracked": True} if is_affine else _flags(preset)
+        is_published = preset.batch_norm_flags == "published"
+        flags = {"is_affine": True, "is_tracked": True} if is_published else _flags(preset)
         self.conv_a = WidthConv(LARGEST, 3, 2, **flags)
         self.conv_b = WidthConv(LARGEST, 3, **flags)
         self.shortcut = nn.Conv2d(LARGEST, LARGEST, 1, bias=False)
@@ -346,7 +346,7 @@ class WidthReduction(WidthPlace):
         """(N, C, H, W) → (N, C', H / 2, W / 2); arguments as in `WidthCell.forward`."""
         width = self.own_width(*arguments)
         inner = self.conv_a(x, width.channels)
-        inner = width.apply(inner) if self._preset.inner_channels == "masked" else inner
+        inner = width.apply(inner) if self._is_masked else inner
         shortcut = prefix_conv(self.shortcut, F.avg_pool2d(x, kernel_size=2, stride=2), width.channels)
         return width.apply(shortcut + self.conv_b(inner, width.channels))
 
@@ -409,11 +409,11 @@ class WidthHead(WidthPlace):
 
 
 def _flags(preset: Preset) -> dict[str, bool]:
-    """Return the flags of batch norm in stem, cells and head; the published supernet uses the batch's statistics.
+    """Return the flags of batch norm in stem, cells and head, by `Preset.batch_norm_flags`.
 
-    The published convolutions before a batch norm without shift have a bias, which the batch's mean cancels.
+    The published layers use the batch's statistics. Their convolutions have a bias, which the batch's mean cancels.
     """
-    is_published = preset.reduction_batch_norm == "affine"
+    is_published = preset.batch_norm_flags == "published"
     return {"is_affine": False, "is_tracked": not is_published, "has_bias": is_published}
 
 

@@ -35,8 +35,9 @@ class Preset:
         inner_channels: feature maps inside the layers of the size space's supernet have the layer's width ("masked"),
             or always all channels ("full").
         projected_skip: whether the skip connection of its cells is a convolution where two widths differ.
-        reduction_batch_norm: batch norm of its residual blocks: as in all other layers, without scale and shift
-            ("alike"), or with them, and as the only ones with running statistics ("affine").
+        batch_norm_flags: batch norm of its layers: all without scale and shift, and with running statistics ("alike");
+            or residual blocks with all of these, and stem, cells and head without any of them, but with a bias in their
+            convolutions ("published").
         masked_features: whether the last width also masks the features of its classifier, after batch norm.
     """
 
@@ -51,7 +52,7 @@ class Preset:
     cutout_ramp: bool
     inner_channels: Literal["masked", "full"]
     projected_skip: bool
-    reduction_batch_norm: Literal["alike", "affine"]
+    batch_norm_flags: Literal["alike", "published"]
     masked_features: bool
 
 
@@ -68,7 +69,7 @@ PRESETS = {
         cutout_ramp=True,
         inner_channels="masked",
         projected_skip=True,
-        reduction_batch_norm="alike",
+        batch_norm_flags="alike",
         masked_features=True,
     ),
     "original": Preset(
@@ -83,7 +84,7 @@ PRESETS = {
         cutout_ramp=False,
         inner_channels="full",
         projected_skip=False,
-        reduction_batch_norm="affine",
+        batch_norm_flags="published",
         masked_features=False,
     ),
 }
