@@ -12,6 +12,7 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import damaged_file_error
 from nasbench1shot1.runs.record import has_type
 from nasbench1shot1.tables.bounds import Bounds
+from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.description import Objective
 from nasbench1shot1.tables.metrics import Metrics
 from nasbench1shot1.tables.table import Table
@@ -224,6 +225,11 @@ class Baseline:
     def words(self) -> str:
         """The baseline in words: "always the largest that fits"."""
         return "always the largest" if self.bounds is None else "always the largest that fits"
+
+    @property
+    def source(self) -> str:
+        """Whether the test value of the baseline is "measured" or "predicted"."""
+        return source_text(self.test_measured)
 
     def label(self, regret: str, source: str = "", where: str = "") -> str:
         """Return the label of the baseline in legends, with its regret as text.

@@ -21,9 +21,10 @@ from nasbench1shot1.experiments.correlation.record import (
     Ranking,
 )
 from nasbench1shot1.experiments.correlation.reliability import reliability_curve
-from nasbench1shot1.experiments.correlation.truth import Truth, provenance, rows_at, rows_of_all, source_text
+from nasbench1shot1.experiments.correlation.truth import Truth, rows_at, rows_of_all, truth_fields
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_write, picture_name
+from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _summary(
         **({BOUNDS: str(bounds)} if (bounds := ranking.options.bounds) else {}),
         "budget": truth.budget,
         "split": truth.split,
-        **provenance(truth, table),
+        **truth_fields(truth, table),
         "epochs": {str(epoch): _epoch_summary(frame, truth, epoch) for epoch in ranking.scored_epochs},
         "reliability": _last_reliability(reliability),
         "undefined": [{"where": list(of.place), "cause": of.cause} for of in undefined],
@@ -142,7 +143,7 @@ def _figures(
 ) -> dict[str, "Figure"]:
     """Return the figures by the names of their PNG files."""
     config = ranking.config
-    source = source_text(float(truth.measured.mean()))
+    source = source_text(float(truth.measured.mean()), digits=1)
     title = f"{config['optimizer']} on {config['space']}, seed {config['run_seed']}; n = {len(truth.errors):,}"
     fidelity, bounds = table.fidelity(truth.budget), ranking.options.bounds
     note = (f"Only architectures with {bounds.words}. " if bounds else "") + (

@@ -10,11 +10,11 @@ from rich.table import Table as Screen
 
 from nasbench1shot1.experiments.correlation.options import ALL
 from nasbench1shot1.experiments.correlation.record import BY_EPOCH, CORRELATIONS, SCATTER
-from nasbench1shot1.experiments.correlation.truth import source_text
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
+from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.correlation.planning import Expectation
@@ -102,7 +102,7 @@ class RankingProgress(ProgressDisplay):
 def show(summary: Mapping[str, Any], folder: Path, console: Console, format: PictureFormat | None = None) -> None:
     """Print the correlations of every epoch in a ranking's summary, and the paths of the files."""
     print_line = line_printer(console)
-    source = source_text(summary["measured"])
+    source = source_text(summary["measured"], digits=1)
     title = f"True {summary['split']} errors after {summary['budget']} epochs: {source}"
     screen = Screen(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("epoch", "Spearman (error)", "Spearman (loss)", "Kendall", "P@10 %", "regret"):

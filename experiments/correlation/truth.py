@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import OutOfDomainError, option
-from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.references import PRESENT
@@ -108,20 +107,13 @@ def _mean(repeats: Floats) -> Floats:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def provenance(truth: Truth, table: Table) -> dict[str, Any]:
+def truth_fields(truth: Truth, table: Table) -> dict[str, Any]:
     """Return the table, the measured fraction and the fidelity of the true errors, for summaries."""
     return {
         "table_id": table.id,
         "measured": float(truth.measured.mean()),
         "fidelity": table.fidelity(truth.budget),
     }
-
-
-def source_text(measured: float) -> str:
-    """Return in words which fraction of the true errors is measured."""
-    if measured == 1:
-        return "measured"
-    return "predicted" if measured == 0 else f"{percent(measured, 1)} measured, others predicted"
 
 
 # Headline: the true errors that summaries, screens and plots show -----------------------------------------------------

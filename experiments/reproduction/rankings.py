@@ -14,7 +14,7 @@ from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.display.curves import Pooled, describe_band, pool_values
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, source_text, true_errors
+from nasbench1shot1.experiments.correlation.truth import headline_place, places, rows_at, true_errors
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.reproduction.planning import search_folder
 from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, with_spread
@@ -22,6 +22,7 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import scale_text
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.registry import search_space
+from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class RankingCurves(CurveResults):
 
     def notes(self) -> list[str]:
         """Return the meaning of ρ."""
-        row, source = self.headline.iloc[0], source_text(float(self.headline["measured"].mean()))
+        row, source = self.headline.iloc[0], source_text(float(self.headline["measured"].mean()), digits=1)
         return [f"ρ: Spearman's ρ with true {row['split']} errors after {row['budget']} epochs, {source}"]
 
     def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
@@ -163,7 +164,7 @@ class RankingCurves(CurveResults):
         budget, split = int(rows["budget"].iloc[0]), rows["split"].iloc[0]
         text = (
             f"Spearman's ρ over {many} architectures, {images:,} images; true {split} errors after {budget} epochs, "
-            f"{source_text(float(rows['measured'].mean()))}"
+            f"{source_text(float(rows['measured'].mean()), digits=1)}"
         )
         fidelity = self.table.fidelity(budget)
         small = [self.SMALL] if self.is_quick else []

@@ -17,6 +17,7 @@ from nasbench1shot1.evaluator import common_baseline
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.tables.columns import partly_text
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
@@ -185,5 +186,4 @@ def _sources(studies: Sequence[BlackBoxStudy]) -> str:
 
 def measured_text(lines: Sequence[Mapping[str, Any]]) -> str:
     """Return whether final test errors are measured: "measured", "predicted" or "partly predicted"."""
-    flags = {line["test_measured"] for line in lines}
-    return "partly predicted" if len(flags) > 1 else "measured" if True in flags else "predicted"
+    return partly_text(line["test_measured"] for line in lines)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives
 from nasbench1shot1.ground.text import counted, percent
-from nasbench1shot1.tables.columns import STANDARD, Column
+from nasbench1shot1.tables.columns import STANDARD, Column, source_text
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.description import Objective
@@ -116,7 +116,7 @@ class Goal:
 
     def source(self, is_measured: bool) -> str:
         """Return whether a regret is "measured" or "predicted"; empty for a metric with exact values."""
-        return "" if self.judge.fidelity == "exact" else "measured" if is_measured else "predicted"
+        return "" if self.judge.fidelity == "exact" else source_text(is_measured)
 
     def sentence(self) -> str:
         """Return a sentence about the objective, for screens and captions; empty for the default objective."""

@@ -27,6 +27,7 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG, METRICS, count_lines, damaged_file_error
 from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, has_type
+from nasbench1shot1.tables.columns import partly_text
 
 if TYPE_CHECKING:
     import pandas
@@ -151,8 +152,9 @@ class BlackBoxStudy(RunRecord):
     def _result(self, summary: Mapping[str, Any]) -> str:
         if summary["test_regret"] is None:
             return f"{self.goal.regret} not in the table"
-        measured = {self.config["repeats"]: "", 0: " (predicted)"}
-        predicted = measured.get(summary["measured_test_errors"], " (partly predicted)")
+        measured = summary["measured_test_errors"]
+        source = partly_text((measured > 0, measured == self.config["repeats"]))
+        predicted = "" if source == "measured" else f" ({source})"
         return self.goal.mark(f"mean {self.goal.regret} {self.goal.text(summary['test_regret']['mean'])}{predicted}")
 
     @classmethod

@@ -11,6 +11,7 @@ import pandas
 from nasbench1shot1.ground.errors import UserError, flag
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.options import non_default_options
+from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
@@ -27,11 +28,7 @@ def provenance(measured: "pandas.Series[float]", is_estimated: bool = False) -> 
         is_estimated: whether the values are estimates, also for networks with a measurement.
     """
     share = float(measured.mean())
-    if math.isnan(share):
-        return "not in the table"
-    if share == 0 or is_estimated:
-        return "predicted"
-    return "measured" if share == 1 else f"{100 * share:.0f} % measured, else predicted"
+    return source_text(0 if is_estimated and not math.isnan(share) else share)
 
 
 def is_estimated(table: "Table | None", dataset: str | None, split: str) -> bool:

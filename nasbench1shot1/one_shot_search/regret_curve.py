@@ -284,8 +284,8 @@ def draw_largest(baseline: Baseline | None, axes: "Axes", where: str = "") -> "A
     """
     if baseline is None or baseline.test_regret is None:
         return axes
-    source = "measured" if baseline.test_measured else "predicted"
-    draw_level(axes, 100 * baseline.test_regret, baseline.label(percent(baseline.test_regret), source, where))
+    label = baseline.label(percent(baseline.test_regret), baseline.source, where)
+    draw_level(axes, 100 * baseline.test_regret, label)
     return start_at_zero(axes)
 
 

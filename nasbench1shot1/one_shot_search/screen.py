@@ -27,6 +27,7 @@ from nasbench1shot1.registry import SCRIPT
 from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.runs.next_command import command_for
 from nasbench1shot1.runs.options import required
+from nasbench1shot1.tables.columns import partly_text, source_text
 from nasbench1shot1.tables.table import Table
 
 HEADING = "epoch   train loss   one-shot error   test regret   validation regret    time"
@@ -182,8 +183,7 @@ def group_regret(summaries: Sequence[Mapping[str, Any]]) -> str:
     regrets = [summary["test_regret"] for summary in summaries]
     if len(regrets) < 2 or None in regrets:
         return ""
-    flags = {summary["test_measured"] for summary in summaries}
-    source = "partly predicted" if len(flags) > 1 else "measured" if True in flags else "predicted"
+    source = partly_text(summary["test_measured"] for summary in summaries)
     mean, deviation = statistics.mean(regrets), statistics.stdev(regrets)
     shown = f"{percent(mean)} ± {percent(deviation)} ({source})"
     return f"Test regret of {len(regrets)} seeds, mean ± standard deviation: {shown}"
@@ -207,7 +207,7 @@ def format_regret(
     The values of some tables are estimates, also for networks with a measurement (`captions.is_estimated`).
     """
     regret, is_guess = result[f"{split}_regret"], is_estimated(table, dataset, split)
-    source = "measured" if result[f"{split}_measured"] and not is_guess else "predicted"
+    source = source_text(bool(result[f"{split}_measured"]) and not is_guess)
     return f"{percent(regret)} ({'not in the table' if regret is None else source})"
 
 
@@ -215,8 +215,7 @@ def baseline_text(baseline: Baseline | None, where: str = "") -> str:
     """Return the test regret of the baseline of a search; empty without a baseline or if it is unknown."""
     if baseline is None or baseline.test_regret is None:
         return ""
-    source = "measured" if baseline.test_measured else "predicted"
-    return f"Test regret{where} of the baseline, {baseline.words}: {percent(baseline.test_regret)} ({source})"
+    return f"Test regret{where} of the baseline, {baseline.words}: {percent(baseline.test_regret)} ({baseline.source})"
 
 
 def _mean_regret(run: Run, table: Table, space: str, dataset: str | None) -> str:

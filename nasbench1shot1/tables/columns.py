@@ -5,7 +5,8 @@ that is done with a metric follows from its description, so a new column is one 
 call of `Table.with_column`.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from nasbench1shot1.ground.errors import (
     alternatives,
     unknown_name,
 )
+from nasbench1shot1.ground.text import percent
 
 Rows = NDArray[np.int64]
 Run = Literal["mean", "random", "all"] | int
@@ -33,6 +35,8 @@ Moment = Literal["end", "halfway"] | int
 PARTLY_MEASURED = "measured or predicted"
 """The fidelity of a column whose values are measurements where available, and predictions elsewhere. Another column of
 the metric, with the fidelity "measured", has only the measurements."""
+PARTLY_PREDICTED = "partly predicted"
+"""Text about several values, of which some are measured and some predicted."""
 
 RESERVED = frozenset(
     {
@@ -144,16 +148,14 @@ class Column:
     @property
     def provenance(self) -> str:
         """How far the values of all networks are measured: "measured", "partly predicted" or "predicted"."""
-        if self.is_measured:
-            return "measured"
-        return "partly predicted" if self.fidelity == PARTLY_MEASURED else "predicted"
+        return PARTLY_PREDICTED if self.fidelity == PARTLY_MEASURED else source_text(self.is_measured)
 
     def source(self, measured: bool) -> str:
         """Return in words where a value comes from, given whether a measurement of its network exists."""
         if self.is_measured or self.fidelity == "modelled":
             return self.fidelity
         if self.fidelity == PARTLY_MEASURED:
-            return "measured" if measured else "predicted"
+            return source_text(measured)
         return "predicted, shrunk toward a measurement" if measured else "predicted"
 
     def cost(self, values: Any) -> Any:
@@ -467,6 +469,26 @@ def _mean(values: Floats) -> Floats:
         total = np.where(there[..., repeat], total + values[..., repeat], total)
     mean: Floats = np.divide(total, counted, out=np.full(total.shape, np.nan), where=counted > 0)
     return mean
+
+
+def source_text(share: float, digits: int = 0) -> str:
+    """Return in words which share of values is measured, such as "67 % measured, else predicted".
+
+    Args:
+        share: the share of measured values, or whether a single value is measured; NaN without values.
+        digits: number of decimals of the percentage.
+    """
+    if math.isnan(share):
+        return "not in the table"
+    if share in (0, 1):
+        return "measured" if share else "predicted"
+    return f"{percent(share, digits)} measured, else predicted"
+
+
+def partly_text(flags: Iterable[bool]) -> str:
+    """Return whether values are "measured", "predicted" or "partly predicted", given a flag for each measured one."""
+    found = set(map(bool, flags))
+    return PARTLY_PREDICTED if len(found) > 1 else source_text(True in found)
 
 
 def choose_repeat(
