@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.tables.keys import Item
 
-OPTIONS = {"max_parameters": "trainable_parameters", "max_flops": "flops"}
+SIZE = "trainable_parameters"
+"""The metric by which networks are called large, without bounds on other metrics."""
+OPTIONS = {"max_parameters": SIZE, "max_flops": "flops"}
 """The metrics that have an option of their own."""
 NAMES = (*OPTIONS, "max")
 """The names of all options of bounds."""

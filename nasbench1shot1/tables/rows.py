@@ -129,18 +129,20 @@ class TableRows:
             InvalidInputError: the table does not know a metric, or it is not a cost.
             OutOfDomainError: the table has no values of a metric there.
         """
-        found = self._objective(dataset)
-        names = (found.dataset, found.validation, found.test)
-        known = {
-            limit.metric: next((name for name in names if self._has(limit.metric, name)), found.validation)
-            for limit in bounds.limits
-            if not self._folder.is_equal_on_all_data_sets(limit.metric)
-        }
+        known = {limit.metric: self._dataset_of_cost(limit.metric, dataset) for limit in bounds.limits}
         for limit in bounds.limits:  # messages then quote the limit as it was given
-            self._references.check_cost(limit, limit.dataset or known.get(limit.metric, self.datasets[0]))
+            self._references.check_cost(limit, limit.dataset or known[limit.metric] or self.datasets[0])
         resolved = bounds.on(known)
         self.allowed(resolved)  # raises for values that cannot be read
         return resolved
+
+    def _dataset_of_cost(self, metric: str, dataset: str | None) -> str:
+        """Return the data set whose costs a search on `dataset` compares; empty if all data sets have equal costs."""
+        found = self._objective(dataset)
+        if self._folder.is_equal_on_all_data_sets(metric):
+            return ""
+        names = (found.dataset, found.validation, found.test)
+        return next((name for name in names if self._has(metric, name)), found.validation)
 
     def allowed(self, bounds: Bounds) -> NDArray[np.bool_]:
         """Return which rows are within bounds, (R,), read-only; a row without a value of a cost is not.

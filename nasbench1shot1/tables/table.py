@@ -1,7 +1,6 @@
 """The table: measured or estimated performance of every network, looked up in microseconds."""
 
 import math
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +22,7 @@ from nasbench1shot1.ground.errors import (
 )
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.tables.bounds import Bounds, Limit
+from nasbench1shot1.tables.bounds import SIZE, Bounds, Limit
 from nasbench1shot1.tables.columns import STANDARD, Column, Moment, Run, StoredColumn, choose_repeat
 from nasbench1shot1.tables.description import fidelity
 from nasbench1shot1.tables.folder import Metric, TableFolder, open_folder
@@ -433,8 +432,11 @@ class Table(TableRows):
         Raises:
             OutOfDomainError: no network of the reference is within the bounds, and the errors of `resolve`.
         """
-        size = self.resolve(within or Bounds.of(trainable_parameters=sys.float_info.max), dataset)
-        return self.network(self._references.largest_row(reference, size.main, size if within else None))
+        if within is None:
+            size = Limit(SIZE, math.inf, self._dataset_of_cost(SIZE, dataset))
+            return self.network(self._references.largest_row(reference, size, None))
+        resolved = self.resolve(within, dataset)
+        return self.network(self._references.largest_row(reference, resolved.main, resolved))
 
     def constraint(self, space: SearchSpace, within: Bounds, dataset: str | None = None) -> Constraint:
         """Return bounds as optimizers see them: costs are functions of architectures of a space.
