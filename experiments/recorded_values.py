@@ -13,6 +13,7 @@ from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.proposers.configurations import parse_id
 from nasbench1shot1.registry import table_of_run
 from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.evaluation import loss_of
 from nasbench1shot1.tuning.record import Study
@@ -49,7 +50,7 @@ def difference(run: SearchRecord | Study, table: Table | None = None) -> str:
     return ""
 
 
-def recorded_table(run: SearchRecord | Study) -> Table | None:
+def recorded_table(run: RunRecord) -> Table | None:
     """Return the table whose id a run recorded; None if the table that its options name is missing or another."""
     config: Mapping[str, Any] = run.config
     options = {**run.shared_options, **config} if isinstance(run, Study) else config

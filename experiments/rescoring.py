@@ -1,6 +1,6 @@
 """Scores of runs on any table, as far as they are recorded, without searching again; `nb1shot1 report` writes them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from nasbench1shot1.ground.files import (
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord, summarise
 from nasbench1shot1.one_shot_search.regret_curve import baseline_of, regret_figure
+from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.runs.folder import CONFIG, METRICS, SUMMARY, as_json_line
 from nasbench1shot1.runs.record import DIGEST, digest
 from nasbench1shot1.tables.table import Table
@@ -82,21 +83,28 @@ def unfinished_text(run: SearchRecord | Ranking | Study) -> str:
 
 
 def write_report(
-    run: SearchRecord, table: Table, out: Path, format: PictureFormat = "png", style: PictureStyle | None = None
+    run: SearchRecord,
+    table: Table,
+    out: Path,
+    format: PictureFormat = "png",
+    style: PictureStyle | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
+
+    The picture marks the networks of `mark` (`reference_points.reference_points`).
 
     The folder is written whole or not at all, and replaces an earlier report. The summary of an unfinished run has the
     field `unfinished`.
 
     Raises:
-        InvalidInputError: the folder holds something else.
+        InvalidInputError: the folder holds something else, or `mark` is not a network of the table.
         OutOfDomainError: the table lacks an architecture.
         UserError: the folder cannot be written, or the disk is full.
     """
     warn_of_other_values([run], table)
     with _new_report(out) as folder:
-        return _write(run, table, folder, format, style)
+        return _write(run, table, folder, format, style, mark)
 
 
 def write_group_report(
@@ -107,6 +115,7 @@ def write_group_report(
     note: str = "",
     spread: Spread | None = None,
     style: PictureStyle | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> list[dict[str, Any]]:
     """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them.
 
@@ -114,14 +123,21 @@ def write_group_report(
     """
     warn_of_other_values(runs, table)
     with _new_report(out) as folder:
-        summaries = [_write(run, table, folder / run.folder.name, format, style) for run in runs]
+        summaries = [_write(run, table, folder / run.folder.name, format, style, mark) for run in runs]
         frames = [rescore(run, table) for run in runs]
-        save_figure(regret_figure(runs, frames, table, note, spread, style), folder / picture_name(FIGURE, format))
+        save_figure(
+            regret_figure(runs, frames, table, note, spread, style, mark), folder / picture_name(FIGURE, format)
+        )
         return summaries
 
 
 def write_ranking_report(
-    ranking: Ranking, table: Table, out: Path, format: PictureFormat = "png", style: PictureStyle | None = None
+    ranking: Ranking,
+    table: Table,
+    out: Path,
+    format: PictureFormat = "png",
+    style: PictureStyle | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> dict[str, Any]:
     """Write the correlations of a ranking with another table into a folder; return the summary.
 
@@ -130,13 +146,20 @@ def write_ranking_report(
     """
     unfinished = unfinished_text(ranking)
     with _new_report(out) as folder:
-        summary = _with_progress(write_outcome(ranking, table, folder, format=format, style=style), unfinished)
+        summary = _with_progress(
+            write_outcome(ranking, table, folder, format=format, style=style, mark=mark), unfinished
+        )
         write_json(folder / SUMMARY, summary)
         return summary
 
 
 def write_study_report(
-    study: Study, table: Table, out: Path, format: PictureFormat = "png", style: PictureStyle | None = None
+    study: Study,
+    table: Table,
+    out: Path,
+    format: PictureFormat = "png",
+    style: PictureStyle | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> dict[str, Any]:
     """Write metrics.jsonl, summary.json and trajectory.png of a study scored on `table`; return the summary.
 
@@ -149,7 +172,7 @@ def write_study_report(
     with _new_report(out) as folder:
         summary = _with_progress(summarise_study(study, lines, table.id), unfinished)
         _write_lines(lines, summary, folder)
-        save_figure(trajectory_figure(study, lines, table, style), folder / picture_name(TRAJECTORY, format))
+        save_figure(trajectory_figure(study, lines, table, style, mark), folder / picture_name(TRAJECTORY, format))
         return summary
 
 
@@ -171,7 +194,12 @@ def _is_report(folder: Path) -> bool:
 
 
 def _write(
-    run: SearchRecord, table: Table, folder: Path, format: PictureFormat, style: PictureStyle | None
+    run: SearchRecord,
+    table: Table,
+    folder: Path,
+    format: PictureFormat,
+    style: PictureStyle | None,
+    mark: Iterable[Asked] | None,
 ) -> dict[str, Any]:
     lines = _lines(run, table)
     unfinished = unfinished_text(run)
@@ -180,7 +208,7 @@ def _write(
         config = {**config, **baseline.fields()}
     summary = _with_progress(summarise(config, lines, table.id), unfinished)
     _write_lines(lines, summary, folder)
-    figure = regret_figure([run], [run.as_frame(lines)], table, style=style)
+    figure = regret_figure([run], [run.as_frame(lines)], table, style=style, mark=mark)
     save_figure(figure, folder / picture_name(FIGURE, format))
     return summary
 

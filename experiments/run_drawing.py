@@ -1,21 +1,23 @@
 """Drawing the regret of one run on matplotlib axes: `nb.draw_regret`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from nasbench1shot1.black_box_search.drawing import (
     draw_anytime,
     draw_baseline,
+    draw_marked_regrets,
     optimizer_of,
     regret_floor,
     zero_note,
 )
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
-from nasbench1shot1.display.axes import EPOCH_LABEL, AxesList, checked_axes, checked_axes_list
+from nasbench1shot1.display.axes import EPOCH_LABEL, AxesList, checked_axes, checked_axes_list, start_at_zero
 from nasbench1shot1.display.canvas import Canvas, legend_below
 from nasbench1shot1.display.colours import Colors, curve_styles, main_first
 from nasbench1shot1.display.curves import describe_band
+from nasbench1shot1.display.marks import draw_marked
 from nasbench1shot1.display.style import PictureStyle, Spread, look
 from nasbench1shot1.experiments.recorded_values import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
@@ -28,6 +30,7 @@ from nasbench1shot1.one_shot_search.regret_curve import (
     draw_largest,
     draw_one_shot_error,
 )
+from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
 from nasbench1shot1.tuning.drawing import draw_trajectory
@@ -51,6 +54,7 @@ def draw_regret(
     colors: Colors | None = None,
     labels: Labels | None = None,
     style: PictureStyle | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> "Axes": ...
 
 
@@ -63,6 +67,7 @@ def draw_regret(
     colors: Colors | None = None,
     labels: Labels | None = None,
     style: PictureStyle | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> "list[Axes]": ...
 
 
@@ -74,6 +79,7 @@ def draw_regret(
     colors: Colors | None = None,
     labels: Labels | None = None,
     style: PictureStyle | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> "Axes | list[Axes]":
     """Draw the recorded regret of a run in percent, of an unfinished run as far as it is recorded.
 
@@ -92,13 +98,16 @@ def draw_regret(
             for "validation". Default: the optimizer's colour, and black for the validation regret.
         labels: the label of the test regret, or a label per curve.
         style: "screen" (default) or "paper": as wide as a column, with embedded fonts.
+        mark: networks whose test regret is drawn as a horizontal line: names of the benchmark's reference points, such
+            as "ResNet cell", architectures, or pairs of a name and an architecture. Default: none.
 
     Returns:
         The axes, or the pair; `ax.figure.savefig("regret.svg")` writes the picture.
 
     Raises:
         InvalidInputError: the run has no result yet, or is of a kind without regrets; `ax` is not axes, or is a pair
-            for a run without one-shot errors; or `colors`, `labels`, `spread` or `style` are wrong.
+            for a run without one-shot errors; `colors`, `labels`, `spread` or `style` are wrong; or `mark` is not a
+            network of the run's table, or this table cannot be opened.
     """
     found = open_run(run) if isinstance(run, str | Path) else run
     if not isinstance(found, Drawable):
@@ -111,23 +120,31 @@ def draw_regret(
         raise no_result_error(found.folder)
     looks: dict[str, Any] = {"colors": colors, "labels": labels}
     if isinstance(found, SearchRecord | SearchGroup):
-        return _draw_searches(cast("list[SearchRecord]", started), ax, spread, style, looks)
+        return _draw_searches(cast("list[SearchRecord]", started), ax, spread, style, looks, mark)
     if _is_pair(ax):
         raise InvalidInputError(
             f"{value_of('ax')} must be single axes, because '{found.folder}' has no one-shot errors"
         )
+    regrets = _marked(found, mark)
     canvas = Canvas(panel=SIZE, style=style) if ax is None else None
     axes, name = checked_axes(ax) if canvas is None else canvas.axes[0], optimizer_of(found)
     with look(style):
         if isinstance(found, Study):
             draw_trajectory(found.lines, axes, name, guide=found.guide, **looks)
-            return _with_legend(draw_largest(found.baseline, axes), canvas)
+            start_at_zero(draw_marked(draw_largest(found.baseline, axes), regrets.levels()))
+            return _with_legend(axes, canvas, regrets.note)
         (label,) = main_first(labels, [name])
         (own,) = curve_styles([name], colors, [label])
         draw_anytime(axes, found, label=label, style=own, spread=spread)
-        draw_baseline(axes, [found], regret_floor([found], spread=spread))
+        draw_baseline(axes, [found], floor := regret_floor([found], spread=spread))
+        draw_marked_regrets(axes, found, regrets, floor)
         band = describe_band(spread, len(found.lines), "search")
-        return _with_legend(axes, canvas, "\n".join(filter(None, [band, zero_note([found])])))
+        return _with_legend(axes, canvas, "\n".join(filter(None, [band, zero_note([found]), regrets.note])))
+
+
+def _marked(run: SearchRecord | BlackBoxStudy | Study, mark: Iterable[Asked] | None) -> MarkedRegrets:
+    """Return the regrets of marked networks in the table that a run recorded."""
+    return marked_regrets(mark, recorded_table(run), run) if mark else NO_REGRETS
 
 
 def _draw_searches(
@@ -136,8 +153,10 @@ def _draw_searches(
     spread: Spread | None,
     style: PictureStyle | None,
     looks: dict[str, Any],
+    mark: Iterable[Asked] | None,
 ) -> "Axes | list[Axes]":
     """Draw the regrets of searches, and if `ax` is a pair of axes, their one-shot errors on the second."""
+    regrets = _marked(runs[0], mark)
     pair = checked_axes_list(ax, "curve", 2) if _is_pair(ax) else []
     canvas = Canvas(panel=SIZE, style=style) if ax is None else None
     axes = pair[0] if pair else checked_axes(ax) if canvas is None else canvas.axes[0]
@@ -152,7 +171,9 @@ def _draw_searches(
         draw_anytime_regret(found, axes, method, runs[0].config["dataset"], table, **looks)
         axes.set_xlabel(EPOCH_LABEL)
         draw_largest(runs[0].baseline, axes, found.where(runs[0].config["dataset"]))
-        _with_legend(axes, canvas, describe_band(spread, len(runs), is_cut=found.is_cut))
+        start_at_zero(draw_marked(axes, regrets.levels()))
+        band = describe_band(spread, len(runs), is_cut=found.is_cut)
+        _with_legend(axes, canvas, "\n".join(filter(None, [band, regrets.note])))
         if not pair:
             return axes
         labels = [str(text) for text in axes.get_legend_handles_labels()[1]]

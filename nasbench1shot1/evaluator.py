@@ -14,6 +14,7 @@ from nasbench1shot1.runs.record import has_type
 from nasbench1shot1.tables.bounds import Bounds
 from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.description import Objective
+from nasbench1shot1.tables.keys import Item
 from nasbench1shot1.tables.metrics import Metrics
 from nasbench1shot1.tables.table import Table
 
@@ -104,6 +105,11 @@ class Judge:
     def score(self, arch: Architecture, table: Table) -> Score:
         """Return `score` of an architecture."""
         return score(arch, table, self.dataset, self.metric, self.within)
+
+    def score_in(self, space: str, network: Item, table: Table) -> Score:
+        """Return the `score` of a network with regrets relative to a space that the table knows, which may lack it."""
+        within = self.within and table.resolve(self.within, self.dataset)
+        return _score(network, table, table.objective(self.dataset, self.metric), within, space)
 
     def elsewhere(self, arch: Architecture, table: Table) -> dict[str, dict[str, float | None]]:
         """Return `scores_on_other_datasets` of an architecture."""

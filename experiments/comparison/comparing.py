@@ -23,10 +23,11 @@ from nasbench1shot1.experiments.comparison.entries import (
     TuningEntry,
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
-from nasbench1shot1.experiments.recorded_values import warn_of_other_values
+from nasbench1shot1.experiments.recorded_values import recorded_table, warn_of_other_values
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.registry import check_trusted, import_trusted, search_space
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.opening import open_run
@@ -53,6 +54,7 @@ def compare(
     spread: Spread | None = None,
     colors: Colors | None = None,
     style: PictureStyle | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> Any:
     """Plot the test regret of several runs in one figure.
 
@@ -73,6 +75,8 @@ def compare(
             "quartiles" or "range".
         colors: colours by label or optimizer, or one per run. Default: the methods' colours.
         style: "screen" (default) or "paper": without title and caption, as wide as a column, with embedded fonts.
+        mark: networks whose test regret is drawn as a horizontal line: names of the benchmark's reference points, such
+            as "ResNet cell", architectures, or pairs of a name and an architecture. Default: none.
 
     Returns:
         The axes; `axes.figure.savefig(…)` saves the figure. For more than five runs, a list of two axes.
@@ -80,11 +84,12 @@ def compare(
 
     Raises:
         UserError: no run is given, a folder is not a run, a run is given twice, runs are not comparable, a run does
-            not support the axis, the table lacks an architecture, `ax` is not axes, or `colors` are not colours.
+            not support the axis, the table lacks an architecture, `ax` is not axes, `colors` are not colours, or `mark`
+            is not a network of the table.
     """
     from nasbench1shot1.experiments.comparison.drawing import comparison_figure, draw_rows, rows_of
 
-    found = compare_runs(runs, labels, over, table=table, allow_module=allow_module, spread=spread)
+    found = compare_runs(runs, labels, over, table=table, allow_module=allow_module, spread=spread, mark=mark)
     rows = len(rows_of(found))
     if ax is None:
         drawn = AxesList(comparison_figure(found, colors, style).axes)
@@ -104,6 +109,7 @@ def compare_runs(
     table: str | Path | Table | None = None,
     allow_module: str | None = None,
     spread: Spread | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> Comparison:
     """Return the curves, the table and the rank tests of several runs. Arguments and errors are as in `compare`."""
     import_trusted(allow_module)
@@ -114,6 +120,7 @@ def compare_runs(
     scored_on = None if table is None else _cover_space(table, entries)
     for entry in entries:
         warn_of_other_values(entry.records, scored_on)
+    regrets = _marked(mark, entries, scored_on)
     contenders = [
         Contender(name, entry, _repetitions(entry, axis, scored_on)) for name, entry in zip(names, entries, strict=True)
     ]
@@ -124,7 +131,15 @@ def compare_runs(
             baseline = Baseline.of(space, scored_on, baseline.bounds, facts.dataset, goal.guide.metric)
         facts = facts._replace(table=scored_on.id)
         goal = goal if goal.is_default else goal.on_table(scored_on, facts.dataset)
-    return Comparison(contenders, axis, facts, goal, scored_on is not None, checked_spread(spread), baseline)
+    return Comparison(contenders, axis, facts, goal, scored_on is not None, checked_spread(spread), baseline, regrets)
+
+
+def _marked(mark: Iterable[Asked] | None, entries: Sequence[Entry], scored_on: Table | None) -> MarkedRegrets:
+    """Return the regrets of marked networks in the table of the comparison."""
+    if not mark:
+        return NO_REGRETS
+    run = entries[0].run
+    return marked_regrets(mark, recorded_table(run) if scored_on is None else scored_on, run)
 
 
 def _cover_space(table: str | Path | Table, entries: Sequence[Entry]) -> Table:

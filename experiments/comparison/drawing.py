@@ -16,6 +16,7 @@ from nasbench1shot1.display.axes import (
 from nasbench1shot1.display.canvas import Canvas, legend_below
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, curve_rows, curve_styles
 from nasbench1shot1.display.curves import describe_band, draw_curve, draw_level, log_floor
+from nasbench1shot1.display.marks import draw_marked
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
@@ -100,6 +101,7 @@ def draw_comparison(
     if (baseline := comparison.baseline) is not None and baseline.test_regret is not None:
         level = None if floor is None else goal.scale * floor
         draw_level(axes, goal.scale * baseline.test_regret, baseline_label(comparison), level)
+    draw_marked(axes, comparison.marked.levels(goal.scale, goal.text, floor))
     _label(axes, comparison, floor)
     title = _band_kinds(comparison, [contender for contender, _ in drawn]) if has_band else ""
     axes.legend(frameon=False, title=title or None)
@@ -178,6 +180,7 @@ def caption(comparison: Comparison) -> str:
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated
         else "",
+        comparison.marked.note,
         missing_text(comparison),
         unfinished_text(comparison),
     ]

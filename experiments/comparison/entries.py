@@ -24,6 +24,7 @@ from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.registry import check_trusted
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.next_command import resume_command
+from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.columns import STANDARD
 from nasbench1shot1.tables.references import PRESENT
 from nasbench1shot1.tables.table import Table
@@ -78,6 +79,11 @@ class Entry(ABC):
     @abstractmethod
     def configs(self) -> Sequence[Mapping[str, Any]]:
         """The contents of config.json for each search of the run; at least one."""
+
+    @property
+    @abstractmethod
+    def run(self) -> RunRecord:
+        """The record of the run; of a group of seeds, the first search."""
 
     @property
     @abstractmethod
@@ -168,6 +174,11 @@ class SearchEntry(Entry):
     def records(self) -> Sequence[SearchRecord | Study]:
         """The searches that have begun."""
         return self.runs
+
+    @property
+    def run(self) -> RunRecord:
+        """See `Entry`."""
+        return self.runs[0]
 
     @classmethod
     def from_run(cls, run: SearchRecord) -> Self:
@@ -270,6 +281,11 @@ class BlackBoxEntry(Entry):
 
     study: BlackBoxStudy
 
+    @property
+    def run(self) -> RunRecord:
+        """See `Entry`."""
+        return self.study
+
     @classmethod
     def from_study(cls, study: BlackBoxStudy) -> Self:
         """Return the entry of a study."""
@@ -343,6 +359,11 @@ class TuningEntry(Entry):
     def records(self) -> Sequence[SearchRecord | Study]:
         """The study."""
         return [self.study]
+
+    @property
+    def run(self) -> RunRecord:
+        """See `Entry`."""
+        return self.study
 
     @classmethod
     def from_study(cls, study: Study) -> Self:

@@ -14,6 +14,7 @@ from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, Entry, Facts, Floats, Over
 from nasbench1shot1.one_shot_search.captions import provenance
+from nasbench1shot1.reference_points import NO_REGRETS, MarkedRegrets
 
 FEWEST = 5
 """Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""
@@ -75,6 +76,7 @@ class Comparison:
         is_rescored: whether all architectures were scored again on this table.
         spread: what the bands show. Default: "ci", the 95 % confidence interval of the mean.
         baseline: the bounds of all runs and their baseline; None without bounds.
+        marked: the regrets of marked networks.
     """
 
     contenders: Sequence[Contender]
@@ -84,6 +86,7 @@ class Comparison:
     is_rescored: bool = False
     spread: Spread | None = None
     baseline: Baseline | None = None
+    marked: MarkedRegrets = NO_REGRETS
 
     def __repr__(self) -> str:
         means = (f"{of.label} {self.goal.text(of.final.mean())} (n = {len(of.final)})" for of in self.contenders)

@@ -53,17 +53,25 @@ class Predictions:
         values: (A,) arrays by the names in `LABELS`.
         groups: (A,) integers; architectures with equal cells have equal numbers.
         subsets: bool (A,) masks of further scopes by name, such as the controller's samples.
+        cells: (A,) rows of the architectures' cells in the table. Default: `groups`.
     """
 
     epoch: int
     values: Mapping[str, Floats]
     groups: NDArray[np.int64]
     subsets: Mapping[str, NDArray[np.bool_]]
+    cells: NDArray[np.int64] | None = None
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """The rows of the architectures' cells in the table, (A,)."""
+        return self.groups if self.cells is None else self.cells
 
     def subset(self, mask: NDArray[np.bool_]) -> "Predictions":
         """Return the predictions for some of the architectures."""
         values = {name: of[mask] for name, of in self.values.items()}
-        return Predictions(self.epoch, values, self.groups[mask], {name: of[mask] for name, of in self.subsets.items()})
+        subsets = {name: of[mask] for name, of in self.subsets.items()}
+        return Predictions(self.epoch, values, self.groups[mask], subsets, self.rows[mask])
 
     def mean_over_copies(self) -> "tuple[Predictions, NDArray[np.int64]]":
         """Return one prediction per distinct cell, the mean over its copies, and the index of each first copy."""
@@ -71,7 +79,7 @@ class Predictions:
         count = np.bincount(inverse)
         values = {name: np.bincount(inverse, of) / count for name, of in self.values.items()}
         subsets = {name: np.bincount(inverse, of) > 0 for name, of in self.subsets.items()}
-        return Predictions(self.epoch, values, np.arange(len(first)), subsets), first
+        return Predictions(self.epoch, values, np.arange(len(first)), subsets, self.rows[first]), first
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,16 +1,17 @@
 """Plots of a ranking: rank correlation by search epoch (the paper's Figure 3), and true against one-shot errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import checked_axes
-from nasbench1shot1.display.charts import Axis, Panel, Series, Zero, draw_panels, shifts
+from nasbench1shot1.display.charts import Axis, Mark, Panel, Series, Zero, draw_panels, shifts
 from nasbench1shot1.display.colours import BLUE, VERMILION, Colors
+from nasbench1shot1.display.marks import marked
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.correlation.analysis import Predictions, compute_correlations, predictions_and_truths
 from nasbench1shot1.experiments.correlation.record import Ranking
@@ -23,8 +24,9 @@ from nasbench1shot1.experiments.correlation.truth import (
     table_of_ranking,
 )
 from nasbench1shot1.ground.arguments import whole_number
-from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.reference_points import Asked, reference_points
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
 
@@ -46,6 +48,7 @@ def draw_ranking(
     style: PictureStyle | None = None,
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> "Axes":
     """Draw how well one-shot errors predict true errors, for an unfinished ranking as far as it is evaluated.
 
@@ -60,13 +63,16 @@ def draw_ranking(
         style: "screen" (default), or "paper" for a figure without title, as wide as a column, with embedded fonts.
         colors: a colour, a sequence of one colour per label of the legend, or colours by label.
         labels: new labels of the legend.
+        mark: networks that the plot of an epoch marks: names of the benchmark's reference points, such as "ResNet
+            cell", architectures, or pairs of a name and an architecture. Default: none.
 
     Returns:
         The axes; `ax.figure.savefig("ranking.svg")` writes the picture.
 
     Raises:
         InvalidInputError: the run is not a ranking or has no result yet, the epoch is not evaluated, `predictor` is
-            unknown, `ax` is not axes, or `style`, `colors` or `labels` do not fit.
+            unknown, `ax` is not axes, `style`, `colors` or `labels` do not fit, or `mark` is not a network of the
+            table or given without an epoch.
         OutOfDomainError: the table lacks an architecture of an unfinished ranking.
     """
     found = open_run(ranking) if isinstance(ranking, str | Path) else ranking
@@ -80,6 +86,8 @@ def draw_ranking(
         checked_axes(ax)
     if not found.lines:
         raise no_result_error(found.folder)
+    if epoch is None and mark:
+        raise InvalidInputError(f"{option('mark')} applies only to the plot of an epoch: add {option('epoch')}")
     if epoch is None:
         frame = (
             found.correlations
@@ -90,7 +98,8 @@ def draw_ranking(
     else:
         frame, predictions, truth = _results_at_epoch(found, epoch)
         row = spearman_row(frame, epoch, truth, predictor)
-        panel = scatter_panel(predictions.values[predictor], truth, row, predictor)
+        marks, _ = marked_ranks(mark, _table(found), predictions) if mark else ((), ())
+        panel = scatter_panel(predictions.values[predictor], truth, row, predictor, marks)
     [axes] = draw_panels([panel], ax=ax, style=style, colors=colors, labels=labels)
     return axes
 
@@ -141,8 +150,35 @@ def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str, style: Pi
     return draw_panels(panels, note, title, sharey=True, style=style).figure
 
 
+class MarkedRank(NamedTuple):
+    """A marked network of a ranking: its name, its place among the marked networks, and its index in the ranking."""
+
+    name: str
+    place: int
+    index: int
+
+
+def marked_ranks(
+    mark: Iterable[Asked] | None, table: "Table", predictions: Predictions
+) -> tuple[list[MarkedRank], list[str]]:
+    """Return the networks to mark that a ranking evaluated, by the first of equal cells; and sentences about others.
+
+    Raises InvalidInputError if `mark` is not a network of the table's benchmark.
+    """
+    points = reference_points(mark or (), table)
+    rows = {point.name: table.row_of(point.network) if point.network in table else -1 for point in points}
+    found = {name: np.flatnonzero(predictions.rows == row) for name, row in rows.items()}
+    marks = [MarkedRank(p.name, place, int(found[p.name][0])) for place, p in enumerate(points) if len(found[p.name])]
+    absent = [name for name, at in found.items() if not len(at)]
+    return marks, [f"Not evaluated, so not marked: {', '.join(absent)}."] if absent else []
+
+
 def scatter_panel(
-    predicted: NDArray[np.floating], truth: Truth, row: Mapping[str, Any] | None, predictor: str
+    predicted: NDArray[np.floating],
+    truth: Truth,
+    row: Mapping[str, Any] | None,
+    predictor: str,
+    marks_at: Sequence[MarkedRank] = (),
 ) -> Panel:
     """Return the true error of every architecture against its one-shot error or loss.
 
@@ -151,8 +187,9 @@ def scatter_panel(
         truth: true errors of the same architectures.
         row: the row of correlations.csv with Spearman's ρ, for the title; None if ρ is undefined.
         predictor: "error" or "loss".
+        marks_at: the networks to mark.
     """
-    scale, marks = 100 if predictor == "error" else 1, []
+    scale, marks = 100 if predictor == "error" else 1, list[Mark]()
     inside = truth.errors <= _highest_shown(truth)
     for mask, colour, label in (
         (inside & ~truth.measured, BLUE, "predicted by the table"),
@@ -162,6 +199,9 @@ def scatter_panel(
             look: dict[str, Any] = {"label": label, "detail": f" ({mask.sum():,})", "color": colour, "alpha": 0.35}
             size = 2.2 if len(predicted) > FEW else 4
             marks.append(Series(scale * predicted[mask], 100 * truth.errors[mask], marker="o", size=size, **look))
+    for name, place, at in marks_at:
+        source = "measured" if truth.measured[at] else "predicted"
+        marks.append(marked(name, place, float(scale * predicted[at]), float(100 * truth.errors[at]), source))
     up = Axis(f"{truth.split} error in the table after {truth.budget} epochs [%]")
     return Panel(_spearman_text(row), Axis(X_LABELS[predictor]), up, marks)
 
@@ -173,6 +213,7 @@ def scatter_figure(
     title: str,
     caption: str,
     style: PictureStyle | None = None,
+    marks: Sequence[MarkedRank] = (),
 ) -> "Figure":
     """Return a figure with `scatter_panel` for one-shot errors and losses side by side.
 
@@ -183,8 +224,9 @@ def scatter_figure(
         title: title of the figure.
         caption: text below the figure.
         style: "screen" or "paper".
+        marks: the networks to mark.
     """
-    panels = [scatter_panel(values, truth, rows.get(name), name) for name, values in scores.items()]
+    panels = [scatter_panel(values, truth, rows.get(name), name, marks) for name, values in scores.items()]
     hidden = int((truth.errors > _highest_shown(truth)).sum())
     note = f"Not shown: {counted(hidden, 'architecture')} with a larger true error. " if hidden else ""
     return draw_panels(panels, note + caption, title, sharey=True, style=style).figure

@@ -1,6 +1,6 @@
 """The outcome of a ranking whose architectures are all evaluated: files, summary and figures."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.evaluator import BOUNDS
 from nasbench1shot1.experiments.correlation.analysis import Predictions, Undefined, compute_correlations
-from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, scatter_figure, spearman_row
+from nasbench1shot1.experiments.correlation.drawing import by_epoch_figure, marked_ranks, scatter_figure, spearman_row
 from nasbench1shot1.experiments.correlation.record import (
     AUTO_IMAGES,
     BY_EPOCH,
@@ -24,6 +24,7 @@ from nasbench1shot1.experiments.correlation.reliability import reliability_curve
 from nasbench1shot1.experiments.correlation.truth import Truth, rows_at, rows_of_all, truth_fields
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_write, picture_name
+from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.table import Table
 
@@ -43,6 +44,7 @@ def write_outcome(
     advance: Callable[[float], None] = lambda share: None,
     format: PictureFormat | None = None,
     style: PictureStyle | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> dict[str, Any]:
     """Compute the results from the scores, write `FILES`, and return the summary.
 
@@ -52,6 +54,7 @@ def write_outcome(
         folder: the folder for the files.
         advance: function to call after each part of an epoch, with its share of the epoch's work.
         format, style: file format and style of the pictures. Default: the ranking's options.
+        mark: networks that the scatter plot marks (`reference_points.reference_points`). Default: none.
 
     Raises OutOfDomainError if the table lacks an architecture, UserError if a file cannot be written.
     """
@@ -61,7 +64,7 @@ def write_outcome(
         with atomic_write(folder / name) as file:
             file.write(content.to_csv(index=False).encode())
     style = style or ranking.options.style
-    pictures = _figures(ranking, frame, predictions, truth, table, style)
+    pictures = _figures(ranking, frame, predictions, truth, table, style, mark)
     for name, figure in pictures.items():
         save_figure(figure, folder / picture_name(name, format or ranking.options.format))
     return _summary(table, ranking, frame, reliability, undefined, truth)
@@ -140,6 +143,7 @@ def _figures(
     truth: Truth,
     table: Table,
     style: PictureStyle | None,
+    mark: Iterable[Asked] | None,
 ) -> dict[str, "Figure"]:
     """Return the figures by the names of their PNG files."""
     config = ranking.config
@@ -153,5 +157,7 @@ def _figures(
     by_epoch = by_epoch_figure(frame, f"Rank correlation by search epoch: {title}", note, style)
     scores = {name: predictions.values[name] for name in ("error", "loss")}
     rows = {name: spearman_row(frame, predictions.epoch, truth, name) for name in scores}
-    scatter = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", note, style)
+    marks, absent = marked_ranks(mark, table, predictions)
+    said = " ".join([note, *absent])
+    scatter = scatter_figure(scores, truth, rows, f"{title}, epoch {predictions.epoch}", said, style, marks)
     return {BY_EPOCH: by_epoch, SCATTER: scatter}

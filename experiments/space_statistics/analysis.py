@@ -1,6 +1,6 @@
 """An analysis of a table: its function, its result in one line, and its figure with a caption about the data."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import pandas
 from nasbench1shot1.display.axes import AxesList
 from nasbench1shot1.display.charts import Panel, draw_panels
 from nasbench1shot1.experiments.space_statistics.values import accuracy, caption, has_values
+from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.tables.table import Table
 
 Frame = pandas.DataFrame
@@ -24,7 +25,7 @@ class Analysis:
         panels: returns the panels of the figure, row by row, given the frame.
         headline: returns the result in one line.
         split: the split in the paper; None if the analysis has no split.
-        takes: options of the command line: "predicted", "split", "rng", "space", "kind".
+        takes: options of the command line: "predicted", "split", "rng", "space", "kind", "mark".
         columns: maximum number of panels in a row of the figure. Default: all.
         panel_inches: width and height of a panel. Default: the size that `draw_panels` chooses.
     """
@@ -45,6 +46,7 @@ class Analysis:
         seed: int = 0,
         space: str | None = None,
         kind: str | None = None,
+        mark: Iterable[Asked] | None = None,
     ) -> Frame:
         """Return the frame for a table, with the options that the analysis takes; raises the errors of `ask`.
 
@@ -53,6 +55,7 @@ class Analysis:
         if split is None and self.split is not None:
             split = self.split if has_values(table, accuracy(self.split), predicted=predicted) else "validation"
         options: dict[str, Any] = {"split": split, "predicted": predicted, "space": space, "kind": kind or "all"}
+        options["mark"] = mark or None
         options["rng"] = np.random.default_rng(seed)
         return self.ask(table, **{name: options[name] for name in self.takes})
 

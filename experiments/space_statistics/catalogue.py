@@ -69,7 +69,8 @@ def draw_statistics(
         style: "screen" (default), or "paper" for a figure without title and caption, as wide as a column or a page.
         colors: a colour, a sequence of one colour per label of the legend, or colours by label.
         labels: new labels of the legend.
-        options: the options that the analysis takes: split, predicted, space, kind (as on the command line) and seed.
+        options: the options that the analysis takes: split, predicted, space, kind, mark (as on the command line) and
+            seed.
 
     Returns:
         The axes, or a list of axes if there are several panels; `ax.figure.savefig("picture.svg")` writes the picture.

@@ -1,18 +1,21 @@
 """Training time, parameters and accuracy of cells. NAS-Bench-101's figure 3."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Cloud, Panel, Series
+from nasbench1shot1.display.charts import Axis, Cloud, Mark, Panel, Series
 from nasbench1shot1.display.colours import VERMILION
+from nasbench1shot1.display.marks import marked
 from nasbench1shot1.experiments.rank_correlation import pearson, spearman
 from nasbench1shot1.experiments.space_statistics.locality import cell_distances
+from nasbench1shot1.experiments.space_statistics.marked_rows import marked_rows
 from nasbench1shot1.experiments.space_statistics.values import Floats, accuracy, cells_of, check_enough, known_values
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.nasbench101.cell import Cell
+from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.tables.table import Table
 
 COLUMNS = ("training_time", "trainable_parameters", "accuracy")
@@ -24,6 +27,7 @@ def cost(
     split: str = "validation",
     epochs: int | None = None,
     predicted: bool = False,
+    mark: Iterable[Asked] | None = None,
 ) -> pandas.DataFrame:
     """Return training time, parameters and accuracy of every cell whose time and accuracy are known.
 
@@ -33,6 +37,7 @@ def cost(
         split: the split of the accuracy.
         epochs: budget. Default: the table's full budget.
         predicted: use estimates if the metric is not measured.
+        mark: networks that the figure marks, as in `marked_rows`.
 
     Returns:
         A data frame with `hash`, `training_time` (s), `trainable_parameters`, `accuracy` (fraction), means over
@@ -57,6 +62,8 @@ def cost(
     distance = None if cell is None else cell_distances(cells_of(table)[rows], cell.encoding)
     is_missing = distance is not None and not (distance == 0).any()
     frame["distance"] = pandas.array([pandas.NA] * len(rows) if distance is None else distance, dtype="Int64")
+    marks, absent = marked_rows(mark, table, rows)
+    notes = [*([_missing_note(cell, int((frame["distance"] == 1).sum()))] if cell and is_missing else []), *absent]
     frame.attrs = values.attributes(
         quantity=f"{split} accuracy and training time at {epochs} epochs",
         predicted=values.predicted or seconds.predicted,
@@ -65,7 +72,10 @@ def cost(
         split=split,
         pearson=_pairs(frame, pearson),
         spearman=_pairs(frame, spearman),
-        **({"notes": [_missing_note(cell, int((frame["distance"] == 1).sum()))]} if cell and is_missing else {}),
+        marks=[
+            {**of, "row": int(np.searchsorted(rows, of["row"])), "source": values.source_of(of["row"])} for of in marks
+        ],
+        **({"notes": notes} if notes else {}),
     )
     return frame
 
@@ -78,20 +88,23 @@ def _missing_note(cell: Cell, near: int) -> str:
 
 def cost_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return time against parameters, coloured by accuracy, with the best cell, the given cell and its neighbours."""
-    shown = frame.sort_values("accuracy")
-    shown = shown.assign(x=shown["trainable_parameters"] / 1e6, y=shown["training_time"], z=100 * shown["accuracy"])
+    placed = frame.assign(x=frame["trainable_parameters"] / 1e6, y=frame["training_time"], z=100 * frame["accuracy"])
+    shown = placed.sort_values("accuracy")
     least = 100 * float(frame["accuracy"].quantile(0.1))
     best, ring = shown.iloc[[-1]], dict[str, Any](color=VERMILION, size=6, hollow=True)
     detail = f" ({best['z'].iloc[0]:.1f} %)"
-    star: dict[str, Any] = {"marker": "*", "size": 13, "framed": True, "color": VERMILION, "detail": detail}
-    marks = [
+    cross: dict[str, Any] = {"marker": "X", "size": 9, "framed": True, "color": VERMILION, "detail": detail}
+    marks: list[Mark] = [
         Cloud(shown["x"], shown["y"], shown["z"], f"{frame.attrs['split']} accuracy [%]", least),
-        Series(best["x"], best["y"], label="most accurate", **star),
+        Series(best["x"], best["y"], label="most accurate", **cross),
     ]
     for distance, marker, label in ((1, "o", "one edit from the given cell"), (0, "s", "the given cell")):
         near = shown[(shown["distance"] == distance).fillna(False)]
         if len(near):
             marks.append(Series(near["x"], near["y"], label=label, detail=f" ({len(near):,})", marker=marker, **ring))
+    for of in frame.attrs["marks"]:
+        x, y, accuracy = placed.loc[of["row"], ["x", "y", "z"]]
+        marks.append(marked(of["name"], of["place"], float(x), float(y), f"{accuracy:.1f} %, {of['source']}"))
     across, up = Axis("trainable parameters [millions]"), Axis("training time [s]", low=0)
     return [Panel("Time, parameters and accuracy", across, up, marks)]
 

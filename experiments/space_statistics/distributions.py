@@ -1,19 +1,22 @@
 """Distributions of accuracies, of the noise of trainings, and of errors in each space with and without loose ends."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.charts import Axis, Panel, Series
+from nasbench1shot1.display.charts import Axis, Mark, Panel, Series
 from nasbench1shot1.display.colours import COLOURS, LINES
+from nasbench1shot1.display.marks import marked
 from nasbench1shot1.experiments.counts import choice_block_space
+from nasbench1shot1.experiments.space_statistics.marked_rows import marked_rows
 from nasbench1shot1.experiments.space_statistics.values import (
     SPLITS,
     Floats,
+    Values,
     accuracy,
     check_enough,
     known_values,
@@ -22,6 +25,7 @@ from nasbench1shot1.experiments.space_statistics.values import (
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.nasbench101.architecture import live_blocks
 from nasbench1shot1.nasbench101.encoding import EDGE_BITS, VERTEX_BIT, edge_bit
+from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.search_spaces.choice_blocks import N_OPERATIONS, ChoiceBlockSpace
 from nasbench1shot1.search_spaces.wirings import labellings, pruned_matrix
 from nasbench1shot1.tables.table import Table
@@ -36,13 +40,15 @@ KINDS = {"loose_ends": ("with loose ends", "-"), "no_loose_ends": ("without", "-
 # Accuracies and noise: NAS-Bench-101's figure 2 -----------------------------------------------------------------------
 
 
-def accuracy_distribution(table: Table, epochs: int | None = None, predicted: bool = False) -> pandas.DataFrame:
+def accuracy_distribution(
+    table: Table, epochs: int | None = None, predicted: bool = False, mark: Iterable[Asked] | None = None
+) -> pandas.DataFrame:
     """Return the empirical distribution functions of training, validation and test accuracy, means over repeats.
 
     Returns:
         A data frame with `split`, `accuracy` (fraction, ascending) and `share`, the fraction of cells at or below it,
         thinned to 2,000 steps. `attrs["lacking"]` lists the splits without values, `attrs["medians"]` has the medians
-        of the others.
+        of the others, and `attrs["marks"]` the accuracies of `mark` (`marked_rows`): on test if the table has it.
 
     Raises OutOfDomainError if no split has values.
     """
@@ -54,13 +60,18 @@ def accuracy_distribution(table: Table, epochs: int | None = None, predicted: bo
     curves = {split: values.mean[values.rows] for split, values in present.items()}
     fewest = min(present.values(), key=lambda values: len(values.rows))
     lacking, kind = [split for split in SPLITS if split not in present], "" if predicted else "measured "
+    split = next(split for split in reversed(SPLITS) if split in present)
+    marks, absent = _marked_values(mark, table, present[split])
+    notes = [f"the table has no {kind}{' or '.join(lacking)} accuracy at {epochs} epochs"] if lacking else []
+    notes += [f"vertical lines: {split} accuracy"] if marks else []
     frame = _stack(curves, "split", "accuracy")
     frame.attrs = fewest.attributes(
         quantity=f"{', '.join(present)} accuracy at {epochs} epochs",
         predicted=any(values.predicted for values in present.values()),
         lacking=lacking,
         medians={split: float(np.median(curve)) for split, curve in curves.items()},
-        notes=[f"the table has no {kind}{' or '.join(lacking)} accuracy at {epochs} epochs"] if lacking else [],
+        marks=marks,
+        notes=[*notes, *absent],
     )
     return frame
 
@@ -97,7 +108,10 @@ def accuracy_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return the distribution functions of accuracy, one line for each split."""
     low = max(0, 100 * float(frame.loc[frame["share"] >= 0.02, "accuracy"].min()) - 1)
     across = Axis("accuracy [%]", low=low, high=100 * frame["accuracy"].max() + 0.5)
-    return [Panel("Accuracies", across, SHARE, _curves(frame, "split", "accuracy", " %"))]
+    lines = [
+        marked(of["name"], of["place"], x=100 * of["value"], source=_marked_text(of)) for of in frame.attrs["marks"]
+    ]
+    return [Panel("Accuracies", across, SHARE, [*_curves(frame, "split", "accuracy", " %"), *lines])]
 
 
 def noise_panels(frame: pandas.DataFrame) -> list[Panel]:
@@ -141,6 +155,7 @@ def error_distribution(
     split: str = "test",
     epochs: int | None = None,
     predicted: bool = False,
+    mark: Iterable[Asked] | None = None,
 ) -> pandas.DataFrame:
     """Return the error of every distinct cell of spaces, and the number of architectures of each kind with this cell.
 
@@ -150,6 +165,7 @@ def error_distribution(
         split: "test", "validation" or "train".
         epochs: budget. Default: the table's full budget.
         predicted: use estimates if the metric is not measured.
+        mark: networks that the figure marks, as in `marked_rows`. Default: none.
 
     Returns:
         A data frame with a row for every known cell: `space`, `hash`, `error` (fraction, mean over repeats), and the
@@ -171,17 +187,20 @@ def error_distribution(
     check_enough(len(frame), 1, f"cells of {', '.join(map(str, spaces))} with {values.what}", table)
     known = int((cells & ~np.isnan(values.mean)).sum())
     sizes = {space.name: {kind: space.count(kind) for kind in KINDS} for space in map(choice_block_space, spaces)}
-    note = f"cells of {', '.join(sizes)}, weighted by the number of architectures that they represent"
+    marks, absent = _marked_values(mark, table, values)
+    notes = [f"cells of {', '.join(sizes)}, weighted by the number of architectures that they represent", *absent]
     of_spaces = {"rows": known, "dropped": len(table) - known}
     if not predicted:
         of_spaces["measured_rows"] = known
-    frame.attrs = values.attributes(split=split, sizes=sizes, distinct_cells=known, notes=[note], **of_spaces)
+    frame.attrs = values.attributes(
+        split=split, sizes=sizes, distinct_cells=known, notes=notes, marks=marks, **of_spaces
+    )
     return frame[["space", "hash", "error", *KINDS]]
 
 
 def error_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return the distribution functions of error for each space, with loose ends (solid) and without (dashed)."""
-    marks = []
+    marks: list[Mark] = []
     for colour, (space, of_space) in zip(COLOURS, frame.groupby("space", sort=False), strict=False):
         ordered = of_space.sort_values("error")
         for kind, (words, line) in KINDS.items():
@@ -189,6 +208,9 @@ def error_panels(frame: pandas.DataFrame) -> list[Panel]:
             look: dict[str, Any] = {"label": f"{space} {words}", "color": colour, "line": line, "steps": True}
             share, detail = ordered[kind].cumsum() / known, f": {known:,} of {size:,} known"
             marks.append(Series(100 * ordered["error"], share, detail=detail, **look))
+    for of in frame.attrs["marks"]:
+        error = {**of, "value": 1 - of["value"]}
+        marks.append(marked(of["name"], of["place"], x=100 * error["value"], source=_marked_text(error)))
     least = 100 * frame["error"].min() - 1
     ticks = {float(tick): str(tick) for tick in (5, 6, 7, 8, 10, 15, 20, 30, 50, 90) if tick >= least}
     across, up = (
@@ -196,6 +218,21 @@ def error_panels(frame: pandas.DataFrame) -> list[Panel]:
         Axis("share of architectures at or below"),
     )
     return [Panel("Errors in each space", across, up, marks)]
+
+
+def _marked_values(
+    mark: Iterable[Asked] | None, table: Table, values: Values
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the networks to mark with their values and sources, and sentences about networks without values."""
+    marks, absent = marked_rows(mark or (), table, values.rows)
+    for of in marks:
+        row = of.pop("row")
+        of |= {"value": float(values.mean[row]), "source": values.source_of(row)}
+    return marks, absent
+
+
+def _marked_text(of: Mapping[str, Any]) -> str:
+    return f"{100 * of['value']:.2f} %, {of['source']}"
 
 
 def architecture_counts(space: ChoiceBlockSpace) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:

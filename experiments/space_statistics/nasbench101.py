@@ -92,11 +92,12 @@ def _volume(frame: Frame) -> str:
     return f"{share} within {near['distance']:.0f} edits of {frame.attrs['top_cells']} cells"
 
 
+_MARKED = ("predicted", "split", "mark")
 ANALYSES = {
-    "error-distribution": Analysis(error_distribution, error_panels, _errors, "test"),
-    "accuracy-distribution": Analysis(accuracy_distribution, accuracy_panels, _medians, takes=("predicted",)),
+    "error-distribution": Analysis(error_distribution, error_panels, _errors, "test", takes=_MARKED),
+    "accuracy-distribution": Analysis(accuracy_distribution, accuracy_panels, _medians, takes=("predicted", "mark")),
     "noise-distribution": Analysis(noise_distribution, noise_panels, _medians, "test"),
-    "cost": Analysis(cost, cost_panels, _costs, "validation"),
+    "cost": Analysis(cost, cost_panels, _costs, "validation", takes=_MARKED),
     "operation-replacement": Analysis(operation_replacement, replacement_panels, _replacements, "validation"),
     "depth-and-width": Analysis(depth_and_width, depth_and_width_panels, _best_groups, "validation"),
     "budget-correlation": Analysis(budget_correlation, budget_panels, _budgets, "validation"),

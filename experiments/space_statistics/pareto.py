@@ -13,13 +13,15 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.charts import Axis, Panel, Series
-from nasbench1shot1.display.colours import BLUE, ORANGE, VERMILION
+from nasbench1shot1.display.colours import BLUE, VERMILION
+from nasbench1shot1.display.marks import marked
 from nasbench1shot1.display.style import CAPTION_COLOUR
 from nasbench1shot1.experiments.space_statistics.analysis import Analysis
+from nasbench1shot1.experiments.space_statistics.marked_rows import absence_notes, points_to_mark
 from nasbench1shot1.experiments.space_statistics.values import accuracy, no_values_error
 from nasbench1shot1.ground.errors import OutOfDomainError
+from nasbench1shot1.reference_points import Asked, ReferencePoint
 from nasbench1shot1.tables.columns import Column, Rows
-from nasbench1shot1.tables.keys import Item
 from nasbench1shot1.tables.table import Table
 
 MANY = 100
@@ -35,7 +37,7 @@ def pareto_fronts(
     epochs: int | None = None,
     rows: Rows | None = None,
     predicted: bool = False,
-    star: tuple[str, Item] | None = None,
+    mark: Iterable[Asked] | None = None,
     only_front: bool = False,
 ) -> pandas.DataFrame:
     """Return the best value of a metric at each cost, and which of these networks are Pareto-optimal.
@@ -47,7 +49,8 @@ def pareto_fronts(
         epochs: budget of the metric, and of costs that have budgets. Default: the table's full budget.
         rows: rows of the table that are included, such as `table.members("s1")`. Default: all.
         predicted: use estimates of metrics that are not measured.
-        star: a name and a network, which figures mark with a star.
+        mark: networks that figures mark, as in `reference_points.reference_points`. Default: the first reference point
+            of the benchmark.
         only_front: return only Pareto-optimal networks.
 
     Returns:
@@ -57,7 +60,7 @@ def pareto_fronts(
         `Column.cost` returns for another metric; `median_error`, the median over all networks at this value;
         `on_front`, whether the network is Pareto-optimal; `n`, the number of networks at this value; and `of`, the
         number of networks for which metric and cost are known. Values are means over repeats. `attrs["metrics"]` has
-        the descriptions of the metrics, and `attrs["star"]` has the values of the marked network on each data set.
+        the descriptions of the metrics, and `attrs["marks"]` has the values of each marked network on each data set.
 
     Raises:
         InvalidInputError: a metric is unknown, or neither high nor low values of it are better.
@@ -74,20 +77,22 @@ def pareto_fronts(
     if left_out := [_name(_describe(table, cost)) for cost in asked if cost not in frame.attrs["metrics"]]:
         kind = "" if predicted else "measured "
         frame.attrs["notes"].append(f"left out, because this table has no {kind}values: {', '.join(left_out)}")
-    if star is not None and (points := _points(*star, table, pairs, rows)):
-        frame.attrs["star"] = points
-        frame.attrs["notes"].append(f"star: {star[0]}")
+    points = points_to_mark(mark, table)
+    values = [_values_of(point, place, table, pairs, rows) for place, point in enumerate(points)]
+    frame.attrs["marks"] = [of_dataset for of_point in values for of_dataset in of_point]
+    if mark is not None:
+        frame.attrs["notes"] += absence_notes(points, [bool(of_point) for of_point in values], table)
     return frame
 
 
 def cost_metrics(table: Table) -> list[str]:
-    """Return the metrics with one value per network whose lower values are better: parameters, FLOPs, latencies."""
+    """Return the metrics whose lower values are better, except losses: parameters, FLOPs, latencies and times.
+
+    Metrics that depend on the budget, such as the training time, come last.
+    """
     described = {metric: _describe(table, metric) for metric in table.metrics}
-    return [
-        metric
-        for metric, about in described.items()
-        if about.direction == "lower" and not about.epochs and about.split is None
-    ]
+    costs = [metric for metric, about in described.items() if about.direction == "lower" and about.split is None]
+    return sorted(costs, key=lambda metric: bool(described[metric].epochs))
 
 
 # Figures and results in words -----------------------------------------------------------------------------------------
@@ -118,15 +123,15 @@ def _panel(frame: pandas.DataFrame, dataset: str, cost: str) -> Panel:
         marks = [Series(x, y, marker="o", size=1.5, **look)]
     line: dict[str, Any] = {"color": VERMILION, "line": "-", "marker": "o", "size": 5, "steps": True}
     marks.append(Series(x[front], y[front], label="Pareto front", **line))
-    star: dict[str, Any] = {"color": ORANGE, "marker": "*", "size": 13, "framed": True}
-    for of in frame.attrs.get("star", ()):
-        if of["dataset"] == dataset and cost in of:
-            marks.append(Series([across(of[cost])], [up(of["error"])], label=of["name"], **star))
+    shown_marks = [of for of in frame.attrs.get("marks", ()) if of["dataset"] == dataset and cost in of]
     return Panel(
         f"{frame.attrs['datasets'][dataset]}: n = {shown['of'].iloc[0]:,}, {front.sum():,} on the front",
         Axis(across.label, log=bool(x.min() > 0 and x.max() >= WIDE * x.min())),
         Axis(up.label, log=bool(y.min() > 0)),
-        marks,
+        [
+            *marks,
+            *(marked(of["name"], of["place"], across(of[cost]), up(of["error"]), of["source"]) for of in shown_marks),
+        ],
     )
 
 
@@ -181,11 +186,21 @@ def _name(about: Column) -> str:
     return name if about.device is None or about.device.lower() in name.lower() else f"{name} on {about.device}"
 
 
-def _fronts_of_split(table: Table, split: str, predicted: bool) -> pandas.DataFrame:
-    return pareto_fronts(table, accuracy(split), predicted=predicted)
+def _fronts_of_split(
+    table: Table, split: str, predicted: bool, mark: Iterable[Asked] | None = None
+) -> pandas.DataFrame:
+    return pareto_fronts(table, accuracy(split), predicted=predicted, mark=mark)
 
 
-PARETO_FRONTS = Analysis(_fronts_of_split, front_panels, front_sizes, "test", columns=3, panel_inches=(4.2, 3.4))
+PARETO_FRONTS = Analysis(
+    _fronts_of_split,
+    front_panels,
+    front_sizes,
+    "test",
+    takes=("predicted", "split", "mark"),
+    columns=3,
+    panel_inches=(4.2, 3.4),
+)
 """The analysis of accuracy and costs that every benchmark has."""
 
 
@@ -200,11 +215,17 @@ class _Known:
         training: the data set of the training.
         about: the description of the values.
         values: (R,) means over the repeats of each row of the table, NaN if unknown.
+        measured: (R,) bool: whether a row has a measurement.
     """
 
     training: str
     about: Column
     values: NDArray[Any]
+    measured: NDArray[np.bool_]
+
+    def source_of(self, row: int) -> str:
+        """Return whether the value of a row is measured, in words."""
+        return self.about.source(bool(self.measured[row]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +285,10 @@ def _find(table: Table, metric: str, trainings: Iterable[str], epochs: int, pred
         if np.isfinite(repeats).any():
             about = table.about(metric, training)
             is_companion = not predicted and not about.is_measured  # measurements beside estimates
-            return _Known(training, replace(about, fidelity="measured") if is_companion else about, _means(repeats))
+            found = np.isfinite(table.measured(metric, epochs, training)).any(axis=1) if predicted else None
+            measured = np.isfinite(repeats).any(axis=1) if found is None else found
+            described = replace(about, fidelity="measured") if is_companion else about
+            return _Known(training, described, _means(repeats), measured)
     return None
 
 
@@ -311,16 +335,19 @@ def _fidelity(abouts: Sequence[Column]) -> str:
     return f"{name} ({', '.join(kinds)})"
 
 
-def _points(name: str, network: Item, table: Table, pairs: Sequence[_Pair], rows: Rows) -> list[dict[str, Any]]:
-    """Return the values of a network, one dictionary for each data set; empty if the rows lack it."""
-    row = table.row_of(network) if network in table else None
-    points: dict[str, dict[str, Any]] = {}
+def _values_of(
+    point: ReferencePoint, place: int, table: Table, pairs: Sequence[_Pair], rows: Rows
+) -> list[dict[str, Any]]:
+    """Return the values of a marked network, one dictionary for each data set; empty if the rows lack it."""
+    row = table.row_of(point.network) if point.network in table else None
+    found: dict[str, dict[str, Any]] = {}
     for pair in pairs:
         if row is not None and row in pair.known(rows):
+            named = {"name": point.name, "place": place, "dataset": pair.dataset, "source": pair.metric.source_of(row)}
             error = float(pair.metric.about.cost(pair.metric.values[row]))
-            point = points.setdefault(pair.dataset, {"name": name, "dataset": pair.dataset, "error": error})
-            point[pair.cost.about.metric] = pair.cost.values[row].item()
-    return list(points.values())
+            found.setdefault(pair.dataset, {**named, "error": error})
+            found[pair.dataset][pair.cost.about.metric] = pair.cost.values[row].item()
+    return list(found.values())
 
 
 def _no_cost_error(table: Table, asked: Sequence[str], epochs: int, predicted: bool) -> OutOfDomainError:
@@ -328,6 +355,5 @@ def _no_cost_error(table: Table, asked: Sequence[str], epochs: int, predicted: b
     if asked:
         return no_values_error(table, asked[0], epochs, predicted)
     return OutOfDomainError(
-        f"the table {table.id} has no costs, such as parameters or a latency with one value per network: open another "
-        'table, or name metrics in Python, such as pareto_fronts(table, costs=("training_time",))'
+        f"the table {table.id} has no costs, such as parameters, a latency or a training time: open another table"
     )

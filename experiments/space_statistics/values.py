@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, option, switch, unknown_name
 from nasbench1shot1.nasbench101.encoding import MAX_VERTICES, VERTEX_BIT
+from nasbench1shot1.tables.columns import Column
 from nasbench1shot1.tables.table import Table
 
 Floats = NDArray[np.float64]
@@ -23,15 +24,24 @@ class Values:
     Attributes:
         table_id, what: id of the table, and a description of the metric and budget.
         repeats: (R, K) values, NaN if unknown.
-        predicted: whether the values are estimates instead of measurements.
-        n_measured: number of rows with a measurement.
+        measured: (R,) bool: whether a row has a measurement.
+        about: the description of the values if they are estimates; None if they are measurements.
     """
 
     table_id: str
     what: str
     repeats: Floats
-    predicted: bool
-    n_measured: int
+    measured: NDArray[np.bool_]
+    about: Column | None
+
+    @property
+    def predicted(self) -> bool:
+        """Whether the values are estimates instead of measurements."""
+        return self.about is not None
+
+    def source_of(self, row: int) -> str:
+        """Return whether the value of a row is measured, in words."""
+        return "measured" if self.about is None else self.about.source(bool(self.measured[row]))
 
     @cached_property
     def mean(self) -> Floats:
@@ -51,7 +61,7 @@ class Values:
             "quantity": self.what,
             "predicted": self.predicted,
             "rows": len(self.rows),
-            "measured_rows": self.n_measured,
+            "measured_rows": int(self.measured.sum()),
             "dropped": len(self.mean) - len(self.rows),
             **more,
         }
@@ -93,9 +103,9 @@ def values_or_nan(table: Table, metric: str, epochs: int | None = None, predicte
     epochs = table.full_budget if epochs is None else epochs
     is_estimate = predicted and not table.is_measured(metric)
     measured = table.measured(metric, epochs)
-    n_measured = int((~np.isnan(measured).any(axis=1)).sum())
     repeats = table.values(metric, epochs) if is_estimate else measured
-    return Values(table.id, f"{metric.replace('_', ' ')} at {epochs} epochs", repeats, is_estimate, n_measured)
+    about, known = table.about(metric) if is_estimate else None, ~np.isnan(measured).any(axis=1)
+    return Values(table.id, f"{metric.replace('_', ' ')} at {epochs} epochs", repeats, known, about)
 
 
 def has_values(table: Table, metric: str, epochs: int | None = None, predicted: bool = False) -> bool:

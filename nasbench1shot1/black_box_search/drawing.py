@@ -12,10 +12,12 @@ from nasbench1shot1.display.axes import ZERO_NOTE, use_log_axes
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_labels, curve_styles
 from nasbench1shot1.display.curves import Statistic, describe_band, draw_curve, draw_level, log_floor
+from nasbench1shot1.display.marks import draw_marked
 from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.evaluator import common_baseline
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.reference_points import MarkedRegrets
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.columns import partly_text
 
@@ -137,6 +139,13 @@ def draw_baseline(axes: "Axes", studies: Sequence[BlackBoxStudy], floor: float |
     if baseline is not None and baseline.test_regret is not None:
         label = baseline.label(goal.text(baseline.test_regret), goal.source(baseline.test_measured))
         draw_level(axes, goal.scale * baseline.test_regret, label, None if floor is None else goal.scale * floor)
+
+
+def draw_marked_regrets(
+    axes: "Axes", study: BlackBoxStudy, regrets: MarkedRegrets, floor: float | None = None
+) -> "Axes":
+    """Draw the regrets of marked networks as horizontal lines; other arguments are as in `draw_baseline`."""
+    return draw_marked(axes, regrets.levels(study.goal.scale, study.goal.text, floor))
 
 
 def _regret_label(studies: Sequence[BlackBoxStudy], statistic: Statistic) -> str:

@@ -8,7 +8,7 @@ from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.ground.errors import InvalidInputError, flag, value_of
 from nasbench1shot1.ground.files import PictureFormat
-from nasbench1shot1.runs.options import Form, TableName
+from nasbench1shot1.runs.options import Form, Mark, TableName
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class Compare:
     any run is a study (evaluations if its table has no training times), otherwise epochs."""
     table: TableName | None = None
     """Folder or name of the table on which all architectures are scored. Default: the recorded regrets."""
+    mark: Mark | None = None
+    """Networks whose test regret is a horizontal line: reference points such as 'ResNet cell', or architectures."""
     allow_module: str | None = None
     """Module that may be imported because the config.json of a run names it. Importing a module runs its code."""
     format: PictureFormat = "png"
@@ -53,6 +55,12 @@ class Compare:
         check_out(self.out)
         labels = self.labels[0].split(",") if self.labels and len(self.labels) == 1 else self.labels
         found = compare_runs(
-            self.runs, labels, self.over, table=self.table, allow_module=self.allow_module, spread=self.spread
+            self.runs,
+            labels,
+            self.over,
+            table=self.table,
+            allow_module=self.allow_module,
+            spread=self.spread,
+            mark=self.mark,
         )
         show(found, write_comparison(found, self.out, self.format, self.style), literal_console())

@@ -9,7 +9,7 @@ from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.files import PictureFormat, picture_name
 from nasbench1shot1.ground.text import print_to_stdout
-from nasbench1shot1.runs.options import Form, TableName
+from nasbench1shot1.runs.options import Form, Mark, TableName
 from nasbench1shot1.tables.references import Reference
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ class Report:
     reference: Reference | None = None
     """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
     Default: the run's option."""
+    mark: Mark | None = None
+    """Networks that the pictures mark: reference points such as 'ResNet cell', or architectures. Regrets are horizontal
+    lines; in the scatter plot of a ranking, evaluated networks are points."""
     allow_module: str | None = None
     """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
     out: Path | None = None
@@ -68,9 +71,9 @@ class Report:
         table = table_of_run(runs[0].config, runs[0].folder / CONFIG, self.table, self.reference)
         out = self.out or self.folder / f"report-{table.id}"
         if several:
-            summaries = write_group_report(runs, table, out, self.format, missing, self.spread, self.style)
+            summaries = write_group_report(runs, table, out, self.format, missing, self.spread, self.style, self.mark)
         else:
-            summaries = [write_report(runs[0], table, out, self.format, self.style)]
+            summaries = [write_report(runs[0], table, out, self.format, self.style, self.mark)]
         print_to_stdout(f"Table {table.id}")
         for summary in summaries:
             _show(summary, runs[0].config.get("dataset"), table)
@@ -101,12 +104,12 @@ class Report:
         if isinstance(run, Ranking):
             table = table_of_ranking(run.run, run.space, self.table or run.space.table)
             out = self.out or self.folder / f"report-{table.id}"
-            summary, show_summary = write_ranking_report(run, table, out, self.format, self.style), show
+            summary, show_summary = write_ranking_report(run, table, out, self.format, self.style, self.mark), show
         else:
             recorded = {"space": run.config["space"], "reference": run.shared_options["reference"]}
             table = table_of_run(recorded, self.folder / CONFIG, self.table, self.reference)
             out = self.out or self.folder / f"report-{table.id}"
-            summary, show_summary = write_study_report(run, table, out, self.format, self.style), show_result
+            summary, show_summary = write_study_report(run, table, out, self.format, self.style, self.mark), show_result
         print_to_stdout(f"Table {table.id}")
         show_summary(summary, out, literal_console(), self.format)
         if "unfinished" in summary:

@@ -9,7 +9,7 @@ from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.ground.text import print_to_stdout
-from nasbench1shot1.runs.options import Form, TableName
+from nasbench1shot1.runs.options import Form, Mark, TableName
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.space_statistics.analysis import Analysis
@@ -47,6 +47,10 @@ class Statistics:
     """Choice-block space in which autocorrelation walks at random, such as s1. Default: all encodings."""
     kind: Literal["all", "unique_skip_connect", "unique"] | None = None
     """Architectures that count (NAS-Bench-201): all, or one for each topology. Default: all."""
+    mark: Mark | None = None
+    """Networks that pareto-fronts, accuracy-by-parameters, accuracy-by-flops, latency-fronts, cost,
+    accuracy-distribution and error-distribution mark. Default: pictures of single networks mark the first reference
+    point, such as 'ResNet cell'."""
     predicted: bool = False
     """Use the table's estimates where measurements are missing; every figure then states this."""
     seed: int = 0
@@ -82,7 +86,8 @@ class Statistics:
 
     def _given_options(self) -> dict[str, Any]:
         """Return the options that only some analyses take."""
-        return {"split": self.split, "space": self.space, "kind": self.kind, "predicted": self.predicted}
+        given = {"split": self.split, "space": self.space, "kind": self.kind, "predicted": self.predicted}
+        return {**given, "mark": list(self.mark)} if self.mark else given
 
     def _answer(self, name: str, analysis: "Analysis", table: "Table", out: Path) -> dict[str, Any]:
         """Run an analysis, write its CSV file and its picture, and return its headline and attributes."""

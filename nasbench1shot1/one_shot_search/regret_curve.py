@@ -18,12 +18,14 @@ from nasbench1shot1.display.axes import label_epochs, start_at_zero, use_whole_n
 from nasbench1shot1.display.canvas import Canvas, legend_above, legend_below
 from nasbench1shot1.display.colours import BLACK, COLOURS, Colors, checked_colors, curve_styles, main_first
 from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, draw_level, pool_values
+from nasbench1shot1.display.marks import draw_marked
 from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.captions import is_estimated, provenance, scale_text, table_text
 from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.reference_points import Asked, marked_regrets
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
@@ -52,6 +54,7 @@ def regret_figure(
     note: str = "",
     spread: Spread | None = None,
     style: PictureStyle | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> "Figure":
     """Return the figure of one run or of several seeds of one configuration, with its scale and its table in words.
 
@@ -65,6 +68,9 @@ def regret_figure(
         note: further text for the title.
         spread: what the bands show. Default: "ci", the 95 % confidence interval of the mean.
         style: "screen" or "paper".
+        mark: networks whose test regret is a horizontal line (`reference_points.reference_points`). Default: none.
+
+    Raises InvalidInputError if `mark` names something that is not a network of the table's benchmark.
     """
     found, config = anytime_regret(frames, spread), runs[0].config
     counts = operation_counts([frame["architecture"] for frame in frames])
@@ -80,6 +86,8 @@ def regret_figure(
             of = MEAN_LABEL if within is None else "mean within the bounds"
             draw_mean_regret(mean, rows[0], f"{of}{found.where(dataset)} ({percent(mean)})")
         draw_largest(baseline, rows[0], found.where(dataset))
+        regrets = marked_regrets(mark, table, runs[0])
+        start_at_zero(draw_marked(rows[0], regrets.levels()))
         if found.has_error:
             draw_one_shot_error(found, rows[1], method)
         if counts is not None:
@@ -89,6 +97,7 @@ def regret_figure(
         label_epochs(rows[-1])
         caption = table_text(frames, table.id, table.fidelity())
         caption += f"\n{baseline.sentence}" if baseline and baseline.sentence else ""
+        caption += f"\n{regrets.note}" if regrets.note else ""
         return canvas.finish(_title(runs, frames, found, note), caption, band=band)
 
 

@@ -78,6 +78,8 @@ IF_GIVEN = IfGiven()
 
 TableName = Annotated[str, Form("NAME|FOLDER")]
 """The type of the option `table`: a bundled or imported table, or the folder of a table."""
+Mark = Annotated[tuple[str, ...], Form("NAME|ARCHITECTURE …")]
+"""The type of the option `mark`: names of a benchmark's reference points, or networks, that a picture marks."""
 Images = Annotated[str, Form("NAME|FILE")]
 """The type of the option `images`: an image set by name, or an .npz file."""
 Seeds = Annotated[str, Form("SEEDS")]

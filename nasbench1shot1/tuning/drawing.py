@@ -1,6 +1,6 @@
 """The picture of a study: regret over simulated time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +9,12 @@ from nasbench1shot1.display.axes import start_at_zero
 from nasbench1shot1.display.canvas import Canvas, legend_below
 from nasbench1shot1.display.colours import BLACK, Colors, checked_colors, curve_styles, main_first, shades
 from nasbench1shot1.display.curves import draw_curve, pool_values
+from nasbench1shot1.display.marks import draw_marked
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.regret_curve import draw_largest
+from nasbench1shot1.reference_points import Asked, marked_regrets
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.tuning.options import TUNERS
 from nasbench1shot1.tuning.record import Study, best, simulated_cost
@@ -25,7 +27,11 @@ HOUR = 3600.0
 
 
 def trajectory_figure(
-    study: Study, lines: Sequence[Mapping[str, Any]], table: "Table", style: PictureStyle | None = None
+    study: Study,
+    lines: Sequence[Mapping[str, Any]],
+    table: "Table",
+    style: PictureStyle | None = None,
+    mark: Iterable[Asked] | None = None,
 ) -> "Figure":
     """Draw the regret of the best observation so far over simulated time, and the regret of every search.
 
@@ -36,6 +42,7 @@ def trajectory_figure(
         lines: its observations, with the errors and regrets of a table.
         table: this table.
         style: "screen" or "paper".
+        mark: networks whose test regret is a horizontal line (`reference_points.reference_points`). Default: none.
     """
     config, diverged = study.config, sum(line["loss"] is None for line in lines)
     with Canvas(panel=(7.2, 4.0), style=style) as canvas:
@@ -43,14 +50,15 @@ def trajectory_figure(
             draw_trajectory(lines, canvas.axes[0], config["optimizer"], guide=study.guide),
             _baseline(study, table),
         )
-        legend_below(draw_largest(baseline, axes))
+        regrets = marked_regrets(mark, table, study)
+        legend_below(start_at_zero(draw_marked(draw_largest(baseline, axes), regrets.levels())))
         title = (
             f"{TUNERS[config['tuner']]} tunes {config['optimizer']} on {config['space']}: {len(lines)} searches, "
             f"{diverged} diverged; one study, seed {config['seed']}\n{_scale(study)}"
         )
         objective = table.objective(config["dataset"])
         provenance = table.about(objective.test_metric, objective.test).provenance
-        notes = [table.fidelity(), study.guide_sentence, baseline.sentence if baseline else ""]
+        notes = [table.fidelity(), study.guide_sentence, baseline.sentence if baseline else "", regrets.note]
         return canvas.finish(title, "\n".join(filter(None, [f"table {table.id}: test errors {provenance}", *notes])))
 
 

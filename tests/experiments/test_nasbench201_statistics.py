@@ -140,7 +140,7 @@ def test_correlations_of_the_best_count_only_known_values(table, gathered, incom
 
 def test_resnet_is_compared_with_the_best(table, gathered):
     frame = accuracy_by_cost(table)
-    [star] = [row for row in frame.attrs["star"] if row["dataset"] == "cifar100"]
+    [star] = [row for row in frame.attrs["compared"] if row["dataset"] == "cifar100"]
     params, accuracy = gathered["params_M_c100"], gathered["c100_test_e200"] / 100
     index = table.row_of(RESNET)
     equal = accuracy[np.isclose(params, params[index])].max()

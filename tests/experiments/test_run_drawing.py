@@ -12,6 +12,7 @@ from rich.console import Console
 from synthetic_study import write_study
 
 import nasbench1shot1 as nb
+from nasbench1shot1.cli import main
 from nasbench1shot1.display.style import COLUMN_WIDTH
 from nasbench1shot1.one_shot_search.pictures import PANEL_WIDTH
 from nasbench1shot1.one_shot_search.record import SearchRecord
@@ -197,3 +198,33 @@ def test_studies_are_drawn_over_their_clock(tmp_path):
 def test_other_objects_are_refused():
     with refuses(nb.InvalidInputError, 3):
         nb.draw_regret(3)
+
+
+def levels(axes) -> dict[str, float]:
+    """The horizontal lines of axes by their labels."""
+    return {line.get_label(): line.get_ydata()[0] for line in axes.get_lines() if len(set(line.get_ydata())) == 1}
+
+
+def test_marked_networks_are_horizontal_lines_in_every_picture_of_regrets(group, tmp_path):
+    table = nb.load_table()
+    resnet = nb.Architecture.parse(table.benchmark.reference_points["ResNet-like cell"])
+    regret = 100 * (table.best("s1", "test")[1].test_accuracy - table.query(resnet).test_accuracy)
+    label, mark = f"ResNet-like cell ({regret:.2f} %, measured)", ["resnet-like-cell", "inception-like-cell"]
+    for axes in (nb.draw_regret(group, mark=mark), nb.compare([group], mark=mark)):
+        assert levels(axes)[label] == pytest.approx(regret), "relative to the best of s1, not of the cell's own space"
+    caption = nb.compare([group], mark=mark).figure.get_supxlabel()
+    assert f"Not in the table {table.id}, so not marked: Inception-like cell." in " ".join(caption.split())
+    main(["report", str(group.folder), "--out", str(tmp_path / "report"), "--format", "svg", "--mark", *mark])
+    assert "Inception-like cell" in (tmp_path / "report" / "regret.svg").read_text()
+    assert label not in levels(nb.draw_regret(group))
+    with refuses(nb.InvalidInputError, "'resnet'"):
+        nb.draw_regret(group, mark=["resnet"])
+
+
+def test_marked_networks_of_black_box_studies_are_within_logarithmic_axes(tmp_path):
+    study = nb.black_box("random", space="nb201", seconds=2e4, repeats=2, out=tmp_path / "study")
+    best, _ = nb.load_table("nb201").best("nb201", "test", dataset="cifar10")
+    axes = nb.draw_regret(study, mark=["resnet-cell", ("best", best)])
+    found = levels(axes)
+    assert found["ResNet cell (0.46 %, measured)"] == pytest.approx(0.46, abs=0.01)
+    assert found["best (0.00 %, measured)"] == axes.get_ylim()[0]

@@ -280,7 +280,23 @@ def test_neighbours_of_a_cell_are_marked(retrained):
         "most accurate",
         "one edit from the given cell",
         "the given cell",
+        "ResNet-like cell",
     ]
+
+
+def test_marked_networks_of_distributions_are_vertical_lines_at_their_values():
+    table, mark = load_table(), ["ResNet-like cell", "Inception-like cell"]
+    for name, accuracy in (("accuracy-distribution", True), ("error-distribution", False)):
+        axes = nb.draw_statistics(name, table, predicted=True, mark=mark)
+        label = f"ResNet-like cell ({93.18 if accuracy else 6.82} %, measured)"
+        [line] = [line for line in axes.get_lines() if line.get_label() == label]
+        assert line.get_xdata()[0] == pytest.approx(93.182 if accuracy else 6.818, abs=1e-3)
+        assert "so not marked: Inception-like cell." in axes.figure.get_supxlabel()
+        assert not any("ResNet" in line.get_label() for line in nb.draw_statistics(name, table, predicted=True).lines)
+    frame = cost(table, predicted=True)
+    assert frame.attrs["marks"][0]["source"] == "predicted, shrunk toward a measurement", "on validation"
+    with refuses(nb.InvalidInputError, "mark"):
+        nb.draw_statistics("depth-and-width", table, mark=mark)
 
 
 # Spaces -----------------------------------------------------------------------------------------------------------

@@ -91,12 +91,14 @@ def test_a_front_has_exactly_the_networks_that_none_dominates(seed: int, cost: s
     assert frame["median_error"][0] == pytest.approx(median)
 
 
-def test_costs_are_metrics_with_one_value_of_which_lower_is_better() -> None:
+def test_costs_are_metrics_of_which_lower_is_better_but_not_losses() -> None:
     columns = toy_columns(np.random.default_rng(0))
     columns["score"] = (np.arange(N), Column(metric="score", quantity="score", dataset="cifar10", direction="higher"))
+    loss = standard("test_loss", "cifar10", epochs=(12, 200))
+    columns["test_loss"] = (np.ones((N, 2, 2)), loss)
     columns["shape"] = (np.arange(N), Column(metric="shape", quantity="shape", dataset="cifar10"))
     table = made_table(columns)
-    assert cost_metrics(table) == ["trainable_parameters", "latency_phone"]
+    assert cost_metrics(table) == ["trainable_parameters", "latency_phone", "training_time"], "budgets last"
     assert pareto_fronts(table)["cost"].unique().tolist() == cost_metrics(table)
     with refuses(nb.InvalidInputError, "shape"):
         pareto_fronts(table, costs=("shape",))
@@ -124,13 +126,16 @@ def test_estimates_are_used_only_on_request_and_named() -> None:
     columns["latency_phone"] = (columns["latency_phone"][0], replace(PHONE, fidelity="predicted", device="Pixel 9"))
     table = made_table(columns)
     frame = pareto_fronts(table)
-    assert (frame["cost"].unique().tolist(), frame.attrs["predicted"]) == (["trainable_parameters"], False)
+    assert (frame["cost"].unique().tolist(), frame.attrs["predicted"]) == (
+        ["trainable_parameters", "training_time"],
+        False,
+    )
     left_out = "left out, because this table has no measured values: latency phone on Pixel 9"
     assert left_out in PARETO_FRONTS.draw(frame).figure.get_supxlabel()
     frame = pareto_fronts(table, predicted=True)
     said = PARETO_FRONTS.draw(frame).figure.get_supxlabel()
     assert "PREDICTED" in said
-    parts = "test error (measured), trainable parameters (exact), latency phone on Pixel 9 (predicted)"
+    parts = "test error (measured), trainable parameters (exact), latency phone on Pixel 9 (predicted), training time"
     assert parts in " ".join(said.split())
     with refuses(nb.OutOfDomainError, table.id, 200, options="predicted"):
         pareto_fronts(table, costs=("latency_phone",))
@@ -138,10 +143,11 @@ def test_estimates_are_used_only_on_request_and_named() -> None:
 
 def test_tables_without_the_metric_or_without_costs_are_refused() -> None:
     columns = toy_columns(np.random.default_rng(0))
+    with refuses(nb.OutOfDomainError, "costs"):
+        pareto_fronts(made_table({"test_accuracy": columns["test_accuracy"]}))
     table = made_table({name: columns[name] for name in ("test_accuracy", "training_time")})
-    with refuses(nb.OutOfDomainError, table.id, "costs"):
-        pareto_fronts(table)
-    assert len(pareto_fronts(table, costs=("training_time",)))
+    times = pareto_fronts(table)["value"]
+    assert set(times) <= set(table.query(range(N)).training_time), "at the budget of the accuracy"
     with refuses(nb.OutOfDomainError, table.id, "validation", 200):
         pareto_fronts(table, metric="validation_accuracy")
     with refuses(nb.OutOfDomainError, table.id, 13):
@@ -158,6 +164,20 @@ def test_real_cells_of_nasbench101() -> None:
     assert best["error"].iloc[-1] == errors.min()
     assert (errors[np.asarray(table.column("trainable_parameters")) < best["value"].iloc[-1]] > errors.min()).all()
     assert len(table.rows(best["architecture"])) == len(best)
+
+
+def test_cells_of_nasbench101_against_time_and_parameters() -> None:
+    table = nb.load_table()
+    frame = pareto_fronts(table, predicted=True, mark=["resnet-like cell", "inception-like cell"])
+    assert frame["cost"].unique().tolist() == ["trainable_parameters", "training_time"]
+    [of] = frame.attrs["marks"]
+    found = table.query(nb.Architecture.parse(table.benchmark.reference_points["ResNet-like cell"]))
+    assert (of["training_time"], of["trainable_parameters"]) == (found.training_time, found.trainable_parameters)
+    assert (of["error"], of["source"]) == (pytest.approx(1 - found.test_accuracy), "measured")
+    assert frame.attrs["notes"][-1] == f"Not in the table {table.id}, so not marked: Inception-like cell."
+    labels = [text.get_text() for text in PARETO_FRONTS.draw(frame).figure.legends[0].get_texts()]
+    assert labels[-1] == "ResNet-like cell (measured)"
+    assert pareto_fronts(table, mark=()).attrs["marks"] == []
 
 
 # A new column ---------------------------------------------------------------------------------------------------------
@@ -182,10 +202,12 @@ def test_a_new_column_of_nasbench201_has_a_front(tmp_path: Path, capsys: pytest.
         "flops": 3,
         "latency": 3,
         "latency_phone": 1,
+        "training_time": 3,
+        "evaluation_time": 3,
     }
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())["answers"]["pareto-fronts"]
     assert summary["metrics"]["latency_phone"]["unit"] == "ms"
-    assert summary["star"][0]["latency_phone"] == latency[11472]
+    assert summary["marks"][0]["latency_phone"] == latency[11472]
     assert not missing(str(summary), "(measured), trainable", "FLOPs (exact), latency")
 
 

@@ -1,15 +1,16 @@
 """Accuracy and cost of every architecture: NAS-Bench-201's figure 2, NATS-Bench's figure 3 and its Pareto fronts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Panel, Series
-from nasbench1shot1.display.colours import ORANGE
+from nasbench1shot1.display.charts import Axis, Mark, Panel, Series
+from nasbench1shot1.display.marks import marked
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.space_statistics import pareto
+from nasbench1shot1.experiments.space_statistics.marked_rows import marked_rows
 from nasbench1shot1.experiments.space_statistics.nats_bench.latencies import LATENCIES
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import (
     DATASETS,
@@ -17,6 +18,7 @@ from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import 
     Column,
     Measurements,
 )
+from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.tables.table import Table
 
 Cost = Literal["trainable_parameters", "flops"]
@@ -33,6 +35,7 @@ def accuracy_by_cost(
     cost: Cost = "trainable_parameters",
     kind: str = "all",
     splits: Sequence[str] = ("train", *SPLITS),
+    mark: Iterable[Asked] | None = None,
 ) -> pandas.DataFrame:
     """Return training, validation and test accuracy of every architecture at the full budget, and its cost.
 
@@ -41,12 +44,14 @@ def accuracy_by_cost(
         cost: "trainable_parameters", or "flops" of a forward pass on one image.
         kind: which architectures are included, a kind of the table's space.
         splits: the accuracies.
+        mark: networks that the figure marks, as in `marked_rows`.
 
     Returns:
         `index` (official), `dataset`, `split`, `accuracy` (fraction, mean over seeds), the cost, and `n`, the number of
-        architectures with this data set and split. `attrs["star"]` compares the benchmark's first reference point, such
-        as the ResNet cell, with the best test accuracy of each data set, among all architectures and among
-        architectures of equal cost. `attrs["correlations"]` has Spearman's ρ of test accuracy and cost.
+        architectures with this data set and split. `attrs["marks"]` has the marked networks, and `attrs["compared"]`
+        compares the first of them, such as the ResNet cell, with the best test accuracy of each data set, among all
+        architectures and among architectures of equal cost. `attrs["correlations"]` has Spearman's ρ of test accuracy
+        and cost.
 
     Raises:
         InvalidInputError: the table is of another benchmark, or the kind is unknown.
@@ -55,12 +60,12 @@ def accuracy_by_cost(
     found = Measurements(table, kind)
     columns = found.columns(splits)
     words = f"accuracy at {found.full_budget} epochs and {AXES[cost].split()[0]}"
-    name, text = found.star or ("", "")
-    attributes = found.attributes(words, columns, *([f"star: {name}"] if name else []), cost=cost, splits=list(splits))
+    marks, notes = marked_rows(mark, table, found.rows)
+    attributes = found.attributes(words, columns, *notes, cost=cost, splits=list(splits))
     frame = pandas.concat([_long_format(found, column, cost) for column in columns if column.n], ignore_index=True)
-    place = found.place(text) if name else None
-    star = None if place is None else int(found.indices[place])
-    more: dict[Any, Any] = {"star_name": name, "star_index": star, "star": _compare(frame, star, cost)}
+    for of in marks:
+        of["index"] = int(table.column("index")[of.pop("row")])
+    more: dict[Any, Any] = {"marks": marks, "compared": _compare(frame, marks[0]["index"] if marks else None, cost)}
     frame.attrs = {**attributes, **more, "correlations": _correlations(frame, cost)}
     return frame
 
@@ -76,11 +81,11 @@ def accuracy_panels(frame: pandas.DataFrame) -> list[Panel]:
 def _panel(frame: pandas.DataFrame, dataset: str, split: str, against: str) -> Panel:
     shown = frame[(frame["dataset"] == dataset) & (frame["split"] == split)]
     x, y = shown[against] / (1 if against == "index" else 1e6), 100 * shown["accuracy"]
-    star, title = shown["index"] == frame.attrs["star_index"], f"{DATASETS[dataset]}, {split}: n = {len(shown):,}"
-    marks = [
-        Series(x, y, marker="o", size=1.7, alpha=0.35),
-        Series(x[star], y[star], color=ORANGE, marker="*", size=13, framed=True),
-    ]
+    title, marks = f"{DATASETS[dataset]}, {split}: n = {len(shown):,}", list[Mark]()
+    for of in frame.attrs["marks"]:
+        for at in np.flatnonzero(shown["index"] == of["index"]):
+            marks.append(marked(of["name"], of["place"], float(x.iloc[at]), float(y.iloc[at]), "measured"))
+    marks.insert(0, Series(x, y, marker="o", size=1.7, alpha=0.35))
     return Panel(title, Axis(AXES[against]), Axis(f"{split} accuracy [%]"), marks if len(shown) else [])
 
 
@@ -101,11 +106,11 @@ def _compare(frame: pandas.DataFrame, star: int | None, cost: Cost) -> list[dict
     """Return the marked architecture's test accuracy and the best test accuracies, for each data set."""
     compared = []
     for dataset, tested in frame[frame["split"] == "test"].groupby("dataset", sort=False):
-        for marked in tested[tested["index"] == star].to_dict("records"):
-            equal = tested.loc[tested[cost] == marked[cost], "accuracy"].max()
+        for of in tested[tested["index"] == star].to_dict("records"):
+            equal = tested.loc[tested[cost] == of[cost], "accuracy"].max()
             best = tested["accuracy"].max()
             best_accuracies = {"best": float(best), "best_of_equal_cost": float(equal)}
-            compared.append({"dataset": dataset, "accuracy": marked["accuracy"], **best_accuracies})
+            compared.append({"dataset": dataset, "accuracy": of["accuracy"], **best_accuracies})
     return compared
 
 
@@ -122,7 +127,7 @@ def _correlations(frame: pandas.DataFrame, cost: Cost) -> list[dict[str, Any]]:
 # Pareto fronts --------------------------------------------------------------------------------------------------------
 
 
-def pareto_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
+def pareto_fronts(table: Table, kind: str = "all", mark: Iterable[Asked] | None = None) -> pandas.DataFrame:
     """Return the lowest test error at each cost, such as FLOPs, and which of these architectures are Pareto-optimal.
 
     `latency_fronts` has the latencies of the bundled table's 27 device settings.
@@ -130,10 +135,10 @@ def pareto_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
     Args:
         table: a table of NAS-Bench-201 or NATS-Bench.
         kind: which architectures are included, a kind of the table's space.
+        mark: networks that the figure marks, as in `pareto.pareto_fronts`.
 
     Returns:
-        What `pareto.pareto_fronts` returns, with the official `index` of each architecture; the benchmark's first
-        reference point is marked.
+        What `pareto.pareto_fronts` returns, with the official `index` of each architecture.
 
     Raises:
         InvalidInputError: the table is of another benchmark, or the kind is unknown.
@@ -142,7 +147,7 @@ def pareto_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
     found = Measurements(table, kind)
     attributes = found.attributes(f"test error at {found.full_budget} epochs", found.columns(("test",)))
     costs = [cost for cost in pareto.cost_metrics(table) if cost not in LATENCIES]
-    frame = pareto.pareto_fronts(table, costs=costs, rows=found.rows, star=found.star)
+    frame = pareto.pareto_fronts(table, costs=costs, rows=found.rows, mark=mark)
     indices = table.column("index")[table.rows(frame["architecture"])]
     frame.insert(list(frame.columns).index("architecture"), "index", np.asarray(indices, np.int64))
     notes = [*attributes["notes"], *frame.attrs["notes"]]

@@ -1,17 +1,20 @@
 """Pareto fronts of test error and latency on each device of HELP (Lee et al., NeurIPS 2021)."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pandas
 
-from nasbench1shot1.display.charts import Axis, Panel, Series
-from nasbench1shot1.display.colours import BLUE, GREEN, ORANGE, VERMILION
+from nasbench1shot1.display.charts import Axis, Mark, Panel, Series
+from nasbench1shot1.display.colours import BLUE, GREEN, VERMILION
+from nasbench1shot1.display.marks import marked
 from nasbench1shot1.experiments.rank_correlation import spearman
 from nasbench1shot1.experiments.space_statistics import pareto
 from nasbench1shot1.experiments.space_statistics.nats_bench.measurements import DATASETS, REFERENCE, Measurements
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.nasbench201.embedded_table import DEVICES
+from nasbench1shot1.reference_points import Asked
 from nasbench1shot1.tables.columns import Column
 from nasbench1shot1.tables.table import Table
 
@@ -20,12 +23,13 @@ LATENCIES = tuple(f"latency_{name}" for name in DEVICES)
 _BATCH = ", batch size "
 
 
-def latency_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
+def latency_fronts(table: Table, kind: str = "all", mark: Iterable[Asked] | None = None) -> pandas.DataFrame:
     """Return the Pareto-optimal architectures of test error and latency, for each device setting.
 
     Args:
         table: a table of NAS-Bench-201 with latencies.
         kind: which architectures are included, a kind of the space nb201.
+        mark: networks that the figure marks, as in `pareto.pareto_fronts`.
 
     Returns:
         What `pareto.pareto_fronts` returns, only of the architectures on a front. `attrs["correlations"]` has
@@ -40,9 +44,7 @@ def latency_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
     metrics = [metric for metric in LATENCIES if metric in table.metrics]
     if not metrics:
         raise OutOfDomainError(f"the table {table.id} has no latencies of devices: open the table 'nb201'")
-    frame = pareto.pareto_fronts(
-        table, costs=metrics, rows=found.rows, predicted=True, star=found.star, only_front=True
-    )
+    frame = pareto.pareto_fronts(table, costs=metrics, rows=found.rows, predicted=True, mark=mark, only_front=True)
     indices = table.column("index")[table.rows(frame["architecture"])]
     frame.insert(list(frame.columns).index("architecture"), "index", np.asarray(indices, np.int64))
     training = table.objective(REFERENCE).test
@@ -54,13 +56,13 @@ def latency_fronts(table: Table, kind: str = "all") -> pandas.DataFrame:
     notes = [
         *attributes["notes"],
         f"drawn: CIFAR-10; test accuracy is measured; latencies are {measured}",
-        *([f"star: {found.star[0]}"] if found.star else []),
+        *frame.attrs["notes"][1:],
         *(f"{about.device}: {about.caveat}" for about in abouts.values() if about.caveat),
     ]
     about: dict[Any, Any] = {
         "metrics": frame.attrs["metrics"],
         "metric": frame.attrs["metric"],
-        "star": frame.attrs.get("star", []),
+        "marks": frame.attrs["marks"],
     }
     datasets = {name: DATASETS.get(name, name) for name in found.datasets}
     frame.attrs = {**attributes, **about, "datasets": datasets, "correlations": correlations, "notes": notes}
@@ -77,16 +79,15 @@ def latency_panels(frame: pandas.DataFrame) -> list[Panel]:
 
 
 def _panel(frame: pandas.DataFrame, device: str, metrics: list[str], abouts: dict[str, Column]) -> Panel:
-    marks = []
+    marks: list[Mark] = []
     for metric, colour in zip(metrics, (BLUE, GREEN, VERMILION), strict=False):
         shown = frame[(frame["dataset"] == REFERENCE) & (frame["cost"] == metric)]
         batch = str(abouts[metric].device).partition(_BATCH)[2]
         look: dict[str, Any] = {"color": colour, "line": "-", "marker": "o", "size": 3, "steps": True}
         label = f"batch size {batch}" if batch else "Pareto front"
         marks.append(Series(shown["value"], 100 * shown["error"], label=label, **look))
-        star: dict[str, Any] = {"color": ORANGE, "marker": "*", "size": 10, "framed": True}
-        points = [of for of in frame.attrs["star"] if of["dataset"] == REFERENCE and metric in of]
-        marks += [Series([of[metric]], [100 * of["error"]], label=of["name"], **star) for of in points]
+        points = [of for of in frame.attrs["marks"] if of["dataset"] == REFERENCE and metric in of]
+        marks += [marked(of["name"], of["place"], of[metric], 100 * of["error"], of["source"]) for of in points]
     modelled = " (modelled)" if abouts[metrics[0]].fidelity == "modelled" else ""
     return Panel(f"{device}{modelled}", Axis("latency [ms]"), Axis("test error [%]", log=True), marks)
 

@@ -84,11 +84,6 @@ class Measurements:
         return search_space(self.table.keys.WHOLE)
 
     @cached_property
-    def star(self) -> tuple[str, str] | None:
-        """The name and the text of the architecture that figures mark with a star, if there is one."""
-        return next(iter(self.table.benchmark.reference_points.items()), None)
-
-    @cached_property
     def rows(self) -> NDArray[np.int64]:
         """(N,) the rows of the architectures, ascending."""
         return np.flatnonzero(

@@ -27,7 +27,7 @@ def _cost(frame: Frame) -> str:
     return f"Spearman of test accuracy with {words}: {', '.join(listed)}"
 
 
-_TEST = ("test",)
+_TEST, _MARKED = ("test",), ("mark",)
 _SHARED = (
     "dataset-ranks",
     "correlation-matrix",
@@ -38,15 +38,23 @@ _SHARED = (
 )
 ANALYSES = {
     "accuracy-by-parameters": Analysis(
-        partial(accuracy_by_cost, splits=_TEST), accuracy_panels, _cost, takes=(), columns=2, panel_inches=(4.2, 3.0)
+        partial(accuracy_by_cost, splits=_TEST),
+        accuracy_panels,
+        _cost,
+        takes=_MARKED,
+        columns=2,
+        panel_inches=(4.2, 3.0),
     ),
     "accuracy-by-flops": Analysis(
-        partial(accuracy_by_cost, cost="flops", splits=_TEST), accuracy_panels, _cost, takes=(), columns=3
+        partial(accuracy_by_cost, cost="flops", splits=_TEST), accuracy_panels, _cost, takes=_MARKED, columns=3
     ),
     "accuracy-by-width": Analysis(accuracy_by_width, width_panels, width_headline, takes=(), panel_inches=(4.4, 3.4)),
     "known-architectures": Analysis(
         known_architectures, known_panels, known_headline, takes=(), columns=1, panel_inches=(6.4, 2.6)
     ),
-    **{name: replace(TOPOLOGY[name], takes=()) for name in _SHARED},
+    **{
+        name: replace(TOPOLOGY[name], takes=tuple(of for of in TOPOLOGY[name].takes if of != "kind"))
+        for name in _SHARED
+    },
 }
 """The analyses of the size space."""

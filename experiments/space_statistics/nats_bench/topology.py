@@ -45,12 +45,14 @@ _SMALL = (3.7, 2.9)
 
 def _resnet(frame: Frame) -> str:
     differences = []
-    for row in frame.attrs["star"]:
+    for row in frame.attrs["compared"]:
         below, equal = (100 * (row[best] - row["accuracy"]) for best in ("best", "best_of_equal_cost"))
         differences.append(f"{DATASETS[row['dataset']]} {below:.2f} ({equal:.2f} at equal cost)")
     if not differences:
-        return "the ResNet cell is not among these architectures"
-    return "ResNet's test accuracy, percentage points below the best: " + ", ".join(differences)
+        return "no marked architecture is among these architectures"
+    return f"{frame.attrs['marks'][0]['name']}: test accuracy, percentage points below the best: " + ", ".join(
+        differences
+    )
 
 
 def _ranks(frame: Frame) -> str:
@@ -90,12 +92,13 @@ def _schedules(frame: Frame) -> str:
 
 
 _OF_KIND: dict[str, Any] = {"takes": ("kind",)}
+_MARKED: dict[str, Any] = {"takes": ("kind", "mark")}
 ANALYSES = {
     "accuracy-by-parameters": Analysis(
-        accuracy_by_cost, accuracy_panels, _resnet, columns=4, panel_inches=_SMALL, **_OF_KIND
+        accuracy_by_cost, accuracy_panels, _resnet, columns=4, panel_inches=_SMALL, **_MARKED
     ),
     "accuracy-by-flops": Analysis(
-        partial(accuracy_by_cost, cost="flops"), accuracy_panels, _resnet, columns=3, panel_inches=_SMALL, **_OF_KIND
+        partial(accuracy_by_cost, cost="flops"), accuracy_panels, _resnet, columns=3, panel_inches=_SMALL, **_MARKED
     ),
     "dataset-ranks": Analysis(dataset_ranks, dataset_rank_panels, _ranks, **_OF_KIND),
     "correlation-matrix": Analysis(
@@ -106,13 +109,13 @@ ANALYSES = {
     "schedule-correlation": Analysis(
         schedule_correlation, schedule_panels, _schedules, panel_inches=(5.6, 4.2), **_OF_KIND
     ),
-    "pareto-fronts": replace(PARETO_FRONTS, ask=pareto_fronts, split=None, **_OF_KIND),
+    "pareto-fronts": replace(PARETO_FRONTS, ask=pareto_fronts, split=None, **_MARKED),
     "ranks-along-training": Analysis(
         ranks_along_training, rank_panels, rank_headline, panel_inches=(5.2, 3.6), **_OF_KIND
     ),
     "learning-curves": Analysis(known_curves, curve_panels, curve_headline, panel_inches=_SMALL, **_OF_KIND),
     "latency-fronts": Analysis(
-        latency_fronts, latency_panels, latency_summary, columns=5, panel_inches=(2.7, 2.3), **_OF_KIND
+        latency_fronts, latency_panels, latency_summary, columns=5, panel_inches=(2.7, 2.3), **_MARKED
     ),
 }
 """The analyses of NAS-Bench-201 and of NATS-Bench's topology space."""
