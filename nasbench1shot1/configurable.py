@@ -7,13 +7,28 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, quoted_option, unknown_name
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
 
 
-class Configurable(ABC):
+class Encoding(ABC):
+    """Architectures as configurations: the choices of a space, by name and value."""
+
+    @abstractmethod
+    def configuration_space(self) -> "ConfigurationSpace":
+        """Return the choices as a ConfigSpace space."""
+
+    @abstractmethod
+    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
+        """Return the architecture of a configuration.
+
+        Raises InvalidInputError if a value is missing or unknown, or if the architecture is not in the space.
+        """
+
+
+class Configurable(Encoding):
     """The part of a search space that black-box optimizers use: its choices, by name and value or by number.
 
     Subclasses define three methods that convert configurations. `variables`, `values_of` and `from_values` follow from
@@ -25,16 +40,23 @@ class Configurable(ABC):
 
     name: str
 
-    @abstractmethod
-    def configuration_space(self) -> "ConfigurationSpace":
-        """Return the choices of the space as a ConfigSpace space."""
+    @property
+    def named_encodings(self) -> Mapping[str, Encoding]:
+        """The encodings of a space that has several, by name. Default: none."""
+        return {}
 
-    @abstractmethod
-    def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
-        """Return the architecture of a configuration.
+    def encoding(self, name: str | None = None) -> Encoding:
+        """Return an encoding by name; by default, the space itself.
 
-        Raises InvalidInputError if a value is missing or unknown, or if the architecture is not in the space.
+        Raises InvalidInputError if the space has no such encoding.
         """
+        if name is None:
+            return self
+        if not self.named_encodings:
+            raise InvalidInputError(f"{self.name} has only one encoding: remove {quoted_option('encoding', name)}")
+        if name not in self.named_encodings:
+            raise unknown_name("encoding", name, self.named_encodings)
+        return self.named_encodings[name]
 
     @abstractmethod
     def to_configuration(self, arch: Architecture) -> "Configuration":

@@ -95,7 +95,7 @@ def configuration_space(space: HasWirings) -> "ConfigurationSpace":
     from ConfigSpace import Categorical, ConfigurationSpace
 
     configurations = ConfigurationSpace(name=space.id)
-    configurations.add(Categorical(_operation_key(block), OPERATIONS) for block in range(1, space.n_blocks + 1))
+    add_operations(configurations, space)
     configurations.add(Categorical(_parents_key(node), list(choices)) for node, choices in _parent_choices(space))
     return configurations
 
@@ -103,7 +103,7 @@ def configuration_space(space: HasWirings) -> "ConfigurationSpace":
 def from_configuration(space: HasWirings, configuration: "Configuration | Mapping[str, Any]") -> CellArchitecture:
     """Return the architecture of a configuration; raises InvalidInputError if a value is missing or unknown."""
     values = dict(configuration)
-    operations = _operations(values, space.n_blocks)
+    operations = operations_of(values, space)
     parents = tuple(
         choices[checked_choice(values, _parents_key(node), list(choices))] for node, choices in _parent_choices(space)
     )
@@ -125,7 +125,7 @@ def edge_configuration_space(space: HasBlocks) -> "ConfigurationSpace":
     from ConfigSpace import Categorical, ConfigurationSpace
 
     configurations = ConfigurationSpace(name=space.id)
-    configurations.add(Categorical(_operation_key(block), OPERATIONS) for block in range(1, space.n_blocks + 1))
+    add_operations(configurations, space)
     configurations.add(Categorical(_edge_key(x, y), [0, 1]) for y in range(1, space.n_blocks + 2) for x in range(y))
     return configurations
 
@@ -136,7 +136,7 @@ def from_edges(space: HasBlocks, configuration: "Configuration | Mapping[str, An
     Raises InvalidInputError if a value is missing or unknown.
     """
     values = dict(configuration)
-    operations = _operations(values, space.n_blocks)
+    operations = operations_of(values, space)
     parents = tuple(
         tuple(x for x in range(y) if checked_choice(values, _edge_key(x, y), ("0", "1")) == "1")
         for y in range(1, space.n_blocks + 2)
@@ -154,8 +154,17 @@ def to_edges(space: HasBlocks, arch: CellArchitecture) -> "Configuration":
     return Configuration(edge_configuration_space(space), values=values)
 
 
-def _operations(values: Mapping[str, Any], n_blocks: int) -> tuple[int, ...]:
-    operations = (checked_choice(values, _operation_key(block), OPERATIONS) for block in range(1, n_blocks + 1))
+def add_operations(configurations: "ConfigurationSpace", space: HasBlocks) -> None:
+    """Add the categorical `choice_block_{i}_op` of every block."""
+    from ConfigSpace import Categorical
+
+    configurations.add(Categorical(_operation_key(block), OPERATIONS) for block in range(1, space.n_blocks + 1))
+
+
+def operations_of(values: Mapping[str, Any], space: HasBlocks) -> tuple[int, ...]:
+    """Return the operations of a configuration; raises InvalidInputError if a value is missing or unknown."""
+    blocks = range(1, space.n_blocks + 1)
+    operations = (checked_choice(values, _operation_key(block), OPERATIONS) for block in blocks)
     return tuple(OPERATIONS.index(operation) for operation in operations)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.configurable import checked_values
+from nasbench1shot1.configurable import Encoding, checked_values
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
@@ -26,6 +26,7 @@ from nasbench1shot1.nasbench101.encoding import (
 from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.search_spaces import cell_choices, edge_masks
 from nasbench1shot1.search_spaces.cell_choices import checked_member, operation_changes
+from nasbench1shot1.search_spaces.cell_encodings import ContinuousEncoding, EdgeIndexEncoding
 from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
 from nasbench1shot1.search_spaces.edge_masks import RULES, n_edges, parents_of
 from nasbench1shot1.search_spaces.independent_choices import with_another_entry
@@ -343,9 +344,7 @@ class NASBench101Space(SearchSpace):
         encoding is not valid.
         """
         checked = checked_values(self.name, values, self._variables)
-        mask = sum(compress(self._flags, checked[self.n_blocks :]))
-        arch = self._architecture(mask, checked[: self.n_blocks])
-        return arch if self.has_graph(mask) else checked_member(self, arch)
+        return self.with_edges(sum(compress(self._flags, checked[self.n_blocks :])), checked[: self.n_blocks])
 
     @cached_property
     def _variables(self) -> tuple[int, ...]:
@@ -369,6 +368,16 @@ class NASBench101Space(SearchSpace):
     def from_configuration(self, configuration: "Configuration | Mapping[str, Any]") -> Architecture:
         """Return the architecture of a configuration; raises InvalidInputError if it is not valid."""
         return checked_member(self, cell_choices.from_edges(self, configuration))
+
+    @property
+    def named_encodings(self) -> Mapping[str, Encoding]:
+        """The encodings of NAS-Bench-101's authors: "matrix", the space itself, "edge-index" and "continuous"."""
+        return {"matrix": self, "edge-index": EdgeIndexEncoding(self), "continuous": ContinuousEncoding(self)}
+
+    def with_edges(self, mask: int, operations: tuple[int, ...]) -> CellArchitecture:
+        """Return the architecture with a set of edges (`edge_masks`); raises InvalidInputError if it is not valid."""
+        arch = self._architecture(mask, operations)
+        return arch if self.has_graph(mask) else checked_member(self, arch)
 
     def to_configuration(self, arch: Architecture) -> "Configuration":
         """Return the configuration of an architecture; raises InvalidInputError if it is not in this space."""

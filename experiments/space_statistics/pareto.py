@@ -286,7 +286,7 @@ def _find(table: Table, metric: str, trainings: Iterable[str], epochs: int, pred
             about = table.about(metric, training)
             is_companion = not predicted and not about.is_measured  # measurements beside estimates
             found = np.isfinite(table.measured(metric, epochs, training)).any(axis=1) if predicted else None
-            measured = np.isfinite(repeats).any(axis=1) if found is None else found
+            measured = np.asarray(np.isfinite(repeats).any(axis=1) if found is None else found)
             described = replace(about, fidelity="measured") if is_companion else about
             return _Known(training, described, _means(repeats), measured)
     return None

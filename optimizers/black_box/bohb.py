@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.black_box.hyperband import Hyperband, HyperbandHyperparameters
+from nasbench1shot1.optimizers.black_box.trials import EncodedHyperparameters
 from nasbench1shot1.proposers.brackets import Brackets, EndlessBrackets, Plan
 from nasbench1shot1.proposers.configurations import is_categorical
 from nasbench1shot1.runs.options import Range
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BOHBHyperparameters(HyperbandHyperparameters):
+class BOHBHyperparameters(EncodedHyperparameters, HyperbandHyperparameters):
     """The options of BOHB."""
 
     min_bandwidth: Annotated[float, Range(above=0)] = 0.3
@@ -77,7 +78,8 @@ class BOHB(Hyperband):
         """Return the generator of the space's configurations."""
         from nasbench1shot1.proposers.configurations import without_order
 
-        own, space = self.hyperparameters, without_order(self.space.configuration_space())
+        own = self.hyperparameters
+        space = without_order(self.space.encoding(own.encoding).configuration_space())
         generator = self._kind(space)(space, int(self.rng.integers(2**63)), own.num_samples)
         generator.random_fraction, generator.min_bandwidth = own.random_fraction, own.min_bandwidth
         return generator
@@ -99,7 +101,7 @@ class BOHB(Hyperband):
 
     def architecture(self, configuration: Any) -> Architecture:
         """Return the architecture of a configuration; raises InvalidInputError if it is invalid."""
-        return self.space.from_configuration(configuration)
+        return self.space.encoding(self.hyperparameters.encoding).from_configuration(configuration)
 
     def trained_epochs(self, budget: int) -> int:
         """Return the number of epochs to train at a bracket's budget."""

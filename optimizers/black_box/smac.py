@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.black_box_optimizer import Query
-from nasbench1shot1.hyperparameters import Hyperparameters
-from nasbench1shot1.optimizers.black_box.trials import TrialOptimizer
+from nasbench1shot1.optimizers.black_box.trials import EncodedHyperparameters, TrialOptimizer
 from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.runs.options import Range
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SMACHyperparameters(Hyperparameters):
+class SMACHyperparameters(EncodedHyperparameters):
     """The options of SMAC."""
 
     trees: Annotated[int, Range(1)] = 10
@@ -53,8 +52,9 @@ class SMAC(TrialOptimizer):
         from nasbench1shot1.proposers.smac import AskTellFacade
 
         own = self.hyperparameters
+        self._encoding = self.space.encoding(own.encoding)
         self._facade = AskTellFacade(
-            self.space.configuration_space(),
+            self._encoding.configuration_space(),
             seed=int(self.rng.integers(2**31)),
             trees=own.trees,
             random_fraction=own.random_fraction,
@@ -68,7 +68,7 @@ class SMAC(TrialOptimizer):
 
     def training(self, trial: "TrialInfo") -> Query:
         """Return the training of a configuration."""
-        return self.query(self.space.from_configuration(trial.config))
+        return self.query(self._encoding.from_configuration(trial.config))
 
     def observe(self, trial: "TrialInfo", validation_error: float) -> None:
         """Report the error of a trial to SMAC."""

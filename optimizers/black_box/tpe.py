@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.black_box_optimizer import Query
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.hyperparameters import Hyperparameters
-from nasbench1shot1.optimizers.black_box.trials import TrialOptimizer
+from nasbench1shot1.optimizers.black_box.trials import EncodedHyperparameters, TrialOptimizer
 from nasbench1shot1.proposers.configurations import require_extra, without_order
 from nasbench1shot1.runs.options import Range
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TPEHyperparameters(Hyperparameters):
+class TPEHyperparameters(EncodedHyperparameters):
     """The options of TPE."""
 
     startup_trainings: Annotated[int, Range(0)] = 20
@@ -34,14 +33,14 @@ class TPEHyperparameters(Hyperparameters):
 class TPE(TrialOptimizer):
     """Optuna's univariate TPE sampler; hyperopt's TPE is also univariate.
 
-    Each choice of `configuration_space()` is a categorical parameter, also if it is ordinal. Optuna and hyperopt differ
-    in how many configurations count as good; see docs/black_box_methods.md.
+    Each choice of `configuration_space()` is a categorical parameter, also if it is ordinal; a number stays a number.
+    Optuna and hyperopt differ in how many configurations count as good; see docs/black_box_methods.md.
 
     A configuration outside the space gets the error 1 at no cost, as in NAS-Bench-101's published script.
 
     Raises:
         UserError: the extra [tune] is not installed.
-        InvalidInputError: a hyperparameter of the space is not categorical.
+        InvalidInputError: a hyperparameter of the space is neither categorical nor a number.
     """
 
     Hyperparameters = TPEHyperparameters
@@ -50,7 +49,8 @@ class TPE(TrialOptimizer):
         super().__init__(*arguments)
         require_extra("optuna", "TPE")
         own, seed = self.hyperparameters, int(self.rng.integers(2**32))
-        self._choices = categorical_distributions(without_order(self.space.configuration_space()))
+        self._encoding = self.space.encoding(own.encoding)
+        self._choices = distributions(without_order(self._encoding.configuration_space()))
         self._study = tpe_study(seed, own.startup_trainings, own.candidates)
 
     def next_trial(self) -> "Trial":
@@ -59,32 +59,42 @@ class TPE(TrialOptimizer):
 
     def training(self, trial: "Trial") -> Query:
         """Return the training of a configuration."""
-        return self.query(self.space.from_configuration(trial.params))
+        return self.query(self._encoding.from_configuration(trial.params))
 
     def observe(self, trial: "Trial", validation_error: float) -> None:
         """Report the error of a trial to Optuna."""
         self._study.tell(trial, validation_error)
 
 
-def categorical_distributions(space: "ConfigurationSpace") -> "dict[str, BaseDistribution]":
+def distributions(space: "ConfigurationSpace") -> "dict[str, BaseDistribution]":
     """Return Optuna's distributions of a space.
 
-    Raises InvalidInputError if a hyperparameter is neither categorical nor constant.
+    Raises InvalidInputError if a hyperparameter is neither categorical nor constant nor a uniform number.
     """
-    from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant
-    from optuna.distributions import CategoricalDistribution
+    from ConfigSpace.hyperparameters import (
+        CategoricalHyperparameter,
+        Constant,
+        UniformFloatHyperparameter,
+        UniformIntegerHyperparameter,
+    )
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     found: dict[str, BaseDistribution] = {}
     for hyperparameter in space.values():
         if isinstance(hyperparameter, Constant):
-            choices = [hyperparameter.value]
+            found[hyperparameter.name] = CategoricalDistribution([hyperparameter.value])
         elif isinstance(hyperparameter, CategoricalHyperparameter):
-            choices = list(hyperparameter.choices)
+            found[hyperparameter.name] = CategoricalDistribution(list(hyperparameter.choices))
+        elif isinstance(hyperparameter, UniformFloatHyperparameter | UniformIntegerHyperparameter):
+            is_whole = isinstance(hyperparameter, UniformIntegerHyperparameter)
+            kind = IntDistribution if is_whole else FloatDistribution
+            ends = hyperparameter.lower, hyperparameter.upper
+            found[hyperparameter.name] = kind(*ends, log=hyperparameter.log)
         else:
             raise InvalidInputError(
-                f"TPE requires categorical choices, but '{hyperparameter.name}' is not categorical: use random"
+                f"TPE requires categorical choices or uniform numbers, but '{hyperparameter.name}' is neither: use "
+                "random"
             )
-        found[hyperparameter.name] = CategoricalDistribution(choices)
     return found
 
 

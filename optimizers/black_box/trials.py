@@ -1,14 +1,26 @@
 """The base class of methods in which a library proposes configurations."""
 
 from abc import abstractmethod
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.constraint import REJECTIONS
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.hyperparameters import Hyperparameters
+from nasbench1shot1.runs.options import IF_GIVEN, Form
 
 WORST_ERROR = 1.0
 """Error reported for an invalid configuration, as in the published scripts of NAS-Bench-101."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedHyperparameters(Hyperparameters):
+    """The option of methods that search in the configurations of a space."""
+
+    encoding: Annotated[str | None, Form("NAME"), IF_GIVEN] = None
+    """Encoding of the architectures. nb101, nb101-mini and nb101-5v: matrix, edge-index or continuous (the three of
+    NAS-Bench-101). Default: the only one of the space, or matrix."""
 
 
 class TrialOptimizer(BlackBoxOptimizer):

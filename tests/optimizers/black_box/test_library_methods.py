@@ -113,10 +113,13 @@ def test_smac_works_on_several_workers():
     assert found.ask() is not None
 
 
-def test_tpe_refuses_choices_that_are_not_categorical():
-    from ConfigSpace import ConfigurationSpace, Float
+def test_tpe_takes_categories_and_uniform_numbers():
+    from ConfigSpace import ConfigurationSpace, Float, Integer, Normal
 
-    from nasbench1shot1.optimizers.black_box.tpe import categorical_distributions
+    from nasbench1shot1.optimizers.black_box.tpe import distributions
 
+    found = distributions(ConfigurationSpace({"rate": Float("rate", (0.0, 1.0)), "n": Integer("n", (1, 9), log=True)}))
+    assert (found["rate"].low, found["rate"].high, found["n"].low, found["n"].high) == (0.0, 1.0, 1, 9)
+    assert (found["rate"].log, found["n"].log) == (False, True)
     with pytest.raises(InvalidInputError, match="'rate'"):
-        categorical_distributions(ConfigurationSpace({"rate": Float("rate", (0.0, 1.0))}))
+        distributions(ConfigurationSpace({"rate": Float("rate", (0.0, 1.0), distribution=Normal(0.5, 0.1))}))
