@@ -20,7 +20,7 @@ Own = TypeVar("Own")
 
 WEIGHTS = (
     *("learning_rate", "learning_rate_min", "momentum", "nesterov", "weight_decay", "grad_clip", "warm_start_epochs"),
-    *("partial_channels", "perturbation", "perturbation_size"),
+    *("partial_channels", "batch_norm_affine", "perturbation", "perturbation_size"),
     *("cutout_length", "cutout_probability", "cutout_schedule"),
 )
 MEASURING = ("evaluation_batch_norm", "hessian_eigenvalue", "early_stopping", "table", "reference")

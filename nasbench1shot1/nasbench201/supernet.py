@@ -57,7 +57,8 @@ class MixedEdge(nn.Module):
 class EdgeCell(nn.Module):
     """A cell of four nodes; each node is the sum of its incoming edges, the last one is the output.
 
-    Batch-norm has no scale and no shift, as in NAS-Bench-201's searches; `AffineEdgeCell` learns them.
+    Batch-norm has no scale and no shift, as in NAS-Bench-201's searches; `AffineEdgeCell` learns them, as does any cell
+    under a preset with `batch_norm_affine`.
 
     Raises:
         InvalidInputError: the channels before and after the cell differ, or cannot be divided by `partial_channels`.
@@ -110,7 +111,8 @@ class EdgeCell(nn.Module):
         if chosen is None or self._partial > 1:
             return set(range(len(EDGES)))
         needed = live_edges(chosen) if is_path else set(range(len(EDGES)))
-        return needed & edges_from_input(chosen) if self.training and not self.affine else needed
+        first: Any = self.edges[0]  # a preset can make all batch norms learn a shift
+        return needed & edges_from_input(chosen) if self.training and not first.conv1x1.bn.affine else needed
 
     @staticmethod
     def output_width(space: Any, in_channels: int, channels: int) -> int:

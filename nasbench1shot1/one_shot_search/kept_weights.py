@@ -14,6 +14,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, al
 from nasbench1shot1.one_shot_search.options import recorded_search
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CONFIG, WEIGHTS
+from nasbench1shot1.supernets.presets import preset_of
 from nasbench1shot1.supernets.supernet import Supernet
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
             registry.one_shot(registry.search_space(config["space"])),
             config["channels"],
             config["cells"],
-            config["preset"],
+            preset_of(config),
             classes=len(weights["classifier.bias"]),
             partial_channels=config["partial_channels"],
         )

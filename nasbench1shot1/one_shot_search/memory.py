@@ -10,7 +10,7 @@ from nasbench1shot1.ground.errors import option
 from nasbench1shot1.one_shot_search.options import SearchConfig
 from nasbench1shot1.runs.machine import check_memory
 from nasbench1shot1.space import OneShotSpace
-from nasbench1shot1.supernets.presets import PRESETS, Preset
+from nasbench1shot1.supernets.presets import Preset, preset_of
 from nasbench1shot1.supernets.supernet import cell_class, make_skeleton
 
 COPIES = 3  # weights, gradients and momentum; the checkpoint needs as much again while it is written
@@ -29,7 +29,7 @@ def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, sid
     k = config.partial_channels
     channels = config.channels if config.channels % k else min(config.channels, max(MOST_CHANNELS // k, 1) * k)
     cells = min(config.cells, MOST_CELLS)
-    size = supernet_size(space, channels, cells, PRESETS[config.preset], classes, k, side)
+    size = supernet_size(space, channels, cells, preset_of(vars(config)), classes, k, side)
     numbers = 2 if config.precision == "bfloat16" else 4  # bytes of an activation; all else is float32
     needed = 4 * COPIES * size.parameters + numbers * config.batch_size * size.activations
     at_least = "" if (channels, cells) == (config.channels, config.cells) else "at least "

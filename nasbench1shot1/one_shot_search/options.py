@@ -21,6 +21,7 @@ from nasbench1shot1.registry import GROUPS, is_trusted, names, one_shot, optimiz
 from nasbench1shot1.runs.folder import COMMON, OWN
 from nasbench1shot1.runs.machine import MOST_THREADS, Device, default_threads, resolve_device
 from nasbench1shot1.runs.options import (
+    IF_GIVEN,
     MOST_EPOCHS,
     Images,
     Names,
@@ -126,6 +127,9 @@ class SearchConfig(BoundOptions):
     """Probability of cutout in the last epoch; see --cutout-schedule for earlier epochs."""
     cutout_schedule: Literal["linear", "constant"] | None = None
     """linear: the probability of cutout grows linearly from 0 in the first epoch. constant: it stays the same."""
+    batch_norm_affine: Annotated[bool | None, IF_GIVEN] = None
+    """Learn a scale and a shift in all batch norms of the supernet (yes), or in none (no). Default: as in the published
+    supernet of the space (docs/presets.md)."""
     evaluation_batch_norm: BatchNormMode | None = None
     """Batch-norm statistics for measuring one-shot errors."""
     hessian_eigenvalue: bool = False

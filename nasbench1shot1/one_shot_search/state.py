@@ -27,7 +27,7 @@ from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.options import required
 from nasbench1shot1.supernets.layers import other_buffers, unchanged_statistics
 from nasbench1shot1.supernets.passes import class_scores
-from nasbench1shot1.supernets.presets import PRESETS, Preset
+from nasbench1shot1.supernets.presets import PRESETS, Preset, preset_of
 from nasbench1shot1.supernets.supernet import Supernet
 from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
@@ -204,7 +204,7 @@ def begin(options: SearchOptions) -> SearchState:
     Raises UserError for an unknown name, missing images, a batch larger than a half, or too little memory.
     """
     config = options.common
-    preset, device = PRESETS[config.preset], torch.device(config.device)
+    preset, device = preset_of(vars(config)), torch.device(config.device)
     space = registry.one_shot(registry.search_space(config.space))
     options.method.check_space(space)
     if preset.name == "original" and not space.benchmark.has_original_preset:

@@ -90,6 +90,16 @@ def _norms_with(module: nn.Module, attribute: str, value: object, afterwards: ob
             setattr(layer, attribute, afterwards)
 
 
+def set_affine(module: nn.Module, affine: bool) -> None:
+    """Let every batch norm of a module learn a scale and a shift, which begin at 1 and 0, or none of them."""
+    for layer in module.modules():
+        if isinstance(layer, nn.BatchNorm2d) and layer.affine != affine:
+            layer.affine = affine
+            for name, first in (("weight", 1.0), ("bias", 0.0)):
+                learned = nn.Parameter(torch.full((layer.num_features,), first)) if affine else None
+                layer.register_parameter(name, learned)
+
+
 class ConvBNReLU(nn.Module):
     """Convolution without bias, batch-norm, ReLU; stride 1, size kept (NAS-Bench-101's conv-bn-relu)."""
 

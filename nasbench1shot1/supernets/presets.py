@@ -3,8 +3,9 @@
 docs/presets.md explains every switch and its effect.
 """
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 from nasbench1shot1.ground.errors import unknown_name
 
@@ -39,6 +40,8 @@ class Preset:
             or residual blocks with all of these, and stem, cells and head without any of them, but with a bias in their
             convolutions ("published").
         masked_features: whether the last width also masks the features of its classifier, after batch norm.
+        batch_norm_affine: whether all batch norms of a supernet learn a scale and a shift; None: those that do so in
+            the published supernet of the benchmark.
     """
 
     name: str
@@ -54,6 +57,7 @@ class Preset:
     projected_skip: bool
     batch_norm_flags: Literal["alike", "published"]
     masked_features: bool
+    batch_norm_affine: bool | None = None
 
 
 PRESETS = {
@@ -100,3 +104,8 @@ def as_preset(preset: "str | Preset") -> Preset:
     if preset not in PRESETS:
         raise unknown_name("preset", preset, PRESETS)
     return PRESETS[preset]
+
+
+def preset_of(config: Mapping[str, Any]) -> Preset:
+    """Return the preset of a search: the named one, with the option `batch_norm_affine` of its config.json."""
+    return replace(PRESETS[config["preset"]], batch_norm_affine=config.get("batch_norm_affine"))

@@ -13,7 +13,7 @@ from nasbench1shot1.benchmark import load
 from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.space import OneShotSpace, Place, SearchSpace, Weights, as_one_shot, check_keys
-from nasbench1shot1.supernets.layers import BatchNorm2d, initialise
+from nasbench1shot1.supernets.layers import BatchNorm2d, initialise, set_affine
 from nasbench1shot1.supernets.places import Skeleton
 from nasbench1shot1.supernets.presets import Preset, as_preset
 
@@ -103,6 +103,8 @@ class Supernet(nn.Module):
                 self.cells.append(self._cell_class(self.space, place, self.preset, partial_channels))
         for name, layer in self.skeleton.head(last, classes).items():
             self.add_module(name, layer)
+        if self.preset.batch_norm_affine is not None:
+            set_affine(self, self.preset.batch_norm_affine)
         if generator is not None:
             initialise(self, generator)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
