@@ -60,6 +60,8 @@ class Benchmark:
             (`experiments.space_statistics`).
         reference_points: known architectures that figures can mark, such as a residual network: texts by name. Figures
             of single points mark the first one.
+        costs: metrics of costs that follow from the networks alone, for tables without such a column: functions (table)
+            → values of all rows, by metric.
         has_largest_baseline: whether figures of its spaces show the regret of always choosing the network with the
             most trainable parameters, even without bounds on costs.
         split: the scheme that splits the images of a search (`images.splits`); None: the preset's scheme.
@@ -90,6 +92,7 @@ class Benchmark:
     downloads: Mapping[str, Reference] = field(default_factory=dict)
     statistics: Reference | None = None
     reference_points: Mapping[str, str] = field(default_factory=dict)
+    costs: Mapping[str, Reference] = field(default_factory=dict)
     has_largest_baseline: bool = False
     split: str | None = None
     halves: Reference | None = None

@@ -12,6 +12,7 @@ import numpy as np
 import pandas
 from numpy.typing import NDArray
 
+from nasbench1shot1.benchmark import load
 from nasbench1shot1.display.charts import Axis, Panel, Series
 from nasbench1shot1.display.colours import BLUE, VERMILION
 from nasbench1shot1.display.marks import marked
@@ -21,7 +22,7 @@ from nasbench1shot1.experiments.space_statistics.marked_rows import absence_note
 from nasbench1shot1.experiments.space_statistics.values import accuracy, no_values_error
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.reference_points import Asked, ReferencePoint
-from nasbench1shot1.tables.columns import Column, Rows
+from nasbench1shot1.tables.columns import Column, Rows, standard
 from nasbench1shot1.tables.table import Table
 
 MANY = 100
@@ -88,9 +89,10 @@ def pareto_fronts(
 def cost_metrics(table: Table) -> list[str]:
     """Return the metrics whose lower values are better, except losses: parameters, FLOPs, latencies and times.
 
-    Metrics that depend on the budget, such as the training time, come last.
+    They include the costs that the benchmark computes for tables without them (`Benchmark.costs`). Metrics that depend
+    on the budget, such as the training time, come last.
     """
-    described = {metric: _describe(table, metric) for metric in table.metrics}
+    described = {metric: _describe(table, metric) for metric in (*table.metrics, *_computed_costs(table))}
     costs = [metric for metric, about in described.items() if about.direction == "lower" and about.split is None]
     return sorted(costs, key=lambda metric: bool(described[metric].epochs))
 
@@ -278,8 +280,16 @@ def _pairs(table: Table, metric: str, costs: Sequence[str], epochs: int, predict
     return pairs
 
 
+def _computed_costs(table: Table) -> list[str]:
+    """Return the costs that the benchmark computes from the networks, because the table lacks them."""
+    return [metric for metric in table.benchmark.costs if metric not in table.metrics]
+
+
 def _find(table: Table, metric: str, trainings: Iterable[str], epochs: int, predicted: bool) -> _Known | None:
     """Return a metric in the first training that has values of it; None if there is none."""
+    if metric in _computed_costs(table):
+        values = load(table.benchmark.costs[metric], f"the {metric} of {table.benchmark.title}")(table)
+        return _Known(next(iter(trainings)), _describe(table, metric), values, np.ones(len(values), bool))
     for training in trainings:
         repeats = (table.values if predicted else table.measured)(metric, epochs, training)
         if np.isfinite(repeats).any():
@@ -302,6 +312,8 @@ def _means(repeats: NDArray[Any]) -> NDArray[Any]:
 
 def _describe(table: Table, metric: str) -> Column:
     """Return the description of a metric in the first training that has it; raises InvalidInputError if unknown."""
+    if metric in _computed_costs(table):
+        return standard(metric, table.datasets[0])
     having = [dataset for dataset in table.datasets if table.stored(metric, dataset) is not None]
     return table.about(metric, (*having, *table.datasets)[0])
 

@@ -39,6 +39,7 @@ BENCHMARK = Benchmark(
     downloads={"only108": f"{_ROOM}.official_files:ONLY108", "full": f"{_ROOM}.official_files:FULL"},
     statistics="nasbench1shot1.experiments.space_statistics.nasbench101:ANALYSES",
     reference_points={"ResNet-like cell": RESNET_LIKE, "Inception-like cell": INCEPTION_LIKE},  # section 3, figure 3
+    costs={"flops": f"{_ROOM}.features:flops_of_table"},
     black_box_defaults={"seconds": 1e7},  # NAS-Bench-101, section 5
     has_original_preset=True,
     original_passes=f"{_ROOM}.original_passes:original_passes",

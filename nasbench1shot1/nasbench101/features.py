@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.nasbench101.cell import MAX_VERTICES
 from nasbench1shot1.nasbench101.encoding import Encodings, to_arrays
+from nasbench1shot1.tables.table import Table
 
 Integers = NDArray[np.int64]
 N_INNER = MAX_VERTICES - 2
@@ -49,6 +50,11 @@ class CellArrays:
 STEM_CHANNELS, N_CLASSES = 128, 10
 STACK_CHANNELS = (128, 256, 512)
 CELLS_PER_STACK = 3
+IMAGE_SIDE = 32
+NORM_NUMBERS = 2
+"""Trainable numbers of batch norm for each channel: scale and shift."""
+AT_ONCE = 20_000
+"""Number of cells whose FLOPs are counted at once, 8 MB of adjacency matrices."""
 KERNEL_AREA = np.array([9, 1, 0, 0])  # of conv3x3, conv1x1, maxpool3x3, no vertex
 
 
@@ -74,12 +80,17 @@ def vertex_channels(cells: CellArrays, out_channels: int) -> Integers:
     return channels
 
 
-def cell_parameters(cells: CellArrays, in_channels: int, out_channels: int) -> Integers:
-    """Return the parameters of one cell, (N,): its convolutions and the 1 × 1 projections of edges from the input."""
+def cell_parameters(
+    cells: CellArrays, in_channels: int, out_channels: int, norm_numbers: int = NORM_NUMBERS
+) -> Integers:
+    """Return the parameters of one cell, (N,): its convolutions and the 1 × 1 projections of edges from the input.
+
+    With `norm_numbers` = 0, those of batch norm do not count.
+    """
     channels = vertex_channels(cells, out_channels)
     inner = channels[:, 1:OUTPUT]
-    convolutions = _convolution(KERNEL_AREA[cells.operations], inner, inner) * (cells.operations != 2)
-    projections = _convolution(np.array(1), np.array(in_channels), channels) * cells.adjacency[:, 0]
+    convolutions = _convolution(KERNEL_AREA[cells.operations], inner, inner, norm_numbers) * (cells.operations != 2)
+    projections = _convolution(np.array(1), np.array(in_channels), channels, norm_numbers) * cells.adjacency[:, 0]
     total: Integers = convolutions.sum(axis=1) + projections.sum(axis=1)
     return total
 
@@ -95,9 +106,33 @@ def trainable_parameters(cells: CellArrays) -> Integers:
     return total
 
 
-def _convolution(area: Integers, before: Integers, after: Integers) -> NDArray[np.int64]:
-    """Return the parameters of a convolution without bias, and of the scale and shift of its batch norm."""
-    return area * before * after + 2 * after
+def flops(codes: Encodings) -> Integers:
+    """Return the multiply-add operations of the networks of encoded cells on one image of 32 × 32 pixels, (N,).
+
+    Convolutions and the dense layer count, as in NAS-Bench-201's FLOPs; batch norm, pooling and sums do not.
+    """
+    parts = [codes[start : start + AT_ONCE] for start in range(0, len(codes), AT_ONCE)]
+    return np.concatenate([_flops(CellArrays.from_encodings(part)) for part in parts])
+
+
+def flops_of_table(table: Table) -> Integers:
+    """Return the `flops` of every row of a table of NAS-Bench-101, with the numbering of its cells, (R,)."""
+    return flops(np.asarray(table.column("cell")))
+
+
+def _flops(cells: CellArrays) -> Integers:
+    total = np.full(len(cells), 9 * 3 * STEM_CHANNELS * IMAGE_SIDE**2 + STACK_CHANNELS[-1] * N_CLASSES)
+    before, pixels = STEM_CHANNELS, IMAGE_SIDE**2
+    for width in STACK_CHANNELS:
+        first, others = (cell_parameters(cells, inner, width, norm_numbers=0) for inner in (before, width))
+        total += pixels * (first + (CELLS_PER_STACK - 1) * others)
+        before, pixels = width, pixels // 4
+    return total
+
+
+def _convolution(area: Integers, before: Integers, after: Integers, norm_numbers: int) -> NDArray[np.int64]:
+    """Return the parameters of a convolution without bias, and of its batch norm."""
+    return area * before * after + norm_numbers * after
 
 
 # Features, for which vertices have the labels 0 conv3x3, 1 conv1x1, 2 maxpool3x3, 3 input, 4 output, -1 none ----------

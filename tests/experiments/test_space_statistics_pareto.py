@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+import torch
 from refusals import missing, refuses
+from torch import nn
 
 import nasbench1shot1 as nb
 from nasbench1shot1.benchmark import benchmark
@@ -21,7 +23,9 @@ from nasbench1shot1.experiments.space_statistics.pareto import (
     cost_metrics,
     pareto_fronts,
 )
+from nasbench1shot1.nasbench101.features import flops_of_table
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK as NASBENCH201
+from nasbench1shot1.networks import build_network
 from nasbench1shot1.tables.columns import Column, standard
 
 PHONE = Column(
@@ -166,11 +170,30 @@ def test_real_cells_of_nasbench101() -> None:
     assert len(table.rows(best["architecture"])) == len(best)
 
 
-def test_cells_of_nasbench101_against_time_and_parameters() -> None:
+def multiply_adds(arch: nb.Architecture) -> int:
+    """The multiply-adds of a network's convolutions and its dense layer on an image, counted in a pass."""
+    net, counted = build_network(arch).eval(), list[int]()
+    for layer in net.modules():
+        if isinstance(layer, nn.Conv2d | nn.Linear):
+            layer.register_forward_hook(lambda layer, _, out: counted.append(out[0].numel() * layer.weight[0].numel()))
+    with torch.no_grad():
+        net(torch.zeros(1, 3, 32, 32))
+    return sum(counted)
+
+
+def test_flops_of_cells_of_nasbench101_are_counted_in_their_networks() -> None:
+    table = nb.load_table("nb101-5v")
+    rows = [0, 100, 2000]
+    found = flops_of_table(table)[rows].tolist()
+    assert found == [multiply_adds(table.cell(row)) for row in rows]
+
+
+def test_cells_of_nasbench101_against_time_parameters_and_flops() -> None:
     table = nb.load_table()
     frame = pareto_fronts(table, predicted=True, mark=["resnet-like cell", "inception-like cell"])
-    assert frame["cost"].unique().tolist() == ["trainable_parameters", "training_time"]
+    assert frame["cost"].unique().tolist() == ["trainable_parameters", "flops", "training_time"]
     [of] = frame.attrs["marks"]
+    assert of["flops"] == multiply_adds(nb.Architecture.parse(table.benchmark.reference_points["ResNet-like cell"]))
     found = table.query(nb.Architecture.parse(table.benchmark.reference_points["ResNet-like cell"]))
     assert (of["training_time"], of["trainable_parameters"]) == (found.training_time, found.trainable_parameters)
     assert (of["error"], of["source"]) == (pytest.approx(1 - found.test_accuracy), "measured")
