@@ -14,7 +14,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.charts import draw_panels
 from nasbench1shot1.experiments.correlation import planning
 from nasbench1shot1.experiments.correlation.analysis import Predictions, correlations, log_probabilities
-from nasbench1shot1.experiments.correlation.drawing import by_epoch_panel, headline_rows
+from nasbench1shot1.experiments.correlation.drawing import by_epoch_panel, headline_rows, marked_ranks, scatter_panel
 from nasbench1shot1.experiments.correlation.evaluation import check_preset
 from nasbench1shot1.experiments.correlation.options import chosen_epochs, ranking_options, required_reliability, to_text
 from nasbench1shot1.experiments.correlation.planning import Expectation, timed_architectures
@@ -190,6 +190,25 @@ def test_undefined_criteria_are_listed_and_the_rest_is_kept():
     assert {of.place for of in undefined} == {(7, 4, "test", f"sparse-kendall_{of}", "all") for of in ("error", "loss")}
     assert all("rounded test errors after 4 epochs are equal" in of.cause for of in undefined)
     assert set(frame.query("criterion == 'kendall_error'")["value"]) == {1.0}
+
+
+@pytest.mark.parametrize("copies", ["all", "mean"])
+def test_marked_networks_of_a_ranking_are_points_if_they_were_evaluated(copies):
+    table = nb.load_table()
+    resnet = nb.Architecture.parse(table.benchmark.reference_points["ResNet-like cell"])
+    best, _ = table.best("s1")
+    rows = np.array([7, table.row_of(resnet), 9, table.row_of(resnet)])
+    found = predictions([0.5, 0.25, 0.75, 0.25], rows)
+    found = found.mean_over_copies()[0] if copies == "mean" else found
+    marks, absent = marked_ranks(["resnet-like-cell", ("best", best), "inception-like-cell"], table, found)
+    assert absent == ["Not evaluated, so not marked: best, Inception-like cell."]
+    errors = np.full(len(found.groups), 0.5)
+    errors[marks[0].index] = 0.125
+    truth = Truth(108, "test", errors, np.where(errors < 0.5, errors, np.nan))
+    [axes] = draw_panels([scatter_panel(found.values["error"], truth, None, "error", marks)])
+    [point] = [line for line in axes.get_lines() if line.get_marker() == "*"]
+    assert point.get_xydata().tolist() == [[25.0, 12.5]]
+    assert "ResNet-like cell (measured)" in [text.get_text() for text in axes.figure.legends[0].get_texts()]
 
 
 def test_the_mean_over_copies_counts_each_cell_once():
