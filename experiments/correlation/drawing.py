@@ -151,11 +151,11 @@ def by_epoch_figure(frame: pandas.DataFrame, title: str, caption: str, style: Pi
 
 
 class MarkedRank(NamedTuple):
-    """A marked network of a ranking: its name, its place among the marked networks, and its index in the ranking."""
+    """A marked network of a ranking: its name, its place among the marked networks, and where it is in the ranking."""
 
     name: str
     place: int
-    index: int
+    at: int
 
 
 def marked_ranks(

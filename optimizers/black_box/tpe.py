@@ -87,9 +87,8 @@ def distributions(space: "ConfigurationSpace") -> "dict[str, BaseDistribution]":
             found[hyperparameter.name] = CategoricalDistribution(list(hyperparameter.choices))
         elif isinstance(hyperparameter, UniformFloatHyperparameter | UniformIntegerHyperparameter):
             is_whole = isinstance(hyperparameter, UniformIntegerHyperparameter)
-            kind = IntDistribution if is_whole else FloatDistribution
-            ends = hyperparameter.lower, hyperparameter.upper
-            found[hyperparameter.name] = kind(*ends, log=hyperparameter.log)
+            kind: Any = IntDistribution if is_whole else FloatDistribution
+            found[hyperparameter.name] = kind(hyperparameter.lower, hyperparameter.upper, log=hyperparameter.log)
         else:
             raise InvalidInputError(
                 f"TPE requires categorical choices or uniform numbers, but '{hyperparameter.name}' is neither: use "

@@ -203,7 +203,7 @@ def test_marked_networks_of_a_ranking_are_points_if_they_were_evaluated(copies):
     marks, absent = marked_ranks(["resnet-like-cell", ("best", best), "inception-like-cell"], table, found)
     assert absent == ["Not evaluated, so not marked: best, Inception-like cell."]
     errors = np.full(len(found.groups), 0.5)
-    errors[marks[0].index] = 0.125
+    errors[marks[0].at] = 0.125
     truth = Truth(108, "test", errors, np.where(errors < 0.5, errors, np.nan))
     [axes] = draw_panels([scatter_panel(found.values["error"], truth, None, "error", marks)])
     [point] = [line for line in axes.get_lines() if line.get_marker() == "*"]
