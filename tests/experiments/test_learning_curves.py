@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 from refusals import refuses
-from scipy.stats import spearmanr
+from scipy.stats import pearsonr, spearmanr
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.space_statistics.catalogue import offered
 from nasbench1shot1.experiments.space_statistics.nats_bench.learning_curves import known_curves, ranks_along_training
+from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import TABLE_6, schedule_correlation
 from nasbench1shot1.ground.errors import OutOfDomainError
 from nasbench1shot1.tables.importing import import_table
 from nasbench1shot1.tables.table import Table, load_table
@@ -38,6 +39,29 @@ def test_ranks_are_correlated_after_every_epoch(imported: tuple[str, Table]) -> 
         within = table.query(indices, row.epochs, dataset=training, budget=last)[f"{row.split}_accuracy"]
         final = table.query(indices, dataset=row.dataset).test_accuracy
         assert row.spearman == pytest.approx(spearmanr(within, final).statistic)
+
+
+def test_the_published_schedules_use_every_epoch_that_a_table_has(imported: tuple[str, Table]) -> None:
+    space, table = imported
+    if space == "sss":
+        with refuses(nb.InvalidInputError, "NAS-Bench-201"):
+            schedule_correlation(table)
+        return
+    frame = schedule_correlation(table)
+    moments = list(dict.fromkeys(zip(frame["epochs"], frame["budget"], strict=True)))
+    assert moments == [moment for moment in TABLE_6 if list(moment) not in frame.attrs["lacking"]]
+    assert {(12, 200), (24, 200), (100, 200), (150, 200), (175, 200), (200, 200)} <= set(moments)
+    indices = table.column("index").tolist()
+    within = table.query(indices, 24, dataset="cifar10-valid", budget=200).validation_accuracy
+    final = table.query(indices, dataset="cifar10").test_accuracy
+    [row] = frame.query("epochs == 24 and budget == 200 and dataset == 'cifar10' and split == 'test'").itertuples()
+    assert (row.pearson, row.published) == (pytest.approx(pearsonr(within, final).statistic), 0.7594)
+    axes = nb.draw_statistics("schedule-correlation", frame)
+    titles = [ax.get_title() for ax in (axes if isinstance(axes, list) else [axes])]
+    assert titles == [f"CIFAR-10 validation after {epochs} of {budget} epochs" for epochs, budget in moments]
+    bundled = schedule_correlation(load_table("nb201"))
+    assert set(zip(bundled["epochs"], bundled["budget"], strict=True)) == {(12, 12), (200, 200)}
+    assert len(bundled.attrs["lacking"]) == 6
 
 
 def test_curves_of_the_best_and_of_known_architectures(imported: tuple[str, Table]) -> None:

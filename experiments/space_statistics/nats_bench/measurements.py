@@ -30,14 +30,16 @@ class Column(NamedTuple):
     Attributes:
         dataset: one of `DATASETS`.
         split: "train", "validation" or "test".
-        epochs: budget.
+        epochs: epochs after which they were measured.
         accuracy: (N,) fractions, NaN without a measurement.
+        budget: epochs of the whole training.
     """
 
     dataset: str
     split: str
     epochs: int
     accuracy: Floats
+    budget: int
 
     @property
     def name(self) -> str:
@@ -105,8 +107,11 @@ class Measurements:
         """Epochs of the longest schedule: 200, or 90 in the size space."""
         return self.table.full_budget
 
-    def column(self, dataset: str, split: str, epochs: int | None = None) -> Column:
+    def column(self, dataset: str, split: str, epochs: int | None = None, budget: int | None = None) -> Column:
         """Return a column; only NaN if the table lacks it.
+
+        Without a budget, it has the accuracies at the end of trainings of `epochs` epochs (default: the full budget),
+        otherwise those after `epochs` epochs of trainings of `budget` epochs, if the table has their learning curves.
 
         Validation and training accuracy on CIFAR-10 belong to a training on 25,000 images, test accuracy to one on
         50,000. Raises OutOfDomainError for an unknown budget or data set.
@@ -116,9 +121,12 @@ class Measurements:
         objective = self.table.objective(dataset)
         training = objective.test if split == "test" else objective.validation
         epochs = self.full_budget if epochs is None else epochs
-        repeats = self.table.measured(f"{split}_accuracy", epochs, training)[self.rows]
+        metric, total = f"{split}_accuracy", epochs if budget is None else budget
+        if total != epochs and self.table.stored_curve(metric, total, training) is None:
+            return Column(dataset, split, epochs, np.full(len(self.rows), np.nan), total)
+        repeats = self.table.measured(metric, epochs, training, None if total == epochs else total)[self.rows]
         mean = np.ma.masked_invalid(repeats).mean(axis=1)
-        return Column(dataset, split, epochs, np.ma.filled(mean.astype(float), np.nan))
+        return Column(dataset, split, epochs, np.ma.filled(mean.astype(float), np.nan), total)
 
     def columns(self, splits: Iterable[str] = SPLITS, epochs: int | None = None) -> list[Column]:
         """Return the columns of all data sets, in the order of the papers' tables."""

@@ -31,12 +31,17 @@ TABLE_5 = {
 }
 """Accuracies in percent of table 5. "optimal" is the best of each column; "all skip" is the row of DARTS."""
 TABLE_6 = {
+    (6, 12): (0.7767, 0.7627, 0.8086, 0.8095, 0.8052, 0.7941),
     (12, 12): (0.9110, 0.8983, 0.9361, 0.9368, 0.9062, 0.8952),
+    (12, 200): (0.7520, 0.7396, 0.8071, 0.8080, 0.8167, 0.8092),
+    (24, 200): (0.7705, 0.7594, 0.8280, 0.8290, 0.8286, 0.8217),
+    (100, 200): (0.7938, 0.7900, 0.8529, 0.8540, 0.8262, 0.8211),
+    (150, 200): (0.8955, 0.8926, 0.9239, 0.9246, 0.8506, 0.8425),
+    (175, 200): (0.9834, 0.9782, 0.9743, 0.9744, 0.8539, 0.8423),
     (200, 200): (0.9993, 0.9937, 0.9672, 0.9671, 0.8259, 0.8124),
 }
-"""Rows of table 6, by (epoch, epochs of the schedule), that a table without training curves can reproduce."""
-TABLE_6_CURVES = ((6, 12), (12, 200), (24, 200), (100, 200), (150, 200), (175, 200))
-"""The other rows of table 6, which need accuracies after an epoch in the middle of a schedule."""
+"""Rows of table 6, by (epoch, epochs of the schedule). Only tables with learning curves have epochs within a
+schedule."""
 CELLS = dict(zip(("ResNet", "all skip"), BENCHMARK.reference_points.values(), strict=True))
 COEFFICIENTS = {"pearson": pearson, "spearman": spearman, "kendall": kendall}
 
@@ -135,17 +140,17 @@ def _accuracy_row(found: Measurements, column: Column, cell: str, place: int) ->
 
 
 def schedule_correlation(table: Table, kind: str = "all") -> pandas.DataFrame:
-    """Return the correlation of CIFAR-10 validation accuracy at the end of two schedules with all final accuracies.
+    """Return the correlation of CIFAR-10 validation accuracy along two schedules with all final accuracies.
 
-    The other rows of NAS-Bench-201's table 6 need accuracies in the middle of a schedule, which are not in the table;
-    `attrs["lacking"]` lists them.
+    The moments are those of NAS-Bench-201's table 6. A table without learning curves only has the ends of schedules;
+    `attrs["lacking"]` lists the others.
 
     Args:
         table: a table of NAS-Bench-201.
         kind: which architectures are included, a kind of the space nb201.
 
     Returns:
-        `epochs` (of the validation accuracy; the schedule ends there), `dataset` and `split` of the final accuracy,
+        `epochs` (of the validation accuracy), `budget` (of the schedule), `dataset` and `split` of the final accuracy,
         `pearson`, `spearman`, `kendall` (τ-b), `published` (the paper does not name its coefficient), and `n`, the
         number of architectures with both accuracies.
 
@@ -155,32 +160,35 @@ def schedule_correlation(table: Table, kind: str = "all") -> pandas.DataFrame:
     """
     found, rows = _measurements(table, kind), []
     finals = found.columns()
-    schedules = [epochs for epochs, _ in TABLE_6 if epochs in table.epochs]
-    starts = [column for epochs in schedules if (column := found.column(REFERENCE, "validation", epochs)).n]
+    moments = [moment for moment in TABLE_6 if moment[1] in table.epochs]
+    columns = {moment: found.column(REFERENCE, "validation", *moment) for moment in moments}
+    starts = [column for column in columns.values() if column.n]
     for start in starts:
         rows += [_correlation_row(start, final) for final in finals if (start.known & final.known).sum() >= 3]
     if not rows:
         raise OutOfDomainError(f"the table {table.id} has no CIFAR-10 validation accuracy: open another table")
     frame = pandas.DataFrame(rows)
-    lacking = ", ".join(f"{epoch} of {total}" for epoch, total in TABLE_6_CURVES)
-    note = f"table 6's other rows need training curves, which are not in this table: epochs {lacking}"
+    lacking = [moment for moment in TABLE_6 if moment not in columns or not columns[moment].n]
+    listed = ", ".join(f"{epochs} of {budget}" for epochs, budget in lacking)
+    note = f"not in this table, which lacks learning curves: table 6's epochs {listed}"
     words = f"CIFAR-10 validation accuracy and accuracies at {found.full_budget} epochs"
-    frame.attrs = found.attributes(words, [*starts, *finals], note, lacking=[list(row) for row in TABLE_6_CURVES])
+    frame.attrs = found.attributes(
+        words, [*starts, *finals], *([note] if lacking else []), lacking=[*map(list, lacking)]
+    )
     return frame
 
 
 def schedule_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return the coefficients of each schedule with every final accuracy, and the published coefficients."""
     panels, drawn = [], {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kendall": "Kendall's τ-b"}
-    for epochs, _ in TABLE_6:
-        shown = frame[frame["epochs"] == epochs]
+    for (epochs, budget), shown in frame.groupby(["epochs", "budget"], sort=False):
         places = np.arange(len(shown))
         marks = [
             Series(places, shown[column], label=label, marker=marker, size=6)
             for marker, (column, label) in zip("os^", drawn.items(), strict=True)
         ]
         marks.append(Series(places, shown["published"], label="printed", marker="*", size=11, hollow=True))
-        title = f"CIFAR-10 validation after {epochs} of {epochs} epochs"
+        title = f"CIFAR-10 validation after {epochs} of {budget} epochs"
         panels.append(Panel(title, _columns(shown), Axis("correlation", low=0.4, high=1.03), marks))
     return panels
 
@@ -188,6 +196,6 @@ def schedule_panels(frame: pandas.DataFrame) -> list[Panel]:
 def _correlation_row(start: Column, final: Column) -> dict[str, Any]:
     both = start.known & final.known
     values = {name: of(start.accuracy[both], final.accuracy[both]) for name, of in COEFFICIENTS.items()}
-    published = published_value(TABLE_6[start.epochs, start.epochs], final.dataset, final.split)
-    place = {"epochs": start.epochs, "dataset": final.dataset, "split": final.split}
+    published = published_value(TABLE_6[start.epochs, start.budget], final.dataset, final.split)
+    place = {"epochs": start.epochs, "budget": start.budget, "dataset": final.dataset, "split": final.split}
     return {**place, **values, "published": published, "n": int(both.sum())}

@@ -83,7 +83,8 @@ def _cells(frame: Frame) -> str:
 
 
 def _schedules(frame: Frame) -> str:
-    first = frame[frame["epochs"] == frame["epochs"].min()]
+    ends = frame[frame["epochs"] == frame["budget"]]
+    first = ends[ends["epochs"] == ends["epochs"].min()]
     listed = [
         f"{DATASETS[row['dataset']]} {row['split']} {row['pearson']:.3f} ({row['published']:.3f})"
         for row in first.to_dict("records")
