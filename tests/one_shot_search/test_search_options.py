@@ -13,6 +13,9 @@ from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.tables.bounds import NAMES
 
+IF_GIVEN = {*NAMES, "batch_norm_affine"}
+"""Options that config.json only has if they are given."""
+
 OPTIMIZERS = (
     *("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas", "setn"),
     *("tas", "fbnetv2", "tunas"),
@@ -147,10 +150,10 @@ def test_a_resolved_configuration_is_rebuilt_from_its_record(optimizer):
     again = search_options(config.as_dict())
     assert again.as_dict() == config.as_dict()
     own = {field.name for field in fields(config.method.Hyperparameters)}
-    recorded = {name: value for name, value in vars(config.common).items() if name not in NAMES}  # bounds: if given
+    recorded = {name: value for name, value in vars(config.common).items() if name not in IF_GIVEN}
     assert config.sections() == {"options": recorded, "optimizer_options": vars(config.own)}
     assert set(vars(config.own)) == own
-    assert set(config.as_dict()) == {field.name for field in fields(SearchConfig)} - set(NAMES) | own
+    assert set(config.as_dict()) == {field.name for field in fields(SearchConfig)} - IF_GIVEN | own
     bounded = search_options({"optimizer": optimizer, "scale": "quick", "max_flops": 1e8, "max": "latency=5"})
     assert set(bounded.as_dict()) == set(config.as_dict()) | {"max_flops", "max"}
 
