@@ -1,6 +1,7 @@
 """Sources of option values: layers of defaults, and options of a single optimizer."""
 
 from dataclasses import MISSING, dataclass, fields
+from typing import get_type_hints
 
 import pytest
 from refusals import refuses
@@ -11,10 +12,6 @@ from nasbench1shot1 import registry
 from nasbench1shot1.one_shot_search.options import SearchConfig, check_method, search_options
 from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.tables.bounds import NAMES
-
-IF_GIVEN = {*NAMES, "batch_norm_affine"}
-"""Options that config.json only has if they are given."""
 
 OPTIMIZERS = (
     *("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas", "setn"),
@@ -144,16 +141,25 @@ def test_none_means_not_given():
     )
 
 
+def recorded_if_given(record) -> set[str]:
+    """The options that config.json only has if they are given, such as bounds."""
+    hints = get_type_hints(record, include_extras=True)
+    return {name for name, hint in hints.items() if "IfGiven" in str(hint)}
+
+
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_resolved_configuration_is_rebuilt_from_its_record(optimizer):
     config = search_options({"optimizer": optimizer, "preset": "original", "scale": "quick", "threads": 1})
     again = search_options(config.as_dict())
     assert again.as_dict() == config.as_dict()
-    own = {field.name for field in fields(config.method.Hyperparameters)}
-    recorded = {name: value for name, value in vars(config.common).items() if name not in IF_GIVEN}
-    assert config.sections() == {"options": recorded, "optimizer_options": vars(config.own)}
-    assert set(vars(config.own)) == own
-    assert set(config.as_dict()) == {field.name for field in fields(SearchConfig)} - IF_GIVEN | own
+    common, own = (
+        {name: value for name, value in vars(record).items() if name not in recorded_if_given(type(record))}
+        for record in (config.common, config.own)
+    )
+    assert config.sections() == {"options": common, "optimizer_options": own}
+    assert set(vars(config.own)) == {field.name for field in fields(config.method.Hyperparameters)}
+    assert set(config.as_dict()) == common.keys() | own.keys()
+    assert {"batch_norm_affine", "max_flops", "max"} <= recorded_if_given(SearchConfig)
     bounded = search_options({"optimizer": optimizer, "scale": "quick", "max_flops": 1e8, "max": "latency=5"})
     assert set(bounded.as_dict()) == set(config.as_dict()) | {"max_flops", "max"}
 
