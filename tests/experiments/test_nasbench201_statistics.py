@@ -119,7 +119,7 @@ def test_table_6_uses_pearsons_coefficient(table, gathered):
     assert (whole.loc[12]["spearman"] - whole.loc[12]["published"]).abs().min() > 0.07
     assert frame.loc[(200, "cifar10", "test"), "spearman"] == pytest.approx(0.984, abs=5e-4)
     assert [6, 12] in frame.attrs["lacking"]
-    assert any("training curves" in note for note in frame.attrs["notes"])
+    assert any("learning curves" in note for note in frame.attrs["notes"])
 
 
 def test_correlations_of_the_best_count_only_known_values(table, gathered, incomplete):
