@@ -24,7 +24,8 @@ from nasbench1shot1.experiments.black_box_studies import (
     ecdf,
     final_accuracies,
 )
-from nasbench1shot1.experiments.reproduction.figures import DATA_SETS, ROWS, SPACES
+from nasbench1shot1.experiments.reproduction.black_box_figures import ROWS
+from nasbench1shot1.experiments.reproduction.parts import DATA_SETS, SPACES
 from nasbench1shot1.experiments.reproduction.results import CurveResults
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG

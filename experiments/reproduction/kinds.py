@@ -11,6 +11,7 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_table
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
+from nasbench1shot1.experiments.reproduction.parts import Options
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
 from nasbench1shot1.ground.text import counted, percent
@@ -29,7 +30,6 @@ from nasbench1shot1.tables.table import load_table
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study
 
-Options = Mapping[str, Any]
 Pace = tuple[str, ...]
 """Identifies jobs whose units take equally long."""
 START_UP = 5.0

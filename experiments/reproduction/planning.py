@@ -12,19 +12,22 @@ from nasbench1shot1.display.curves import checked_spread
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.experiments.reproduction.figures import (
     FIGURES,
-    METHODS,
     OTHER_FIGURES,
     STUDY_SEED,
-    TRAJECTORIES,
     TRANSFERRED,
     TUNED_ON,
+)
+from nasbench1shot1.experiments.reproduction.kinds import CONTROLLER, KINDS, FigureJob, JobKind
+from nasbench1shot1.experiments.reproduction.parts import (
+    METHODS,
+    TRAJECTORIES,
     Curve,
     Figure,
+    Options,
     Panel,
     Scale,
     space_panel,
 )
-from nasbench1shot1.experiments.reproduction.kinds import CONTROLLER, KINDS, FigureJob, JobKind, Options
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name, value_of
 from nasbench1shot1.registry import search_space
 

@@ -21,7 +21,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, curve_styles
 from nasbench1shot1.display.curves import draw_curve
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.experiments.reproduction.figures import Curve, Figure, Panel
+from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Panel
 from nasbench1shot1.experiments.reproduction.results import CurveResults, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.text import counted

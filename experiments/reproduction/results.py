@@ -12,8 +12,8 @@ import pandas
 from nasbench1shot1.display.colours import MOST_BANDS, Colors, checked_colors, checked_labels
 from nasbench1shot1.display.curves import describe_band
 from nasbench1shot1.display.style import PictureStyle, Spread
-from nasbench1shot1.experiments.reproduction.figures import Curve, Figure, Panel, Pooling
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
+from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Panel, Pooling
 from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import table_text

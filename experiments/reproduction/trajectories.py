@@ -11,7 +11,7 @@ from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
 from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.black_box_studies import repetitions
-from nasbench1shot1.experiments.reproduction.figures import LABELS, Panel
+from nasbench1shot1.experiments.reproduction.parts import LABELS, Panel
 from nasbench1shot1.experiments.reproduction.results import Results, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import Curve, average, draw_trajectories, trajectory

@@ -24,8 +24,8 @@ from nasbench1shot1 import cli
 from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.display.colours import METHODS
 from nasbench1shot1.experiments.reproduction.black_box import BlackBoxResults
-from nasbench1shot1.experiments.reproduction.figures import Curve
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
+from nasbench1shot1.experiments.reproduction.parts import Curve
 from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.reproducing import _check_data, check_recorded, reproduce
 from nasbench1shot1.experiments.reproduction.results import Found

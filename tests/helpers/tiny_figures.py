@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from nasbench1shot1 import cli
-from nasbench1shot1.experiments.reproduction.figures import FIGURES, Figure
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
+from nasbench1shot1.experiments.reproduction.parts import Figure
 from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.jobs.pool import WorkerOptions, this_process
 

@@ -1,0 +1,116 @@
+"""Figures of black-box optimizers as data: 7 and 8 of NAS-Bench-101, 6 of NAS-Bench-201 and 6 of NATS-Bench."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from nasbench1shot1.experiments.reproduction.parts import (
+    DATA_SETS,
+    LABELS,
+    Curve,
+    Figure,
+    Panel,
+    Pooling,
+    Scale,
+    space_panel,
+)
+from nasbench1shot1.ground.errors import option
+from nasbench1shot1.registry import BUILT_IN
+
+OPTIMIZERS = tuple(
+    Curve(name, LABELS.get(name, name), {"optimizer": name}) for name in BUILT_IN["black_box_optimizers"]
+)
+"""One curve per built-in optimizer, with its defaults."""
+MULTI_TRIAL = ("random", "regularized-evolution", "reinforce", "bohb")
+"""The methods of NAS-Bench-201 and NATS-Bench that train each architecture separately."""
+MUTATION_RATES = (0.5, 1.0, 2.0, 4.0)
+TOURNAMENTS = (2, 5, 25, 50)
+"""Tournament sizes in addition to the default, 10. NAS-Bench-101 does not report the values of its figure 8."""
+_RATES = tuple(
+    Curve(
+        f"mutation-rate-{rate:g}",
+        f"mutation rate {rate:g}",
+        {"optimizer": "regularized-evolution", "mutation": "rate", "mutation_rate": rate},
+    )
+    for rate in MUTATION_RATES
+)
+_TOURNAMENTS = tuple(
+    Curve(f"tournament-{size}", f"tournament size {size}", {"optimizer": "regularized-evolution", "tournament": size})
+    for size in TOURNAMENTS
+)
+_COMPARED = ("random", "non-regularized-evolution", "regularized-evolution")
+_EVOLUTIONS = tuple(Curve(name, LABELS[name], {"optimizer": name}) for name in _COMPARED)
+ROWS: Mapping[str, Mapping[str, str]] = {
+    "optimizers": {curve.key: curve.label for curve in _EVOLUTIONS},
+    "mutation rate": {curve.key: curve.label for curve in _RATES},
+    "tournament size": {
+        curve.key: curve.label
+        for curve in (
+            *_TOURNAMENTS[:2],
+            Curve("regularized-evolution", "tournament size 10", {}),
+            *_TOURNAMENTS[2:],
+        )
+    },
+}
+"""The rows of figure 8 of NAS-Bench-101: labels by curve. Two rows share regularized evolution with its defaults."""
+
+_OFFICIAL = f"run `nb1shot1 table download` and give that table with {option('table')}, or give "
+_BOTH_101 = ("nb101-mini", "nb101")
+_FIGURE_8 = (*_EVOLUTIONS, *_RATES, *_TOURNAMENTS)
+
+
+def _over_spaces(spaces: tuple[str, ...], curves: tuple[Curve, ...], **options: Any) -> Scale:
+    return Scale(tuple(space_panel(space, curves) for space in spaces), options)
+
+
+def _over_data_sets(**options: Any) -> Scale:
+    panels = [Panel(key, title, {"space": "nb201", "dataset": key}, OPTIMIZERS) for key, title in DATA_SETS.items()]
+    return Scale(tuple(panels), options)
+
+
+def _studies_of_black_box(source: str, title: str, drawing: str, **fields: Any) -> Figure:
+    """Return a figure of black-box studies. full: the paper's searches and simulated seconds; quick: fewer searches,
+    which do not need an official table.
+    """
+    return Figure(source, title, "black-box", f"black_box:{drawing}", **fields)
+
+
+BLACK_BOX_FIGURES = {
+    "nas101-figure7": _studies_of_black_box(
+        "figure 7 of NAS-Bench-101",
+        "black-box optimizers over time",
+        "RegretAndECDF",
+        full=_over_spaces(("nb101",), OPTIMIZERS, seconds=1e7, repeats=500),
+        quick=_over_spaces(("s1",), OPTIMIZERS, seconds=1e6, repeats=50),
+        pooling=Pooling("search"),
+        needs_official=dict.fromkeys(_BOTH_101, f"{_OFFICIAL}{option('space', 's1')}"),
+        takes_space=True,
+    ),
+    "nas101-figure8": _studies_of_black_box(
+        "figure 8 of NAS-Bench-101",
+        "evolution on a small and a large space",
+        "MiniAgainstFull",
+        full=_over_spaces(_BOTH_101, _FIGURE_8, seconds=1e7, repeats=100),
+        quick=_over_spaces(("s1", "s3"), _FIGURE_8, seconds=1e6, repeats=50),
+        pooling=Pooling("search", "median"),
+        needs_official=dict.fromkeys(_BOTH_101, f"{_OFFICIAL}{option('scale', 'quick')}"),
+    ),
+    "nas201-figure6": _studies_of_black_box(
+        "figure 6 of NAS-Bench-201",
+        "sorted accuracies of all searches",
+        "SortedRuns",
+        full=_over_spaces(("nb201",), OPTIMIZERS, dataset="cifar10", seconds=12_000.0, repeats=500),
+        quick=_over_spaces(("nb201",), OPTIMIZERS, dataset="cifar10", seconds=12_000.0, repeats=50),
+        pooling=None,
+        default_curves=MULTI_TRIAL,
+    ),
+    "nats-figure6": _studies_of_black_box(
+        "figure 6 of NATS-Bench",
+        "test accuracy over time",
+        "AccuracyOverTime",
+        full=_over_data_sets(seconds=20_000.0, repeats=500),
+        quick=_over_data_sets(seconds=20_000.0, repeats=50),
+        pooling=Pooling("search"),
+        default_curves=MULTI_TRIAL,
+    ),
+}
+"""All figures of black-box optimizers, by name."""

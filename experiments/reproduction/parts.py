@@ -1,0 +1,134 @@
+"""The parts of which figures and tables are made: curves, panels, scales and poolings; names in titles and legends."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Options = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One setting, which is run once for every seed.
+
+    Attributes:
+        key: the name of its folder, and its name in `--only`.
+        label: its name in the legend.
+        options: options of its runs, in addition to the options of the panel and of the scale.
+    """
+
+    key: str
+    label: str
+    options: Options
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The curves that are drawn together; `options` apply to all of them."""
+
+    key: str
+    title: str
+    options: Options
+    curves: tuple[Curve, ...]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The runs of a figure at one scale: every curve of every panel under every seed.
+
+    Attributes:
+        panels: panels from left to right.
+        options: options of all runs.
+        seeds: seeds of every curve.
+        by_optimizer: options for the runs of one optimizer, by its name.
+    """
+
+    panels: tuple[Panel, ...]
+    options: Options
+    seeds: tuple[int, ...] = (0,)
+    by_optimizer: Mapping[str, Options] = field(default_factory=dict)
+
+    def pairs(self) -> list[tuple[Panel, Curve]]:
+        """Return every curve with its panel."""
+        return [(panel, curve) for panel in self.panels for curve in panel.curves]
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """How the runs of a curve become one curve; `--spread` selects its band, as in all pictures of several runs.
+
+    Attributes:
+        over: the noun for the pooled runs.
+        statistic: what the curve shows.
+    """
+
+    over: str = "seed"
+    statistic: Literal["mean", "median"] = "mean"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or table of a paper.
+
+    Attributes:
+        source: its name in the paper.
+        title: its subject.
+        runs: the kind of the runs that it shows: a key of `kinds.KINDS`. Rankings need searches, and transfers studies.
+        drawing: the class that reads and draws the runs, as "module:Class" in this package.
+        full, quick: the runs at each scale.
+        pooling: the pooling of the runs of a curve. None: the figure has no curves of several runs.
+        setting: the paper's setting in words, for titles of figures at the quick scale.
+        default_curves: patterns of the curves that are drawn by default. Default: all.
+        needs_official: spaces that only an official table covers, each with advice for users without this table.
+        takes_space: whether --space applies.
+    """
+
+    source: str
+    title: str
+    runs: str
+    drawing: str
+    full: Scale
+    quick: Scale
+    pooling: Pooling | None = Pooling()
+    setting: str = ""
+    default_curves: tuple[str, ...] = ()
+    needs_official: Mapping[str, str] = field(default_factory=dict)
+    takes_space: bool = False
+
+    @property
+    def scales(self) -> dict[str, Scale]:
+        """Both scales, by name."""
+        return {"full": self.full, "quick": self.quick}
+
+
+SPACES = {
+    "s1": "search space 1",
+    "s2": "search space 2",
+    "s3": "search space 3",
+    "nb101": "NAS-Bench-101",
+    "nb101-mini": "NAS-Bench-Mini",
+    "nb201": "NAS-Bench-201",
+}
+"""Names of spaces in titles; other spaces keep their registered names."""
+DATA_SETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"}
+METHODS = {"darts": "DARTS", "gdas": "GDAS", "pc-darts": "PC-DARTS", "enas": "ENAS", "random-ws": "Random WS"}
+"""Names of one-shot optimizers in legends."""
+LABELS = {
+    "random": "random search",
+    "regularized-evolution": "regularized evolution",
+    "non-regularized-evolution": "non-regularized evolution",
+    "reinforce": "REINFORCE",
+    "local-search": "local search",
+    "tpe": "TPE",
+    "smac": "SMAC",
+    "hyperband": "Hyperband",
+    "bohb": "BOHB",
+}
+"""Names of black-box optimizers in legends; other optimizers keep their registered names."""
+TRAJECTORIES = "trajectories:Trajectories"
+"""The drawing of tuned optimizers over simulated time, which black-box studies can join."""
+
+
+def space_panel(space: str, curves: tuple[Curve, ...], **options: Any) -> Panel:
+    """Return the panel of a space."""
+    return Panel(space, SPACES.get(space, space), {"space": space, **options}, curves)
