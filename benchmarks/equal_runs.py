@@ -432,7 +432,7 @@ FIGURES = {
     "nas101-figure7": "--space s1 --only random,hyperband --repeats 3 --seconds 3e5",
     "nas101-figure8": "--only s3/tournament-2,s3/tournament-5 --repeats 2",
     "nas201-figure6": "--only random,reinforce --repeats 4",
-    "nats-figure6": "--only cifar100/random,ImageNet16-120/random --repeats 4",
+    "nats-figure6": "--only cifar100/random,ImageNet16-120/random --repeats 4 --seconds 20000",
 }
 
 

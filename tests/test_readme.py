@@ -46,6 +46,7 @@ PAGES = (
     "docs/reproduce.md",
     "docs/reproduced.md",
     "docs/reproduced_black_box.md",
+    "docs/reproduced_nats_bench.md",
     "docs/setn.md",
     "docs/snas.md",
     "docs/space_statistics.md",

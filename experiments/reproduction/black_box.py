@@ -1,8 +1,7 @@
-"""Figures of black-box optimizers: 7 and 8 of NAS-Bench-101, 6 of NAS-Bench-201 and 6 of NATS-Bench."""
+"""Figures of black-box optimizers: 7 and 8 of NAS-Bench-101 and 6 of NAS-Bench-201."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,12 +10,12 @@ import pandas
 
 from nasbench1shot1.black_box_search.drawing import caption, draw_anytime, regret_floor
 from nasbench1shot1.black_box_search.options import recorded_study
-from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.record import BlackBoxStudy, Clock
 from nasbench1shot1.black_box_search.repeats import Repeats
 from nasbench1shot1.display.canvas import Canvas, legend_inside
 from nasbench1shot1.display.colours import MOST_BANDS, curve_rows, curve_styles
-from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, pool, span
-from nasbench1shot1.display.style import PictureStyle, Spread
+from nasbench1shot1.display.curves import Pooled, describe_band
+from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.black_box_studies import (
     compare_with_published,
     draw_ecdf,
@@ -27,28 +26,77 @@ from nasbench1shot1.experiments.black_box_studies import (
 from nasbench1shot1.experiments.reproduction.black_box_figures import ROWS
 from nasbench1shot1.experiments.reproduction.parts import DATA_SETS, SPACES
 from nasbench1shot1.experiments.reproduction.results import CurveResults
+from nasbench1shot1.ground.errors import alternatives
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
 
-EVERY = 100.0
-"""Simulated seconds between two points of figure 6 of NATS-Bench."""
 Style = dict[str, Any]
 
 
-class BlackBoxResults(CurveResults):
-    """The results of black-box studies, one per panel and curve, in rows of at most five curves.
+class BlackBoxStudies(CurveResults):
+    """The results of black-box studies, one per panel and curve, and their texts.
 
     Attributes:
-        STATISTIC: the first line of the caption, which describes the curves.
+        STATISTIC: the first line of the caption (`statistic`).
+    """
+
+    STATISTIC: ClassVar[str] = ""
+
+    @property
+    def statistic(self) -> str:
+        """The first line of the caption. Default: `STATISTIC`."""
+        return self.STATISTIC
+
+    @property
+    def seeds(self) -> int:
+        """Number of searches of a study."""
+        return len(self.found[0].runs[0].lines)
+
+    def _title(self) -> str:
+        """Return the title: the spaces, the extent of the searches, and the setting of the paper if it differs."""
+        own, full = [found.runs[0].config for found in self.found], self.figure.full
+        used = list(dict.fromkeys(config["space"] for config in own))
+        published = {panel.key: {**full.options, **panel.options} for panel in full.panels}
+        spaces = list(dict.fromkeys(options["space"] for options in published.values()))
+        is_paper = all(
+            found.panel.key in published
+            and all(config[name] == value for name, value in published[found.panel.key].items())
+            for found, config in zip(self.found, own, strict=True)
+        )
+        setting = self.figure.setting
+        if not is_paper and not setting:
+            setting = f"{_names(spaces)}, {_extent(list(published.values()))}"
+        return self.title(f"{_names(used)}, {_extent(own)}", f"paper: {setting}" if setting else "")
+
+    def _caption(self) -> str:
+        studies = [found.runs[0] for found in self.found]
+        about = filter(None, [self.figure.note, self.statistic, self.budgets()])
+        return "\n".join([*about, *self.unfinished(), caption(studies)])
+
+    def budgets(self) -> str:
+        """Return at which budgets the searches train, in a sentence that names the curves if their budgets differ."""
+        found = dict[str, list[str]]()
+        for each in self.found:
+            study = each.runs[0]
+            repeats = Repeats(recorded_study(study.config, study.folder / CONFIG), self.table)
+            found.setdefault(repeats.describe_budgets(), []).append(each.curve.label)
+        several = len(found) > 1
+        parts = (f"{text} ({', '.join(dict.fromkeys(labels))})" if several else text for text, labels in found.items())
+        return f"searches: {'; '.join(parts)}"
+
+
+class BlackBoxResults(BlackBoxStudies):
+    """The results of black-box studies in rows of at most five curves.
+
+    Attributes:
         SHOWN: the quantity of every study that is printed on the screen.
         SHARED: which panels share axes.
         LEGEND: whether there is one legend of all curves below the panels.
     """
 
-    STATISTIC: ClassVar[str] = ""
     SHOWN: ClassVar[str] = "final test regret"
     SHARED: ClassVar[Any] = "col"
     LEGEND: ClassVar[bool] = True
@@ -77,7 +125,7 @@ class BlackBoxResults(CurveResults):
 
     def regrets(self) -> pandas.DataFrame:
         """Return the regrets of all studies over time: panel, curve, then the columns of `values_over_time`."""
-        return self.stacked(lambda study: values_over_time(study.regret_curve(self.spread)))
+        return self.stacked(lambda study: values_over_time(study.regret_curve(self.spread), study.clock))
 
     def styles(self, colours: Mapping[str, str]) -> dict[str, Style]:
         """Return colour and line of every curve, by its key, which is the name of its optimizer."""
@@ -115,35 +163,12 @@ class BlackBoxResults(CurveResults):
             if not self.LEGEND:
                 return canvas.finish(self._title(), self._caption(), band=band)
             styles = self.styles(colours)
-            legend = {label: styles[key] for key, label in self.labels.items()}
+            legend = {label: styles[key] for key, label in self.labels.items()} | self.levels()
             return canvas.finish(self._title(), self._caption(), legend=legend, band=band)
 
-    @property
-    def seeds(self) -> int:
-        """Number of searches of a study."""
-        return len(self.found[0].runs[0].lines)
-
-    def _title(self) -> str:
-        config, paper = self.runs[0].config, self.figure.full
-        used = list(dict.fromkeys(study.config["space"] for study in self.runs))
-        published = list(dict.fromkeys(panel.options["space"] for panel in paper.panels))
-        is_paper = used == published and all(config[name] == value for name, value in paper.options.items())
-        setting = "" if is_paper else f"paper: {_names(published)}, {_extent(paper.options)}"
-        return self.title(f"{_names(used)}, {_extent(config)}", setting)
-
-    def _caption(self) -> str:
-        return "\n".join([*filter(None, [self.STATISTIC, self.budgets()]), *self.unfinished(), caption(self.runs)])
-
-    def budgets(self) -> str:
-        """Return at which budgets the searches train, in a sentence that names the curves if their budgets differ."""
-        found = dict[str, list[str]]()
-        for each in self.found:
-            study = each.runs[0]
-            repeats = Repeats(recorded_study(study.config, study.folder / CONFIG), self.table)
-            found.setdefault(repeats.describe_budgets(), []).append(each.curve.label)
-        several = len(found) > 1
-        parts = (f"{text} ({', '.join(dict.fromkeys(labels))})" if several else text for text, labels in found.items())
-        return f"searches: {'; '.join(parts)}"
+    def levels(self) -> dict[str, Style]:
+        """Return the lines of values that do not change, such as baselines, by label, for the legend. Default: none."""
+        return {}
 
 
 class RegretAndECDF(BlackBoxResults):
@@ -248,7 +273,7 @@ class SortedRuns(BlackBoxResults):
         """Return mean and standard deviation of each curve beside table 5 of NAS-Bench-201."""
         frame = compare_with_published(self.accuracies)
         return [
-            [row["curve"], row["dataset"], row["split"], *(_format_spread(row, name) for name in ("", "published_"))]
+            [row["curve"], row["dataset"], row["split"], *(format_spread(row, name) for name in ("", "published_"))]
             for row in frame.to_dict("records")
         ]
 
@@ -268,64 +293,27 @@ class SortedRuns(BlackBoxResults):
         line[0].set_ylabel("accuracy after 200 epochs [%]")
 
 
-class AccuracyOverTime(BlackBoxResults):
-    """Figure 6 of NATS-Bench: mean test accuracy of the incumbents over simulated seconds, per data set."""
-
-    STATISTIC = (
-        "values every 100 simulated seconds, once all searches have an incumbent; each panel is searched on its own "
-        "data set"
-    )
-    SHOWN = "final test accuracy"
-
-    def as_table(self) -> pandas.DataFrame:
-        """Return the drawn accuracies: panel, curve, then the columns of `values_over_time`."""
-        return self.stacked(lambda study: values_over_time(accuracy_over_time(study, self.spread)))
-
-    def shown_values(self, study: BlackBoxStudy) -> "pandas.Series[float]":
-        """Return the final test accuracies."""
-        return 1 - study.final["test_error"]
-
-    def columns(self) -> Sequence[Any]:
-        """Return the data sets."""
-        return self.by_panel
-
-    def draw_row(self, line: "Sequence[axes.Axes]", keys: Sequence[str], colours: Mapping[str, str]) -> None:
-        """Draw the mean test accuracy of the incumbents every 100 simulated seconds, with one column per data set."""
-        styles, has_band = self.styles(colours), len(keys) <= MOST_BANDS
-        for ax, (panel, curves) in zip(line, self.by_panel, strict=True):
-            for found in curves:
-                if found.curve.key in keys:
-                    curve = accuracy_over_time(found.runs[0], self.spread)
-                    draw_curve(ax, curve, label="", style=styles[found.curve.key], has_band=has_band)
-            ax.set_title(panel.title)
-            ax.set_xlabel("simulated seconds")
-            ax.xaxis.set_major_formatter("{x:,.0f}")
-        line[0].set_ylabel("mean test accuracy of the incumbent [%]")
-
-
-def accuracy_over_time(study: BlackBoxStudy, spread: Spread | None = None) -> Pooled:
-    """Return the mean test accuracy of the incumbents (fractions) every 100 simulated seconds, with its band."""
-    errors = study.traces("test_error")
-    times = np.arange(EVERY, study.config["seconds"] + EVERY / 2, EVERY)
-    accuracies = [replace(trace, values=1 - trace.values, final=1 - trace.final) for trace in errors]
-    return pool(accuracies, times[times >= span(errors)[0]], spread=spread)
-
-
-def values_over_time(curve: Pooled) -> pandas.DataFrame:
-    """Return a curve as a data frame with the columns seconds, mean, median, low and high (the band)."""
-    return curve.frame.rename(columns={"at": "seconds"})[["seconds", "mean", "median", "low", "high"]]
+def values_over_time(curve: Pooled, clock: Clock) -> pandas.DataFrame:
+    """Return a curve as a data frame with the columns seconds or evaluations, mean, median, low and high (the band)."""
+    time = "seconds" if clock == "simulated_seconds" else clock
+    return curve.frame.rename(columns={"at": time})[[time, "mean", "median", "low", "high"]]
 
 
 def _names(spaces: Sequence[str]) -> str:
     return " and ".join(SPACES.get(space, space) for space in spaces)
 
 
-def _extent(options: Mapping[str, Any]) -> str:
-    seconds = options["seconds"]
-    limit = f"{seconds:,.0f} simulated seconds" if seconds is not None else f"{options['evaluations']:,} trainings"
-    return f"{counted(options['repeats'], 'search')} of {limit} per curve"
+def _extent(options: Sequence[Mapping[str, Any]]) -> str:
+    """Return the number and the limits of the searches with some options, which may differ between data sets."""
+    seconds = sorted({float(each["seconds"]) for each in options if each.get("seconds") is not None})
+    if seconds:
+        limits = f"{alternatives(f'{limit:,.0f}' for limit in seconds)} simulated seconds"
+    else:
+        limits = f"{options[0]['evaluations']:,} trainings"
+    return f"{counted(options[0]['repeats'], 'search')} of {limits} per curve"
 
 
-def _format_spread(row: Mapping[Any, Any], prefix: str) -> str:
+def format_spread(row: Mapping[Any, Any], prefix: str = "") -> str:
+    """Return the mean and the standard deviation in two fields of a row, if it has them: "93.02 ± 0.25"."""
     mean, spread = row[f"{prefix}mean"], row[f"{prefix}std"]
     return "–" if np.isnan(mean) else f"{mean:.2f} ± {spread:.2f}"

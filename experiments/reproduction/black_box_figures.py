@@ -1,14 +1,12 @@
-"""Figures of black-box optimizers as data: 7 and 8 of NAS-Bench-101, 6 of NAS-Bench-201 and 6 of NATS-Bench."""
+"""Figures of black-box optimizers as data: 7 and 8 of NAS-Bench-101 and 6 of NAS-Bench-201."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from nasbench1shot1.experiments.reproduction.parts import (
-    DATA_SETS,
     LABELS,
     Curve,
     Figure,
-    Panel,
     Pooling,
     Scale,
     space_panel,
@@ -62,11 +60,6 @@ def _over_spaces(spaces: tuple[str, ...], curves: tuple[Curve, ...], **options: 
     return Scale(tuple(space_panel(space, curves) for space in spaces), options)
 
 
-def _over_data_sets(**options: Any) -> Scale:
-    panels = [Panel(key, title, {"space": "nb201", "dataset": key}, OPTIMIZERS) for key, title in DATA_SETS.items()]
-    return Scale(tuple(panels), options)
-
-
 def _studies_of_black_box(source: str, title: str, drawing: str, **fields: Any) -> Figure:
     """Return a figure of black-box studies. full: the paper's searches and simulated seconds; quick: fewer searches,
     which do not need an official table.
@@ -101,15 +94,6 @@ BLACK_BOX_FIGURES = {
         full=_over_spaces(("nb201",), OPTIMIZERS, dataset="cifar10", seconds=12_000.0, repeats=500),
         quick=_over_spaces(("nb201",), OPTIMIZERS, dataset="cifar10", seconds=12_000.0, repeats=50),
         pooling=None,
-        default_curves=MULTI_TRIAL,
-    ),
-    "nats-figure6": _studies_of_black_box(
-        "figure 6 of NATS-Bench",
-        "test accuracy over time",
-        "AccuracyOverTime",
-        full=_over_data_sets(seconds=20_000.0, repeats=500),
-        quick=_over_data_sets(seconds=20_000.0, repeats=50),
-        pooling=Pooling("search"),
         default_curves=MULTI_TRIAL,
     ),
 }

@@ -5,17 +5,18 @@ the values of weight decay, nor cutout's size (16 pixels) and probability (1): t
 code. The scripts apply cutout with probability 1 in every epoch, although the code intends the probability to grow.
 For figure 17, the paper samples 150 architectures of space 3 and trains each alone in the fixed-width network of the
 supernet. It states neither the number of epochs nor the optimizer; this package uses the settings of a search.
-Black-box optimizers: see `black_box_figures`.
+
+Black-box optimizers: see `black_box_figures`. NATS-Bench: see `nats_bench_figures`.
 """
 
 from dataclasses import replace
 from typing import Any
 
 from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
+from nasbench1shot1.experiments.reproduction.nats_bench_figures import NATS_BENCH_FIGURES
 from nasbench1shot1.experiments.reproduction.parts import (
     METHODS,
     SPACES,
-    TRAJECTORIES,
     Curve,
     Figure,
     Options,
@@ -120,7 +121,8 @@ def _studies(number: int, title: str, config_space: str, methods: tuple[str, ...
 
 
 def _trajectories(number: int, config_space: str) -> Figure:
-    return _studies(number, "tuned optimizers over time", config_space, GRADIENT_METHODS, TRAJECTORIES)
+    found = _studies(number, "tuned optimizers over time", config_space, GRADIENT_METHODS, "trajectories:Trajectories")
+    return replace(found, joins="studies")
 
 
 def _importances(number: int) -> Figure:
@@ -185,5 +187,5 @@ _PAPER_FIGURES = {
 }
 """full: the paper's setting; quick: minutes to an hour on two CPU cores, too small to rank methods."""
 
-FIGURES: dict[str, Figure] = {**_PAPER_FIGURES, **BLACK_BOX_FIGURES}
-"""All figures and tables by name: figures of NAS-Bench-1Shot1 by number, its table, figures of black-box optimizers."""
+FIGURES: dict[str, Figure] = {**_PAPER_FIGURES, **BLACK_BOX_FIGURES, **NATS_BENCH_FIGURES}
+"""All figures and tables by name: figures of NAS-Bench-1Shot1 by number, its table, figures of other papers."""

@@ -11,6 +11,7 @@ from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study, with_table
 from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.correlation.state import CONTROLLER_DRAWS
+from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.reproduction.parts import Options
 from nasbench1shot1.experiments.tuning.best import best_of
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
@@ -184,7 +185,7 @@ class JobKind:
     recorded: Callable[[FigureJob], Options] = lambda job: job.record().config
     free: tuple[str, ...] = ("table", "device")
     expense: Callable[[Options], float] = lambda options: 0.0
-    inapplicable: frozenset[str] = frozenset({"space", "seconds", "repeats"})
+    inapplicable: frozenset[str] = frozenset({"space", "seconds", "evaluations", "repeats"})
     device: str = "auto"
     has_many_seeds: bool = True
 
@@ -212,6 +213,12 @@ def _parameters(options: Options) -> int:
     return supernet_size(space, options["channels"], options["cells"], preset, partial_channels=own).parameters
 
 
+def _check_search(job: FigureJob) -> None:
+    """Raise UserError if the images are missing, or if the table belongs to another benchmark than the space."""
+    table_of(search_space(job.options["space"]), job.options["table"])
+    _check_images(job)
+
+
 def _search_outcome(run: Run) -> str:
     summary = run.summary
     source = "" if summary["test_measured"] else " (predicted)"
@@ -224,10 +231,12 @@ SEARCH = JobKind(
     verb="searched",
     unit="epoch",
     units=_epochs,
-    pace=("optimizer", "space"),
+    pace=("optimizer", "space", "images"),
     resolve=lambda options: search_options(options).as_dict(),
     size=lambda runs, options: f"{runs} × {options['epochs']} epochs",
     cost=lambda job: _search_cost(job.options),
+    check=_check_search,
+    checked_by=("images",),
     open=open_search,
     outcome=_search_outcome,
     done=lambda folder: max(_lines(folder) - 1, 0),  # the first line is epoch 0
@@ -429,7 +438,8 @@ PROXY = JobKind(
 
 def _resolve_black_box(options: Options) -> dict[str, Any]:
     found = black_box_options(options)
-    return with_table(found, load_table(found.common.table), options).as_dict()
+    table = table_of(search_space(found.common.space), found.common.table)
+    return with_table(found, table, options).as_dict()
 
 
 def _black_box_cost(job: FigureJob) -> Cost:
@@ -469,7 +479,7 @@ BLACK_BOX = JobKind(
     size=lambda runs, options: f"{runs} × {options['repeats']} searches",
     cost=_black_box_cost,
     check=_check_table,
-    checked_by=("optimizer",),
+    checked_by=("optimizer", "dataset"),
     open=BlackBoxStudy.open,
     outcome=_black_box_outcome,
     free=(),  # the results depend on the table

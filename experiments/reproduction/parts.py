@@ -81,6 +81,11 @@ class Figure:
         default_curves: patterns of the curves that are drawn by default. Default: all.
         needs_official: spaces that only an official table covers, each with advice for users without this table.
         takes_space: whether --space applies.
+        fixed: options that differ between panels, so that users cannot set them for all panels.
+        joins: the runs that --join adds: "studies" (of black-box optimizers) or "searches". Default: --join does not
+            apply.
+        otherwise: the figure on a table that lacks what the searches observe (`observed.lacking`), if there is one.
+        note: how the runs of the figure differ from those of the paper, in a sentence for screens and captions.
     """
 
     source: str
@@ -94,6 +99,10 @@ class Figure:
     default_curves: tuple[str, ...] = ()
     needs_official: Mapping[str, str] = field(default_factory=dict)
     takes_space: bool = False
+    fixed: frozenset[str] = frozenset()
+    joins: Literal["", "studies", "searches"] = ""
+    otherwise: "Figure | None" = None
+    note: str = ""
 
     @property
     def scales(self) -> dict[str, Scale]:
@@ -108,6 +117,7 @@ SPACES = {
     "nb101": "NAS-Bench-101",
     "nb101-mini": "NAS-Bench-Mini",
     "nb201": "NAS-Bench-201",
+    "nats-size": "NATS-Bench's size space",
 }
 """Names of spaces in titles; other spaces keep their registered names."""
 DATA_SETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"}
@@ -125,8 +135,6 @@ LABELS = {
     "bohb": "BOHB",
 }
 """Names of black-box optimizers in legends; other optimizers keep their registered names."""
-TRAJECTORIES = "trajectories:Trajectories"
-"""The drawing of tuned optimizers over simulated time, which black-box studies can join."""
 
 
 def space_panel(space: str, curves: tuple[Curve, ...], **options: Any) -> Panel:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.curves import checked_spread
@@ -18,9 +18,9 @@ from nasbench1shot1.experiments.reproduction.figures import (
     TUNED_ON,
 )
 from nasbench1shot1.experiments.reproduction.kinds import CONTROLLER, KINDS, FigureJob, JobKind
+from nasbench1shot1.experiments.reproduction.observed import lacking
 from nasbench1shot1.experiments.reproduction.parts import (
     METHODS,
-    TRAJECTORIES,
     Curve,
     Figure,
     Options,
@@ -29,13 +29,20 @@ from nasbench1shot1.experiments.reproduction.parts import (
     space_panel,
 )
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name, value_of
+from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.jobs.job import is_started
+from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.registry import search_space
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.record import RunRecord
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.reproduction.results import Results
     from nasbench1shot1.tables.table import Table
 
 Resolve = Callable[[str, Sequence[Options]], list[dict[str, Any]]]
+CLOCKS = ("seconds", "evaluations")
+"""Options that limit black-box searches, of which only one can be given."""
 RANKED_EPOCHS = {"full": 5, "quick": 3}
 """Number of ranked epochs of a search in figure 3, evenly spaced (paper: every tenth epoch)."""
 RANKING: dict[str, dict[str, Any]] = {
@@ -55,13 +62,13 @@ class Reproduction:
         name: name of the figure, such as "figure2".
         figure: its data.
         only: patterns of the selected panels and curves.
-        joined: black-box studies that are drawn in the panels of their spaces.
+        joined: finished runs that the figure shows beside its own.
     """
 
     name: str
     figure: Figure
     only: tuple[str, ...] = ()
-    joined: tuple[BlackBoxStudy, ...] = ()
+    joined: tuple[RunRecord, ...] = ()
 
     @property
     def kind(self) -> JobKind:
@@ -100,6 +107,20 @@ class Reproduction:
                 f"{option('only', ','.join(self.only))} selects nothing at the {scale} scale: choose among {has}"
             )
         return found
+
+    def on_table(self, scale: str, given: Options, call: Callable[..., Any]) -> Self:
+        """Return the figure that the table allows: `Figure.otherwise` if the searches would observe missing values.
+
+        Arguments and errors are as for `jobs`; the errors of `observed.lacking` are also raised.
+        """
+        if (other := self.figure.otherwise) is None:
+            return self
+        searches = [(panel.options["space"], panel.options["dataset"]) for panel in self.selected(scale).panels]
+        found = call(lacking, searches, given.get("table"), given.get("epochs"))
+        if not found.values:
+            return self
+        lacks = " and ".join(f"no {values}" for values in found.values)
+        return replace(self, figure=replace(other, note=f"The table {found.table} has {lacks}. {other.note}"))
 
     def jobs(
         self, scale: str, out: Path, given: Options, seeds: Sequence[int] | None, call: Callable[..., Any]
@@ -156,10 +177,10 @@ class Reproduction:
         return [job for job in jobs if job.of.open == self.kind.open]
 
     def table(self, jobs: Sequence[FigureJob], given: Options) -> "Table":
-        """Return the table that scores the runs: the given table, or else the table in use or of the studies."""
+        """Return the table that scores the runs: the given table, or else the table of the first job or in use."""
         from nasbench1shot1.tables.table import load_table
 
-        return load_table(jobs[0].options["table"] if self.figure.runs == "black-box" else given.get("table"))
+        return load_table(given.get("table") or jobs[0].options.get("table"))
 
     def results(self, jobs: Sequence[FigureJob], table: "Table", spread: Spread | None = None) -> "Results | None":
         """Return the results of the finished runs, scored on a table; None if there is nothing to draw.
@@ -189,7 +210,8 @@ def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path
         name: "figure2", …: a key of `figures.FIGURES`.
         only: keys of panels or of curves, or "panel/curve", each with optional `*` wildcards. A curve is selected if
             one of them matches.
-        joined: folders of finished black-box studies that join a figure of tuned optimizers.
+        joined: folders of finished runs that the figure shows beside its own: black-box studies, or one-shot searches
+            (`joined_searches`).
 
     Raises:
         InvalidInputError: the name is unknown, one of `only` matches nothing at any scale, or black-box studies cannot
@@ -203,12 +225,44 @@ def open_figure(name: str, only: Sequence[str] = (), joined: Sequence[str | Path
         if not any(_is_selected(*pair, [pattern]) for pair in pairs):
             panels, curves = (dict.fromkeys(keys) for keys in zip(*pairs, strict=True))
             raise unknown_name(f"part of {name}", pattern, [*panels, *curves])
-    if joined and figure.drawing != TRAJECTORIES:
-        fitting = ", ".join(name for name, each in FIGURES.items() if each.drawing == TRAJECTORIES)
+    if joined and not figure.joins:
+        fitting = ", ".join(name for name, each in FIGURES.items() if each.joins)
         raise InvalidInputError(f"{option('join')} does not apply to {name} (only to {fitting}): remove it")
-    studies = tuple(BlackBoxStudy.open(folder) for folder in joined)
-    _ = [study.summary for study in studies]  # raises if one is not finished
-    return Reproduction(name, figure, tuple(only), studies)
+    found = [run for folder in joined for run in _JOINED[figure.joins](figure, folder)]
+    runs = {run.folder.absolute(): run for run in found}.values()  # a run that is given twice counts once
+    _ = [run.summary for run in runs]  # raises if one is not finished
+    return Reproduction(name, figure, tuple(only), tuple(runs))
+
+
+def _joined_studies(figure: Figure, folder: str | Path) -> list[RunRecord]:
+    return [BlackBoxStudy.open(folder)]
+
+
+def joined_searches(figure: Figure, folder: str | Path) -> list[RunRecord]:
+    """Return the one-shot search in a folder, or all searches of a figure's folder.
+
+    Raises InvalidInputError if there is none, or if one of them searched another space than the figure.
+    """
+    place = as_path(folder, "join", is_option=True)
+    found = [place] if is_started(place) else sorted(of.parent for of in place.glob(f"*/*/seed-*/{CONFIG}"))
+    if not found:
+        raise InvalidInputError(
+            f"{place} has no searches: give the folder of a search, or of a figure of searches such as nats-figure7"
+        )
+    runs = [open_search(each) for each in found]
+    (space,) = {panel.options["space"] for panel in figure.full.panels}
+    for run in runs:
+        if run.config["space"] != space:
+            raise InvalidInputError(
+                f"{run.folder} searched {run.config['space']}, but the figure shows {space}: give searches of {space}"
+            )
+    return list(runs)
+
+
+_JOINED: Mapping[str, Callable[[Figure, str | Path], list[RunRecord]]] = {
+    "studies": _joined_studies,
+    "searches": joined_searches,
+}
 
 
 def _unknown_figure(name: str) -> InvalidInputError:
@@ -260,7 +314,10 @@ def _runs(
         for panel, curve in scale.pairs():
             own = {**panel.options, **curve.options}
             by_optimizer = scale.by_optimizer.get(own.get("optimizer", ""), {})
-            options = kind.adapt({**scale.options, **by_optimizer, **own, **given, "seed": seed})
+            of_figure = {**scale.options, **by_optimizer, **own}
+            if any(given.get(clock) is not None for clock in CLOCKS):  # a given clock replaces the figure's
+                of_figure = {name: value for name, value in of_figure.items() if name not in CLOCKS}
+            options = kind.adapt({**of_figure, **given, "seed": seed})
             of_seed.append(((panel.key, curve.key), options))
         for place, options in sorted(of_seed, key=lambda job: -kind.expense(job[1])):
             places.append(place)

@@ -67,7 +67,7 @@ def reproduce(
         scale: "full" (the paper's setting) or "quick".
         out: folder of the runs, the picture and the CSV file. Default: `reproduce/<name>-<scale>`.
         only: parts of the figure, as in `open_figure`.
-        joined: folders of black-box studies that join figure 5, 14 or 15.
+        joined: folders of finished runs to show, as in `open_figure`.
         seeds: random seeds. Default: the seeds of the scale.
         dry_run: only list the jobs and the estimated time.
         format: file format of the picture.
@@ -98,20 +98,25 @@ def reproduce(
     if spread is not None and figure.figure.pooling is None:
         raise InvalidInputError(f"{option('spread')} does not apply to {figure.name}: remove it")
     band = checked_spread(spread)
-    if unfit := sorted(name for name in figure.kind.inapplicable if options.get(name, False) is not False):
+    unset = figure.kind.inapplicable | figure.figure.fixed
+    if unfit := sorted(name for name in unset if options.get(name, False) is not False):
         raise InvalidInputError(f"{option(unfit[0])} does not apply to {figure.name}: remove it")
     check_belongs_to(folder, name)
     device = options.get("device", figure.kind.device)
     with workers.open(device, options.get("threads", 1), console, default=None) as places:
         if workers.scheduler is not None:
             line_printer(console)(f"Planning on a worker of {workers.scheduler} …")
-        jobs = figure.jobs(scale, folder, _with_absolute_paths(options), seeds, places.call)
+        options = _with_absolute_paths(options)
+        figure = figure.on_table(scale, options, places.call)
+        jobs = figure.jobs(scale, folder, options, seeds, places.call)
         check_recorded(jobs, options)
         table = figure.table(jobs, options)
         todo = [job for job in jobs if not job.is_finished]
         missing = places.call(missing_images, todo) if dry_run else []
         if not missing:
             _check_data(todo, places)
+        if figure.figure.note:
+            line_printer(console)(figure.figure.note)
         if dry_run:
             _announce(jobs, places, console, missing, list_them=True)
             return None

@@ -17,12 +17,12 @@ from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Panel, 
 from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import table_text
+from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from nasbench1shot1.black_box_search.record import BlackBoxStudy
     from nasbench1shot1.display import axes
 
 
@@ -50,9 +50,10 @@ class Results(ABC):
         shown: those jobs whose results the figure shows.
         table: the table that scores the runs.
         found: curves with finished runs, in the order of the figure.
-        joined: black-box studies that are drawn in the panels of their spaces.
+        joined: finished runs that the figure shows beside its own.
         spread: what bands show.
         HEADINGS: column headings of the summary on the screen.
+        WHOLE: headings of columns whose cells must not be wrapped.
         SMALL: a sentence about what the quick scale cannot show.
     """
 
@@ -61,10 +62,11 @@ class Results(ABC):
     shown: Sequence[FigureJob]
     table: Table
     found: Sequence[Found]
-    joined: "Sequence[BlackBoxStudy]" = ()
+    joined: Sequence[RunRecord] = ()
     spread: Spread = "ci"
 
     HEADINGS: ClassVar[tuple[str, ...]] = ()
+    WHOLE: ClassVar[tuple[str, ...]] = ()
     SMALL: ClassVar[str] = ""
 
     @abstractmethod
@@ -111,7 +113,9 @@ class Results(ABC):
         """Print a summary."""
         from rich.table import Table as Screen
 
-        screen = Screen(*self.headings())
+        screen = Screen()
+        for heading in self.headings():
+            screen.add_column(heading, overflow="fold", no_wrap=heading in self.WHOLE)
         for row in self.rows():
             screen.add_row(*row)
         console.print(screen)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas
 
 from nasbench1shot1.black_box_search.drawing import caption as black_box_caption
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.colours import Colors
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.black_box_studies import repetitions
@@ -70,11 +71,16 @@ class Trajectories(StudyResults):
                 tuned.append((found.panel, Curve(found.curve.key, found.curve.label, method, TUNED, incumbents)))
         return [*tuned, *self._black_box()] if tuned else []
 
+    @property
+    def _studies(self) -> list[BlackBoxStudy]:
+        """The joined black-box studies."""
+        return [study for study in self.joined if isinstance(study, BlackBoxStudy)]
+
     def _black_box(self) -> list[tuple[Panel, Curve]]:
         """Return the curves of the black-box studies that searched the space of a panel."""
         selected = {job.panel for job in self.shown}
         panels = {panel.options["space"]: panel for panel in self.figure.full.panels if panel.key in selected}
-        drawn = [study for study in self.joined if study.config["space"] in panels]
+        drawn = [study for study in self._studies if study.config["space"] in panels]
         counts = Counter((study.config["space"], study.config["optimizer"]) for study in drawn)
         found = []
         for study in drawn:
@@ -114,7 +120,7 @@ class Trajectories(StudyResults):
         for panel, curve in self.curves:
             panels.setdefault(panel.title, []).append(curve)
         observed = [frame[frame["loss"].notna()] for frame in self.frames]
-        joined = [study for study in self.joined if study.lines]
+        joined = [study for study in self._studies if study.lines]
         black_box = []
         if joined:
             searches = ", ".join(dict.fromkeys(f"{len(study.lines)}" for study in joined))

@@ -15,7 +15,7 @@ from nasbench1shot1.runs.options import Form, Images, Names, Range, Seeds, Table
 
 GIVEN = (
     *("epochs", "images", "preset", "table", "device", "threads", "precision", "compile"),
-    *("space", "seconds", "repeats"),
+    *("space", "seconds", "evaluations", "repeats"),
 )
 """Options of every search of a figure; given values override the figure's own."""
 
@@ -40,7 +40,7 @@ class Reproduce:
 
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
         "What to reproduce": ("scale", "only", "seeds", "join", "dry_run"),
-        "Searches and trainings": ("epochs", "images", "preset", "space", "seconds", "repeats", "table"),
+        "Searches and trainings": ("epochs", "images", "preset", "space", "seconds", "evaluations", "repeats", "table"),
         "Workers": option_names(WorkerOptions),
         "Running": ("out",),
     }
@@ -70,7 +70,7 @@ class Reproduce:
     """Style of the picture. paper: no title or caption, as wide as a column, embedded fonts."""
     spread: Spread | None = None
     """What the bands show. ci: 95 % confidence interval (bootstrap); std: standard deviation. Does not apply to
-    figure16, figure17 and nas201-figure6. Default: ci."""
+    figure16, figure17, nas201-figure6 and nats-table4. Default: ci."""
     epochs: int | None = None
     """Number of epochs of every search or training; maximum budget of every study. Default: set by the figure."""
     images: Images | None = None
@@ -84,10 +84,14 @@ class Reproduce:
     """Search space of nas101-figure7: s1, s2, s3, nb101 or nb101-mini. Default: nb101, or s1 at the quick scale."""
     seconds: float | None = None
     """Simulated seconds of every black-box search. Default: set by the figure."""
+    evaluations: int | None = None
+    """Number of trainings of every black-box search, instead of --seconds. Default: 500 where the table has no training
+    times."""
     repeats: int | None = None
     """Number of searches of every black-box study. Default: set by the figure."""
     join: tuple[Path, ...] = ()
-    """Folders of black-box studies (nb1shot1 blackbox) to draw in figure5, figure14 or figure15."""
+    """Folders of finished runs to add: black-box studies (nb1shot1 blackbox) to figure5, figure14 or figure15;
+    one-shot searches, or a whole nats-figure7, to nats-table4."""
     device: Device = "auto"
     """Device; auto selects GPUs if there are any, and cuda uses all of them."""
     threads: int = 1
@@ -128,10 +132,11 @@ def _list() -> None:
     from nasbench1shot1.experiments.reproduction.figures import FIGURES
     from nasbench1shot1.experiments.reproduction.planning import open_figure
 
+    width = max(map(len, FIGURES))
     for name, figure in FIGURES.items():
         full, quick = (open_figure(name).size(scale) for scale in figure.scales)
-        print_to_stdout(f"{name:<14}  {figure.title}")
-        print_to_stdout(f"{'':<14}  full: {full} | quick: {quick}")
+        print_to_stdout(f"{name:<{width}}  {figure.title}")
+        print_to_stdout(f"{'':<{width}}  full: {full} | quick: {quick}")
     print_to_stdout("\n27 × 280 runs: 27 studies of 280 searches each, by nb1shot1 tune")
     print_to_stdout("15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy")
     print_to_stdout("90 × 50 epochs: 90 searches of 50 epochs each")

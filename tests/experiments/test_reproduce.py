@@ -203,7 +203,8 @@ def test_without_a_name_the_figures_are_listed(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines[: 2 * len(ALL_FIGURES) : 2]] == list(ALL_FIGURES)
     numbers = [2, 3, 4, 5, *range(7, 18)]
-    last = ["table2", "nas101-figure7", "nas101-figure8", "nas201-figure6", "nats-figure6"]
+    last = ["table2", "nas101-figure7", "nas101-figure8", "nas201-figure6"]
+    last += [f"nats-{part}{space}" for part in ("figure6", "figure7", "table4") for space in ("", "-size")]
     assert list(ALL_FIGURES) == [*(f"figure{number}" for number in numbers), *last]
     assert "full: 90 × 50 epochs" in lines[1]
     assert len({line.partition(" ")[2] for line in lines[: 2 * len(ALL_FIGURES) : 2]}) == len(ALL_FIGURES)
