@@ -1,0 +1,150 @@
+"""DARTS-PT (Wang et al.: Rethinking Architecture Selection in Differentiable NAS, ICLR 2021). See docs/darts_pt.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters
+from nasbench1shot1.phases import Phase, bilevel_phases
+from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.schedules import Constant
+
+if TYPE_CHECKING:
+    import torch
+
+    from nasbench1shot1.space import Choice, OneShotSpace
+    from nasbench1shot1.supernets.weight_sharing import SharedWeights
+
+
+@dataclass(frozen=True, kw_only=True)
+class DARTSPTHyperparameters(GradientHyperparameters):
+    """Options of DARTS-PT: DARTS, with a choice by the accuracy that the supernet loses without a candidate."""
+
+    selection_epochs: Annotated[int, Range(1)] = 25
+    """Number of last epochs in which choices are fixed one by one, while the supernet is fine-tuned."""
+    selection_learning_rate: Annotated[float, Range(0, 1)] = 0.1
+    """Learning rate of the weights in these epochs, as a share of --learning-rate."""
+
+
+class DARTSPT(DARTS):
+    """Train with DARTS, then fix one choice after another: the candidate without which the supernet errs most.
+
+    The choices are operations first, then edges, in an order that is drawn at random. Decisions are spread evenly over
+    the selection epochs: the first follows the last epoch of the search, the last one precedes the last epoch. Mixing
+    weights of fixed choices are one-hot; of a choice with k picks, they are 1 / k for each taken entry.
+    """
+
+    Hyperparameters = DARTSPTHyperparameters
+    defaults = {"epochs": 125}  # noqa: RUF012
+    quick_defaults = {"selection_epochs": 5}  # noqa: RUF012
+    hyperparameters: DARTSPTHyperparameters
+
+    def __init__(
+        self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
+    ) -> None:
+        super().__init__(space, hyperparameters, generator, device)
+        self.fixed: dict[int, tuple[int, ...]] = {}
+        self.epoch, self.epochs = 0, 1
+        self._order = self._drawn_order(generator)
+
+    def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
+        """Return the phases of DARTS, and the selection; raises InvalidInputError if it leaves no epoch for DARTS."""
+        selection = self.hyperparameters.selection_epochs
+        if epochs - selection <= warm_start_epochs:
+            raise InvalidInputError(
+                f"{option('selection_epochs', selection)} of {option('epochs', epochs)} leave no epoch for the search: "
+                "lower the first or raise the second"
+            )
+        tuning = Phase("selection", selection, Constant(self.hyperparameters.selection_learning_rate))
+        return [*bilevel_phases(epochs - selection, warm_start_epochs), tuning]
+
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        """Note which epoch it is."""
+        super().begin_epoch(epoch, epochs, generator)
+        self.epoch, self.epochs = epoch, epochs
+
+    def end_epoch(self, shared: SharedWeights) -> None:
+        """Fix the choices that are due after this epoch."""
+        while len(self.fixed) < self._due():
+            self._fix(self._order[len(self.fixed)], shared)
+
+    def _due(self) -> int:
+        """Return the number of choices that are fixed after this epoch: all of them one epoch before the last."""
+        selection = self.hyperparameters.selection_epochs
+        begun, choices = self.epoch - (self.epochs - selection), len(self._order)
+        if begun < 0:
+            return 0
+        return min(1 + begun * (choices - 1) // max(selection - 1, 1), choices)
+
+    def _drawn_order(self, generator: torch.Generator) -> list[int]:
+        """Return the numbers of all choices: operations in a random order, then edges in a random order."""
+        import torch
+
+        drawn = torch.randperm(len(self.space.choices()), generator=generator).tolist()
+        choices = self.space.choices()
+        return sorted(drawn, key=lambda number: choices[number].key != self.space.operation_key)
+
+    def _fix(self, number: int, shared: SharedWeights) -> None:
+        """Fix a choice: keep the entries without which the error on the whole architecture half is largest."""
+        import torch
+
+        choice = self.space.choices()[number]
+        with torch.no_grad():
+            mixing = self.evaluation_mixing()
+        passes = [_without(mixing, choice, entry) for entry in range(choice.entries)]
+        errors = shared.scores(passes).errors
+        self.fixed[number] = tuple(sorted(np.argsort(-errors, kind="stable")[: choice.picks].tolist()))
+
+    def _relax(self, generator: torch.Generator | None) -> Mixing:
+        mixing = super()._relax(generator)
+        if not self.fixed:
+            return mixing
+        import torch
+
+        assert isinstance(mixing.weights, Mapping)
+        weights = {key: value.clone() for key, value in mixing.weights.items()}
+        for number, entries in self.fixed.items():
+            choice = self.space.choices()[number]
+            shares = torch.zeros(choice.entries, dtype=weights[choice.key].dtype)
+            shares[list(entries)] = 1 / choice.picks
+            place = weights[choice.key] if choice.row is None else weights[choice.key][choice.row]
+            place.copy_(shares.to(place.device))
+        return Mixing(weights)
+
+    def architecture(self) -> Architecture:
+        """Return Λ discretised, with the fixed choices."""
+        scores = {key: value.detach().cpu().numpy().copy() for key, value in self.parameters.items()}
+        for number, entries in self.fixed.items():
+            choice = self.space.choices()[number]
+            place = scores[choice.key] if choice.row is None else scores[choice.key][choice.row]
+            place[:] = -1.0
+            place[list(entries)] = 1.0
+        return self.space.discretise(scores)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of DARTS, the order of the choices, and those that are fixed."""
+        fixed = {number: list(entries) for number, entries in self.fixed.items()}
+        return {**super().state_dict(), "order": list(self._order), "fixed": fixed}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the state that `state_dict` returned."""
+        super().load_state_dict(state)
+        self._order = list(state["order"])
+        self.fixed = {int(number): tuple(entries) for number, entries in state["fixed"].items()}
+
+
+def _without(mixing: Mixing, choice: Choice, entry: int) -> Mixing:
+    """Return a mixing in which an entry of a choice is zero; the others keep their weights."""
+    assert isinstance(mixing.weights, Mapping)
+    weights = {key: value.clone() for key, value in mixing.weights.items()}
+    place = weights[choice.key] if choice.row is None else weights[choice.key][choice.row]
+    place[entry] = 0
+    return Mixing(weights)

@@ -1,0 +1,143 @@
+"""SPOS (Guo et al.: Single Path One-Shot Neural Architecture Search with Uniform Sampling, ECCV 2020).
+
+See docs/spos.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.optimizers.random_ws import RandomWS
+from nasbench1shot1.optimizers.sampling import SamplingHyperparameters
+from nasbench1shot1.phases import Phase
+from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.schedules import Cosine
+
+if TYPE_CHECKING:
+    from nasbench1shot1.supernets.weight_sharing import SharedWeights
+
+ATTEMPTS = 10  # proposals for each wanted architecture, as published; a small space may have no others
+
+
+@dataclass(frozen=True, kw_only=True)
+class SPOSHyperparameters(SamplingHyperparameters):
+    """Options of SPOS: training of uniform single paths, then evolution under the shared weights."""
+
+    candidates: Annotated[int, Range(1)] = 50
+    """Number of architectures drawn and scored after every epoch, for the curve; evolution does not use them."""
+    finalists: Annotated[int, Range(1)] = 1
+    """Number of best candidates scored again on the whole architecture half; 1 disables the second round."""
+    generations: Annotated[int, Range(1)] = 20
+    """Number of generations of the evolution after the last epoch."""
+    population: Annotated[int, Range(2)] = 50
+    """Number of architectures in a generation."""
+    survivors: Annotated[int, Range(1)] = 10
+    """Number of best architectures so far, which are the parents of the next generation."""
+    crossovers: Annotated[int, Range(0)] = 25
+    """Number of architectures of a generation whose choices come from two parents each."""
+    mutations: Annotated[int, Range(0)] = 25
+    """Number of architectures of a generation that are mutations of a parent; random ones fill up the generation."""
+    mutation_probability: Annotated[float, Range(0, 1)] = 0.1
+    """Probability with which a mutation draws a choice again."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for values that are out of range or contradict each other."""
+        super().check()
+        if self.crossovers + self.mutations > self.population:
+            raise InvalidInputError(
+                f"{option('crossovers', self.crossovers)} and {option('mutations', self.mutations)} are together more "
+                f"than {option('population', self.population)}: lower them, or raise {option('population')}"
+            )
+
+
+class SPOS(RandomWS):
+    """Train one uniformly drawn architecture per step on all images; evolve architectures after the last epoch.
+
+    Accuracy under the shared weights is the fitness, with batch-norm statistics that are computed anew for every
+    architecture. No architecture is scored twice. With bounds, only architectures within them are drawn.
+    """
+
+    Hyperparameters = SPOSHyperparameters
+    defaults = {"batch_size": 64}  # noqa: RUF012
+    quick_defaults = {"candidates": 20, "candidate_batches": 2, "generations": 5}  # noqa: RUF012
+    family_defaults = {}  # noqa: RUF012
+    hyperparameters: SPOSHyperparameters
+
+    def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
+        """Return one phase that trains the weights on all images."""
+        return [Phase("training", epochs, Cosine(epochs), moves_parameters=False, data="all")]
+
+    def end_search(self, shared: SharedWeights) -> None:
+        """Evolve architectures on the whole architecture half, and choose the best one."""
+        import torch
+
+        from nasbench1shot1.supernets.supernet import to_tensors
+
+        settings = self.hyperparameters
+        rng = np.random.default_rng(int(torch.randint(2**62, (), generator=self.generator)))
+        errors: dict[Architecture, float] = {}
+        best: list[Architecture] = []
+        for _ in range(settings.generations):
+            made = self._generation(best, errors, rng)
+            if not made:
+                break  # every architecture of the space is scored
+            errors.update(zip(made, shared.errors(made).tolist(), strict=True))
+            best = sorted(errors, key=errors.__getitem__)[: settings.survivors]  # stable: ties go to the earlier one
+        self.chosen = best[0]
+        self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)
+
+    def _generation(
+        self, parents: Sequence[Architecture], scored: dict[Architecture, float], rng: np.random.Generator
+    ) -> list[Architecture]:
+        """Return architectures that were not scored yet: crossovers, mutations, and random ones to fill up."""
+        settings, made = self.hyperparameters, dict[Architecture, None]()
+        if parents:
+            self._propose(made, scored, settings.crossovers, lambda: self._crossover(parents, rng))
+            self._propose(made, scored, settings.mutations, lambda: self._mutation(parents, rng))
+        self._propose(made, scored, settings.population - len(made), lambda: self.space.sample(rng))
+        return list(made)
+
+    def _propose(
+        self,
+        made: dict[Architecture, None],
+        scored: Container[Architecture],
+        number: int,
+        propose: Callable[[], Architecture],
+    ) -> None:
+        """Add a number of new architectures within the bounds, or fewer if proposals keep repeating known ones."""
+        wanted = len(made) + number
+        for _ in range(ATTEMPTS * number):
+            if len(made) == wanted:
+                return
+            arch = propose() if self.constraint is None else self.constraint.draw(propose)
+            if arch not in scored:
+                made[arch] = None
+
+    def _crossover(self, parents: Sequence[Architecture], rng: np.random.Generator) -> Architecture:
+        """Return an architecture each of whose choices comes from one of two parents with equal probability."""
+        first, second = (self.space.values_of(parents[int(i)]) for i in rng.integers(len(parents), size=2))
+        taken = rng.random(len(first)) < 0.5
+        return self.space.from_values(
+            [a if of_first else b for a, b, of_first in zip(first, second, taken, strict=True)]
+        )
+
+    def _mutation(self, parents: Sequence[Architecture], rng: np.random.Generator) -> Architecture:
+        """Return a parent some of whose choices are drawn again uniformly."""
+        values = self.space.values_of(parents[int(rng.integers(len(parents)))])
+        sizes = self.space.variables()
+        drawn = rng.random(len(values)) < self.hyperparameters.mutation_probability
+        fresh = rng.integers(sizes)
+        return self.space.from_values(
+            [int(new) if is_drawn else old for old, new, is_drawn in zip(values, fresh, drawn, strict=True)]
+        )
+
+    def scorings_at_end(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
+        """Return the work of the evolution on the whole architecture half."""
+        settings = self.hyperparameters
+        return [(settings.generations * settings.population, architecture_images)]
