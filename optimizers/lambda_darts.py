@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.optimizer import Mixing, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters
 from nasbench1shot1.runs.options import Range
+from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
     import torch
@@ -46,9 +48,18 @@ class LambdaDARTS(DARTS):
         self.weight_of_alignment = 0.0
 
     @property
-    def mixing_gradients(self) -> str:
+    def mixing_gradients(self) -> Literal["per-cell"]:
         """Return "per-cell", because gradients of cells are compared."""
         return "per-cell"
+
+    @classmethod
+    def check_space(cls, space: OneShotSpace) -> None:
+        """Raise InvalidInputError if the cells do not share Λ, so that their gradients cannot be compared."""
+        if type(space).weights_at is not OneShotSpace.weights_at:
+            raise InvalidInputError(
+                f"Λ-DARTS compares the gradients of cells that share Λ, but each layer of {space.name} has a part of Λ "
+                "of its own: choose another space or optimizer"
+            )
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Set the weight of the alignment."""
@@ -61,8 +72,10 @@ class LambdaDARTS(DARTS):
 
         if not self.weight_of_alignment:
             return
-        leaves, copies = step.mixing.tensors(), len(step.mixing.weights or ())
-        directions = alignment_directions([leaf.grad for leaf in leaves], copies)
+        leaves, cells = step.mixing.tensors(), step.mixing.weights
+        assert isinstance(cells, tuple)  # a search with one cell is refused
+        gradients = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+        directions = alignment_directions(gradients, len(cells))
         length = torch.stack([direction.norm() for direction in directions]).norm()
         epsilon = self.hyperparameters.alignment_step / length.clamp_min(1e-30)
         trained = {name: weight for name, weight in step.weights.items() if weight.grad is not None}
@@ -74,31 +87,28 @@ class LambdaDARTS(DARTS):
             weight.grad += self.weight_of_alignment * (before - after) / (2 * epsilon)
 
 
-def alignment_directions(gradients: Sequence[Tensor | None], cells: int) -> list[Tensor]:
+def alignment_directions(gradients: Sequence[Tensor], cells: int) -> list[Tensor]:
     """Return the gradient of the mean cosine between the cells' gradients, with respect to each of them.
 
     Args:
-        gradients: the gradients of all mixing weights, cell by cell; None for an unused one counts as zero.
-        cells: number of cells n.
+        gradients: the gradients of all mixing weights, cell by cell, with equal shapes in each cell.
+        cells: number of cells n, at least 2.
 
     Returns:
-        δ = 2 / (n (n - 1)) · (I - u uᵀ) Σ u / ‖g‖ for every cell, with u = g / ‖g‖, in the shapes of `gradients`.
+        δ = 2 / (n (n - 1)) · (I - u uᵀ) Σ u / ‖g‖ for every cell, with u = g / ‖g‖, in the shapes of `gradients`. A
+        cell whose gradient is zero has no direction: its u and δ are zero.
     """
     import torch
 
-    found = [gradient for gradient in gradients if gradient is not None]
-    per_cell = len(found) // cells
-    flat = [torch.cat([g.flatten() for g in found[c * per_cell : (c + 1) * per_cell]]) for c in range(cells)]
-    norms = [of_cell.norm().clamp_min(1e-30) for of_cell in flat]
-    units = [of_cell / norm for of_cell, norm in zip(flat, norms, strict=True)]
-    total, pairs = torch.stack(units).sum(dim=0), max(cells * (cells - 1), 1)
-    directions = []
-    for unit, norm, of_cell in zip(units, norms, range(cells), strict=True):
-        direction = 2 / pairs * (total - unit * (unit @ total)) / norm
-        shapes = [gradient.shape for gradient in found[of_cell * per_cell : (of_cell + 1) * per_cell]]
-        parts = direction.split([shape.numel() for shape in shapes])
-        directions += [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
-    return directions
+    shapes = [gradient.shape for gradient in gradients[: len(gradients) // cells]]
+    flat = torch.cat([gradient.flatten() for gradient in gradients]).view(cells, -1)
+    norms = flat.norm(dim=1, keepdim=True)
+    inverse = torch.where(norms > 0, 1 / norms, 0)
+    units = flat * inverse
+    total = units.sum(dim=0)
+    directions = 2 / (cells * (cells - 1)) * inverse * (total - units * (units @ total)[:, None])
+    sizes = [shape.numel() for shape in shapes]
+    return [part.view(shape) for of in directions for part, shape in zip(of.split(sizes), shapes, strict=True)]
 
 
 def _moved(mixing: Mixing, directions: Sequence[Tensor], by: Tensor) -> Mixing:
