@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from nasbench1shot1.space import Choice, OneShotSpace
     from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
+SAMPLED = ("gumbel-operations", "single-path", "interpolation", "reinmax")
+"""Relaxations under which most candidates have the weight zero, so that the supernet does not change without them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class DARTSPTHyperparameters(GradientHyperparameters):
@@ -32,6 +35,15 @@ class DARTSPTHyperparameters(GradientHyperparameters):
     """Number of last epochs in which choices are fixed one by one, while the supernet is fine-tuned."""
     selection_learning_rate: Annotated[float, Range(0, 1)] = 0.1
     """Learning rate of the weights in these epochs, as a share of --learning-rate."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for a value that is out of range, and for combinations without a meaning."""
+        super().check()
+        if self.relaxation in SAMPLED:
+            raise InvalidInputError(
+                f"DARTS-PT measures the supernet without each candidate, but {option('relaxation', self.relaxation)} "
+                "mixes only sampled candidates: use softmax, gumbel, sigmoid or dirichlet"
+            )
 
 
 class DARTSPT(DARTS):
@@ -67,9 +79,11 @@ class DARTSPT(DARTS):
         return [*bilevel_phases(epochs - selection, warm_start_epochs), tuning]
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
-        """Note which epoch it is."""
+        """Note which epoch it is; before the selection, no choice is fixed."""
         super().begin_epoch(epoch, epochs, generator)
         self.epoch, self.epochs = epoch, epochs
+        if epoch <= epochs - self.hyperparameters.selection_epochs:
+            self.fixed = {}  # a search that ended just before the selection, and continues with more epochs
 
     def end_epoch(self, shared: SharedWeights) -> None:
         """Fix the choices that are due after this epoch."""
@@ -82,7 +96,7 @@ class DARTSPT(DARTS):
         begun, choices = self.epoch - (self.epochs - selection), len(self._order)
         if begun < 0:
             return 0
-        return min(1 + begun * (choices - 1) // max(selection - 1, 1), choices)
+        return choices if begun >= selection - 1 else 1 + begun * (choices - 1) // (selection - 1)
 
     def _drawn_order(self, generator: torch.Generator) -> list[int]:
         """Return the numbers of all choices: operations in a random order, then edges in a random order."""
@@ -99,25 +113,18 @@ class DARTSPT(DARTS):
         choice = self.space.choices()[number]
         with torch.no_grad():
             mixing = self.evaluation_mixing()
-        passes = [_without(mixing, choice, entry) for entry in range(choice.entries)]
-        errors = shared.scores(passes).errors
-        self.fixed[number] = tuple(sorted(np.argsort(-errors, kind="stable")[: choice.picks].tolist()))
+        passes = [_with_entries(mixing, choice, {entry: 0.0}) for entry in range(choice.entries)]
+        scores = shared.scores(passes)
+        worst = np.lexsort((-scores.losses, -scores.errors))  # the loss decides between equal errors
+        self.fixed[number] = tuple(sorted(worst[: choice.picks].tolist()))
 
     def _relax(self, generator: torch.Generator | None) -> Mixing:
         mixing = super()._relax(generator)
-        if not self.fixed:
-            return mixing
-        import torch
-
-        assert isinstance(mixing.weights, Mapping)
-        weights = {key: value.clone() for key, value in mixing.weights.items()}
         for number, entries in self.fixed.items():
             choice = self.space.choices()[number]
-            shares = torch.zeros(choice.entries, dtype=weights[choice.key].dtype)
-            shares[list(entries)] = 1 / choice.picks
-            place = weights[choice.key] if choice.row is None else weights[choice.key][choice.row]
-            place.copy_(shares.to(place.device))
-        return Mixing(weights)
+            shares = {entry: (entry in entries) / choice.picks for entry in range(choice.entries)}
+            mixing = _with_entries(mixing, choice, shares)
+        return mixing
 
     def architecture(self) -> Architecture:
         """Return Λ discretised, with the fixed choices."""
@@ -128,6 +135,10 @@ class DARTSPT(DARTS):
             place[:] = -1.0
             place[list(entries)] = 1.0
         return self.space.discretise(scores)
+
+    def scorings_at_end(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
+        """Return the work of the whole selection: a mixing without each candidate, on the whole architecture half."""
+        return [(sum(choice.entries for choice in self.space.choices()), architecture_images)]
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of DARTS, the order of the choices, and those that are fixed."""
@@ -141,10 +152,14 @@ class DARTSPT(DARTS):
         self.fixed = {int(number): tuple(entries) for number, entries in state["fixed"].items()}
 
 
-def _without(mixing: Mixing, choice: Choice, entry: int) -> Mixing:
-    """Return a mixing in which an entry of a choice is zero; the others keep their weights."""
-    assert isinstance(mixing.weights, Mapping)
-    weights = {key: value.clone() for key, value in mixing.weights.items()}
-    place = weights[choice.key] if choice.row is None else weights[choice.key][choice.row]
-    place[entry] = 0
-    return Mixing(weights)
+def _with_entries(mixing: Mixing, choice: Choice, values: Mapping[int, float]) -> Mixing:
+    """Return a mixing in which entries of a choice have other values, in every set of mixing weights."""
+    sets = mixing.weights if isinstance(mixing.weights, tuple) else (mixing.weights or {},)
+    changed = []
+    for weights in sets:
+        tensor = weights[choice.key].clone()
+        vector = tensor if choice.row is None else tensor[choice.row]
+        for entry, value in values.items():
+            vector[entry] = value
+        changed.append({**weights, choice.key: tensor})
+    return Mixing(tuple(changed) if isinstance(mixing.weights, tuple) else changed[0])
