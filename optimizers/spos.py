@@ -6,7 +6,9 @@ See docs/spos.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -70,7 +72,12 @@ class SPOS(RandomWS):
     hyperparameters: SPOSHyperparameters
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
-        """Return one phase that trains the weights on all images."""
+        """Return one phase that trains the weights on all images; raises InvalidInputError for a warm-up."""
+        if warm_start_epochs:
+            raise InvalidInputError(
+                "SPOS trains only the weights until the last epoch, so it has no warm-up: remove "
+                f"{option('warm_start_epochs', warm_start_epochs)}"
+            )
         return [Phase("training", epochs, Cosine(epochs), moves_parameters=False, data="all")]
 
     def end_search(self, shared: SharedWeights) -> None:
@@ -100,7 +107,7 @@ class SPOS(RandomWS):
         if parents:
             self._propose(made, scored, settings.crossovers, lambda: self._crossover(parents, rng))
             self._propose(made, scored, settings.mutations, lambda: self._mutation(parents, rng))
-        self._propose(made, scored, settings.population - len(made), lambda: self.space.sample(rng))
+        self._propose(made, scored, settings.population - len(made), lambda: self._random(rng))
         return list(made)
 
     def _propose(
@@ -108,34 +115,45 @@ class SPOS(RandomWS):
         made: dict[Architecture, None],
         scored: Container[Architecture],
         number: int,
-        propose: Callable[[], Architecture],
+        propose: Callable[[], Architecture | None],
     ) -> None:
-        """Add a number of new architectures within the bounds, or fewer if proposals keep repeating known ones."""
+        """Add a number of new architectures within the bounds, or fewer if too many proposals are unsuitable."""
         wanted = len(made) + number
         for _ in range(ATTEMPTS * number):
             if len(made) == wanted:
                 return
-            arch = propose() if self.constraint is None else self.constraint.draw(propose)
-            if arch not in scored:
+            arch = propose()
+            if arch is None or arch in scored:
+                continue
+            if self.constraint is None or self.constraint.allows(arch):
                 made[arch] = None
 
-    def _crossover(self, parents: Sequence[Architecture], rng: np.random.Generator) -> Architecture:
+    def _random(self, rng: np.random.Generator) -> Architecture:
+        """Draw an architecture within the bounds uniformly; raises the error of `Constraint.draw`."""
+        draw = partial(self.space.sample, rng)
+        return draw() if self.constraint is None else self.constraint.draw(draw)
+
+    def _crossover(self, parents: Sequence[Architecture], rng: np.random.Generator) -> Architecture | None:
         """Return an architecture each of whose choices comes from one of two parents with equal probability."""
         first, second = (self.space.values_of(parents[int(i)]) for i in rng.integers(len(parents), size=2))
         taken = rng.random(len(first)) < 0.5
-        return self.space.from_values(
-            [a if of_first else b for a, b, of_first in zip(first, second, taken, strict=True)]
-        )
+        return self._from_values([a if of_first else b for a, b, of_first in zip(first, second, taken, strict=True)])
 
-    def _mutation(self, parents: Sequence[Architecture], rng: np.random.Generator) -> Architecture:
+    def _mutation(self, parents: Sequence[Architecture], rng: np.random.Generator) -> Architecture | None:
         """Return a parent some of whose choices are drawn again uniformly."""
         values = self.space.values_of(parents[int(rng.integers(len(parents)))])
         sizes = self.space.variables()
         drawn = rng.random(len(values)) < self.hyperparameters.mutation_probability
         fresh = rng.integers(sizes)
-        return self.space.from_values(
+        return self._from_values(
             [int(new) if is_drawn else old for old, new, is_drawn in zip(values, fresh, drawn, strict=True)]
         )
+
+    def _from_values(self, values: Sequence[int]) -> Architecture | None:
+        """Return the architecture with these values; None for a combination that the space does not have."""
+        with suppress(InvalidInputError):
+            return self.space.from_values(values)
+        return None
 
     def scorings_at_end(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
         """Return the work of the evolution on the whole architecture half."""
