@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from nasbench1shot1.ground.errors import InvalidInputError, option, options, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, options, unknown_name, value_of
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.widths import check_has_widths
@@ -35,6 +35,8 @@ SAME_FOR_ALL_CELLS = {
     "single-path": "is the same for all cells",
 }
 """Relaxations of which a pass has one sample only, and why."""
+FOR_OPERATIONS = ("gumbel-operations", "sigmoid", "reinmax")
+"""Relaxations that treat operations in another way than edges."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +112,11 @@ class GradientHyperparameters(AdamHyperparameters):
                 f"the exponentiated gradient needs mixing weights that are a softmax of Λ, not "
                 f"{option('relaxation', self.relaxation)}: use softmax or gumbel, or remove {option('rule')}"
             )
+        if self.architecture_grad_clip:
+            raise InvalidInputError(
+                f"the exponentiated gradient does not clip: remove "
+                f"{option('architecture_grad_clip', self.architecture_grad_clip)} or {option('rule')}"
+            )
         if self.term is not None:
             raise InvalidInputError(
                 f"{option('term', self.term)} is a function of Λ, and the exponentiated gradient moves mixing weights: "
@@ -129,11 +136,30 @@ class GradientOptimizer(AdamOptimizer):
         super().__init__(space, hyperparameters, generator, device)
         if self.hyperparameters.relaxation == "interpolation":
             check_has_widths(space, option("relaxation", "interpolation"))
+        self._check_operations()
         self.temperature, self.progress = self.hyperparameters.temperature_max, 0.0
         if self.hyperparameters.rule == "exponentiated-gradient":
             from nasbench1shot1.optimizers.rules import start_uniformly
 
             start_uniformly(self.parameters)
+
+    def _check_operations(self) -> None:
+        """Raise InvalidInputError for options that apply to operations if the space has none."""
+        from nasbench1shot1.optimizers.terms import TERMS
+
+        settings, space = self.hyperparameters, self.space
+        if space.operation_key in self.parameters:
+            return
+        of_operations = {
+            "term": settings.term if settings.term and TERMS[settings.term].keys == "operations" else None,
+            "relaxation": settings.relaxation if settings.relaxation in FOR_OPERATIONS else None,
+        }
+        for name, value in of_operations.items():
+            if value is not None:
+                raise InvalidInputError(
+                    f"{option(name, value)} applies to operations, and {space.name} has no mixing weights "
+                    f"'{space.operation_key}': choose another {value_of(name)} or space"
+                )
 
     @property
     def is_annealed(self) -> bool:
