@@ -77,3 +77,25 @@ def phase_at(phases: Sequence[Phase], epoch: int) -> tuple[Phase, int]:
             return phase, epoch - before
         before += phase.epochs
     raise IndexError(epoch)
+
+
+def first_moved_epoch(before: Sequence[Phase], after: Sequence[Phase], trained: int) -> int | None:
+    """Return the first trained epoch that would train otherwise in a longer search; None if there is none.
+
+    The length of a cosine schedule may grow: the first epochs of a search that is continued followed a shorter one.
+
+    Args:
+        before: the phases of the search.
+        after: its phases with more epochs.
+        trained: number of epochs that have been trained.
+    """
+    for epoch in range(1, trained + 1):
+        old, new = phase_at(before, epoch)[0], phase_at(after, epoch)[0]
+        if _alike(old) != _alike(new):
+            return epoch
+    return None
+
+
+def _alike(phase: Phase) -> Phase:
+    """Return a phase without what depends on the number of epochs alone."""
+    return replace(phase, epochs=1, schedule=Cosine(1) if isinstance(phase.schedule, Cosine) else phase.schedule)

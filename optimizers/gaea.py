@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, RuleName
-from nasbench1shot1.phases import Phase, bilevel_phases
+from nasbench1shot1.phases import Data, Phase, bilevel_phases
 from nasbench1shot1.runs.options import IF_GIVEN, Range
 
 
@@ -34,5 +34,5 @@ class GAEA(DARTS):
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return the usual phases, on all images if the search has a single level."""
-        data = "all" if self.hyperparameters.levels == "single-level" else "halves"
+        data: Data = "all" if self.hyperparameters.levels == "single-level" else "halves"
         return bilevel_phases(epochs, warm_start_epochs, data=data)

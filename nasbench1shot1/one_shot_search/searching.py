@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.arguments import options_by_keyword
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallbackReporter, check_callbacks, tensorboard_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import (
@@ -17,6 +17,7 @@ from nasbench1shot1.one_shot_search.options import (
     search_options,
 )
 from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search, summarise
+from nasbench1shot1.phases import first_moved_epoch, phase_at
 from nasbench1shot1.registry import check_recorded_names, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.kind import Begun, Kind
@@ -120,6 +121,12 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
         """Check the recorded optimizer and space."""
         check_recorded_names("optimizers", run.config, given, run.folder / CONFIG, allow_module)
 
+    def resumed_options(self, run: Run, given: Mapping[str, Any], allow_module: str | None) -> SearchOptions:
+        """Return the options as other kinds do; more epochs must not change the phases of trained epochs."""
+        options = super().resumed_options(run, given, allow_module)
+        check_longer(run, options)
+        return options
+
     def default_folder(self, options: SearchOptions) -> Path:
         """Return `runs/<optimizer>-<space>-<seed>`."""
         return default_folder(options, options.common.seed)
@@ -173,6 +180,30 @@ def default_folder(options: SearchOptions, last: int | str) -> Path:
     """Return the folder of a search, or of a group of them, that names no other."""
     common = options.common
     return Path("runs") / f"{common.optimizer.rpartition(':')[2]}-{search_space(common.space).name}-{last}"
+
+
+def check_longer(run: Run, options: SearchOptions) -> None:
+    """Raise InvalidInputError if epochs that a search has trained would be in other phases with more epochs.
+
+    Args:
+        run: the search.
+        options: its options, perhaps with more epochs.
+    """
+    epochs, recorded = options.common.epochs, run.config["epochs"]
+    if epochs == recorded:
+        return
+    import torch
+
+    space, generator = one_shot(search_space(options.common.space)), torch.Generator().manual_seed(0)
+    method = options.method(space, options.own, generator, torch.device("cpu"))
+    before, after = (method.phases(number, options.common.warm_start_epochs) for number in (recorded, epochs))
+    trained = max(len(Run.read_lines(run.folder)) - 1, 0)
+    if (epoch := first_moved_epoch(before, after, trained)) is not None:
+        raise InvalidInputError(
+            f"'{run.folder}' cannot continue with {option('epochs', epochs)}: its epoch {epoch} was in the phase "
+            f"{phase_at(before, epoch)[0].name}, but would be in {phase_at(after, epoch)[0].name}; start a new search "
+            "of that length"
+        )
 
 
 def check_data(options: SearchOptions) -> None:

@@ -27,7 +27,7 @@ from nasbench1shot1.one_shot_search.callbacks import Callback, check_callbacks, 
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions, search_options, threads_per_search
 from nasbench1shot1.one_shot_search.record import FIGURE, Run, open_search
-from nasbench1shot1.one_shot_search.searching import SearchKind, check_data, default_folder
+from nasbench1shot1.one_shot_search.searching import SearchKind, check_data, check_longer, default_folder
 from nasbench1shot1.registry import check_importable, check_recorded_names, with_names
 from nasbench1shot1.runs.folder import CONFIG, METRICS, SEEDS, SUMMARY, read_lines, read_object
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
@@ -161,6 +161,9 @@ def _group_to_resume(
     before = _options_per_seed(recorded_seeds, recorded, where)
     wanted = [search_options({**options.as_dict(), **given}) for options in before]
     check_unchanged(folder, before[0].as_dict(), {"epochs": wanted[0].common.epochs}, SearchKind.MAY_GROW)
+    for options in wanted:
+        if is_started(run := folder / f"seed-{options.common.seed}"):
+            check_longer(open_search(run), options)
     return folder, wanted
 
 

@@ -25,7 +25,7 @@ from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.phases import Phase, check_phases, phase_at
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.options import required
-from nasbench1shot1.supernets.layers import other_buffers, unchanged_statistics
+from nasbench1shot1.supernets.layers import BatchNorm2d, other_buffers, unchanged_statistics
 from nasbench1shot1.supernets.passes import class_scores
 from nasbench1shot1.supernets.presets import PRESETS, Preset, preset_of
 from nasbench1shot1.supernets.supernet import Supernet
@@ -107,9 +107,7 @@ class SearchState:
     @cached_property
     def phases(self) -> tuple[Phase, ...]:
         """The phases of the search."""
-        phases = tuple(self.method.phases(self.config.epochs, self.config.warm_start_epochs))
-        check_phases(phases, self.config.epochs)
-        return phases
+        return _phases(self.config, self.method)
 
     def phase(self, epoch: int) -> Phase:
         """Return the phase of an epoch, 1 … epochs."""
@@ -235,7 +233,7 @@ def begin(options: SearchOptions) -> SearchState:
     )
     method = options.method(space, options.own, epoch_generator(config.seed, "architecture", 0), device)
     _check_relaxation(config, method)
-    return SearchState(
+    state = SearchState(
         options=options,
         preset=preset,
         net=net,
@@ -244,6 +242,8 @@ def begin(options: SearchOptions) -> SearchState:
         images=images.to(device),
         split=halves,
     )
+    _check_cells(state)
+    return state
 
 
 def load_halves(config: SearchConfig) -> tuple[ImageSet, Split]:
@@ -272,6 +272,33 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
             f"{config.optimizer} measures the loss of a single path, without mixing weights that depend on Λ: remove "
             f"{switch('hessian_eigenvalue')}"
         )
+
+
+def _phases(config: SearchConfig, method: OneShotOptimizer) -> tuple[Phase, ...]:
+    """Return the phases of a search; raises InvalidInputError if they do not fit its epochs."""
+    phases = tuple(method.phases(config.epochs, config.warm_start_epochs))
+    check_phases(phases, config.epochs)
+    return phases
+
+
+def _check_cells(state: SearchState) -> None:
+    """Raise InvalidInputError for phases that the epochs do not allow, and for cells that the method cannot train."""
+    name, net = state.config.optimizer, state.net
+    phases = _phases(state.config, state.method)
+    if any(phase.trains == "batch-norm" for phase in phases) and not _has_affine_norm(net.cells):
+        raise InvalidInputError(
+            f"{name} trains only the scales and shifts of batch-norm, which the cells of {net.space.name} do not have: "
+            "choose a space with other cells, such as s1, or write your own"
+        )
+    if state.method.mixing_gradients == "per-cell" and net.mixed_places < 2:
+        raise InvalidInputError(
+            f"{name} compares the gradients of several cells, and the supernet has one: give at least "
+            f"{option('cells', 2)}"
+        )
+
+
+def _has_affine_norm(module: nn.Module) -> bool:
+    return any(isinstance(layer, BatchNorm2d) and layer.affine for layer in module.modules())
 
 
 class _Uncompiled(nn.Module):
