@@ -4,7 +4,7 @@ See docs/fair_darts.md.
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, RelaxationName, TermName
 from nasbench1shot1.runs.options import IF_GIVEN, Range
@@ -23,6 +23,14 @@ class FairDARTSHyperparameters(GradientHyperparameters):
 
 
 class FairDARTS(GradientOptimizer):
-    """Train with the sigmoid of every operation, so that operations do not compete."""
+    """Train with the sigmoid of every operation, so that operations do not compete.
+
+    Entries of operations start at exactly 0, as published. An operation whose output is zero, such as `none`, has no
+    gradient of its own, so the term would otherwise drive its sigmoid to 0 or 1 by the sign of the initial noise.
+    """
 
     Hyperparameters = FairDARTSHyperparameters
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.parameters[self.space.operation_key].data.zero_()
