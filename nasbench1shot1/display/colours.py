@@ -33,9 +33,20 @@ METHODS = {
     "tas": BROWN,
     "fbnetv2": INDIGO,
     "tunas": WINE,
+    "beta-darts": BLUE,
+    "drnas": INDIGO,
+    "gaea": GREEN,
+    "lambda-darts": WINE,
+    "darts-pt": ORANGE,
+    "spos": GREY,
+    "fair-darts": VERMILION,
+    "rf-darts": SKY,
+    "sdarts-rs": PINK,
+    "sdarts-adv": PURPLE,
 }
-"""Colours of built-in methods. There are more methods than distinguishable colours, so some one-shot methods share a
-colour with a black-box optimizer, which differs in its line style (`curve_styles`).
+"""Colours of built-in methods. There are more methods than distinguishable colours, so newer one-shot methods share a
+colour with an older one, and some one-shot methods share one with a black-box optimizer. Methods of one colour differ
+in their line styles (`curve_styles`).
 """
 MOST_CURVES = 5
 """Maximum number of curves on an axis; figures with more methods have several rows."""

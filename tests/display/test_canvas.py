@@ -10,6 +10,7 @@ import pytest
 from refusals import refuses
 
 import nasbench1shot1 as nb
+from nasbench1shot1 import registry
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.canvas import Canvas, legend_above, legend_below
 from nasbench1shot1.display.colours import BUILT_IN, METHODS, curve_styles
@@ -131,6 +132,7 @@ def test_built_in_methods_have_their_own_look_in_every_figure():
         for name, look in zip(some, curve_styles(some), strict=True):
             assert name not in METHODS or look == looks[name]
     assert {name: look[0] for name, look in BUILT_IN.items()} == METHODS
+    assert set(METHODS) >= {*registry.BUILT_IN["optimizers"], *registry.BUILT_IN["black_box_optimizers"]}
 
 
 def test_given_colours_replace_those_of_the_methods():

@@ -13,6 +13,10 @@ from nasbench1shot1 import registry
 from nasbench1shot1.one_shot_search.options import SCALES, SearchConfig, search_options
 
 METHODS = tuple(registry.BUILT_IN["optimizers"])
+TABLES = ("| option | `darts` |", "| option | `beta-darts` |")
+"""The headers of the tables of methods: those of the benchmarks' papers, and newer ones."""
+PAGES = {"sdarts-rs": "sdarts.md", "sdarts-adv": "sdarts.md"}
+"""Pages that describe several methods."""
 TINY = {"scale": "quick", "epochs": 3, "channels": 4, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 
 
@@ -46,10 +50,14 @@ def test_the_table_of_common_options_is_complete_with_defaults():
     ]
 
 
-def test_the_table_of_methods_lists_all_their_differences():
-    header, *table = rows("optimizers.md", "| option | `darts` |")
-    both = [[resolved(optimizer=name, preset=preset) for preset in ("corrected", "original")] for name in METHODS]
-    assert header[1:] == list(METHODS)
+def test_the_tables_of_methods_contain_every_method_once():
+    assert [name for first in TABLES for name in rows("optimizers.md", first)[0][1:]] == list(METHODS)
+
+
+@pytest.mark.parametrize("first", TABLES)
+def test_the_tables_of_methods_list_all_their_differences(first):
+    header, *table = rows("optimizers.md", first)
+    both = [[resolved(optimizer=name, preset=preset) for preset in ("corrected", "original")] for name in header[1:]]
     for name, *cells in table:
         assert cells == [_cell(name, *presets) for presets in both], name
     differing = {name for corrected, _ in both for name, value in corrected.items() if value != resolved().get(name)}
@@ -77,10 +85,11 @@ def test_the_presets_page_lists_all_changes_of_optimizers_by_original():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_has_a_page_with_the_same_sections(method):
-    page = CHECKOUT / "docs" / f"{method.replace('-', '_')}.md"
+    page = CHECKOUT / "docs" / PAGES.get(method, f"{method.replace('-', '_')}.md")
     headings = re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE)
     assert headings == ["Idea", "The algorithm as run here", "Deviations", "Command", "Measured"]
     assert f"[`{method}`]({page.name})" in (CHECKOUT / "docs" / "optimizers.md").read_text()
+    assert f"--optimizer {method} " in page.read_text()
 
 
 def test_darts_with_the_options_of_gdas_is_gdas(tmp_path: Path):
