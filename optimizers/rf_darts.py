@@ -7,7 +7,12 @@ from nasbench1shot1.phases import Phase, bilevel_phases
 
 
 class RFDARTS(DARTS):
-    """DARTS on random convolutions: of the weights, only the scales and shifts of batch-norm train."""
+    """DARTS on random convolutions: of the weights, only the scales and shifts of batch-norm train.
+
+    All batch-norms have them, also in cells of NAS-Bench-201, whose searches usually leave them out.
+    """
+
+    defaults = {"batch_norm_affine": True}  # noqa: RUF012
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return the usual phases, in which only batch-norm trains."""

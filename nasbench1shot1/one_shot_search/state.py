@@ -288,7 +288,7 @@ def _check_cells(state: SearchState) -> None:
     if any(phase.trains == "batch-norm" for phase in phases) and not _has_affine_norm(net.cells):
         raise InvalidInputError(
             f"{name} trains only the scales and shifts of batch-norm, which the cells of {net.space.name} do not have: "
-            "choose a space with other cells, such as s1, or write your own"
+            f"give {option('batch_norm_affine', True)}, or choose a space with other cells"
         )
     if state.method.mixing_gradients == "per-cell" and net.mixed_places < 2:
         raise InvalidInputError(

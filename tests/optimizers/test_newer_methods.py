@@ -286,8 +286,9 @@ def test_sdarts_by_name_is_darts_with_a_perturbation(name, kind, tmp_path):
     assert not all(np.array_equal(*both) for both in parameters_of(named, plain))
 
 
-def test_rf_darts_trains_only_batch_norm_and_lambda():
-    state = tiny_state(optimizer="rf-darts", space="s1")
+@pytest.mark.parametrize("space", ["s1", "nb201"])
+def test_rf_darts_trains_only_batch_norm_and_lambda(space):
+    state = tiny_state(optimizer="rf-darts", space=space)
     norms = {
         f"{name}.{weight}"
         for name, layer in state.net.named_modules()
@@ -299,6 +300,7 @@ def test_rf_darts_trains_only_batch_norm_and_lambda():
     list(training_steps(state, 1))
     moved = {name for name, weight in state.net.named_parameters() if not torch.equal(weight, before[name])}
     assert moved == norms
+    assert any(name.startswith("cells.") for name in norms)
     assert not any(torch.equal(value, parameters[key]) for key, value in state.method.parameters.items())
 
 
@@ -314,7 +316,10 @@ REFUSED = [
     ),
     ({"optimizer": "lambda-darts"}, ("lambda-darts", "cells=2")),
     ({"optimizer": "lambda-darts", "space": "nats-size"}, ("nats-size",)),
-    ({"optimizer": "rf-darts", "space": "nb201"}, ("rf-darts", "nb201", "batch-norm")),
+    (
+        {"optimizer": "rf-darts", "space": "nb201", "batch_norm_affine": False},
+        ("rf-darts", "nb201", "batch_norm_affine=True"),
+    ),
     ({"optimizer": "spos", "warm_start_epochs": 1}, ("warm_start_epochs=1",)),
     ({"optimizer": "spos", "perturbation": "random"}, ("spos", "perturbation")),
     ({"optimizer": "spos", "hessian_eigenvalue": True}, ("spos", "hessian_eigenvalue")),
