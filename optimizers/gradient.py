@@ -114,8 +114,9 @@ class GradientHyperparameters(AdamHyperparameters):
             )
         if self.architecture_grad_clip:
             raise InvalidInputError(
-                f"the exponentiated gradient does not clip: remove "
-                f"{option('architecture_grad_clip', self.architecture_grad_clip)} or {option('rule')}"
+                "the exponentiated gradient does not clip, so it cannot be combined with "
+                f"{option('architecture_grad_clip', self.architecture_grad_clip)}: give "
+                f"{option('architecture_grad_clip', 0)}, or remove {option('rule')}"
             )
         if self.term is not None:
             raise InvalidInputError(
