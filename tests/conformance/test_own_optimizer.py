@@ -132,7 +132,10 @@ def test_the_method_is_unknown_without_its_package(tmp_path):
     ("arguments", "sentence"),
     [
         ("--optimizer population --populaton 3", "unknown option '--populaton'; did you mean '--population'?"),
-        ("--optimizer darts --population 3", "--population does not apply to darts (only to spos, population): remove it"),
+        (
+            "--optimizer darts --population 3",
+            "--population does not apply to darts (only to spos, population): remove it",
+        ),
         ("--optimizer population --population many", "--population must be a whole number, not 'many'"),
         ("--optimizer population --population 1", "--population must be at least 2, not 1"),
         ("--optimizer population --population 3 --replaced 3", "--replaced must be between 1 and 2, not 3"),
