@@ -102,6 +102,10 @@ class OptimizerStepsConformance:
         """Return whether a step must change Λ; override it for a method whose Λ has a gradient but need not change."""
         return any(value.requires_grad for value in state.method.parameters.values())
 
+    def has_warm_up(self, state: SearchState) -> bool:
+        """Return whether the method accepts `warm_start_epochs`; override it for a method that refuses this option."""
+        return True
+
     @pytest.fixture
     def make_options(
         self,
@@ -266,8 +270,13 @@ class OptimizerStepsConformance:
         assert sum(scored) <= announced
         assert bool(scored) is bool(announced)
 
-    def test_lambda_does_not_change_during_warm_up(self, run_options: dict[str, Any]) -> None:
-        state = tiny_state({**run_options, "warm_start_epochs": 1})
+    def test_lambda_does_not_change_during_warm_up(self, run_options: dict[str, Any], state: SearchState) -> None:
+        options = {**run_options, "warm_start_epochs": 1, "epochs": 3}
+        if not self.has_warm_up(state):
+            with pytest.raises(InvalidInputError, match="warm_start_epochs"):
+                tiny_state(options)
+            return
+        state = tiny_state(options)
         at_begin: list[Any] = []
 
         def begin_and_copy(*arguments: Any, real: Any = state.method.begin_epoch) -> None:
@@ -368,7 +377,7 @@ class OptimizerConformance(OptimizerStepsConformance):
     def test_bfloat16_search_saves_finite_float32_tensors(
         self, full_search_options: dict[str, Any], tmp_path: Path
     ) -> None:
-        run = tiny_search(tmp_path / "run", {**full_search_options, "precision": "bfloat16", "epochs": 1})
+        run = tiny_search(tmp_path / "run", {**full_search_options, "precision": "bfloat16"})
         stored = flatten(load_checkpoint(run.folder / CHECKPOINT))
         tensors = [value for value in stored.values() if isinstance(value, torch.Tensor) and value.is_floating_point()]
         assert len(tensors) > 50
