@@ -13,7 +13,7 @@ SEARCHED_WHOLE = ("gdas", "setn")  # sampled operations with a temperature; lear
 
 
 class OnNASBench201(BuiltIn):
-    @pytest.fixture(params=[name for name in OPTIONS if name != "rf-darts"])  # its cells have no scales to train
+    @pytest.fixture(params=OPTIONS)
     def optimizer(self, request: pytest.FixtureRequest) -> str:
         return str(request.param)
 

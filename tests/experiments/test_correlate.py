@@ -16,7 +16,7 @@ from quick_ranking import quick_ranking
 from refusals import fails, refuses
 from rich.console import Console
 from scipy import stats
-from tiny_search import FOR_CELLS, search
+from tiny_search import FOR_CELLS, FOR_TINY, search
 from torch.nn import functional as F
 from unrendered import save_unrendered
 
@@ -28,8 +28,6 @@ from nasbench1shot1.experiments.correlation.record import CORRELATIONS, RELIABIL
 from nasbench1shot1.experiments.correlation.reliability import ImagesNeeded
 from nasbench1shot1.one_shot_search.state import load_halves
 
-FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
-OWN = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "setn": FEW, "pc-darts": {"channels": 4}}
 RANKING = {"architectures": 12, "images": 40, "resamples": 5, "threads": 1, "device": "cpu", "budgets": (12, 108)}
 
 
@@ -137,12 +135,12 @@ def test_the_folder_records_the_options(ranking, run):
 
 @pytest.mark.parametrize("optimizer", FOR_CELLS)
 def test_runs_of_every_optimizer_can_be_ranked(optimizer, tmp_path):
-    few = {"images_per_half": 20, **OWN.get(optimizer, {})}
-    searched = search(tmp_path / "run", optimizer=optimizer, epochs=1, keep_weights_every=1, **few)
+    few = {"epochs": 1, "images_per_half": 20, **FOR_TINY.get(optimizer, {})}
+    searched = search(tmp_path / "run", optimizer=optimizer, keep_weights_every=1, **few)
     ranking = correlate(searched, images=20, budgets=108)
     assert ranking.folder == searched.folder / "ranking"
     criteria = set(ranking.correlations["criterion"])
-    assert ("spearman_probability" in criteria) == (optimizer not in ("random-ws", "enas"))
+    assert ("spearman_probability" in criteria) == (optimizer not in ("random-ws", "enas", "spos"))
 
 
 FILES = ("epoch-001.npz", "epoch-003.npz", CORRELATIONS, RELIABILITY, "scatter.png")
@@ -254,7 +252,7 @@ def test_all_and_one_per_cell_are_kinds_of_the_space(run):
 @pytest.mark.parametrize("optimizer", ["darts", "random-ws"])
 def test_the_published_evaluation_loses_an_edge(optimizer, tmp_path):
     size = {"epochs": 2, "cells": 2, "channels": 8, "keep_weights_every": 2, "preset": "original"}
-    searched = search(tmp_path / "run", optimizer=optimizer, **size, **OWN.get(optimizer, {}))
+    searched = search(tmp_path / "run", optimizer=optimizer, **size, **FOR_TINY.get(optimizer, {}))
     ranking = correlate(searched, preset="original")
     assert ranking.config["batch_norm"] == "running"
 
@@ -279,7 +277,7 @@ def test_the_published_evaluation_loses_an_edge(optimizer, tmp_path):
 
 
 def test_draws_of_the_controller_are_a_scope_and_a_selection(tmp_path, monkeypatch):
-    searched = search(tmp_path / "run", optimizer="enas", epochs=1, keep_weights_every=1, **OWN["enas"])
+    searched = search(tmp_path / "run", optimizer="enas", epochs=1, keep_weights_every=1, **FOR_TINY["enas"])
     drawn = correlate(searched, tmp_path / "drawn", architectures="controller")
     numbers = drawn.scores(1).numbers
     assert 3 < len(numbers) <= 100

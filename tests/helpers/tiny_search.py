@@ -35,6 +35,18 @@ SMALL_SPACE = ChoiceBlockSpace("small", "small-v1", n_parents=(1, 1, 2))
 FOR_CELLS = tuple(name for name in BUILT_IN["optimizers"] if not issubclass(optimizer(name), WidthOptimizer))
 """The built-in one-shot optimizers that search spaces of cells."""
 
+FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
+FOR_TINY: dict[str, dict[str, Any]] = {
+    "random-ws": FEW,
+    "enas": {**FEW, "controller_steps": 2},
+    "setn": FEW,
+    "pc-darts": {"channels": 4},
+    "lambda-darts": {"cells": 2},
+    "darts-pt": {"selection_epochs": 1, "epochs": 2},
+    "spos": {**FEW, "generations": 1, "population": 4, "crossovers": 1, "mutations": 1},
+}
+"""Options with which a tiny search with a method is short, or possible at all."""
+
 _read_once = cache(load_images)
 
 

@@ -4,14 +4,14 @@ from copy import deepcopy
 from itertools import count
 
 import pytest
-from tiny_search import FOR_CELLS, tiny_state
+from tiny_search import FOR_CELLS, FOR_TINY, tiny_state
 
 from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import are_identical
 from nasbench1shot1.one_shot_search import estimate, loop, measurements
 from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS
 
-SELECTING = ("random-ws", "enas", "setn")
+SELECTING = ("random-ws", "enas", "setn", "spos")
 
 
 @pytest.fixture(autouse=True)
@@ -74,9 +74,8 @@ def test_fewer_power_iterations_are_estimated_as_fewer(monkeypatch):
 
 @pytest.mark.parametrize("optimizer", FOR_CELLS)
 def test_every_method_gets_an_estimate_without_a_search(optimizer):
-    options = {"candidates": 3, "finalists": 2} if optimizer in SELECTING else {"hessian_eigenvalue": True}
-    partial = {"channels": 4} if optimizer == "pc-darts" else {}
-    config = tiny_state(optimizer=optimizer, **options, **partial).options
+    options = FOR_TINY.get(optimizer, {}) | ({} if optimizer in SELECTING else {"hessian_eigenvalue": True})
+    config = tiny_state(optimizer=optimizer, **options).options
     assert 0 < estimate.seconds_per_epoch(config) < float("inf")
 
 
@@ -93,13 +92,11 @@ def searched_on(state, epoch: int):
 @pytest.mark.parametrize("is_started", [False, True])
 def test_estimating_does_not_change_the_search(optimizer, is_started):
     """The estimate before the first epoch and between two epochs."""
-    few = {"candidates": 3, "finalists": 2, "controller_steps": 2}
-    options = {name: value for name, value in few.items() if optimizer == "enas" or name != "controller_steps"}
-    options = options if optimizer in SELECTING else {"hessian_eigenvalue": True}
-    partial = {"channels": 4} if optimizer == "pc-darts" else {}
+    options = FOR_TINY.get(optimizer, {}) | ({} if optimizer in SELECTING else {"hessian_eigenvalue": True})
+    options |= {"images_per_half": 20, "batch_size": 10, "epochs": 4}
     found = []
     for estimates in (False, True):
-        state = tiny_state(optimizer=optimizer, images_per_half=20, batch_size=10, **options, **partial)
+        state = tiny_state(optimizer=optimizer, **options)
         if is_started:
             searched_on(state, 1)
         if estimates:

@@ -7,15 +7,12 @@ import pytest
 import torch
 from refusals import refuses
 from rich.console import Console
-from tiny_search import FOR_CELLS, TINY, search
+from tiny_search import FEW, FOR_CELLS, FOR_TINY, TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search import loop
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs, method_of, supernet_of
 from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
-
-FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
-OPTIONS = {"random-ws": FEW, "enas": {**FEW, "controller_steps": 2}, "setn": FEW, "pc-darts": {"channels": 4}}
 
 
 @pytest.mark.parametrize("optimizer", FOR_CELLS)
@@ -35,8 +32,8 @@ def test_the_network_equals_the_search_at_that_epoch_bit_for_bit(optimizer, tmp_
 
     monkeypatch.setattr(loop, "record_epoch", record)
     preset = "original" if optimizer == "gdas" else "corrected"
-    options = {"epochs": 3, "cells": 3, "keep_weights_every": 2, "preset": preset, **OPTIONS.get(optimizer, {})}
-    options |= {"images_per_half": 20, "batch_size": 10}
+    options = {"keep_weights_every": 2, "preset": preset, **FOR_TINY.get(optimizer, {})}
+    options |= {"epochs": 3, "cells": 3, "images_per_half": 20, "batch_size": 10}
     run = search(tmp_path / "run", optimizer=optimizer, **options)
     assert kept_epochs(run) == [2]
     net, parameters = run.supernet(2)

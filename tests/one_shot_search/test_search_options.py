@@ -16,8 +16,10 @@ from nasbench1shot1.optimizers.darts import DARTS
 OPTIMIZERS = (
     *("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas", "setn"),
     *("tas", "fbnetv2", "tunas"),
+    *("beta-darts", "drnas", "gaea", "lambda-darts", "darts-pt", "spos", "fair-darts", "rf-darts"),
+    *("sdarts-rs", "sdarts-adv"),
 )
-SELECTING = ("random-ws", "enas", "setn")
+SELECTING = ("random-ws", "enas", "setn", "spos")
 
 COMMON = {
     "epochs": 50,
@@ -76,6 +78,39 @@ CORRECTED = {
     },
     "fbnetv2": {**GRADIENT, **WIDTHS, **ANNEALED, "relaxation": "gumbel"},
     "tunas": {**ADAM, **WIDTHS, **REINFORCE, "architecture_weight_decay": 0.0, "cost_weight": 0.1},
+    "beta-darts": {**GRADIENT, "epochs": 100, "term": "beta", "flooding": 0.0},
+    "drnas": {**GRADIENT, "epochs": 100, "relaxation": "dirichlet"},
+    "gaea": {
+        **GRADIENT,
+        "rule": "exponentiated-gradient",
+        "architecture_learning_rate": 0.1,
+        "architecture_weight_decay": 0.0,
+        "levels": "bilevel",
+    },
+    "lambda-darts": {
+        **GRADIENT,
+        "epochs": 100,
+        "architecture_learning_rate": 1e-4,
+        "alignment": 0.25,
+        "alignment_step": 1e-4,
+    },
+    "darts-pt": {**GRADIENT, "epochs": 125, "selection_epochs": 25, "selection_learning_rate": 0.1},
+    "spos": {
+        **SAMPLING,
+        "grad_clip": 5.0,
+        "candidates": 50,
+        "finalists": 1,
+        "generations": 20,
+        "population": 50,
+        "survivors": 10,
+        "crossovers": 25,
+        "mutations": 25,
+        "mutation_probability": 0.1,
+    },
+    "fair-darts": {**GRADIENT, "relaxation": "sigmoid", "term": "zero-one", "architecture_learning_rate": 3e-3},
+    "rf-darts": {**GRADIENT, "batch_norm_affine": True},
+    "sdarts-rs": {**GRADIENT, "epochs": 100, "perturbation": "random"},
+    "sdarts-adv": {**GRADIENT, "epochs": 100, "perturbation": "adversarial"},
 }
 """What the paper's scripts set, 50 epochs everywhere, GDAS's temperature as in its own paper."""
 
@@ -100,6 +135,7 @@ FAST = {"architecture_learning_rate": 0.03}
 QUICK_OWN = {
     **{"random-ws": FEW, "enas": {**FEW, "controller_steps": 30}, "setn": FEW},
     **{"tas": FAST, "fbnetv2": FAST, "tunas": FAST},
+    **{"darts-pt": {"selection_epochs": 5}, "spos": {"candidates": 20, "candidate_batches": 2, "generations": 5}},
 }
 
 
@@ -153,7 +189,11 @@ def test_a_resolved_configuration_is_rebuilt_from_its_record(optimizer):
     again = search_options(config.as_dict())
     assert again.as_dict() == config.as_dict()
     common, own = (
-        {name: value for name, value in vars(record).items() if name not in recorded_if_given(type(record))}
+        {
+            name: value
+            for name, value in vars(record).items()
+            if value is not None or name not in recorded_if_given(type(record))
+        }
         for record in (config.common, config.own)
     )
     assert config.sections() == {"options": common, "optimizer_options": own}
