@@ -35,6 +35,7 @@ class SearchStep:
         loss_at: (weights, mixing, batch) → scalar, the cross-entropy with other tensors in place of the supernet's
             weights; the running statistics of batch-norm do not change.
         weights: the supernet's weights by name.
+        operations: for each operation with weights at each place, its name and the names of its weights.
         weight_batch: the batch of the weight half on which the following weight step trains.
         architecture_batch: a batch of the architecture half.
         weight_optimizer: the SGD optimizer of the supernet's weights.
@@ -44,6 +45,7 @@ class SearchStep:
     logits: Callable[[Mixing, Tensor], Tensor]
     loss_at: Callable[[Mapping[str, Tensor], Mixing, Batch], Tensor]
     weights: Mapping[str, Tensor]
+    operations: Mapping[str, Sequence[str]]
     weight_batch: Batch
     architecture_batch: Batch
     weight_optimizer: torch.optim.Optimizer
@@ -60,13 +62,14 @@ class WeightStep:
         loss: its cross-entropy, before `weight_loss`, a scalar without a gradient.
         weights: the supernet's weights by name; `.grad` is what the step will use, None for a weight that the pass does
             not compute or that does not train.
-        loss_at: as in `SearchStep`.
+        operations, loss_at: as in `SearchStep`.
     """
 
     mixing: Mixing
     batch: Batch
     loss: Tensor
     weights: Mapping[str, Tensor]
+    operations: Mapping[str, Sequence[str]]
     loss_at: Callable[[Mapping[str, Tensor], Mixing, Batch], Tensor]
 
 
@@ -202,6 +205,13 @@ class OneShotOptimizer(ABC):
     def frozen_weights(self) -> Collection[str]:
         """Return the names of weights that no step changes any more, not even by momentum or weight decay."""
         return ()
+
+    def structure(self) -> Mapping[str, Any]:
+        """Return what the method has changed in the supernet, such as fixed choices, as JSON values for the record.
+
+        Empty if nothing is changed. The state itself belongs to `state_dict`.
+        """
+        return {}
 
     def architecture_step(self, step: SearchStep) -> None:  # noqa: B027  an intended default
         """Update Λ once; does nothing by default, for methods whose Λ is not updated by gradients."""

@@ -43,6 +43,8 @@ class MixedOperation(nn.Module):
     channels are then shuffled (PC-DARTS, Xu et al. 2020, section 3.1).
     """
 
+    has_candidates = True
+
     def __init__(self, channels: int, momentum: float, partial: int = 1) -> None:
         super().__init__()
         self.partial, self._width = partial, channels // partial

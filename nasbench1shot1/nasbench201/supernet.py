@@ -33,6 +33,8 @@ class MixedEdge(nn.Module):
     With `partial` = k > 1, operations only see 1/k of the channels; the others bypass them (PC-DARTS).
     """
 
+    has_candidates = True
+
     def __init__(self, channels: int, affine: bool, partial: int = 1) -> None:
         super().__init__()
         self._partial, width = partial, channels // partial

@@ -18,7 +18,7 @@ from nasbench1shot1.one_shot_search.perturbation import Perturbation
 from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, returned_epoch
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing, WeightStep
-from nasbench1shot1.phases import Trained
+from nasbench1shot1.phases import USUAL, Trained
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
@@ -167,7 +167,9 @@ def weight_step(
     if loss.requires_grad:  # unless no weight trains
         state.weight_optimizer.zero_grad()
         method.weight_loss(loss).backward()
-        method.adjust_gradients(WeightStep(mixing, batch, loss.detach(), weights, state.loss_at))
+        method.adjust_gradients(
+            WeightStep(mixing, batch, loss.detach(), weights, state.net.operation_weights, state.loss_at)
+        )
         for name in method.frozen_weights():
             weights[name].grad = None
         if state.config.grad_clip:
@@ -207,7 +209,15 @@ def epoch_line(state: SearchState, table: Table, training: Training, outcome: Ou
         **state.judge.score(outcome.architecture, table).fields(state.search_seconds),
         "hessian_eigenvalue": state.eigenvalues[-1],
         "other_datasets": state.judge.elsewhere(outcome.architecture, table),
+        **phase_and_structure(state),
     }
+
+
+def phase_and_structure(state: SearchState) -> dict[str, object]:
+    """Return the fields of `record.IF_RECORDED`: the phase, unless it is a usual one, and structural changes."""
+    own = state.epoch > 0 and (phase := state.phase(state.epoch)).name not in USUAL
+    structure = state.method.structure()
+    return {**({"phase": phase.name} if own else {}), **({"structure": structure} if structure else {})}
 
 
 def record_epoch(state: SearchState, writer: SearchWriter, line: dict[str, object], parameters: Parameters) -> None:

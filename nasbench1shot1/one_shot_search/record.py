@@ -52,6 +52,8 @@ FIELDS: dict[str, Any] = {
 """The fields of a line of metrics.jsonl and their types; errors and regrets are fractions, times seconds
 (docs/run_folder.md).
 """
+IF_RECORDED: dict[str, Any] = {"phase": str, "structure": dict}
+"""Further fields of a line, for methods whose search has phases of their own or changes the supernet's structure."""
 PARAMETERS_DIGEST = "architecture_parameters_sha256"
 """Field of summary.json and checkpoints: `parameters_digest` of the epochs that they follow."""
 Parameters = Mapping[str, NDArray[np.float32]]
@@ -75,6 +77,7 @@ class SearchRecord(RunRecord):
     """
 
     FIELDS = FIELDS
+    IF_RECORDED = IF_RECORDED
     PICTURE = FIGURE
     FILES = (PARAMETERS, WEIGHTS, EVENTS, FIGURE, CELLS)
 

@@ -99,6 +99,7 @@ class SearchState:
             logits=self.logits,
             loss_at=self.loss_at,
             weights=dict(self.net.named_parameters()),
+            operations=self.net.operation_weights,
             weight_batch=weight_batch,
             architecture_batch=architecture_batch,
             weight_optimizer=self.weight_optimizer,

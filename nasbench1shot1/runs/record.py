@@ -58,6 +58,7 @@ class RunRecord:
     PICTURE: ClassVar[str | None] = None
     FILES: ClassVar[Sequence[str]] = ()
     HAS_CHECKPOINTS: ClassVar[bool] = True
+    IF_RECORDED: ClassVar[Mapping[str, Any]] = {}
 
     folder: Path
     config: dict[str, Any]
@@ -139,16 +140,21 @@ class RunRecord:
         """Read the lines of a folder's metrics.jsonl; raises DamagedFileError if they are not valid."""
         lines = read_lines(folder / METRICS)
         for number, line in enumerate(lines, start=1):
-            if tuple(line) != tuple(cls.FIELDS):
+            if not cls.has_fields(line):
                 raise damaged_file_error(
                     folder / METRICS, f"line {number} does not have the fields {', '.join(cls.FIELDS)}"
                 )
             for name, value in line.items():
-                if not has_type(value, cls.FIELDS[name]):
+                if not has_type(value, {**cls.FIELDS, **cls.IF_RECORDED}[name]):
                     raise damaged_file_error(folder / METRICS, f"line {number} has an impossible {name}")
         if why := cls.find_problem(lines):
             raise damaged_file_error(folder / METRICS, why)
         return lines
+
+    @classmethod
+    def has_fields(cls, line: Mapping[str, Any]) -> bool:
+        """Return whether a line has all of `FIELDS`, and after them perhaps some of `IF_RECORDED`, in their order."""
+        return tuple(line) == (*cls.FIELDS, *(name for name in cls.IF_RECORDED if name in line))
 
     @cached_property
     def lines(self) -> list[dict[str, Any]]:
@@ -178,11 +184,12 @@ class RunRecord:
 
     @classmethod
     def as_frame(cls, lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
-        """Return lines as a frame with a column for each of `FIELDS`."""
+        """Return lines as a frame with a column for each of `FIELDS`, and for each of `IF_RECORDED` that a line has."""
         import pandas
 
+        extra = [name for name in cls.IF_RECORDED if any(name in line for line in lines)]
         types = {name: "int64" if kind is int else "float64" for name, kind in cls.FIELDS.items() if _is_number(kind)}
-        return pandas.DataFrame(lines, columns=list(cls.FIELDS)).astype(types)
+        return pandas.DataFrame(lines, columns=[*cls.FIELDS, *extra]).astype(types)
 
     @property
     def is_finished(self) -> bool:

@@ -85,7 +85,7 @@ class RunWriter(Generic[Record]):
     def append_lines(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Add lines to the metrics, and wait only once for the disk; raises the errors of `append_line`."""
         for line in lines:
-            assert tuple(line) == tuple(self.kind.FIELDS), f"a line has the fields {tuple(self.kind.FIELDS)}"
+            assert self.kind.has_fields(line), f"a line has the fields {tuple(self.kind.FIELDS)}"
         self._lock.check()
         path = self.folder / METRICS
         try:

@@ -1,7 +1,7 @@
 """The supernet: a network in which each discrete sub-network is an architecture of the space."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -153,6 +153,19 @@ class Supernet(nn.Module):
         if self.space.is_mixed(head):
             return self.skeleton.classify(self, x, *self._arguments_at(head, *in_turn[mixed % len(in_turn)]))
         return self.skeleton.classify(self, x)
+
+    @cached_property
+    def operation_weights(self) -> dict[str, tuple[str, ...]]:
+        """The names of the weights of each operation that has some, by the operation's name, at every place.
+
+        Operations are the sub-modules of a module with a true attribute `has_candidates`.
+        """
+        found = {}
+        for prefix, module in self.named_modules():
+            for name, candidate in module.named_children() if getattr(module, "has_candidates", False) else ():
+                weights = tuple(f"{prefix}.{name}.{weight}" for weight, _ in candidate.named_parameters())
+                found |= {f"{prefix}.{name}": weights} if weights else {}
+        return found
 
     @property
     def mixed_places(self) -> int:

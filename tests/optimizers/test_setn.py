@@ -73,7 +73,7 @@ def test_lambda_learns_which_operations_lower_the_validation_loss():
         assert mixing.path is None
         return -mixing.weights["operations"][range(4), preferred].sum()
 
-    step = SearchStep(loss, None, None, {}, None, None, None)
+    step = SearchStep(loss, None, None, {}, {}, None, None, None)
     for _ in range(100):
         made.architecture_step(step)
     assert made.parameters["operations"].argmax(dim=1).tolist() == preferred.tolist()

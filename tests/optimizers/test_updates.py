@@ -41,7 +41,7 @@ class Unrolled:
 
     def step(self) -> SearchStep:
         weights = dict(self.net.named_parameters())
-        return SearchStep(self.loss, None, self.loss_at, weights, tiny_batch(seed=1), tiny_batch(seed=2), self.sgd)
+        return SearchStep(self.loss, None, self.loss_at, weights, {}, tiny_batch(seed=1), tiny_batch(seed=2), self.sgd)
 
     def exact(self, step: SearchStep, mixing: Mixing) -> list[Tensor]:
         """∂/∂mixing of the validation loss after one SGD step (PyTorch's formula written out), by autograd."""

@@ -45,7 +45,7 @@ def reward_step(accuracies: list[float]) -> SearchStep:
         return torch.nn.functional.one_hot((torch.arange(20) >= correct).long(), 2).float()
 
     batch = Batch(torch.zeros(20, 3, 4, 4), torch.zeros(20, dtype=torch.long))
-    return SearchStep(None, logits, None, {}, batch, batch, None)
+    return SearchStep(None, logits, None, {}, {}, batch, batch, None)
 
 
 # Warm-up --------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,125 @@
+"""OLES (Jiang et al.: Operation-Level Early Stopping for Robustifying Differentiable NAS, NeurIPS 2023).
+
+See docs/oles.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from nasbench1shot1.optimizer import SearchStep, WeightStep
+from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters
+from nasbench1shot1.runs.options import Range
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+CORRECTED_THRESHOLD, PUBLISHED_THRESHOLD = -0.68, 0.4
+"""The published threshold, and the cosine c that corresponds to it: 0.4 = √((1 + c) / 2) for equal norms."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OLESHyperparameters(GradientHyperparameters):
+    """Options of OLES: DARTS, which freezes operations that overfit the weight half."""
+
+    threshold: Annotated[float | None, Range(-1, 1)] = None
+    """Freeze an operation whose gradients on the two halves have a lower mean cosine. Default: -0.68; with
+    --summed-gradients 0.4, as published."""
+    window: Annotated[int, Range(1)] = 20
+    """Number of steps over which the cosine of an operation is averaged."""
+    summed_gradients: bool = False
+    """Compare the gradient on the weight half with the sum of both gradients, as in the published code."""
+
+
+class OLES(DARTS):
+    """DARTS that stops training an operation when its gradients on the two halves of the images disagree.
+
+    The measure of an operation in a step is the mean over its weights of the mean cosine, along the first axis, between
+    the gradient of the weight step and the gradient that the following batch of the architecture half gives.
+    """
+
+    Hyperparameters = OLESHyperparameters
+    hyperparameters: OLESHyperparameters
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.frozen: dict[str, tuple[str, ...]] = {}
+        self.cosines: dict[str, list[float]] = {}
+        self._trained: dict[str, Tensor] = {}
+
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        """Forget the gradients of the last epoch, which a checkpoint does not hold."""
+        super().begin_epoch(epoch, epochs, generator)
+        self._trained = {}
+
+    def architecture_step(self, step: SearchStep) -> None:
+        """Compare the gradients of operations with those of the last weight step, then move Λ as DARTS does."""
+        if self._trained:
+            self._compare(step)
+        super().architecture_step(step)
+
+    def adjust_gradients(self, step: WeightStep) -> None:
+        """Keep the gradients of all operations that still train."""
+        names = [name for operation, of in step.operations.items() if operation not in self.frozen for name in of]
+        gradients = {name: step.weights[name].grad for name in names}
+        self._trained = {name: gradient.clone() for name, gradient in gradients.items() if gradient is not None}
+
+    def frozen_weights(self) -> Collection[str]:
+        """Return the weights of the frozen operations."""
+        return [name for names in self.frozen.values() for name in names]
+
+    def _compare(self, step: SearchStep) -> None:
+        import torch
+
+        mixing = self.mixing()
+        fixed = mixing.with_tensors(iter([tensor.detach() for tensor in mixing.tensors()]))
+        loss = step.loss(fixed, step.architecture_batch)
+        found = torch.autograd.grad(loss, [step.weights[name] for name in self._trained], allow_unused=True)
+        gradients = dict(zip(self._trained, found, strict=True))
+        for operation, names in step.operations.items():
+            if operation not in self.frozen:
+                self._observe(operation, names, gradients)
+
+    def _observe(self, operation: str, names: Sequence[str], gradients: Mapping[str, Tensor | None]) -> None:
+        """Record an operation's cosine of this step, and freeze it if the mean of a window is too low."""
+        import torch
+
+        settings, cosines = self.hyperparameters, []
+        for name in names:
+            trained, other = self._trained.get(name), gradients.get(name)
+            if trained is not None and other is not None:
+                compared = trained + other if settings.summed_gradients else other
+                cosines.append(torch.nn.functional.cosine_similarity(trained, compared, dim=0).mean())
+        if not cosines:
+            return
+        seen = self.cosines.setdefault(operation, [])
+        seen.append(float(torch.stack(cosines).mean()))
+        if len(seen) == settings.window:
+            if sum(seen) / len(seen) < self._threshold:
+                self.frozen[operation] = tuple(names)
+            del self.cosines[operation]
+
+    @property
+    def _threshold(self) -> float:
+        usual = PUBLISHED_THRESHOLD if self.hyperparameters.summed_gradients else CORRECTED_THRESHOLD
+        return usual if self.hyperparameters.threshold is None else self.hyperparameters.threshold
+
+    def structure(self) -> Mapping[str, Any]:
+        """Return the names of the frozen operations."""
+        return {"frozen": sorted(self.frozen)} if self.frozen else {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of DARTS, the frozen operations, and the cosines of the current windows."""
+        frozen = {operation: list(names) for operation, names in self.frozen.items()}
+        cosines = {operation: list(seen) for operation, seen in self.cosines.items()}
+        return {**super().state_dict(), "frozen": frozen, "cosines": cosines}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the state that `state_dict` returned."""
+        super().load_state_dict(state)
+        self.frozen = {operation: tuple(names) for operation, names in state["frozen"].items()}
+        self.cosines = {operation: list(seen) for operation, seen in state["cosines"].items()}
