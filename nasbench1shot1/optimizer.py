@@ -191,6 +191,11 @@ class OneShotOptimizer(ABC):
         """
         return "none"
 
+    @property
+    def auxiliary_skip(self) -> float:
+        """The factor with which mixtures of operations add their inputs to their outputs in this epoch."""
+        return 0.0
+
     def weight_mixing(self) -> Mixing:
         """Return the mixing weights of a weight step, from which no gradient flows to Λ. Default: `mixing`."""
         return self.mixing()

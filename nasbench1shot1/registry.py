@@ -67,6 +67,7 @@ GROUPS = {
             "rf-darts": "nasbench1shot1.optimizers.rf_darts:RFDARTS",
             "sdarts-rs": "nasbench1shot1.optimizers.sdarts:RandomSDARTS",
             "sdarts-adv": "nasbench1shot1.optimizers.sdarts:AdversarialSDARTS",
+            "darts-minus": "nasbench1shot1.optimizers.darts_minus:DARTSMinus",
             "oles": "nasbench1shot1.optimizers.oles:OLES",
         },
         aliases={"mask-gumbel": "fbnetv2", "mask-rl": "tunas"},  # NATS-Bench's names

@@ -44,6 +44,7 @@ class MixedOperation(nn.Module):
     """
 
     has_candidates = True
+    auxiliary_skip = 0.0  # the factor of x that a pass of the whole mixture adds (DARTS-)
 
     def __init__(self, channels: int, momentum: float, partial: int = 1) -> None:
         super().__init__()
@@ -66,7 +67,8 @@ class MixedOperation(nn.Module):
         operations = (self.conv3x3, self.conv1x1, max_pool_3x3)
         if operation is None:
             assert weights is not None
-            return weighted_sum(weights, [compute(x) for compute in operations])
+            mixture = weighted_sum(weights, [compute(x) for compute in operations])
+            return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
         output = operations[operation](x)
         return output if weights is None else as_broadcastable(weights, x)[operation] * output
 

@@ -34,6 +34,7 @@ class MixedEdge(nn.Module):
     """
 
     has_candidates = True
+    auxiliary_skip = 0.0  # the factor of x that a pass of the whole mixture adds (DARTS-)
 
     def __init__(self, channels: int, affine: bool, partial: int = 1) -> None:
         super().__init__()
@@ -51,7 +52,8 @@ class MixedEdge(nn.Module):
         operations = (torch.zeros_like, nn.Identity(), self.conv1x1, self.conv3x3, average_pool_3x3)
         if operation is None:
             assert weights is not None
-            return weighted_sum(weights[..., 1:], [compute(x) for compute in operations[1:]])  # zeroize adds nothing
+            mixture = weighted_sum(weights[..., 1:], [compute(x) for compute in operations[1:]])  # zeroize adds nothing
+            return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
         output: Tensor = operations[operation](x)
         return output if weights is None else as_broadcastable(weights, x)[operation] * output
 

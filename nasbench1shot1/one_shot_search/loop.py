@@ -137,6 +137,7 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
     state.net.train()
     set_trained(state.net, phase.trains)
     state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
+    state.net.set_auxiliary_skip(state.method.auxiliary_skip)
     perturb, weights_first = Perturbation(state, epoch), state.method.trains_weights_first
     for number, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch), start=1):
         moves = phase.moves_parameters and (number - (not weights_first)) % phase.weight_steps == 0

@@ -167,6 +167,15 @@ class Supernet(nn.Module):
                 found |= {f"{prefix}.{name}": weights} if weights else {}
         return found
 
+    def set_auxiliary_skip(self, factor: float) -> None:
+        """Let every mixture of operations add its input, scaled by a factor, to its output; 0 adds nothing.
+
+        Passes of single operations and of architectures do not change. The factor is not part of the state_dict.
+        """
+        for module in self.modules():
+            if getattr(module, "has_candidates", False):
+                module.auxiliary_skip = factor
+
     @property
     def mixed_places(self) -> int:
         """Number of places that mixing weights reach."""

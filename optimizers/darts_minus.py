@@ -1,0 +1,57 @@
+"""DARTS- (Chu et al.: DARTS-: Robustly Stepping out of Performance Collapse Without Indicators, ICLR 2021).
+
+See docs/darts_minus.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters
+from nasbench1shot1.runs.options import Range
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, kw_only=True)
+class DARTSMinusHyperparameters(GradientHyperparameters):
+    """Options of DARTS-: DARTS, with a skip connection beside every mixture of operations, which fades away."""
+
+    skip_max: Annotated[float, Range(0)] = 1.0
+    """Factor of the auxiliary skip connections in the first epoch; it falls linearly to 0."""
+    skip_ends_after: bool = False
+    """Let the factor reach 0 one epoch after the last, as in the published code, instead of in the last epoch."""
+
+
+class DARTSMinus(DARTS):
+    """DARTS whose mixtures of operations also add β x, with a factor β that falls to 0.
+
+    The skip connection as an operation competes with the other operations, while the auxiliary one helps the weights to
+    train. It is not a part of any architecture.
+    """
+
+    Hyperparameters = DARTSMinusHyperparameters
+    hyperparameters: DARTSMinusHyperparameters
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.skip = self.hyperparameters.skip_max
+
+    @property
+    def auxiliary_skip(self) -> float:
+        """Return β."""
+        return self.skip
+
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        """Set β of the epoch."""
+        super().begin_epoch(epoch, epochs, generator)
+        steps = epochs if self.hyperparameters.skip_ends_after else max(epochs - 1, 1)
+        self.skip = self.hyperparameters.skip_max * (1 - (epoch - 1) / steps)
+
+    def structure(self) -> Mapping[str, Any]:
+        """Return β while it is not 0."""
+        return {"auxiliary_skip": self.skip} if self.skip else {}
