@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
@@ -31,6 +31,8 @@ ATTEMPTS = 10  # proposals for each wanted architecture, as published; a small s
 class SPOSHyperparameters(SamplingHyperparameters):
     """Options of SPOS: training of uniform single paths, then evolution under the shared weights."""
 
+    training_images: Literal["weight-half", "all"] = "weight-half"
+    """Images that train the weights: weight-half keeps the images that measure fitness out of training; all does not."""
     candidates: Annotated[int, Range(1)] = 50
     """Number of architectures drawn and scored after every epoch, for the curve; evolution does not use them."""
     finalists: Annotated[int, Range(1)] = 1
@@ -59,7 +61,7 @@ class SPOSHyperparameters(SamplingHyperparameters):
 
 
 class SPOS(RandomWS):
-    """Train one uniformly drawn architecture per step on all images; evolve architectures after the last epoch.
+    """Train one uniformly drawn architecture per step; evolve architectures after the last epoch.
 
     Accuracy under the shared weights is the fitness, with batch-norm statistics that are computed anew for every
     architecture. No architecture is scored twice. With bounds, only architectures within them are drawn.
@@ -72,13 +74,14 @@ class SPOS(RandomWS):
     hyperparameters: SPOSHyperparameters
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
-        """Return one phase that trains the weights on all images; raises InvalidInputError for a warm-up."""
+        """Return one phase that trains the weights; raises InvalidInputError for a warm-up."""
         if warm_start_epochs:
             raise InvalidInputError(
                 "SPOS trains only the weights until the last epoch, so it has no warm-up: remove "
                 f"{option('warm_start_epochs', warm_start_epochs)}"
             )
-        return [Phase("training", epochs, Cosine(epochs), moves_parameters=False, data="all")]
+        data = "all" if self.hyperparameters.training_images == "all" else "halves"
+        return [Phase("training", epochs, Cosine(epochs), moves_parameters=False, data=data)]
 
     def end_search(self, shared: SharedWeights) -> None:
         """Evolve architectures on the whole architecture half, and choose the best one."""

@@ -37,6 +37,8 @@ PAGES = (
     "docs/lambda_darts.md",
     "docs/rf_darts.md",
     "docs/sdarts.md",
+    "docs/darts_minus.md",
+    "docs/oles.md",
     "docs/spos.md",
     "docs/callbacks.md",
     "docs/compare.md",

@@ -34,6 +34,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "enas": {**SELECTION, "controller_steps": 3},
     "setn": SELECTION,
     **{name: {} for name in ("beta-darts", "drnas", "gaea", "fair-darts", "rf-darts", "sdarts-rs", "sdarts-adv")},
+    "darts-minus": {},
+    "oles": {"window": 1, "threshold": 0.0},
     "lambda-darts": {"cells": 2},
     "darts-pt": {"selection_epochs": 1},
     "spos": {**SELECTION, "generations": 2, "population": 4, "crossovers": 1, "mutations": 1},

@@ -17,7 +17,7 @@ OPTIMIZERS = (
     *("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas", "setn"),
     *("tas", "fbnetv2", "tunas"),
     *("beta-darts", "drnas", "gaea", "lambda-darts", "darts-pt", "spos", "fair-darts", "rf-darts"),
-    *("sdarts-rs", "sdarts-adv"),
+    *("sdarts-rs", "sdarts-adv", "darts-minus", "oles"),
 )
 SELECTING = ("random-ws", "enas", "setn", "spos")
 
@@ -96,6 +96,7 @@ CORRECTED = {
     },
     "darts-pt": {**GRADIENT, "epochs": 125, "selection_epochs": 25, "selection_learning_rate": 0.1},
     "spos": {
+        "training_images": "weight-half",
         **SAMPLING,
         "grad_clip": 5.0,
         "candidates": 50,
@@ -111,6 +112,8 @@ CORRECTED = {
     "rf-darts": {**GRADIENT, "batch_norm_affine": True},
     "sdarts-rs": {**GRADIENT, "epochs": 100, "perturbation": "random"},
     "sdarts-adv": {**GRADIENT, "epochs": 100, "perturbation": "adversarial"},
+    "darts-minus": {**GRADIENT, "skip_max": 1.0, "skip_ends_after": False},
+    "oles": {**GRADIENT, "threshold": None, "window": 20, "summed_gradients": False},
 }
 """What the paper's scripts set, 50 epochs everywhere, GDAS's temperature as in its own paper."""
 
