@@ -32,7 +32,7 @@ class SPOSHyperparameters(SamplingHyperparameters):
     """Options of SPOS: training of uniform single paths, then evolution under the shared weights."""
 
     training_images: Literal["weight-half", "all"] = "weight-half"
-    """Images that train the weights: weight-half keeps the images that measure fitness out of training; all does not."""
+    """Images that train the weights: all, or only the weight-half, so that fitness is measured on other images."""
     candidates: Annotated[int, Range(1)] = 50
     """Number of architectures drawn and scored after every epoch, for the curve; evolution does not use them."""
     finalists: Annotated[int, Range(1)] = 1
