@@ -14,8 +14,7 @@ from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.curves import Trace
 from nasbench1shot1.evaluator import Baseline, Judge, Score
-from nasbench1shot1.experiments.recorded_values import recorded_table
-from nasbench1shot1.experiments.rescoring import rescore, rescore_study
+from nasbench1shot1.experiments.rescoring import recorded_table, rescore, rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.text import counted

@@ -50,7 +50,7 @@ class Report:
 
     def run(self) -> None:
         """Write the report and print its summary."""
-        from nasbench1shot1.experiments.rescoring import unfinished_text, write_group_report, write_report
+        from nasbench1shot1.experiments.reports import unfinished_text, write_group_report, write_report
         from nasbench1shot1.one_shot_search.group import SearchGroup
         from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord
         from nasbench1shot1.one_shot_search.screen import group_regret
@@ -90,7 +90,7 @@ class Report:
         from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
         from nasbench1shot1.experiments.correlation.truth import table_of_ranking
-        from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
+        from nasbench1shot1.experiments.reports import write_ranking_report, write_study_report
         from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.registry import table_of_run
         from nasbench1shot1.runs.folder import CONFIG
