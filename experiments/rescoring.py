@@ -115,7 +115,7 @@ def difference(run: SearchRecord | Study, table: Table | None = None) -> str:
 
 
 def recorded_table(run: RunRecord) -> Table | None:
-    """Return the table whose id a run recorded; None if the table that its options name is missing or another."""
+    """Return the table whose id a run recorded; None if the table of its options is missing or has another id."""
     config: Mapping[str, Any] = run.config
     options = {**run.shared_options, **config} if isinstance(run, Study) else config
     try:

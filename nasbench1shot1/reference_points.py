@@ -56,7 +56,7 @@ def _point(asked: Asked, table: Table) -> ReferencePoint:
 
 
 def _plain(name: str) -> str:
-    """Return a name as names are compared: without capitals, with spaces."""
+    """Return a name in the form in which names are compared: lower case, with spaces between words."""
     return name.lower().replace("-", " ").replace("_", " ").strip()
 
 

@@ -82,7 +82,7 @@ class Entry(ABC):
     @property
     @abstractmethod
     def run(self) -> RunRecord:
-        """The record of the run; of a group of seeds, the first search."""
+        """The record of the run; for a group of seeds, the record of the first search."""
 
     @property
     @abstractmethod
