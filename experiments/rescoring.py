@@ -1,45 +1,34 @@
-"""Scores of runs on any table, as far as they are recorded, without searching again; `nb1shot1 report` writes them."""
+"""Recorded runs against a table: their scores on any table, and values that differ from the recorded table's.
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+Nothing is searched again.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.style import PictureStyle, Spread
-from nasbench1shot1.evaluator import Judge
-from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
-from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.recorded_values import warn_of_other_values
-from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.ground.files import (
-    FORMATS,
-    PictureFormat,
-    atomic_folder,
-    atomic_write,
-    check_writable,
-    picture_name,
-    write_json,
-)
-from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord, summarise
-from nasbench1shot1.one_shot_search.regret_curve import baseline_of, regret_figure
-from nasbench1shot1.reference_points import Asked
-from nasbench1shot1.runs.folder import CONFIG, METRICS, SUMMARY, as_json_line
-from nasbench1shot1.runs.record import DIGEST, digest
+from nasbench1shot1.evaluator import Judge, score
+from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.text import print_to_stderr
+from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.proposers.configurations import parse_id
+from nasbench1shot1.registry import table_of_run
+from nasbench1shot1.runs.folder import CONFIG
+from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.tuning.drawing import trajectory_figure
-from nasbench1shot1.tuning.record import TRAJECTORY, Study
-from nasbench1shot1.tuning.record import summarise as summarise_study
+from nasbench1shot1.tuning.evaluation import loss_of
+from nasbench1shot1.tuning.record import Study
+from nasbench1shot1.tuning.trials import Trial
 
 MEASURED = ["validation_measured", "test_measured"]
-OF_A_REPORT = {
-    *(METRICS, SUMMARY, *FILES),
-    *(picture_name(name, suffix) for name in (FIGURE, TRAJECTORY) for suffix in FORMATS),
-}
+ERRORS = ("table_validation_error", "table_test_error")
+"""The recorded fields that come from the table."""
+
+# Scores on a table ----------------------------------------------------------------------------------------------------
 
 
 def rescore(run: SearchRecord, table: Table) -> pandas.DataFrame:
@@ -47,7 +36,7 @@ def rescore(run: SearchRecord, table: Table) -> pandas.DataFrame:
 
     Raises OutOfDomainError if the table lacks an architecture of the run.
     """
-    return run.as_frame(_lines(run, table))
+    return run.as_frame(rescored_lines(run, table))
 
 
 def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
@@ -59,175 +48,31 @@ def rescore_study(study: Study, table: Table) -> pandas.DataFrame:
 
     Raises OutOfDomainError if the table lacks an architecture of the study.
     """
-    lines, flags = _study_lines(study, table)
+    lines, flags = rescored_study_lines(study, table)
     own = [name for name in study.observations if name not in Study.FIELDS]
     return pandas.concat(
         [Study.as_frame(lines), pandas.DataFrame(flags, columns=MEASURED), study.observations[own]], axis=1
     )
 
 
-def unfinished_text(run: SearchRecord | Ranking | Study) -> str:
-    """Return how far an unfinished run has come, as a sentence; empty if it is finished.
+def rescored_lines(run: SearchRecord, table: Table) -> list[dict[str, Any]]:
+    """Return a run's lines with the values of a table; raises the errors of `rescore`."""
+    judge = Judge.from_config(run.config, run.folder / CONFIG)
+    return [
+        {
+            **line,
+            **judge.score(arch, table).fields(line["search_seconds"]),
+            "other_datasets": judge.elsewhere(arch, table),
+        }
+        for line, arch in zip(run.lines, run.architectures, strict=True)
+    ]
 
-    A run that ended after its lines were read counts as unfinished. Raises UserError if the run has no result yet.
+
+def rescored_study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list[dict[str, bool]]]:
+    """Return a study's lines with the values of a table, and for each line whether its values were measured.
+
+    Raises the errors of `rescore_study`.
     """
-    if not run.lines:
-        raise run.unfinished_error()
-    if run.is_finished and run.are_summarised(run.lines):
-        return ""
-    if isinstance(run, SearchRecord):
-        return f"Not finished: {run.progress}."
-    if isinstance(run, Ranking):
-        return f"Not finished: {len(run.scored_epochs)} of {len(run.config['evaluated_epochs'])} epochs are evaluated."
-    return f"Not finished: {counted(len(run.lines), 'search')} so far."
-
-
-def write_report(
-    run: SearchRecord,
-    table: Table,
-    out: Path,
-    format: PictureFormat = "png",
-    style: PictureStyle | None = None,
-    mark: Iterable[Asked] | None = None,
-) -> dict[str, Any]:
-    """Write metrics.jsonl, summary.json and regret.png of a run scored on `table` into a folder; return the summary.
-
-    The picture marks the networks of `mark` (`reference_points.reference_points`).
-
-    The folder is written whole or not at all, and replaces an earlier report. The summary of an unfinished run has the
-    field `unfinished`.
-
-    Raises:
-        InvalidInputError: the folder holds something else, or `mark` is not a network of the table.
-        OutOfDomainError: the table lacks an architecture.
-        UserError: the folder cannot be written, or the disk is full.
-    """
-    warn_of_other_values([run], table)
-    with _new_report(out) as folder:
-        return _write(run, table, folder, format, style, mark)
-
-
-def write_group_report(
-    runs: Sequence[SearchRecord],
-    table: Table,
-    out: Path,
-    format: PictureFormat = "png",
-    note: str = "",
-    spread: Spread | None = None,
-    style: PictureStyle | None = None,
-    mark: Iterable[Asked] | None = None,
-) -> list[dict[str, Any]]:
-    """Write `write_report` of the runs of several seeds, each into `out/<run>`, and one regret.png of all of them.
-
-    The title of the picture contains the note; `spread` is what its bands show (default: "ci").
-    """
-    warn_of_other_values(runs, table)
-    with _new_report(out) as folder:
-        summaries = [_write(run, table, folder / run.folder.name, format, style, mark) for run in runs]
-        frames = [rescore(run, table) for run in runs]
-        save_figure(
-            regret_figure(runs, frames, table, note, spread, style, mark), folder / picture_name(FIGURE, format)
-        )
-        return summaries
-
-
-def write_ranking_report(
-    ranking: Ranking,
-    table: Table,
-    out: Path,
-    format: PictureFormat = "png",
-    style: PictureStyle | None = None,
-    mark: Iterable[Asked] | None = None,
-) -> dict[str, Any]:
-    """Write the correlations of a ranking with another table into a folder; return the summary.
-
-    The call writes summary.json and the files named in `correlation.outcome.FILES`. It raises the errors that
-    `write_report` raises.
-    """
-    unfinished = unfinished_text(ranking)
-    with _new_report(out) as folder:
-        summary = _with_progress(
-            write_outcome(ranking, table, folder, format=format, style=style, mark=mark), unfinished
-        )
-        write_json(folder / SUMMARY, summary)
-        return summary
-
-
-def write_study_report(
-    study: Study,
-    table: Table,
-    out: Path,
-    format: PictureFormat = "png",
-    style: PictureStyle | None = None,
-    mark: Iterable[Asked] | None = None,
-) -> dict[str, Any]:
-    """Write metrics.jsonl, summary.json and trajectory.png of a study scored on `table`; return the summary.
-
-    The best observations are still those with the lowest loss during tuning. The call raises the errors that
-    `write_report` raises.
-    """
-    unfinished = unfinished_text(study)
-    warn_of_other_values([study], table)
-    lines, _flags = _study_lines(study, table)
-    with _new_report(out) as folder:
-        summary = _with_progress(summarise_study(study, lines, table.id), unfinished)
-        _write_lines(lines, summary, folder)
-        save_figure(trajectory_figure(study, lines, table, style, mark), folder / picture_name(TRAJECTORY, format))
-        return summary
-
-
-@contextmanager
-def _new_report(out: Path) -> Iterator[Path]:
-    """Yield an empty folder that replaces `out` at the end."""
-    check_writable(out)
-    if out.exists() and not _is_report(out):
-        raise InvalidInputError(f"'{out}' holds something other than a report: choose another {option('out')}")
-    with atomic_folder(out) as folder:
-        yield folder
-
-
-def _is_report(folder: Path) -> bool:
-    """Return whether a folder holds only files of a report, and reports."""
-    if not folder.is_dir():
-        return False
-    return all(path.name in OF_A_REPORT or (path.is_dir() and _is_report(path)) for path in folder.iterdir())
-
-
-def _write(
-    run: SearchRecord,
-    table: Table,
-    folder: Path,
-    format: PictureFormat,
-    style: PictureStyle | None,
-    mark: Iterable[Asked] | None,
-) -> dict[str, Any]:
-    lines = _lines(run, table)
-    unfinished = unfinished_text(run)
-    config = {**run.config, "early_stopping": False} if unfinished else run.config  # not stopped yet
-    if (baseline := baseline_of(run, table, run.architectures[0].space)) is not None:
-        config = {**config, **baseline.fields()}
-    summary = _with_progress(summarise(config, lines, table.id), unfinished)
-    _write_lines(lines, summary, folder)
-    figure = regret_figure([run], [run.as_frame(lines)], table, style=style, mark=mark)
-    save_figure(figure, folder / picture_name(FIGURE, format))
-    return summary
-
-
-def _with_progress(summary: dict[str, Any], unfinished: str) -> dict[str, Any]:
-    """Return the summary, with the field `unfinished` if the run is not finished."""
-    return {**summary, "unfinished": unfinished} if unfinished else summary
-
-
-def _write_lines(lines: list[dict[str, Any]], summary: dict[str, Any], folder: Path) -> None:
-    """Write metrics.jsonl, add the digest of its lines to the summary, and write summary.json."""
-    with atomic_write(folder / METRICS) as file:
-        file.write("".join(as_json_line(line) for line in lines).encode())
-    summary[DIGEST] = digest(lines)
-    write_json(folder / SUMMARY, summary)
-
-
-def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list[dict[str, bool]]]:
-    """Return a study's lines with the values of a table, and for each line whether its values were measured."""
     texts = {line["architecture"] for line in study.lines} - {None}
     judge = Judge.from_config(study.config, study.folder / CONFIG)
     scores = {text: judge.score(Architecture.parse(text), table) for text in texts}
@@ -239,13 +84,82 @@ def _study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any]], list
     return lines, flags
 
 
-def _lines(run: SearchRecord, table: Table) -> list[dict[str, Any]]:
-    judge = Judge.from_config(run.config, run.folder / CONFIG)
-    return [
-        {
-            **line,
-            **judge.score(arch, table).fields(line["search_seconds"]),
-            "other_datasets": judge.elsewhere(arch, table),
-        }
-        for line, arch in zip(run.lines, run.architectures, strict=True)
-    ]
+# Recorded values that differ ------------------------------------------------------------------------------------------
+
+
+def warn_of_other_values(runs: Sequence[SearchRecord | Study], table: Table | None = None) -> None:
+    """Print one sentence for each run whose recorded errors differ from its table's; other runs are not mentioned.
+
+    A run is only compared if the table whose id it recorded can be opened: `table`, or the table that its options name.
+    """
+    for run in runs:
+        if said := difference(run, table):
+            print_to_stderr(f"warning: {said}")
+
+
+def difference(run: SearchRecord | Study, table: Table | None = None) -> str:
+    """Return a sentence about the first recorded error that differs from the table's; empty if there is none.
+
+    Arguments are as for `warn_of_other_values`.
+    """
+    found = table if table is not None and table.id == run.config.get("table_id") else recorded_table(run)
+    if found is None:
+        return ""
+    for at, field, recorded, expected in _compared_values(run, found):
+        if not _are_equal(recorded, expected):
+            return (
+                f"'{run.folder}' recorded a {field.replace('_', ' ')} of {_shown(recorded)} {at}, but the table "
+                f"{found.id} has {_shown(expected)} for this architecture: the record or the table was changed"
+            )
+    return ""
+
+
+def recorded_table(run: RunRecord) -> Table | None:
+    """Return the table whose id a run recorded; None if the table of its options is missing or has another id."""
+    config: Mapping[str, Any] = run.config
+    options = {**run.shared_options, **config} if isinstance(run, Study) else config
+    try:
+        table = table_of_run(options, run.folder / CONFIG, _named(options))
+    except UserError:
+        return None
+    return table if table.id == config.get("table_id") else None
+
+
+def _named(options: Mapping[str, Any]) -> str | Path | None:
+    named = options.get("table")
+    return named if isinstance(named, str) else None
+
+
+def _compared_values(run: SearchRecord | Study, table: Table) -> Iterator[tuple[str, str, Any, Any]]:
+    """Yield where a value is recorded, the name of its field, the recorded value and the table's."""
+    dataset, known = run.config["dataset"], dict[str, tuple[Architecture, dict[str, Any]]]()
+    for line in run.lines:
+        if (text := line["architecture"]) is None:  # a diverged search
+            continue
+        if text not in known:
+            try:
+                arch = Architecture.parse(text)
+                found = score(arch, table, dataset)
+            except UserError:  # reported where the line is used
+                continue
+            known[text] = arch, {field: getattr(found, field) for field in ERRORS}
+        arch, errors = known[text]
+        at = f"in observation {line['number']}" if isinstance(run, Study) else f"after epoch {line['epoch']}"
+        for field, expected in errors.items():
+            yield at, field, line[field], expected
+        if isinstance(run, Study):
+            identity = line["configuration_id"]
+            trial = Trial(parse_id(identity), run.configuration(identity), line["budget"])
+            if not math.isnan(expected := loss_of(run, table, arch, trial)):
+                yield at, "loss", line["loss"], expected
+
+
+def _are_equal(recorded: float | None, expected: float | None) -> bool:
+    """Return whether two values are equal but for rounding on other machines."""
+    if recorded is None or expected is None:
+        return recorded is expected
+    return math.isclose(recorded, expected, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _shown(value: float | None) -> str:
+    return "no value" if value is None else f"{100 * value:.4g} %"

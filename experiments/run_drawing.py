@@ -19,7 +19,7 @@ from nasbench1shot1.display.colours import Colors, curve_styles, main_first
 from nasbench1shot1.display.curves import describe_band
 from nasbench1shot1.display.marks import draw_marked
 from nasbench1shot1.display.style import PictureStyle, Spread, look
-from nasbench1shot1.experiments.recorded_values import recorded_table
+from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord

@@ -94,9 +94,9 @@ class BlackBoxOptimizer(ABC):
 
     @property
     def first_trainings(self) -> int:
-        """The number of first trainings whose architectures are random. Default: 0, if the number is unknown.
+        """The number of initial trainings whose architectures are random. Default: 0 (unknown).
 
-        A search with no more trainings is random search, which screens and records then state.
+        A search with at most this many trainings is random search; screens and records state this.
         """
         return 0
 

@@ -107,7 +107,7 @@ class Judge:
         return score(arch, table, self.dataset, self.metric, self.within)
 
     def score_in(self, space: str, network: Item, table: Table) -> Score:
-        """Return the `score` of a network with regrets relative to a space that the table knows, which may lack it."""
+        """Return the `score` of a network, relative to a space of the table that need not contain the network."""
         within = self.within and table.resolve(self.within, self.dataset)
         return _score(network, table, table.objective(self.dataset, self.metric), within, space)
 
@@ -243,7 +243,7 @@ class Baseline:
         Args:
             regret: the regret with its unit.
             source: whether the regret is measured.
-            where: the data set of the regret, such as " on cifar10", beside regrets on others.
+            where: the data set of the regret, such as " on cifar10", if the figure shows several data sets.
         """
         return f"{self.words}{where} ({regret}{f', {source}' if source else ''})"
 

@@ -61,7 +61,7 @@ class WeightStep:
         batch: the batch of the pass.
         loss: its cross-entropy, before `weight_loss`, a scalar without a gradient.
         weights: the supernet's weights by name; `.grad` is what the step will use, None for a weight that the pass does
-            not compute or that does not train.
+            not use or that does not train.
         operations, loss_at: as in `SearchStep`.
     """
 
@@ -186,8 +186,8 @@ class OneShotOptimizer(ABC):
     def mixing_gradients(self) -> Literal["none", "shared", "per-cell"]:
         """The gradients of mixing weights that `adjust_gradients` reads.
 
-        none; shared: of the mixing weights; per-cell: every mixed place has its own copy of them, and the `WeightStep`
-        has a mixing with a tuple of these copies.
+        none: no gradients; shared: the gradients of the mixing weights of the pass; per-cell: every mixed place has its
+        own copy of them, and the mixing of the `WeightStep` has a tuple of these copies.
         """
         return "none"
 
@@ -205,7 +205,7 @@ class OneShotOptimizer(ABC):
         return loss
 
     def adjust_gradients(self, step: WeightStep) -> None:  # noqa: B027  an intended default
-        """Change the gradients of a weight step in place, or learn from them."""
+        """Change the gradients of a weight step in place, or only read them."""
 
     def frozen_weights(self) -> Collection[str]:
         """Return the names of weights that no step changes any more, not even by momentum or weight decay."""

@@ -1,4 +1,4 @@
-"""The phases of a one-shot search: consecutive epochs that train alike, such as a warm-up and the search after it."""
+"""The phases of a one-shot search: epochs with the same settings, such as a warm-up and the search after it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USUAL = ("warm-up", "search")
 
 @dataclass(frozen=True)
 class Phase:
-    """Consecutive epochs of a search that train alike.
+    """Consecutive epochs of a search with the same training settings.
 
     Attributes:
         name: its name in records and on screens, such as "search".
@@ -58,7 +58,7 @@ def bilevel_phases(epochs: int, warm_start_epochs: int = 0, **settings: Data | T
 
 
 def check_phases(phases: Sequence[Phase], epochs: int) -> None:
-    """Raise InvalidInputError unless the phases have an epoch each, and all epochs of the search together."""
+    """Raise InvalidInputError unless each phase has epochs and weight steps, and their epochs add up to `epochs`."""
     for phase in phases:
         if phase.epochs < 1 or phase.weight_steps < 1:
             raise InvalidInputError(
@@ -66,13 +66,11 @@ def check_phases(phases: Sequence[Phase], epochs: int) -> None:
                 f"{counted(phase.weight_steps, 'weight step')} per step of Λ: both must be at least 1"
             )
     if (total := sum(phase.epochs for phase in phases)) != epochs:
-        raise InvalidInputError(
-            f"the phases of the search have {counted(total, 'epoch')} together, not {epochs}: their epochs must add up"
-        )
+        raise InvalidInputError(f"the epochs of the search's phases add up to {total}, not {epochs}: change them")
 
 
 def phase_at(phases: Sequence[Phase], epoch: int) -> tuple[Phase, int]:
-    """Return the phase of an epoch, 1 … of the search, and the number of the epoch in it, from 1."""
+    """Return the phase of an epoch of the search, and the number of the epoch in this phase; both count from 1."""
     before = 0
     for phase in phases:
         if epoch <= before + phase.epochs:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.marks import Marked, marked
 from nasbench1shot1.evaluator import Judge
-from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, shorten, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, quote, quoted_option, shorten, unknown_name
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.folder import CONFIG
@@ -56,7 +56,7 @@ def _point(asked: Asked, table: Table) -> ReferencePoint:
 
 
 def _plain(name: str) -> str:
-    """Return a name as names are compared: without capitals, with spaces."""
+    """Return a name in the form in which names are compared: lower case, with spaces between words."""
     return name.lower().replace("-", " ").replace("_", " ").strip()
 
 
@@ -75,7 +75,7 @@ def _network(asked: Item, table: Table) -> Item:
     try:
         found in table  # noqa: B015, raises for a network of another benchmark
     except InvalidInputError as error:
-        raise InvalidInputError(f"{quoted_option('mark', shorten(str(asked)))}: {error}") from None
+        raise InvalidInputError(f"{quoted_option('mark', shorten(str(asked)))}: {quote(error)}") from None
     return found
 
 

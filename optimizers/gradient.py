@@ -34,7 +34,7 @@ SAME_FOR_ALL_CELLS = {
     "sigmoid": "is not random",
     "single-path": "is the same for all cells",
 }
-"""Relaxations of which a pass has one sample only, and why."""
+"""Relaxations that give a pass only one sample, and why."""
 FOR_OPERATIONS = ("gumbel-operations", "sigmoid", "reinmax")
 """Relaxations that treat operations in another way than edges."""
 
@@ -61,14 +61,14 @@ class GradientHyperparameters(AdamHyperparameters):
     term: Annotated[TermName | None, IF_GIVEN] = None
     """Term that is added to the loss of Λ. Default: none."""
     term_weight: Annotated[float | None, Range(0), IF_GIVEN] = None
-    """Weight of the term; beta's weight grows from 0 to this value. Default: the published one."""
+    """Weight of the term; beta's weight grows from 0 to this value. Default: the published weight."""
     term_epochs: Annotated[int | None, Range(1), IF_GIVEN] = None
     """Number of epochs in which beta's weight grows, 100 in the published code. Default: the number of epochs."""
     rule: Annotated[RuleName | None, IF_GIVEN] = None
-    """Rule by which Λ moves: adam, or exponentiated-gradient on the mixing weights (GAEA). Default: adam."""
+    """Update rule of Λ: adam, or exponentiated-gradient on the mixing weights (GAEA). Default: adam."""
 
     def check(self) -> None:
-        """Raise InvalidInputError for a value that is out of range, and for combinations without a meaning."""
+        """Raise InvalidInputError for a value that is out of range, and for meaningless combinations."""
         super().check()
         for name, known in (("relaxation", RELAXATION_NAMES), ("update", get_args(UpdateName))):
             if getattr(self, name) not in known:
@@ -96,11 +96,11 @@ class GradientHyperparameters(AdamHyperparameters):
             for name in ("term_weight", "term_epochs"):
                 if getattr(self, name) is not None:
                     raise InvalidInputError(
-                        f"{option(name)} needs a term of the loss of Λ: remove it, or choose one with {option('term')}"
+                        f"{option(name)} needs a term of the loss of Λ: remove it, or add {option('term')}"
                     )
         elif self.relaxation not in (suitable := TERMS[self.term].relaxations):
             raise InvalidInputError(
-                f"the term {self.term} does not have a meaning with {option('relaxation', self.relaxation)}: use "
+                f"the term {self.term} has no meaning with {option('relaxation', self.relaxation)}: use "
                 f"{' or '.join(suitable)}, or remove {option('term')}"
             )
 
@@ -120,8 +120,8 @@ class GradientHyperparameters(AdamHyperparameters):
             )
         if self.term is not None:
             raise InvalidInputError(
-                f"{option('term', self.term)} is a function of Λ, and the exponentiated gradient moves mixing weights: "
-                f"remove {option('term')} or {option('rule')}"
+                f"{option('term', self.term)} is a function of Λ, but the exponentiated gradient updates mixing "
+                f"weights: remove {option('term')} or {option('rule')}"
             )
 
 
@@ -199,7 +199,7 @@ class GradientOptimizer(AdamOptimizer):
         return relax(self.space, repeated, self.temperature, generator).unstacked()
 
     def architecture_step(self, step: SearchStep) -> None:
-        """Move Λ once by its rule, with the gradient that `update` selects and the gradient of the term, if any."""
+        """Update Λ once by its rule, with the gradient that `update` selects and the gradient of the term, if any."""
         import torch
 
         from nasbench1shot1.optimizers.updates import UPDATES

@@ -3,8 +3,8 @@
 The matrix encoding has a choice for each possible edge. These two have at most nine edges, so that their configurations
 are only invalid if they have no path from input to output. Source: NASCifar10B and NASCifar10C in
 automl/nas_benchmarks (29fc2c0, `tabular_benchmarks/nas_cifar10.py`), which score an invalid configuration with an error
-of 1 at no cost. Hyperparameters of edges have their published names. Those of operations have the names of all spaces
-here, `choice_block_1_op` instead of `op_node_0`.
+of 1 at no cost. The hyperparameters of edges have their published names. The hyperparameters of operations have the
+names that all spaces of this package use, `choice_block_1_op` instead of `op_node_0`.
 """
 
 import math

@@ -23,7 +23,7 @@ from nasbench1shot1.experiments.comparison.entries import (
     TuningEntry,
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
-from nasbench1shot1.experiments.recorded_values import recorded_table, warn_of_other_values
+from nasbench1shot1.experiments.rescoring import recorded_table, warn_of_other_values
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord

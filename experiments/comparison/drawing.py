@@ -182,7 +182,7 @@ def caption(comparison: Comparison) -> str:
         else "",
         comparison.marked.note,
         missing_text(comparison),
-        unfinished_text(comparison),
+        progress_text(comparison),
     ]
     return "\n".join(filter(None, sentences))
 
@@ -197,7 +197,7 @@ def objective_text(comparison: Comparison) -> str:
     return f"Test values guided the searches of {', '.join(guided)}. The other runs did not use test values."
 
 
-def unfinished_text(comparison: Comparison) -> str:
+def progress_text(comparison: Comparison) -> str:
     """Return a sentence about the unfinished runs and their progress; empty if all runs are finished."""
     progress = [(contender.label, contender.entry.progress) for contender in comparison.contenders]
     found = [f"{label} ({how_far})" for label, how_far in progress if how_far is not None]

@@ -14,8 +14,7 @@ from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.curves import Trace
 from nasbench1shot1.evaluator import Baseline, Judge, Score
-from nasbench1shot1.experiments.recorded_values import recorded_table
-from nasbench1shot1.experiments.rescoring import rescore, rescore_study
+from nasbench1shot1.experiments.rescoring import recorded_table, rescore, rescore_study
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.text import counted
@@ -83,7 +82,7 @@ class Entry(ABC):
     @property
     @abstractmethod
     def run(self) -> RunRecord:
-        """The record of the run; of a group of seeds, the first search."""
+        """The record of the run; for a group of seeds, the record of the first search."""
 
     @property
     @abstractmethod

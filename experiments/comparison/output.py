@@ -16,7 +16,7 @@ from nasbench1shot1.experiments.comparison.drawing import (
     comparison_figure,
     missing_text,
     objective_text,
-    unfinished_text,
+    progress_text,
 )
 from nasbench1shot1.experiments.comparison.entries import CLOCKS
 from nasbench1shot1.experiments.comparison.statistics import FEWEST, SIGNIFICANT, Comparison, describe_effect
@@ -41,7 +41,7 @@ def show(comparison: Comparison, files: Sequence[Path], console: Console) -> Non
         print_line(f"–: some searches do not have a result after {_common_time(comparison)}.")
     baseline = f"Baseline: {label}." if (label := baseline_label(comparison)) else ""
     bounds = [comparison.baseline.sentence, baseline] if comparison.baseline else []
-    texts = (objective_text(comparison), *bounds, missing_text(comparison), unfinished_text(comparison))
+    texts = (objective_text(comparison), *bounds, missing_text(comparison), progress_text(comparison))
     for text in filter(None, texts):
         print_line(text)
     if len(comparison.rank_tests):

@@ -161,7 +161,9 @@ class MarkedRank(NamedTuple):
 def marked_ranks(
     mark: Iterable[Asked] | None, table: "Table", predictions: Predictions
 ) -> tuple[list[MarkedRank], list[str]]:
-    """Return the networks to mark that a ranking evaluated, by the first of equal cells; and sentences about others.
+    """Return the networks to mark that a ranking evaluated, and sentences about the others.
+
+    Of several architectures with equal cells, the first one is marked.
 
     Raises InvalidInputError if `mark` is not a network of the table's benchmark.
     """

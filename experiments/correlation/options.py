@@ -36,8 +36,8 @@ class RankingOptions(BoundOptions):
     copies: Literal["all", "one", "mean"] = "all"
     """How to count sub-networks with isomorphic cells: all of them, one per distinct cell, or their mean per cell."""
     images: Annotated[str, Form("N|all|auto|auto:R")] = "1000"
-    """Number of images of the architecture half; the default uses all of them if there are fewer. auto: the smallest
-    number whose split-half Spearman correlation reaches 0.95, or R."""
+    """Number of images of the architecture half; the default uses all of them if there are fewer. auto:R: the
+    smallest number whose split-half Spearman correlation reaches R. auto: R = 0.95."""
     batch_norm: BatchNormMode | None = None
     """Batch-norm statistics of the sub-networks."""
     budgets: Annotated[str | None, Form("LIST")] = None

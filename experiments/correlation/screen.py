@@ -58,7 +58,7 @@ def _duration_text(expected: "Expectation") -> str:
 
 
 def _auto_text(option: str, found: Mapping[str, Any]) -> str:
-    """Return in a sentence which correlation images="auto" reached, and whether it missed the threshold."""
+    """Return a sentence about the correlation that images="auto" reached, and whether it missed the threshold."""
     images, source = counted(found["images"], "image"), " (extrapolated)" if found["extrapolated"] else ""
     reached = f"a split-half Spearman correlation of {found['spearman']:.3f}{source}"
     if found["reached"]:

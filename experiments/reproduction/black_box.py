@@ -77,7 +77,7 @@ class BlackBoxStudies(CurveResults):
         return "\n".join([*about, *self.unfinished(), caption(studies)])
 
     def budgets(self) -> str:
-        """Return at which budgets the searches train, in a sentence that names the curves if their budgets differ."""
+        """Return the budgets at which the searches train, in words that name the curves if their budgets differ."""
         found = dict[str, list[str]]()
         for each in self.found:
             study = each.runs[0]
@@ -314,6 +314,6 @@ def _extent(options: Sequence[Mapping[str, Any]]) -> str:
 
 
 def format_spread(row: Mapping[Any, Any], prefix: str = "") -> str:
-    """Return the mean and the standard deviation in two fields of a row, if it has them: "93.02 ± 0.25"."""
+    """Return the mean and standard deviation of a row as text, such as "93.02 ± 0.25"; "–" without a mean."""
     mean, spread = row[f"{prefix}mean"], row[f"{prefix}std"]
     return "–" if np.isnan(mean) else f"{mean:.2f} ± {spread:.2f}"

@@ -1,6 +1,7 @@
 """Figures of black-box optimizers as data: 7 and 8 of NAS-Bench-101 and 6 of NAS-Bench-201."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from nasbench1shot1.experiments.reproduction.parts import (
@@ -18,6 +19,11 @@ OPTIMIZERS = tuple(
     Curve(name, LABELS.get(name, name), {"optimizer": name}) for name in BUILT_IN["black_box_optimizers"]
 )
 """One curve per built-in optimizer, with its defaults."""
+AS_PUBLISHED_201 = tuple(
+    replace(curve, options={**curve.options, "budgets": "ignored"}) if curve.key == "bohb" else curve
+    for curve in OPTIMIZERS
+)
+"""The same, with a BOHB that ignores its budgets: the script of NAS-Bench-201 trains every configuration alike."""
 MULTI_TRIAL = ("random", "regularized-evolution", "reinforce", "bohb")
 """The methods of NAS-Bench-201 and NATS-Bench that train each architecture separately."""
 MUTATION_RATES = (0.5, 1.0, 2.0, 4.0)
@@ -91,8 +97,8 @@ BLACK_BOX_FIGURES = {
         "figure 6 of NAS-Bench-201",
         "sorted accuracies of all searches",
         "SortedRuns",
-        full=_over_spaces(("nb201",), OPTIMIZERS, dataset="cifar10", seconds=12_000.0, repeats=500),
-        quick=_over_spaces(("nb201",), OPTIMIZERS, dataset="cifar10", seconds=12_000.0, repeats=50),
+        full=_over_spaces(("nb201",), AS_PUBLISHED_201, dataset="cifar10", seconds=12_000.0, repeats=500),
+        quick=_over_spaces(("nb201",), AS_PUBLISHED_201, dataset="cifar10", seconds=12_000.0, repeats=50),
         pooling=None,
         default_curves=MULTI_TRIAL,
     ),

@@ -51,7 +51,7 @@ STEEP = 0.02
 LARGEST = "always the largest network"
 LEVEL: Style = {"color": LEVEL_COLOUR, "linestyle": "-.", "linewidth": 1.2}
 PUBLISHED: Mapping[str, Published] = {SIZE: SIZE_PUBLISHED}
-"""The values of table 4 by space. Those of the topology space are not in the sources of this package."""
+"""Published values of table 4 by space. The values of the topology space are not known to this package."""
 
 
 def largest_accuracy(table: Table, space: str, dataset: str) -> float | None:
@@ -314,13 +314,15 @@ class FinalAccuracies(BlackBoxStudies):
         if "validation" not in set(self.compared["split"]):
             notes.append(f"Validation accuracies after the full training are not in the table {self.table.id}.")
         if space in PUBLISHED and self.found[0].runs[0].goal.is_guided_by_test_values:
-            notes.append("Published searches observed validation accuracy, ours test accuracy: do not compare them.")
+            notes.append(
+                "Published searches observed validation accuracy, but ours observed test accuracy: do not compare them."
+            )
         missing = [curve.label for curve in ONE_SHOT[space] if curve.key in self._usual - self._shown]
         if missing:
             figure = "nats-figure7-size" if space == SIZE else "nats-figure7"
             notes.append(
-                f"There are no runs of {', '.join(missing)}: search with `nb1shot1 reproduce {figure}`, and give its "
-                f"folder with {flag('join')}."
+                f"There are no runs of {', '.join(missing)}: run `nb1shot1 reproduce {figure}`, and give its folder "
+                f"with {flag('join')}."
             )
         if space not in PUBLISHED:
             notes.append("The published values of this space are not known to this package.")
@@ -328,7 +330,7 @@ class FinalAccuracies(BlackBoxStudies):
 
     @property
     def _usual(self) -> set[str]:
-        """The keys of the one-shot methods that the paper has."""
+        """The keys of the one-shot methods in the paper's table."""
         return {curve.key for curve in ONE_SHOT[self.found[0].runs[0].config["space"]] if "without" not in curve.key}
 
     @property
@@ -393,7 +395,7 @@ def _order(key: str) -> int:
 
 
 def _curve_of(run: SearchRecord) -> Curve:
-    """Return the curve of a joined search: of figure 7 if it is in a folder of the figure, or else of its optimizer."""
+    """Return the curve of a joined search: that of figure 7 for its runs, otherwise that of the optimizer."""
     known, name = {curve.key: curve for curves in ONE_SHOT.values() for curve in curves}, run.config["optimizer"]
     place = known.get(run.folder.absolute().parent.name)
     return place or known.get(name) or Curve(name, name, {"optimizer": name})

@@ -1,4 +1,4 @@
-"""What the searches of a figure observe in a table, and what a table lacks of it."""
+"""The values of a table that the searches of a figure observe, and which of them the table lacks."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -26,7 +26,7 @@ class Lacking(NamedTuple):
 
 
 def table_of(space: SearchSpace, name: str | None) -> Table:
-    """Open the table of searches on a space: a given one, or else the default table of the space.
+    """Open the table of searches on a space: the given table, or else the default table of the space.
 
     Raises InvalidInputError if the table belongs to another benchmark, and the errors of `load_table`.
     """

@@ -247,7 +247,7 @@ def joined_searches(figure: Figure, folder: str | Path) -> list[RunRecord]:
     found = [place] if is_started(place) else sorted(of.parent for of in place.glob(f"*/*/seed-*/{CONFIG}"))
     if not found:
         raise InvalidInputError(
-            f"{place} has no searches: give the folder of a search, or of a figure of searches such as nats-figure7"
+            f"{place} contains no searches: give the folder of a search, or of a figure such as nats-figure7"
         )
     runs = [open_search(each) for each in found]
     (space,) = {panel.options["space"] for panel in figure.full.panels}

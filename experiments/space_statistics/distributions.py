@@ -48,7 +48,7 @@ def accuracy_distribution(
     Returns:
         A data frame with `split`, `accuracy` (fraction, ascending) and `share`, the fraction of cells at or below it,
         thinned to 2,000 steps. `attrs["lacking"]` lists the splits without values, `attrs["medians"]` has the medians
-        of the others, and `attrs["marks"]` the accuracies of `mark` (`marked_rows`): on test if the table has it.
+        of the others, and `attrs["marks"]` the accuracies of marked networks (`marked_rows`): test if the table has it.
 
     Raises OutOfDomainError if no split has values.
     """

@@ -19,7 +19,7 @@ def absence_notes(points: Sequence[ReferencePoint], are_marked: Sequence[bool], 
     """Return sentences about networks that cannot be marked: those the table lacks, and those without values."""
     others = [point for point, is_marked in zip(points, are_marked, strict=True) if not is_marked]
     without = [point.name for point in others if point.network in table]
-    unknown = f"Without these values, so not marked: {', '.join(without)}." if without else ""
+    unknown = f"Without a value in this analysis, so not marked: {', '.join(without)}." if without else ""
     return [*filter(None, (missing_note(points, table), unknown))]
 
 
@@ -30,7 +30,7 @@ def marked_rows(
 
     Args:
         mark: the networks, as in `reference_points.reference_points`. Default: the first reference point of the
-            benchmark, about whose absence there is no sentence.
+            benchmark; no sentence reports its absence.
         table: the table of the analysis.
         rows: the rows that the analysis uses.
 

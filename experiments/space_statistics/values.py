@@ -156,7 +156,7 @@ def vertices_of(table: Table, wanted: int | None = None) -> int:
 
 
 def check_enough(found: int, needed: int, what: str, table: Table) -> None:
-    """Raise OutOfDomainError if an analysis has too little data; `what` is a noun in the plural and what follows it."""
+    """Raise OutOfDomainError if an analysis has too little data; `what` is a plural noun, perhaps with a qualifier."""
     if found < needed:
         raise OutOfDomainError(
             f"the table {table.id} has too few {what} ({found}, but at least {needed} are needed): open a larger table"

@@ -117,7 +117,7 @@ class Repeats:
         return {str(epochs): list(self.table.repeats_of(guide, epochs, training)) for epochs in self.used_budgets}
 
     def describe_budgets(self) -> str:
-        """Return at which budgets the optimizer trains, such as "12 or 200 epochs per training".
+        """Return the training budgets of the optimizer in words, such as "12 or 200 epochs per training".
 
         Empty if a metric without budgets, such as a latency, guides the searches and no training times limit them.
         """
@@ -127,7 +127,7 @@ class Repeats:
         return f"{alternatives([*map(str, fewer), counted(most, 'epoch')])} per training"
 
     def random_search_note(self, trainings: int) -> str:
-        """Return a sentence if searches of so many trainings never use a result; else an empty string."""
+        """Return a sentence if searches of this many trainings never use a result; else an empty string."""
         method = self.method(np.random.default_rng(0))
         if trainings > method.first_trainings:
             return ""

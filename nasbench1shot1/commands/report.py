@@ -34,8 +34,8 @@ class Report:
     """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
     Default: the run's option."""
     mark: Mark | None = None
-    """Networks that the pictures mark: reference points such as 'ResNet cell', or architectures. Regrets are horizontal
-    lines; in the scatter plot of a ranking, evaluated networks are points."""
+    """Networks to mark in the pictures: reference points such as 'ResNet cell', or architectures. Their regrets are
+    horizontal lines; in the scatter plot of a ranking, evaluated networks are points."""
     allow_module: str | None = None
     """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
     out: Path | None = None
@@ -50,7 +50,7 @@ class Report:
 
     def run(self) -> None:
         """Write the report and print its summary."""
-        from nasbench1shot1.experiments.rescoring import unfinished_text, write_group_report, write_report
+        from nasbench1shot1.experiments.reports import unfinished_text, write_group_report, write_report
         from nasbench1shot1.one_shot_search.group import SearchGroup
         from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord
         from nasbench1shot1.one_shot_search.screen import group_regret
@@ -90,7 +90,7 @@ class Report:
         from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
         from nasbench1shot1.experiments.correlation.truth import table_of_ranking
-        from nasbench1shot1.experiments.rescoring import write_ranking_report, write_study_report
+        from nasbench1shot1.experiments.reports import write_ranking_report, write_study_report
         from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.registry import table_of_run
         from nasbench1shot1.runs.folder import CONFIG

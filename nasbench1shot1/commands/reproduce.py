@@ -85,13 +85,13 @@ class Reproduce:
     seconds: float | None = None
     """Simulated seconds of every black-box search. Default: set by the figure."""
     evaluations: int | None = None
-    """Number of trainings of every black-box search, instead of --seconds. Default: 500 where the table has no training
+    """Number of trainings in every black-box search, instead of --seconds. Default: 500 where the table has no training
     times."""
     repeats: int | None = None
     """Number of searches of every black-box study. Default: set by the figure."""
     join: tuple[Path, ...] = ()
     """Folders of finished runs to add: black-box studies (nb1shot1 blackbox) to figure5, figure14 or figure15;
-    one-shot searches, or a whole nats-figure7, to nats-table4."""
+    one-shot searches, or a whole nats-figure7, to nats-table4 (nats-figure7-size to nats-table4-size)."""
     device: Device = "auto"
     """Device; auto selects GPUs if there are any, and cuda uses all of them."""
     threads: int = 1

@@ -128,7 +128,8 @@ class Search(Generic[Own]):
                 open_search(self.resume)  # raises if there is no such run
                 raise InvalidInputError(f"'{self.resume}' is one search, and {one} is for several: remove {one}")
             raise InvalidInputError(
-                f"{one} is for the searches of several seeds: add {option('seeds')}, such as {option('seeds', '0-5')}"
+                f"{one} applies only to searches with several seeds: add {option('seeds')}, such as "
+                f"{option('seeds', '0-5')}"
             )
         if self.seeds is not None and self.resume is not None:
             raise InvalidInputError(

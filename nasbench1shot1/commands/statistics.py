@@ -48,9 +48,9 @@ class Statistics:
     kind: Literal["all", "unique_skip_connect", "unique"] | None = None
     """Architectures that count (NAS-Bench-201): all, or one for each topology. Default: all."""
     mark: Mark | None = None
-    """Networks that pareto-fronts, accuracy-by-parameters, accuracy-by-flops, latency-fronts, cost,
-    accuracy-distribution and error-distribution mark. Default: pictures of single networks mark the first reference
-    point, such as 'ResNet cell'."""
+    """Networks to mark in pareto-fronts, accuracy-by-parameters, accuracy-by-flops, latency-fronts, cost,
+    accuracy-distribution and error-distribution: reference points such as 'ResNet cell', or architectures. Default:
+    the first reference point, except in the two distributions."""
     predicted: bool = False
     """Use the table's estimates where measurements are missing; every figure then states this."""
     seed: int = 0

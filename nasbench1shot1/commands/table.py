@@ -226,7 +226,7 @@ def _show(table: "Table") -> None:
     if info["spaces"]:
         print_to_stdout("; ".join(f"{space}: {counted(n, network)}" for space, n in info["spaces"].items()))
     print_to_stdout(f"Folder: {table.folder or 'none, because the table is only in memory'}")
-    screen = Screen("metric", "epochs", "what it is")
+    screen = Screen("metric", "epochs", "description")
     screen.columns[0].no_wrap = console.width >= 80  # names are copied; narrower, other columns would disappear
     for row in _rows(table, info["columns"]):
         screen.add_row(*row)
@@ -261,7 +261,7 @@ def _by_budget(about: Any, full: int) -> dict[Any, Any]:
 
 
 def _rows(table: "Table", columns: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str]]:
-    """Return a row for each metric: its name, its epochs and what it is.
+    """Return a row for each metric: its name, its epochs and its description.
 
     A row stands for all data sets on which these agree. Learning curves have rows of their own.
     """

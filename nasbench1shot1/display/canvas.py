@@ -124,7 +124,7 @@ class Canvas:
                 `Line2D` by label.
             legend_title: the title of the legend. Default: `band`.
             band: what curves, points and bands show, as `curves.describe_band` returns it. It is also the first line of
-                `figure.caption`, which is only drawn if no legend has this title.
+                `figure.caption`; this line is only drawn if no legend has this title.
             height: height of all panels in inches. Default: as given by `panel`.
         """
         figure, width = self.figure, self._size[0]

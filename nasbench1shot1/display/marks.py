@@ -39,7 +39,7 @@ class Marked(Mark):
     place: int = 0
 
     def draw(self, axes: "Axes", color: str, label: str) -> Any:
-        """Draw the point or the line in its own colour, unless a caller gave another; it covers other points."""
+        """Draw the point or the line above other points, in its own colour unless the caller gave another."""
         own, marker, line = LOOKS[self.place % len(LOOKS)]
         if self.x is not None and self.y is not None:
             look: dict[str, Any] = {"marker": marker, "size": STAR if marker == "*" else OTHER, "framed": True}

@@ -27,7 +27,7 @@ class UserError(Exception):
 
     Messages name options through `option`, `quoted_option`, `value_of` and `switch`. `for_command_line` shows
     `--epochs 3` where `str(error)` shows `epochs=3`. A message that contains another error, as in
-    `f"the file is damaged ({quote(error)})"`, names that error's options in both ways, too.
+    `f"the file is damaged ({quote(error)})"`, also names that error's options in both ways.
 
     Attributes:
         options: names of the options in the message, such as ("epochs",), in their order.
@@ -62,7 +62,7 @@ def options(values: Mapping[str, object]) -> str:
 
 
 def command(name: str, values: Mapping[str, object]) -> str:
-    """Return how a message advises a command: `nb1shot1 tune --resume x`, or its options in Python: `resume="x"`."""
+    """Return how a message names a command: `nb1shot1 tune --resume x`, or its options in Python: `resume="x"`."""
     return _named(" ".join(values), f"nb1shot1 {name} {_in_shell(values)}", _in_python(values))
 
 
@@ -84,7 +84,8 @@ def switch(name: str) -> str:
 def quote(error: UserError) -> str:
     """Return an error's message for use in the message of another error, perhaps in another process.
 
-    The other error names the options in it for each caller. `str(error)` would name them as Python does.
+    The text keeps the placeholders of options, so that the other error names them for its caller. `str(error)` would
+    always name them as in Python.
     """
     return str(error.args[0])
 

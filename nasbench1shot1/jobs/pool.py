@@ -357,7 +357,7 @@ class _ThisProcess(_LocalWorkers):
 
 
 def _run_checked(run: Callable[[Job], Ended], job: Job, token: str | None) -> Ended:
-    """Run a job, unless its token is another one."""
+    """Run a job, unless its folder has another token."""
     found = job.read_token()
     if token is not None and found != token:
         return Ended(job.refusal())

@@ -21,18 +21,18 @@ LINE = 100
 
 
 def provenance(measured: "pandas.Series[float]", is_estimated: bool = False) -> str:
-    """Return in words how far a curve is measured.
+    """Return in words which share of a curve's values is measured.
 
     Args:
         measured: the share of values with a measurement at each point; NaN where there is no value.
-        is_estimated: whether the values are estimates, also for networks with a measurement.
+        is_estimated: whether the values are estimates, even for networks with a measurement.
     """
     share = float(measured.mean())
     return source_text(0 if is_estimated and not math.isnan(share) else share)
 
 
 def is_estimated(table: "Table | None", dataset: str | None, split: str) -> bool:
-    """Return whether a table has estimates of the accuracy on a split, also for networks with a measurement.
+    """Return whether a table has estimates of the accuracy on a split, even for networks with a measurement.
 
     Such estimates are shrunk toward the measurements. Arguments are as in `Table.objective`; false without a table, or
     if it lacks the data set.

@@ -204,7 +204,7 @@ def format_regret(
 ) -> str:
     """Return a regret of a line or summary in percent, and whether it is measured, predicted or unknown.
 
-    The values of some tables are estimates, also for networks with a measurement (`captions.is_estimated`).
+    The values of some tables are estimates, even for networks with a measurement (`captions.is_estimated`).
     """
     regret, is_guess = result[f"{split}_regret"], is_estimated(table, dataset, split)
     source = source_text(bool(result[f"{split}_measured"]) and not is_guess)

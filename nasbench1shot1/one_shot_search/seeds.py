@@ -131,7 +131,7 @@ def _new_group(
     if "seed" in options:
         raise InvalidInputError(f"give several seeds as {option('seeds')}, and remove {option('seed')}")
     if len(set(seeds)) < len(seeds):
-        raise InvalidInputError(f"{value_of('seeds')} {list(seeds)} repeat one: give each seed once")
+        raise InvalidInputError(f"{value_of('seeds')} {list(seeds)} repeats a seed: give each seed once")
     shared = with_threads(options, min(workers, len(seeds)))
     wanted = [search_options({**shared, "seed": seed}) for seed in seeds]
     folder = as_path(out, "out", is_option=True) if out is not None else default_folder(wanted[0], "seeds")
@@ -293,7 +293,7 @@ def _opened(
 def _failed(
     failures: Mapping[str, str], folder: Path, jobs: Sequence[Job], where: WorkerOptions, overwrite: bool
 ) -> UserError:
-    """Return the error for a group of which searches have failed; the others were run to their ends."""
+    """Return the error for a group in which searches have failed; all other searches were run to the end."""
     name, message = next(iter(failures.items()))
     is_kept = has_begun(folder) if overwrite else any(is_started(job.folder) for job in jobs)
     advice = f"continue with {resume_advice(folder, **where.given)}" if is_kept else "start again"

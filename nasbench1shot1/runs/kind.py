@@ -66,8 +66,8 @@ class Begun(Generic[S]):
 class Kind(ABC, Generic[O, S, R, W]):
     """A kind of run. An object of a subclass carries one call: its attributes are arguments that are not options.
 
-    Every kind must give `RECORD`, `WRITER`, `options`, `recorded_options`, `begin`, `loop` and `summarise`. Most kinds
-    also give `present` and `default_folder`. All other methods have defaults. A kind replaces one of them if:
+    Every kind must define `RECORD`, `WRITER`, `options`, `recorded_options`, `begin`, `loop` and `summarise`. Most
+    kinds also define `present` and `default_folder`. All other methods have defaults. A kind overrides one of them if:
 
     - it has several classes of records, such as one per benchmark (`open` and `record_class`);
     - config.json relies on another file, such as a configuration space (`prepare`);
@@ -84,7 +84,7 @@ class Kind(ABC, Generic[O, S, R, W]):
         PACKAGES: packages whose versions environment.json records besides those of every run. Default: none.
     """
 
-    # What every kind must give
+    # What every kind must define
 
     RECORD: type[R]
     WRITER: type[W]
@@ -117,7 +117,7 @@ class Kind(ABC, Generic[O, S, R, W]):
     def summarise(self, run: R, begun: Begun[S]) -> Mapping[str, Any]:
         """Return the content of summary.json, from a record with all lines."""
 
-    # What has a default
+    # What has defaults
 
     MAY_GROW: ClassVar[tuple[str, ...]] = ()
     WORD: ClassVar[str] = "run"

@@ -91,7 +91,7 @@ def _norms_with(module: nn.Module, attribute: str, value: object, afterwards: ob
 
 
 def set_affine(module: nn.Module, affine: bool) -> None:
-    """Let every batch norm of a module learn a scale and a shift, which begin at 1 and 0, or none of them."""
+    """Let all batch norms of a module learn a scale and a shift, which begin at 1 and 0, or let none of them."""
     for layer in module.modules():
         if isinstance(layer, nn.BatchNorm2d) and layer.affine != affine:
             layer.affine = affine

@@ -37,8 +37,8 @@ class Preset:
             or always all channels ("full").
         projected_skip: whether the skip connection of its cells is a convolution where two widths differ.
         batch_norm_flags: batch norm of its layers: all without scale and shift, and with running statistics ("alike");
-            or residual blocks with all of these, and stem, cells and head without any of them, but with a bias in their
-            convolutions ("published").
+            or residual blocks with scale, shift and running statistics, and stem, cells and head without these but with
+            a bias in their convolutions ("published").
         masked_features: whether the last width also masks the features of its classifier, after batch norm.
         batch_norm_affine: whether all batch norms of a supernet learn a scale and a shift; None: those that do so in
             the published supernet of the benchmark.

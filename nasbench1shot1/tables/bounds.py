@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.keys import Item
 
 SIZE = "trainable_parameters"
-"""The metric by which networks are called large, without bounds on other metrics."""
+"""The metric that defines the largest network if no other metric is bounded."""
 OPTIONS = {"max_parameters": SIZE, "max_flops": "flops"}
 """The metrics that have an option of their own."""
 NAMES = (*OPTIONS, "max")
@@ -169,7 +169,7 @@ class BoundOptions:
     max_flops: Annotated[float | None, Range(above=0), Form("NUMBER"), IF_GIVEN] = None
     """Largest number of FLOPs, as the benchmark counts them. Default: no bound."""
     max: Annotated[str | None, Form("COLUMN=VALUE", repeats=True), IF_GIVEN] = None
-    """Largest value of any cost in the table, such as latency_pixel3=20. Separate several bounds by commas. Default: no
+    """Upper bound on a cost in the table, such as latency_pixel3=20. Separate several bounds by commas. Default: no
     bound."""
 
     @property

@@ -514,7 +514,7 @@ def choose_repeat(
     if not 0 <= number < repeats:
         if seeds:
             raise OutOfDomainError(f"the table {table} has no seed {number}: choose {alternatives(seeds)}")
-        known = "0, its only one" if repeats == 1 else f"0 to {repeats - 1}"
+        known = "0, its only repeat" if repeats == 1 else f"0 to {repeats - 1}"
         raise OutOfDomainError(f"the table {table} has no repeat {number}: choose {known}")
     return number
 

@@ -50,7 +50,7 @@ def objectives(meta: Meta) -> tuple[Objective, ...]:
 
 
 def exact_entry(method: str, *sources: str) -> dict[str, Any]:
-    """Return the entry of a column with exact values, such as row keys, given how and from what they follow."""
+    """Return the entry of a column with exact values, such as row keys, given how they are derived and the sources."""
     return {"fidelity": "exact", "sources": list(sources), "method": method}
 
 

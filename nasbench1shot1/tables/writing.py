@@ -68,7 +68,7 @@ def write_table(folder: Path, columns: Mapping[str, NDArray[Any]], meta: Meta) -
 
 
 def with_columns(folder: TableFolder, columns: Columns, entries: Mapping[str, Any], about: Meta) -> TableFolder:
-    """Return a table in memory that shares another one's columns and has more.
+    """Return a table in memory with the columns of another table, which it shares, and further ones.
 
     Args:
         folder: the other table.

@@ -130,7 +130,7 @@ def _open(named: str) -> "ConfigurationSpace":
         return _from_json(content)
     except Exception as error:  # as above
         raise InvalidInputError(
-            f"{quoted_option('config_space', named)} is not a file of ConfigSpace ({reason(error)}): write it with "
+            f"{quoted_option('config_space', named)} is not a ConfigSpace file ({reason(error)}): write it with "
             "ConfigurationSpace.to_json or to_yaml"
         ) from error
 

@@ -19,8 +19,8 @@ class EncodedHyperparameters(Hyperparameters):
     """The option of methods that search in the configurations of a space."""
 
     encoding: Annotated[str | None, Form("NAME"), IF_GIVEN] = None
-    """Encoding of the architectures. nb101, nb101-mini and nb101-5v: matrix, edge-index or continuous (the three of
-    NAS-Bench-101). Default: the only one of the space, or matrix."""
+    """Encoding of the architectures. On nb101, nb101-mini and nb101-5v: matrix (default), edge-index or continuous,
+    the three encodings of NAS-Bench-101. All other spaces have only one encoding."""
 
 
 class TrialOptimizer(BlackBoxOptimizer):

@@ -14,7 +14,8 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.display.colours import METHODS
-from nasbench1shot1.experiments.rescoring import rescore, write_report
+from nasbench1shot1.experiments.reports import write_report
+from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.regret_curve import (
     anytime_regret,
     draw_anytime_regret,

@@ -12,7 +12,8 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.experiments.correlation.correlating import rank
-from nasbench1shot1.experiments.rescoring import rescore, write_report
+from nasbench1shot1.experiments.reports import write_report
+from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.optimizers.enas import conditioned
 from nasbench1shot1.optimizers.enas_controller import Controller, ControllerSettings

@@ -136,7 +136,7 @@ def test_a_report_on_a_full_disk_keeps_existing_files(group, tmp_path, monkeypat
     def full(*_):
         raise nb.UserError("no space left on the disk")
 
-    monkeypatch.setattr("nasbench1shot1.experiments.rescoring.save_figure", full)
+    monkeypatch.setattr("nasbench1shot1.experiments.reports.save_figure", full)
     with pytest.raises(SystemExit):
         cli.main(["report", str(group), "--out", str(out)])
     assert {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()} == before

@@ -149,7 +149,7 @@ def correlation_matrix(table: Table, shares: Sequence[float] = SHARES, kind: str
             selected, and 1 selects all.
         kind: which architectures are included, a kind of the table's space.
 
-    Accuracies without any value are left out.
+    Accuracies that the table lacks entirely are left out.
 
     Returns:
         `share`, `architectures` in the subset, `a` and `b` (data set and split), `spearman`, `kendall` (τ-b), and `n`,
@@ -175,7 +175,7 @@ def correlation_matrix(table: Table, shares: Sequence[float] = SHARES, kind: str
 
 def matrix_panels(frame: pandas.DataFrame) -> list[Panel]:
     """Return a matrix for each share: Spearman's ρ above the diagonal, Kendall's τ-b below it, and n in every cell."""
-    shares = frame.drop_duplicates("architectures")["share"]  # of a tiny table, several shares are the same subset
+    shares = frame.drop_duplicates("architectures")["share"]  # in a tiny table, several shares select the same subset
     return [_matrix(frame[frame["share"] == share], share, frame.attrs["kept"]) for share in shares]
 
 

@@ -11,8 +11,8 @@ import pytest
 import nasbench1shot1 as nb
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
-from nasbench1shot1.experiments.recorded_values import ERRORS, difference
-from nasbench1shot1.experiments.rescoring import write_report, write_study_report
+from nasbench1shot1.experiments.reports import write_report, write_study_report
+from nasbench1shot1.experiments.rescoring import ERRORS, difference
 from nasbench1shot1.proposers.configurations import parse_id
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tuning.evaluation import loss_of

@@ -1,0 +1,151 @@
+"""Searches for the channel widths of nats-size: collect the study of docs/nats_size.md, and print its table.
+
+    python benchmarks/size_study.py collect FOLDER --out benchmarks/results/size_study.json
+    python benchmarks/size_study.py table benchmarks/results/size_study.json
+    python benchmarks/size_study.py draw benchmarks/results/size_study.json --out docs/nats_size/study.png
+
+FOLDER holds a group of searches or a black-box study per method and bound, such as `tas-free` and `random-half`, which
+the commands in docs/nats_size.md make. The collected file has every epoch of every search: the architecture and its
+test regrets on three data sets.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+import nasbench1shot1 as nb
+from nasbench1shot1.display.colours import curve_styles
+from nasbench1shot1.display.curves import Trace, draw_curve, draw_level, pool
+from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
+
+ONE_SHOT, BLACK_BOX = ("tas", "fbnetv2", "tunas"), ("random", "reinforce")
+BOUNDS = {"free": "no bound", "half": "at most half of the largest network's FLOPs"}
+BASELINES = {"free": "always the largest", "half": "always the largest that fits"}
+DATASETS = ("cifar10", "cifar100", "ImageNet16-120")
+
+
+def regrets(line):
+    """Return the test regrets of a recorded line on the three data sets, fractions."""
+    return [line["test_regret"], *(line["other_datasets"][name]["test_regret"] for name in DATASETS[1:])]
+
+
+def one_shot(folder):
+    """Return, for each seed, the architecture and the regrets of every epoch."""
+    runs = sorted(folder.glob("seed-*/summary.json"), key=lambda path: int(path.parent.name.split("-")[1]))
+    found = {}
+    for run in map(nb.open_run, [path.parent for path in runs]):
+        found[str(run.config["seed"])] = [[line["architecture"], *regrets(line)] for line in run.lines]
+    return found
+
+
+def black_box(folder):
+    """Return, for each repeat, the incumbents (evaluation, architecture, regret) and the final regrets."""
+    study = nb.open_run(folder)
+    return {
+        str(line["repeat"]): {
+            "incumbents": [[row[1], row[2], row[5]] for row in line["incumbents"]],
+            "final": [line["architecture"], *regrets(line)],
+        }
+        for line in study.lines
+    }
+
+
+def collect(folder):
+    """Return everything that the table and the pictures need, from the folders of a study."""
+    collected = {"runs": {}, "table_id": nb.load_table("nats-size").id, "baselines": {}}
+    for bound in BOUNDS:
+        for method in (*ONE_SHOT, *BLACK_BOX):
+            read = one_shot if method in ONE_SHOT else black_box
+            collected["runs"][f"{method}-{bound}"] = read(folder / f"{method}-{bound}")
+        baseline = nb.open_run(folder / f"random-{bound}").baseline
+        collected["baselines"][bound] = [baseline.network, baseline.test_regret, baseline.networks]
+    return collected
+
+
+def interval(values):
+    """Return a mean with its 95 % bootstrap interval, in %."""
+    values = 100 * np.asarray(values)
+    means = [values[rows].mean() for rows in draw_resamples(len(values), 10_000, np.random.default_rng(0))]
+    low, high = percentile_interval(means)
+    return f"{values.mean():.2f} [{low:.2f}, {high:.2f}]"
+
+
+def table(collected):
+    """Print a row per method and bound: final regrets on three data sets, and the best regret seen on CIFAR-10."""
+    heads = ["n", "final, CIFAR-10", "CIFAR-100", "ImageNet16-120", "best seen, CIFAR-10", "better than the baseline"]
+    print(f"| bound | method | {' | '.join(heads)} |")
+    print("|---|---|" + "---:|" * len(heads))
+    for bound in BOUNDS:
+        network, baseline, networks = collected["baselines"][bound]
+        for method in (*ONE_SHOT, *BLACK_BOX):
+            runs = list(collected["runs"][f"{method}-{bound}"].values())
+            if method in ONE_SHOT:
+                final, best = [run[-1][1:] for run in runs], [min(line[1] for line in run) for run in runs]
+            else:
+                final, best = [run["final"][1:] for run in runs], [run["final"][1] for run in runs]
+            columns = " | ".join(interval([row[place] for row in final]) for place in range(len(DATASETS)))
+            better = sum(row[0] < baseline for row in final)
+            print(f"| {bound} | {method} | {len(runs)} | {columns} | {interval(best)} | {better} of {len(runs)} |")
+        print(f"| {bound} | always the largest, {network} | | {100 * baseline:.2f} | | | | of {networks:,} networks |")
+    for method in BLACK_BOX:
+        for bound in BOUNDS:
+            after = [
+                [row[2] for row in run["incumbents"] if row[0] <= 9][-1]
+                for run in collected["runs"][f"{method}-{bound}"].values()
+            ]
+            print(f"{method}, {bound}, after 9 evaluations: {interval(after)}")
+
+
+def draw(collected, path):
+    """Draw the test regret on CIFAR-10: searches over epochs on the left, studies over evaluations on the right."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    rows = figure.subplots(2, 2, sharey=True)
+    for (bound, words), panels in zip(BOUNDS.items(), rows, strict=True):
+        for axes, methods in zip(panels, (ONE_SHOT, BLACK_BOX), strict=True):
+            for method, style in zip(methods, curve_styles(methods), strict=True):
+                runs = collected["runs"][f"{method}-{bound}"].values()
+                traces = [_trace(run) for run in runs]
+                label = f"{method}, n = {len(traces)}"
+                is_study = methods is BLACK_BOX
+                draw_curve(axes, pool(traces, whole=not is_study), label=label, style=style, steps=is_study)
+            draw_level(axes, 100 * collected["baselines"][bound][1], BASELINES[bound])
+            kind = "One-shot searches" if methods is ONE_SHOT else "Black-box searches on test accuracy"
+            axes.set_title(f"{kind}:\n{words}", fontsize=8)
+            axes.set_xlabel("epoch" if methods is ONE_SHOT else "evaluated architectures")
+            axes.legend(fontsize=7, title="mean and 95 % confidence interval (bootstrap)", title_fontsize=7)
+        panels[0].set_ylabel("test regret on CIFAR-10 (%)")
+    rows[0][0].set_ylim(0, 4)
+    figure.savefig(path, dpi=110)
+
+
+def _trace(run):
+    """Return the regret of a search over epochs, or of the incumbent of a study over evaluations."""
+    if isinstance(run, list):
+        return Trace(at=np.arange(len(run), dtype=float), values=np.array([line[1] for line in run]))
+    rows = run["incumbents"]
+    at, values = np.array([row[0] for row in rows], float), np.array([row[2] for row in rows])
+    return Trace(at=at, values=values, end=100.0, final=values[-1], holds=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=["collect", "table", "draw"])
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if options.task == "collect":
+        options.out.write_text(json.dumps(collect(options.path), separators=(",", ":")) + "\n")
+        return
+    collected = json.loads(options.path.read_text())
+    if options.task == "draw":
+        draw(collected, options.out)
+    else:
+        table(collected)
+
+
+if __name__ == "__main__":
+    main()
