@@ -17,7 +17,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.random_ws import RandomWS
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters
-from nasbench1shot1.phases import Phase
+from nasbench1shot1.phases import Data, Phase
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.runs.schedules import Cosine
 
@@ -80,7 +80,7 @@ class SPOS(RandomWS):
                 "SPOS trains only the weights until the last epoch, so it has no warm-up: remove "
                 f"{option('warm_start_epochs', warm_start_epochs)}"
             )
-        data = "all" if self.hyperparameters.training_images == "all" else "halves"
+        data: Data = "all" if self.hyperparameters.training_images == "all" else "halves"
         return [Phase("training", epochs, Cosine(epochs), moves_parameters=False, data=data)]
 
     def end_search(self, shared: SharedWeights) -> None:

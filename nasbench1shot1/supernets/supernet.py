@@ -160,7 +160,7 @@ class Supernet(nn.Module):
 
         Operations are the sub-modules of a module with a true attribute `has_candidates`.
         """
-        found = {}
+        found: dict[str, tuple[str, ...]] = {}
         for prefix, module in self.named_modules():
             for name, candidate in module.named_children() if getattr(module, "has_candidates", False) else ():
                 weights = tuple(f"{prefix}.{name}.{weight}" for weight, _ in candidate.named_parameters())
@@ -174,7 +174,7 @@ class Supernet(nn.Module):
         """
         for module in self.modules():
             if getattr(module, "has_candidates", False):
-                module.auxiliary_skip = factor
+                module.auxiliary_skip = factor  # type: ignore[assignment]
 
     @property
     def mixed_places(self) -> int:

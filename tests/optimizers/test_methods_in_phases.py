@@ -300,10 +300,11 @@ def test_combinations_that_a_space_lacks_are_drawn_again(monkeypatch):
     assert len(method._generation(parents, {}, rng)) == method.hyperparameters.population
 
 
-def test_spos_trains_uniform_paths_on_all_images():
-    state = tiny_state(optimizer="spos", candidates=3)
-    half, other = state.split.weights, state.split.architecture
-    assert set(state.rows(1)[0].tolist()) == {*half.tolist(), *other.tolist()}
+@pytest.mark.parametrize("images", ["weight-half", "all"])
+def test_spos_trains_uniform_paths_and_keeps_the_images_of_fitness_out_unless_asked(images):
+    state = tiny_state(optimizer="spos", candidates=3, training_images=images)
+    half, other = state.split.weights.tolist(), state.split.architecture.tolist()
+    assert set(state.rows(1)[0].tolist()) == ({*half, *other} if images == "all" else set(half))
     assert [phase.name for phase in state.phases] == ["training"]
     assert not state.phases[0].moves_parameters
     state.method.begin_epoch(1, 4, generator(0))
