@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.schedules import Constant, Cosine
 
@@ -39,6 +39,15 @@ class Phase:
     data: Data = "halves"
     weight_steps: int = 1
 
+    def __post_init__(self) -> None:
+        """Raise InvalidInputError for a value that the loop does not know, such as a misspelt one."""
+        for name, known in (("trains", get_args(Trained)), ("data", get_args(Data))):
+            if (value := getattr(self, name)) not in known:
+                raise unknown_name(f"value of {name} in a phase", str(value), known)
+        for name in ("epochs", "weight_steps"):
+            if not isinstance(getattr(self, name), int):
+                raise InvalidInputError(f"{name} of a phase must be a whole number, not {getattr(self, name)!r}")
+
 
 def bilevel_phases(epochs: int, warm_start_epochs: int = 0, **settings: Data | Trained | int) -> tuple[Phase, ...]:
     """Return the phases of a search that trains the weights alone first, if asked, and then the weights and Λ.
@@ -59,6 +68,8 @@ def bilevel_phases(epochs: int, warm_start_epochs: int = 0, **settings: Data | T
 
 def check_phases(phases: Sequence[Phase], epochs: int) -> None:
     """Raise InvalidInputError unless each phase has epochs and weight steps, and their epochs add up to `epochs`."""
+    if not isinstance(phases, Sequence) or not all(isinstance(phase, Phase) for phase in phases):
+        raise InvalidInputError(f"phases() must return a list of Phase objects, not {phases!r}")
     for phase in phases:
         if phase.epochs < 1 or phase.weight_steps < 1:
             raise InvalidInputError(

@@ -63,18 +63,15 @@ def _plain(name: str) -> str:
 def _network(asked: Item, table: Table) -> Item:
     """Return what a table can look up; raises InvalidInputError if it cannot."""
     found = asked
-    if isinstance(asked, str):
-        is_architecture = bool({":", "|"} & set(asked))
-        try:
-            found = Architecture.parse(asked) if is_architecture else table.keys.item_of(asked)
-        except InvalidInputError:
-            if is_architecture:
-                raise
-            names = [*table.benchmark.reference_points]
-            raise unknown_name("reference point", asked, names, ", and any architecture") from None
+    is_name = isinstance(asked, str) and not {":", "|"} & set(asked)
     try:
+        if isinstance(asked, str):
+            found = table.keys.item_of(asked) if is_name else Architecture.parse(asked)
         found in table  # noqa: B015, raises for a network of another benchmark
     except InvalidInputError as error:
+        if is_name:
+            names = [*table.benchmark.reference_points]
+            raise unknown_name("reference point", str(asked), names, ", and any architecture") from None
         raise InvalidInputError(f"{quoted_option('mark', shorten(str(asked)))}: {quote(error)}") from None
     return found
 

@@ -83,6 +83,11 @@ class GradientHyperparameters(AdamHyperparameters):
             )
         if self.draws > 1 and (why := SAME_FOR_ALL_CELLS.get(self.relaxation)):
             raise InvalidInputError(f"the relaxation {self.relaxation} {why}: give {option('draws', 1)}")
+        if self.relaxation == "dirichlet" and (self.temperature_max, self.temperature_min) != (1.0, 1.0):
+            raise InvalidInputError(
+                f"{option('relaxation', 'dirichlet')} has no temperature: remove {option('temperature_max')} and "
+                f"{option('temperature_min')}"
+            )
         if self.relaxation == "reinmax" and self.temperature_min < 1:
             raise InvalidInputError(
                 f"ReinMax needs temperatures of at least 1, not {option('temperature_min', self.temperature_min)}: "
@@ -98,6 +103,10 @@ class GradientHyperparameters(AdamHyperparameters):
                     raise InvalidInputError(
                         f"{option(name)} needs a term of the loss of Λ: remove it, or add {option('term')}"
                     )
+        elif self.term_epochs is not None and not TERMS[self.term].grows:
+            raise InvalidInputError(
+                f"the weight of the term {self.term} does not grow over the epochs: remove {option('term_epochs')}"
+            )
         elif self.relaxation not in (suitable := TERMS[self.term].relaxations):
             raise InvalidInputError(
                 f"the term {self.term} has no meaning with {option('relaxation', self.relaxation)}: use "

@@ -91,14 +91,14 @@ class Reproduction:
         """
         if scale not in self.figure.scales:
             raise unknown_name("scale", scale, self.figure.scales)
-        own, only = self.figure.scales[scale], self.only or self.figure.default_curves
+        own = self.figure.scales[scale]
         if space is not None:
             if not self.figure.takes_space:
                 raise InvalidInputError(
                     f"{option('space')} does not apply to {self.name}, whose spaces are fixed: remove it"
                 )
             own = replace(own, panels=(space_panel(search_space(space).name, own.panels[0].curves),))
-        found = replace(own, panels=_select(own.panels, only))
+        found = replace(own, panels=_select(own.panels, self.only, self.figure.default_curves))
         if not found.panels:
             panels = [panel.key for panel in own.panels]
             pairs = [f"{panel.key}/{curve.key}" for panel, curve in own.pairs()]
@@ -277,19 +277,29 @@ def _unknown_figure(name: str) -> InvalidInputError:
     return InvalidInputError(f"unknown figure '{name}'{hint} ({known})")
 
 
-def _select(panels: Sequence[Panel], only: Sequence[str]) -> tuple[Panel, ...]:
-    found = (
-        replace(panel, curves=tuple(curve for curve in panel.curves if _is_selected(panel.key, curve.key, only)))
-        for panel in panels
-    )
-    return tuple(panel for panel in found if panel.curves)
+def _select(panels: Sequence[Panel], only: Sequence[str], usual: Sequence[str]) -> tuple[Panel, ...]:
+    """Return the panels with their selected curves: by default, and in panels that are selected whole, the usual ones.
+
+    A panel is selected whole by a pattern that matches its key. `usual` has patterns of curves; without any, all curves
+    are usual.
+    """
+    found = []
+    for panel in panels:
+        whole = not only or any(fnmatch(panel.key, pattern) for pattern in only)
+        patterns = [*only, *((usual or "*") if whole else ())]
+        curves = tuple(curve for curve in panel.curves if _is_named(panel.key, curve.key, patterns))
+        found += [replace(panel, curves=curves)] if curves else []
+    return tuple(found)
+
+
+def _is_named(panel: str, curve: str, patterns: Sequence[str]) -> bool:
+    """Return whether a pattern matches a curve's key or "panel/curve"."""
+    return any(fnmatch(name, pattern) for pattern in patterns for name in (curve, f"{panel}/{curve}"))
 
 
 def _is_selected(panel: str, curve: str, only: Sequence[str]) -> bool:
-    """Return whether a curve is selected: by its panel, its key or "panel/curve", each with optional `*` wildcards."""
-    if not only:
-        return True
-    return any(fnmatch(name, pattern) for pattern in only for name in (panel, curve, f"{panel}/{curve}"))
+    """Return whether a pattern selects a curve or its panel."""
+    return _is_named(panel, curve, only) or any(fnmatch(panel, pattern) for pattern in only)
 
 
 def _resolve_all(kind: str, options: Sequence[Options]) -> list[dict[str, Any]]:

@@ -97,15 +97,16 @@ def draw_statistics(
     return axes if len(axes) > 1 else axes[0]
 
 
-def check_options(table: Table, given: Mapping[str, bool]) -> None:
-    """Raise InvalidInputError for an option that no analysis of the table's benchmark takes.
+def check_options(analyses: Mapping[str, Analysis], table: Table, given: Mapping[str, bool]) -> None:
+    """Raise InvalidInputError for an option that none of the analyses takes.
 
     Args:
+        analyses: the analyses that will run, by name.
         table: the table in use.
         given: names of options of `Analysis.takes`, and whether the user gave a value.
     """
-    takes = {name for analysis in offered(table.benchmark).values() for name in analysis.takes}
+    takes = {name for analysis in analyses.values() for name in analysis.takes}
     if refused := [name for name, is_given in given.items() if is_given and name not in takes]:
-        raise InvalidInputError(
-            f"{option(refused[0])} does not apply to the analyses of {table.benchmark.title}: remove it"
-        )
+        every = len(analyses) == len(offered(table.benchmark))
+        which = f"the analyses of {table.benchmark.title}" if every else " and ".join(analyses)
+        raise InvalidInputError(f"{option(refused[0])} does not apply to {which}: remove it")

@@ -69,7 +69,7 @@ class Statistics:
 
         table = load_table(self.table)
         analyses, asked = analyses_of(table, self.names), self._given_options()
-        check_options(table, {name: value not in (None, False) for name, value in asked.items()})
+        check_options(analyses, table, {name: value not in (None, False) for name, value in asked.items()})
         out = self.out or Path("statistics") / table.id
         check_writable(out)
         answers, refusals = {}, {}

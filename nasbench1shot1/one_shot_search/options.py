@@ -354,6 +354,8 @@ def non_default_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
     with suppress(UserError):
         if is_trusted("optimizers", recorded["optimizer"]) and is_trusted("search_spaces", recorded["space"]):
             asked = {name: recorded[name] for name in ("optimizer", "space", "scale", "preset") if name in recorded}
-            usual = search_options(asked).as_dict()
-            return {n: recorded[n] for n in usual if n not in _OF_A_RUN and n in recorded and recorded[n] != usual[n]}
+            options = search_options(asked)
+            usual, own = options.as_dict(), option_names(options.method.Hyperparameters)
+            named = [name for name in (*option_names(SearchConfig), *own) if name not in _OF_A_RUN and name in recorded]
+            return {name: recorded[name] for name in named if recorded[name] != usual.get(name)}
     return {}

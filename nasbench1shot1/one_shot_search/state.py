@@ -278,9 +278,9 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
 
 def _phases(config: SearchConfig, method: OneShotOptimizer) -> tuple[Phase, ...]:
     """Return the phases of a search; raises InvalidInputError if they do not fit its epochs."""
-    phases = tuple(method.phases(config.epochs, config.warm_start_epochs))
+    phases = method.phases(config.epochs, config.warm_start_epochs)
     check_phases(phases, config.epochs)
-    return phases
+    return tuple(phases)
 
 
 def _check_cells(state: SearchState) -> None:

@@ -112,3 +112,9 @@ def test_the_example_of_the_page_runs():
 def test_unanswerable_requests_give_one_sentence_and_exit_code_2(tmp_path, arguments, values):
     fails(command("statistics", *arguments, cwd=tmp_path), *values.split())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_option_that_no_selected_analysis_takes_is_refused(tmp_path):
+    arguments = ("statistics", "dataset-ranks", "--table", "nb201", "--mark", "resnet-cell")
+    fails(command(*arguments, cwd=tmp_path), "--mark", "dataset-ranks")
+    assert not list(tmp_path.iterdir())

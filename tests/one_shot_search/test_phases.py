@@ -56,6 +56,18 @@ def test_phases_that_do_not_fit_are_refused(phases):
         check_phases(phases, 4)
 
 
+@pytest.mark.parametrize("wrong", [{"trains": "batchnorm"}, {"data": "half"}, {"epochs": 2.0}, {"weight_steps": "2"}])
+def test_values_that_the_loop_does_not_know_are_refused(wrong):
+    with pytest.raises(nb.InvalidInputError, match=next(iter(wrong))):
+        Phase(**{"name": "search", "epochs": 4, "schedule": Constant(), **wrong})
+
+
+@pytest.mark.parametrize("returned", [Phase("search", 4, Constant()), None, [("search", 4)]])
+def test_a_method_must_return_a_list_of_phases(returned):
+    with pytest.raises(nb.InvalidInputError, match="list of Phase"):
+        check_phases(returned, 4)
+
+
 def test_each_phase_has_its_own_learning_rate():
     phases = [Phase("search", 3, Cosine(6)), Phase("tuning", 1, Constant(0.1))]
     state = state_with(phases)

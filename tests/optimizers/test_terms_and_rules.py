@@ -11,6 +11,7 @@ from small_supernets import SPACES
 from tiny_search import SMALL_SPACE, generator, search
 
 import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.options import non_default_options
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 from nasbench1shot1.optimizers.rules import exponentiate, start_uniformly, summed
@@ -165,6 +166,8 @@ REFUSED = [
     ({"rule": "exponentiated-gradient", "term": "beta"}, "beta"),
     ({"relaxation": "reinmax", "temperature_max": 10.0, "temperature_min": 0.1}, "temperature_min"),
     ({"relaxation": "sigmoid", "draws": 2}, "draws"),
+    ({"relaxation": "dirichlet", "temperature_max": 5.0}, "temperature_max"),
+    ({"relaxation": "sigmoid", "term": "zero-one", "term_epochs": 5}, "term_epochs"),
 ]
 
 
@@ -201,6 +204,13 @@ def test_the_weight_of_beta_grows_from_zero_over_the_epochs_or_over_the_publishe
             method.begin_epoch(epoch, 4, generator(epoch))
             found.append(method.progress)
         assert found == wanted
+
+
+def test_screens_and_pictures_name_options_that_are_only_recorded_if_given(tmp_path):
+    run = search(tmp_path / "run", optimizer="darts", epochs=1, term="beta", batch_norm_affine=True)
+    found = non_default_options(run.config)
+    assert found["term"] == "beta"
+    assert found["batch_norm_affine"] is True
 
 
 def test_options_that_are_not_given_are_not_recorded(tmp_path):
