@@ -193,7 +193,7 @@ class OneShotOptimizer(ABC):
 
     @property
     def auxiliary_skip(self) -> float:
-        """The factor with which mixtures of operations add their inputs to their outputs in this epoch."""
+        """The factor with which mixtures of operations add their inputs to their outputs in the steps of this epoch."""
         return 0.0
 
     def weight_mixing(self) -> Mixing:

@@ -44,7 +44,7 @@ METHODS = {
     "sdarts-rs": PINK,
     "sdarts-adv": PURPLE,
     "darts-minus": BROWN,
-    "oles": BLACK,
+    "oles": ORANGE,
 }
 """Colours of built-in methods. There are more methods than distinguishable colours, so newer one-shot methods share a
 colour with an older one, and some one-shot methods share one with a black-box optimizer. Methods of one colour differ

@@ -137,16 +137,16 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
     state.net.train()
     set_trained(state.net, phase.trains)
     state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
-    state.net.set_auxiliary_skip(state.method.auxiliary_skip)
     perturb, weights_first = Perturbation(state, epoch), state.method.trains_weights_first
-    for number, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch), start=1):
-        moves = phase.moves_parameters and (number - (not weights_first)) % phase.weight_steps == 0
-        if moves and not weights_first:
-            state.method.architecture_step(state.step(weight_batch, architecture_batch))
-        loss, logits = weight_step(state, weight_batch, perturb)
-        if moves and weights_first:
-            state.method.architecture_step(state.step(weight_batch, architecture_batch))
-        yield Step(loss, (logits.argmax(dim=1) != weight_batch.labels).sum(), len(weight_batch.labels))
+    with state.net.auxiliary_skip(state.method.auxiliary_skip):
+        for number, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch), start=1):
+            moves = phase.moves_parameters and (number - (not weights_first)) % phase.weight_steps == 0
+            if moves and not weights_first:
+                state.method.architecture_step(state.step(weight_batch, architecture_batch))
+            loss, logits = weight_step(state, weight_batch, perturb)
+            if moves and weights_first:
+                state.method.architecture_step(state.step(weight_batch, architecture_batch))
+            yield Step(loss, (logits.argmax(dim=1) != weight_batch.labels).sum(), len(weight_batch.labels))
 
 
 def weight_step(

@@ -234,7 +234,6 @@ def begin(options: SearchOptions) -> SearchState:
     )
     method = options.method(space, options.own, epoch_generator(config.seed, "architecture", 0), device)
     _check_relaxation(config, method)
-    net.set_auxiliary_skip(method.auxiliary_skip)
     state = SearchState(
         options=options,
         preset=preset,

@@ -1,6 +1,7 @@
 """The supernet: a network in which each discrete sub-network is an architecture of the space."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -167,14 +168,20 @@ class Supernet(nn.Module):
                 found |= {f"{prefix}.{name}": weights} if weights else {}
         return found
 
-    def set_auxiliary_skip(self, factor: float) -> None:
-        """Let every mixture of operations add its input, scaled by a factor, to its output; 0 adds nothing.
+    @contextmanager
+    def auxiliary_skip(self, factor: float) -> Iterator[None]:
+        """Inside the context, every mixture of operations adds its input, scaled by a factor, to its output.
 
-        Passes of single operations and of architectures do not change. The factor is not part of the state_dict.
+        Passes of single operations and of architectures do not change.
         """
-        for module in self.modules():
-            if getattr(module, "has_candidates", False):
-                module.auxiliary_skip = factor  # type: ignore[assignment]
+        mixtures: list[Any] = [module for module in self.modules() if getattr(module, "has_candidates", False)]
+        for module in mixtures:
+            module.auxiliary_skip = factor
+        try:
+            yield
+        finally:
+            for module in mixtures:
+                module.auxiliary_skip = 0.0
 
     @property
     def mixed_places(self) -> int:

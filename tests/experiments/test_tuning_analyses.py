@@ -222,7 +222,7 @@ def test_the_best_configuration_of_a_budget_is_transferred(studies, tmp_path):
     with pytest.raises(nb.InvalidInputError, match=r"33 epochs.*give 25.*\b50\b.*\b100\b"):
         best_of(study, 33)
     unfinished = write_study(tmp_path / "unfinished", finished=False)
-    with pytest.raises(nb.UserError, match=r"nb1shot1.*--resume"):
+    with pytest.raises(nb.UserError, match=r"continue with resume="):
         best_of(unfinished, 50)
     failed = write_study(tmp_path / "failed", diverges=lambda _: True)
     with refuses(nb.UserError, "diverged"):

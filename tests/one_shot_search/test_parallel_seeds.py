@@ -89,10 +89,11 @@ def test_ctrl_c_stops_all_workers_and_the_group_can_be_resumed(serial, forked, t
             raise KeyboardInterrupt
 
     command = f"search --resume {folder} --workers 2"
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match=command):
+    with monkeypatch.context() as patch, pytest.raises(nb.RunStoppedError) as stop:
         patch.setattr(seeds.SeedsProgress, "tick", interrupt)
         patch.setattr(seeds, "SEARCH", stalling_search.COMMAND)
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
+    assert (stop.value.folder, f'resume="{folder}", workers=2' in str(stop.value)) == (folder, True)
     cli.main(command.split())
     assert_same_runs(nb.load_run(folder).runs, serial)
 

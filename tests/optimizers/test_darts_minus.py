@@ -26,8 +26,8 @@ def test_architectures_are_scored_without_the_auxiliary_skip():
     net, batch = small(SMALL_SPACE, channels=2, cells=1).double().eval(), tiny_batch()
     arch = SMALL_SPACE[7]
     before = net(batch.images, arch)
-    net.set_auxiliary_skip(1.0)
-    assert torch.equal(net(batch.images, arch), before)
+    with net.auxiliary_skip(1.0):
+        assert torch.equal(net(batch.images, arch), before)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,9 @@ def test_the_factor_falls_linearly(options, wanted):
     state = tiny_state(optimizer="darts-minus", **options)
     found = []
     for epoch in range(1, 5):
-        list(training_steps(state, epoch))
-        found.append(next(m for m in state.net.modules() if isinstance(m, MixedOperation)).auxiliary_skip)
+        mixture = next(m for m in state.net.modules() if isinstance(m, MixedOperation))
+        found += {mixture.auxiliary_skip for _ in training_steps(state, epoch)}
+        assert mixture.auxiliary_skip == 0, "outside of steps, such as in evaluations"
     assert found == pytest.approx(wanted)
 
 
