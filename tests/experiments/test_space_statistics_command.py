@@ -105,7 +105,7 @@ def test_the_example_of_the_page_runs():
         (["cost", "--table", "nb201"], "NAS-Bench-201 accuracy-by-parameters"),
         (["--table", "nb201", "--split", "test"], "--split NAS-Bench-201"),
         (["--table", "nb201", "--predicted"], "--predicted NAS-Bench-201"),
-        (["cost", "--kind", "unique"], "--kind NAS-Bench-101"),
+        (["cost", "--kind", "unique"], "--kind cost"),
         (["cost", "--out", "/proc/statistics"], "/proc/statistics"),
     ],
 )

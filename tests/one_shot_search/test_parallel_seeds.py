@@ -16,6 +16,7 @@ from tiny_search import TINY
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.ground.errors import RunStoppedError
 from nasbench1shot1.jobs import pool, process
 from nasbench1shot1.one_shot_search import options as search_options_module
 from nasbench1shot1.one_shot_search import seeds
@@ -89,7 +90,7 @@ def test_ctrl_c_stops_all_workers_and_the_group_can_be_resumed(serial, forked, t
             raise KeyboardInterrupt
 
     command = f"search --resume {folder} --workers 2"
-    with monkeypatch.context() as patch, pytest.raises(nb.RunStoppedError) as stop:
+    with monkeypatch.context() as patch, pytest.raises(RunStoppedError) as stop:
         patch.setattr(seeds.SeedsProgress, "tick", interrupt)
         patch.setattr(seeds, "SEARCH", stalling_search.COMMAND)
         nb.search_seeds([0, 1], out=folder, workers=2, console=QUIET, **SMALL)
