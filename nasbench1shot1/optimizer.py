@@ -174,6 +174,16 @@ class OneShotOptimizer(ABC):
         return False
 
     @property
+    def fixes_choices(self) -> bool:
+        """Whether the method decides one choice after another, so that only the last epoch has its architecture."""
+        return False
+
+    @property
+    def scored_mixtures(self) -> int:
+        """Number of mixings that a whole search scores on the whole architecture half, to estimate times."""
+        return 0
+
+    @property
     def learns_to_sample(self) -> bool:
         """Whether the method learns a distribution of architectures, from which its `sample()` draws."""
         return False

@@ -208,6 +208,12 @@ class SearchSpace(Configurable):
         return number
 
 
+def _are_entries(operation: int | tuple[int, ...], entries: int) -> bool:
+    """Return whether an operation is the number of an entry, or a tuple of different ones."""
+    several = operation if isinstance(operation, tuple) else (operation,)
+    return bool(several) and len(set(several)) == len(several) and all(one in range(entries) for one in several)
+
+
 def _mutate_value(value: int, levels: int, draw: float) -> int:
     """Return a uniform other value, determined by `draw`, if `draw` is below 1, else `value`."""
     if draw >= 1 or levels == 1:
@@ -291,19 +297,22 @@ class OneShotSpace(SearchSpace):
         """Return the part of mixing weights that reaches a place for which `is_mixed` is true; by default, all."""
         return mixing
 
-    def operations_at(self, place: Place, operations: Sequence[int]) -> Sequence[int]:
+    def operations_at(
+        self, place: Place, operations: Sequence[int | tuple[int, ...]]
+    ) -> Sequence[int | tuple[int, ...]]:
         """Return the part of sampled operations that reaches a place for which `is_mixed` is true; by default, all."""
         return operations
 
-    def check_operations(self, operations: Sequence[int]) -> None:
-        """Raise InvalidInputError unless `operations` has the index of an entry for every row of `operation_key`."""
+    def check_operations(self, operations: Sequence[int | tuple[int, ...]]) -> None:
+        """Raise InvalidInputError unless every row of `operation_key` has an entry, or a tuple of different entries."""
         rows, *entries = self.mixing_shapes().get(self.operation_key, (0,))
         if not entries:
             raise InvalidInputError(f"{self.name} has no operations to sample: leave out operations")
         is_complete = isinstance(operations, Sequence) and len(operations) == rows
-        if not is_complete or any(operation not in range(entries[0]) for operation in operations):
+        if not is_complete or not all(_are_entries(operation, entries[0]) for operation in operations):
             raise InvalidInputError(
-                f"operations={operations!r} is not valid: give {rows} numbers from 0 to {entries[0] - 1}"
+                f"operations={operations!r} is not valid: give {rows} numbers from 0 to {entries[0] - 1}, or tuples of "
+                "different numbers"
             )
 
     def live_choices(self, arch: Architecture) -> tuple[Choice, ...]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.darts import DARTS
@@ -19,6 +18,7 @@ from nasbench1shot1.runs.schedules import Constant
 
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
 
     from nasbench1shot1.space import Choice, OneShotSpace
     from nasbench1shot1.supernets.weight_sharing import SharedWeights
@@ -63,7 +63,6 @@ class DARTSPT(DARTS):
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
         super().__init__(space, hyperparameters, generator, device)
-        self.fixed: dict[int, tuple[int, ...]] = {}
         self.epoch, self.epochs = 0, 1
         self._order = self._drawn_order(generator)
 
@@ -83,12 +82,12 @@ class DARTSPT(DARTS):
         super().begin_epoch(epoch, epochs, generator)
         self.epoch, self.epochs = epoch, epochs
         if epoch <= epochs - self.hyperparameters.selection_epochs:
-            self.fixed = {}  # a search that ended just before the selection, and continues with more epochs
+            self.allowed.clear()  # a search that ended just before the selection, and continues with more epochs
 
     def end_epoch(self, shared: SharedWeights) -> None:
         """Fix the choices that are due after this epoch."""
-        while len(self.fixed) < self._due():
-            self._fix(self._order[len(self.fixed)], shared)
+        while (fixed := len(self._order) - len(self.allowed.undecided)) < self._due():
+            self._fix(self._order[fixed], shared)
 
     def _due(self) -> int:
         """Return the number of choices that are fixed after this epoch: all of them one epoch before the last."""
@@ -113,53 +112,40 @@ class DARTSPT(DARTS):
         choice = self.space.choices()[number]
         with torch.no_grad():
             mixing = self.evaluation_mixing()
-        passes = [_with_entries(mixing, choice, {entry: 0.0}) for entry in range(choice.entries)]
+        passes = [_without(mixing, choice, entry) for entry in range(choice.entries)]
         scores = shared.scores(passes)
         worst = np.lexsort((-scores.losses, -scores.errors))  # the loss decides between equal errors
-        self.fixed[number] = tuple(sorted(worst[: choice.picks].tolist()))
+        self.allowed.keep(number, worst[: choice.picks].tolist())
 
     def _relax(self, generator: torch.Generator | None) -> Mixing:
-        mixing = super()._relax(generator)
-        for number, entries in self.fixed.items():
-            choice = self.space.choices()[number]
-            shares = {entry: (entry in entries) / choice.picks for entry in range(choice.entries)}
-            mixing = _with_entries(mixing, choice, shares)
-        return mixing
+        return super()._relax(generator).with_each(self.allowed.fixed)
 
-    def architecture(self) -> Architecture:
-        """Return Λ discretised, with the fixed choices."""
-        scores = {key: value.detach().cpu().numpy().copy() for key, value in self.parameters.items()}
-        for number, entries in self.fixed.items():
-            choice = self.space.choices()[number]
-            place = scores[choice.key] if choice.row is None else scores[choice.key][choice.row]
-            place[:] = -1.0
-            place[list(entries)] = 1.0
-        return self.space.discretise(scores)
+    @property
+    def fixes_choices(self) -> bool:
+        """True: Λ alone decides until the selection."""
+        return True
 
-    def scorings_at_end(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
-        """Return the work of the whole selection: a mixing without each candidate, on the whole architecture half."""
-        return [(sum(choice.entries for choice in self.space.choices()), architecture_images)]
+    @property
+    def scored_mixtures(self) -> int:
+        """The number of candidates: the supernet is measured once without each of them."""
+        return sum(choice.entries for choice in self.space.choices())
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of DARTS, the order of the choices, and those that are fixed."""
-        fixed = {number: list(entries) for number, entries in self.fixed.items()}
-        return {**super().state_dict(), "order": list(self._order), "fixed": fixed}
+        """Return the state of DARTS, and the order of the choices."""
+        return {**super().state_dict(), "order": list(self._order)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the state that `state_dict` returned."""
         super().load_state_dict(state)
         self._order = list(state["order"])
-        self.fixed = {int(number): tuple(entries) for number, entries in state["fixed"].items()}
 
 
-def _with_entries(mixing: Mixing, choice: Choice, values: Mapping[int, float]) -> Mixing:
-    """Return a mixing in which entries of a choice have other values, in every set of mixing weights."""
-    sets = mixing.weights if isinstance(mixing.weights, tuple) else (mixing.weights or {},)
-    changed = []
-    for weights in sets:
+def _without(mixing: Mixing, choice: Choice, entry: int) -> Mixing:
+    """Return a mixing in which an entry of a choice has the weight 0, in every set of mixing weights."""
+
+    def without(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         tensor = weights[choice.key].clone()
-        vector = tensor if choice.row is None else tensor[choice.row]
-        for entry, value in values.items():
-            vector[entry] = value
-        changed.append({**weights, choice.key: tensor})
-    return Mixing(tuple(changed) if isinstance(mixing.weights, tuple) else changed[0])
+        (tensor if choice.row is None else tensor[choice.row])[entry] = 0.0
+        return {**weights, choice.key: tensor}
+
+    return mixing.with_each(without)

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option, options, unknown_name, value_of
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
+from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.optimizers.widths import check_has_widths
 from nasbench1shot1.runs.options import IF_GIVEN, Form, Range
 from nasbench1shot1.space import OneShotSpace
@@ -135,7 +137,11 @@ class GradientHyperparameters(AdamHyperparameters):
 
 
 class GradientOptimizer(AdamOptimizer):
-    """A one-shot method that trains the weights with a relaxation of Λ, and Λ with the gradient through it."""
+    """A one-shot method that trains the weights with a relaxation of Λ, and Λ with the gradient through it.
+
+    Attributes:
+        allowed: the entries of each choice that the method has not excluded; only these are computed.
+    """
 
     Hyperparameters = GradientHyperparameters
     hyperparameters: GradientHyperparameters
@@ -148,6 +154,7 @@ class GradientOptimizer(AdamOptimizer):
             check_has_widths(space, option("relaxation", "interpolation"))
         self._check_operations()
         self.temperature, self.progress = self.hyperparameters.temperature_max, 0.0
+        self.allowed = AllowedEntries(self.space)
         if self.hyperparameters.rule == "exponentiated-gradient":
             from nasbench1shot1.optimizers.rules import start_uniformly
 
@@ -202,10 +209,19 @@ class GradientOptimizer(AdamOptimizer):
         from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 
         relax, draws = RELAXATIONS[self.hyperparameters.relaxation], self.hyperparameters.draws
+        parameters = self.allowed.masked(self.parameters)
         if draws == 1:
-            return relax(self.space, self.parameters, self.temperature, generator)
-        repeated = {key: value.expand(draws, *value.shape) for key, value in self.parameters.items()}
-        return relax(self.space, repeated, self.temperature, generator).unstacked()
+            return self.allowed.computed(relax(self.space, parameters, self.temperature, generator))
+        repeated = {key: value.expand(draws, *value.shape) for key, value in parameters.items()}
+        return self.allowed.computed(relax(self.space, repeated, self.temperature, generator).unstacked())
+
+    def architecture(self) -> Architecture:
+        """Return Λ discretised, without excluded entries."""
+        return self.space.discretise(self.allowed.masked(self.parameters))
+
+    def structure(self) -> Mapping[str, Any]:
+        """Return the allowed entries of every choice of which some are excluded."""
+        return self.allowed.structure()
 
     def architecture_step(self, step: SearchStep) -> None:
         """Update Λ once by its rule, with the gradient that `update` selects and the gradient of the term, if any."""
@@ -218,7 +234,7 @@ class GradientOptimizer(AdamOptimizer):
         leaves = [tensor.detach().requires_grad_() for tensor in tensors]
         passed = mixing.with_tensors(iter(leaves))
         if self.hyperparameters.relaxation == "reinmax":
-            passed = replace(passed, operations=None)  # its gradient needs the outputs of all operations
+            passed = self.allowed.computed(replace(passed, operations=None))  # its gradient needs all their outputs
         of_mixing = UPDATES[self.hyperparameters.update](step, passed, leaves)
         if self.hyperparameters.rule == "exponentiated-gradient":
             self._exponentiate(of_mixing)
@@ -247,10 +263,15 @@ class GradientOptimizer(AdamOptimizer):
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """Return Λ, Adam's moments and the temperature."""
-        return {**super().state_dict(), "temperature": self.temperature}
+        """Return Λ, Adam's moments, the temperature and, if entries are excluded, those that are not."""
+        allowed = self.allowed.state_dict() if self.allowed.is_restricted else {}
+        return {**super().state_dict(), "temperature": self.temperature, **allowed}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the state that `state_dict` returned."""
         super().load_state_dict(state)
         self.temperature = state["temperature"]
+        if "allowed" in state:
+            self.allowed.load_state_dict(state)
+        else:
+            self.allowed.clear()

@@ -2,7 +2,7 @@
 
 Each is a function (space, Λ, temperature, generator) → Mixing, differentiable with respect to Λ. `generator` is on the
 CPU; if it is None, the result is the relaxation's mode instead of a sample. All relaxations except `single_path` also
-accept Λ with a leading axis, for several samples at once.
+accept Λ with a leading axis, for several samples at once. An entry of −∞ is excluded: its weight is 0.
 """
 
 from collections.abc import Callable, Mapping
@@ -100,6 +100,7 @@ def dirichlet(
         if generator is not None:
             drawn = torch._standard_gamma(of_choice.cpu(), generator=generator)  # on the CPU: equal on every device
             of_choice = drawn.clamp_min(torch.finfo(drawn.dtype).tiny).to(value.device)
+        of_choice = of_choice.masked_fill(value == float("-inf"), 0.0)
         weights[key] = of_choice / of_choice.sum(dim=-1, keepdim=True)
     return Mixing(weights)
 

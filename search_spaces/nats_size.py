@@ -115,10 +115,8 @@ class NATSSizeSpace(IndependentChoices[WidthArchitecture]):
 
         A choice is the position of a width, 0 to 7, or a pair of different positions, whose outputs are interpolated.
         """
-        pairs = [choice if isinstance(choice, tuple) else (choice,) for choice in operations]
-        for position in range(max(map(len, pairs), default=1)):
-            super().check_operations([pair[min(position, len(pair) - 1)] for pair in pairs])
-        if any(len(pair) > 2 or len(set(pair)) < len(pair) for pair in pairs):
+        super().check_operations(operations)
+        if any(isinstance(choice, tuple) and len(choice) > 2 for choice in operations):
             raise InvalidInputError(
                 f"operations={operations!r} is not valid: give a position, or two different positions, for each row"
             )

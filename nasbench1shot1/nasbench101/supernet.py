@@ -16,6 +16,7 @@ from nasbench1shot1.supernets.layers import (
     apply_to_part,
     as_broadcastable,
     check_partial,
+    entries_of,
     max_pool_3x3,
     total,
     weighted_concatenation,
@@ -52,10 +53,11 @@ class MixedOperation(nn.Module):
         self.conv3x3 = ConvBNReLU(self._width, self._width, 3, momentum)
         self.conv1x1 = ConvBNReLU(self._width, self._width, 1, momentum)
 
-    def forward(self, x: Tensor, weights: Tensor | None, operation: int | None = None) -> Tensor:
-        """(N, C, H, W) → (N, C, H, W); `weights` (3,) or (N, 3); if `operation` is given, only it is computed.
+    def forward(self, x: Tensor, weights: Tensor | None, operation: int | tuple[int, ...] | None = None) -> Tensor:
+        """(N, C, H, W) → (N, C, H, W); `weights` (3,) or (N, 3).
 
-        The output of `operation` is scaled by its weight; without weights (None), it is not scaled.
+        If `operation` is given, only this operation, or these operations, are computed. Outputs are scaled by their
+        weights; without weights (None), the output of a single operation is not scaled.
         """
         return self.apply_to_visible(x, lambda seen: self._mix(seen, weights, operation))
 
@@ -63,14 +65,17 @@ class MixedOperation(nn.Module):
         """Apply `compute` to the channels that operations see, (N, C, H, W) → (N, C, H, W); others are unchanged."""
         return apply_to_part(x, self.partial, compute)
 
-    def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
+    def _mix(self, x: Tensor, weights: Tensor | None, operation: int | tuple[int, ...] | None) -> Tensor:
         operations = (self.conv3x3, self.conv1x1, max_pool_3x3)
-        if operation is None:
-            assert weights is not None
-            mixture = weighted_sum(weights, [compute(x) for compute in operations])
-            return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
-        output = operations[operation](x)
-        return output if weights is None else as_broadcastable(weights, x)[operation] * output
+        if isinstance(operation, int):
+            output = operations[operation](x)
+            return output if weights is None else as_broadcastable(weights, x)[operation] * output
+        assert weights is not None
+        if operation is not None:
+            weights = entries_of(weights, operation)
+        taken = operations if operation is None else [operations[number] for number in operation]
+        mixture = weighted_sum(weights, [compute(x) for compute in taken])
+        return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
 
 
 class ChoiceBlockCell(nn.Module):
@@ -98,7 +103,7 @@ class ChoiceBlockCell(nn.Module):
         self,
         x: Tensor,
         mixing: Mapping[str, Tensor] | None,
-        operations: Sequence[int] | None = None,
+        operations: Sequence[int | tuple[int, ...]] | None = None,
         path: CellArchitecture | None = None,
     ) -> Tensor:
         """(N, in_channels, H, W) → (N, out_channels, H, W); checked arguments, as in `Supernet.forward`."""

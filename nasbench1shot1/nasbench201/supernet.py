@@ -20,11 +20,13 @@ from nasbench1shot1.nasbench201.layers import (
     stem,
 )
 from nasbench1shot1.space import Place
-from nasbench1shot1.supernets.layers import apply_to_part, as_broadcastable, check_partial, weighted_sum
+from nasbench1shot1.supernets.layers import apply_to_part, as_broadcastable, check_partial, entries_of, weighted_sum
 from nasbench1shot1.supernets.places import CellWidth, doubling_stages
 from nasbench1shot1.supernets.presets import Preset
 
 NONE = OPERATIONS.index("none")
+Operation = int | tuple[int, ...]
+"""The operation of an edge that is computed, or those of a mixture."""
 
 
 class MixedEdge(nn.Module):
@@ -42,20 +44,31 @@ class MixedEdge(nn.Module):
         self.conv1x1 = ReLUConvBN(width, width, 1, affine=affine)
         self.conv3x3 = ReLUConvBN(width, width, 3, affine=affine)
 
-    def forward(self, x: Tensor, weights: Tensor | None, operation: int | None = None) -> Tensor:
-        """(N, C, H, W) → (N, C, H, W); `weights` (5,) or (N, 5); if `operation` is given, only it is computed.  The
-        output of `operation` is scaled by its weight; without weights (None), it is not scaled.
+    def forward(self, x: Tensor, weights: Tensor | None, operation: Operation | None = None) -> Tensor:
+        """(N, C, H, W) → (N, C, H, W); `weights` (5,) or (N, 5).
+
+        If `operation` is given, only this operation, or these operations, are computed. Outputs are scaled by their
+        weights; without weights (None), the output of a single operation is not scaled.
         """
         return apply_to_part(x, self._partial, lambda seen: self._mix(seen, weights, operation))
 
-    def _mix(self, x: Tensor, weights: Tensor | None, operation: int | None) -> Tensor:
+    def _mix(self, x: Tensor, weights: Tensor | None, operation: Operation | None) -> Tensor:
         operations = (torch.zeros_like, nn.Identity(), self.conv1x1, self.conv3x3, average_pool_3x3)
-        if operation is None:
-            assert weights is not None
-            mixture = weighted_sum(weights[..., 1:], [compute(x) for compute in operations[1:]])  # zeroize adds nothing
-            return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
-        output: Tensor = operations[operation](x)
-        return output if weights is None else as_broadcastable(weights, x)[operation] * output
+        if isinstance(operation, int):
+            output: Tensor = operations[operation](x)
+            return output if weights is None else as_broadcastable(weights, x)[operation] * output
+        assert weights is not None
+        mixture = self._mixture(x, weights, range(5) if operation is None else operation, operations)
+        return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
+
+    @staticmethod
+    def _mixture(x: Tensor, weights: Tensor, taken: Sequence[int], operations: Sequence[Any]) -> Tensor:
+        """Return Σₒ αₒ · o(x) over the operations in `taken`; zeroize adds nothing."""
+        computed = sorted(number for number in taken if number != NONE)
+        if not computed:
+            return torch.zeros_like(x)
+        of_computed = weights[..., 1:] if len(computed) == len(operations) - 1 else entries_of(weights, computed)
+        return weighted_sum(of_computed, [operations[number](x) for number in computed])
 
 
 class EdgeCell(nn.Module):
@@ -86,7 +99,7 @@ class EdgeCell(nn.Module):
         self,
         x: Tensor,
         mixing: Mapping[str, Tensor] | None,
-        operations: Sequence[int] | None = None,
+        operations: Sequence[Operation] | None = None,
         path: EdgeArchitecture | None = None,
     ) -> Tensor:
         """(N, C, H, W) → (N, C, H, W); checked arguments, as in `Supernet.forward`."""
@@ -99,12 +112,14 @@ class EdgeCell(nn.Module):
             nodes.append(node_value(outputs, x))
         return nodes[-1]
 
-    def _edge(self, e: int, x: Tensor, mixing: Mapping[str, Tensor] | None, operations: Sequence[int] | None) -> Tensor:
+    def _edge(
+        self, e: int, x: Tensor, mixing: Mapping[str, Tensor] | None, operations: Sequence[Operation] | None
+    ) -> Tensor:
         weights = None if mixing is None else mixing["operations"][..., e, :]
         output: Tensor = self.edges[e](x, weights, None if operations is None else operations[e])
         return output
 
-    def _needed(self, chosen: Sequence[int] | None, is_path: bool) -> set[int]:
+    def _needed(self, chosen: Sequence[Operation] | None, is_path: bool) -> set[int]:
         """Return the edges to compute, given the operations of all edges, if they are chosen.
 
         A path leaves out zeroized edges and edges that do not reach the output. With partial channels, every edge is
@@ -161,22 +176,27 @@ class ResidualStages:
         return logits
 
 
-def live_edges(operations: Sequence[int]) -> set[int]:
+def is_zeroized(operation: Operation) -> bool:
+    """Return whether an edge computes nothing but zeroize."""
+    return operation in (NONE, (NONE,))
+
+
+def live_edges(operations: Sequence[Operation]) -> set[int]:
     """Return the edges that are not zeroized and lie on a path to the output."""
     reached, live = {N_NODES - 1}, set()
     for e in reversed(range(len(EDGES))):  # edges of later targets come first
         target, source = EDGES[e]
-        if target in reached and operations[e] != NONE:
+        if target in reached and not is_zeroized(operations[e]):
             live.add(e)
             reached.add(source)
     return live
 
 
-def edges_from_input(operations: Sequence[int]) -> set[int]:
+def edges_from_input(operations: Sequence[Operation]) -> set[int]:
     """Return the edges whose source has a path from the input."""
     reached, fed = {0}, set()
     for e, (target, source) in enumerate(EDGES):  # edges of earlier targets come first
         if source in reached:
             fed.add(e)
-            reached |= {target} if operations[e] != NONE else set()
+            reached |= {target} if not is_zeroized(operations[e]) else set()
     return fed

@@ -50,7 +50,8 @@ def expected_seconds(state: SearchState, epochs: int) -> float:
     """Estimate how long a number of further epochs takes, including the last epoch. The search does not change."""
     with _rehearsal(state) as rehearsed:
         at_end = rehearsed.method.scorings_at_end(state.config.batch_size, len(state.split.architecture))
-        return epochs * _seconds_per_epoch(rehearsed) + _seconds_to_score(rehearsed, at_end)
+        seconds = epochs * _seconds_per_epoch(rehearsed) + _seconds_to_score(rehearsed, at_end)
+        return seconds + _seconds_of_mixtures(rehearsed)
 
 
 @contextmanager
@@ -134,6 +135,12 @@ def _seconds_to_score(state: SearchState, scorings: Sequence[tuple[int, int]]) -
     together = {architectures: min(architectures, len(some)) for architectures, _ in scorings}
     each = {architectures: seconds_per_image(architectures) for architectures in set(together.values())}
     return sum(shared.images_passed(*scoring) * each[together[scoring[0]]] for scoring in scorings)
+
+
+def _seconds_of_mixtures(state: SearchState) -> float:
+    """Return the seconds that a method takes to score mixings on the whole architecture half."""
+    mixtures = state.method.scored_mixtures
+    return mixtures * _seconds_to_evaluate(state) if mixtures else 0.0
 
 
 def _seconds_of_the_eigenvalue(state: SearchState) -> float:

@@ -263,6 +263,11 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
             f"{option('early_stopping')} would act on the falling temperature, with which the Hessian's eigenvalue "
             "grows: leave it out, or keep the temperature constant"
         )
+    if config.early_stopping and method.fixes_choices:
+        raise InvalidInputError(
+            f"{config.optimizer} fixes choices until its last epoch, and {option('early_stopping')} would return the "
+            "architecture of an earlier one: leave it out"
+        )
     if config.perturbation != "none" and not method.is_relaxed:
         raise InvalidInputError(
             f"{config.optimizer} trains single paths, without mixing weights that depend on Λ: remove "

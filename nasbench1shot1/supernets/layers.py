@@ -176,6 +176,11 @@ def check_partial(channels: int, partial: int) -> None:
         )
 
 
+def entries_of(weights: Tensor, entries: Sequence[int]) -> Tensor:
+    """Return some entries of weights (k,) or (N, k), without waiting for a device."""
+    return torch.stack([weights[..., entry] for entry in entries], dim=-1)
+
+
 def as_broadcastable(weights: Tensor, x: Tensor) -> Sequence[Tensor]:
     """Return weights (k,) or, one set per sample, (N, k), as k factors for x (N, C, H, W), in the dtype of x."""
     if weights.dim() == 1:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.architecture import Architecture
@@ -23,9 +23,10 @@ class Mixing:
     Attributes:
         weights: mixing weights, with one tensor per key of `space.mixing_shapes()`. A tuple holds several sets of
             mixing weights, which the mixed places use in turn. None computes `path` without weights.
-        operations: the sampled operation of every row, as Python integers, to compute only these operations. If
-            `weights` is a tuple, this is a tuple with the operations for each set. Spaces of widths also accept a pair
-            of widths for a row, which are interpolated.
+        operations: the operations to compute in every row, as Python integers: the sampled operation, or a tuple of
+            those that a method has not excluded. Others are not computed, whatever their weight. If `weights` is a
+            tuple, this is a tuple with the operations for each set. In spaces of widths, two widths of a row are
+            interpolated.
         path: the architecture to which the pass is restricted: only its live blocks, operations and edges.
     """
 
@@ -54,6 +55,12 @@ class Mixing:
         weights = tuple(dict(zip(self.weights, part, strict=True)) for part in parts)
         operations: Any = self.operations and tuple(tuple(sample) for sample in self.operations)
         return Mixing(weights, operations)
+
+    def with_each(self, change: Callable[[Mapping[str, Tensor]], Mapping[str, Tensor]]) -> Mixing:
+        """Return a copy in which every set of mixing weights is replaced by `change` of it."""
+        if isinstance(self.weights, tuple):
+            return replace(self, weights=tuple(map(change, self.weights)))
+        return self if self.weights is None else replace(self, weights=change(self.weights))
 
     def as_leaves(self, copies: int = 1) -> Mixing:
         """Return a copy whose mixing weights are leaves with gradients; with several copies, one for each mixed place.

@@ -29,7 +29,7 @@ class SupernetCell(Protocol):
         self,
         x: Tensor,
         mixing: Mapping[str, Tensor] | None,
-        operations: Sequence[int] | None,
+        operations: Sequence[int | tuple[int, ...]] | None,
         path: Architecture | None,
     ) -> Tensor:
         """(N, in_channels, H, W) → (N, out_channels, H, W), with the mixing weights that reach this place.
@@ -114,7 +114,7 @@ class Supernet(nn.Module):
         self,
         images: Tensor,
         mixing: Weights | Architecture | Sequence[Weights],
-        operations: Sequence[int] | Sequence[Sequence[int]] | None = None,
+        operations: Sequence[Any] | None = None,
         path: Architecture | None = None,
     ) -> Tensor:
         """Return class scores of images with mixing weights, or of a single architecture.
@@ -125,9 +125,9 @@ class Supernet(nn.Module):
                 different architectures in one batch, with an additional leading dimension N. `torch.compile` requires
                 tensors. In a list of mappings, the mixed place i uses mapping i modulo the length of the list. With an
                 Architecture, only its live parts are computed, without scaling.
-            operations: for methods that sample operations, the operation to compute for every row of the space's
-                `operation_key`, as Python integers (a list of sequences if `mixing` is a list). Its output is still
-                scaled by its weight in `mixing`, so that the weight has a gradient.
+            operations: for methods that sample or exclude operations, the operation to compute for every row of the
+                space's `operation_key`, or a tuple of operations, as Python integers (a list of sequences if `mixing`
+                is a list). Their outputs are still scaled by their weights in `mixing`, so that these have a gradient.
             path: an architecture to compute alone, scaled by its entries in `mixing`.
 
         Returns:

@@ -52,6 +52,12 @@ class Fake:
         return weights[choice.key] if choice.row is None else weights[choice.key][choice.row]
 
 
+def fixed_of(method: Any) -> dict[int, tuple[int, ...]]:
+    """Return the entries of the choices that are fixed, by the number of the choice."""
+    numbers = set(range(len(method.space.choices()))) - set(method.allowed.undecided)
+    return {number: method.allowed[number] for number in sorted(numbers)}
+
+
 def selected(space: str, selection: int, epochs: int, seed: int = 0) -> tuple[Any, Fake, list[int]]:
     """Run the epochs of DARTS-PT's choices with given errors; return how many are fixed after each epoch."""
     method = made("darts-pt", space, seed, selection_epochs=selection)
@@ -61,7 +67,7 @@ def selected(space: str, selection: int, epochs: int, seed: int = 0) -> tuple[An
     for epoch in range(1, epochs + 1):
         method.begin_epoch(epoch, epochs, generator(epoch))
         method.end_epoch(shared)
-        fixed.append(len(method.fixed))
+        fixed.append(len(fixed_of(method)))
     return method, shared, fixed
 
 
@@ -82,14 +88,14 @@ def test_every_choice_is_fixed_before_the_last_epoch_and_the_worst_loss_wins(spa
     assert sorted(shared.asked) == list(range(len(choices)))
     for number, choice in enumerate(choices):
         worst = sorted(range(choice.entries), key=lambda entry, of=shared.errors[number]: -of[entry])
-        assert method.fixed[number] == tuple(sorted(worst[: choice.picks]))
+        assert fixed_of(method)[number] == tuple(sorted(worst[: choice.picks]))
     one_hot = method.space.one_hot(method.architecture())
     for number, choice in enumerate(choices):
         vector = one_hot[choice.key] if choice.row is None else one_hot[choice.key][choice.row]
-        assert tuple(np.flatnonzero(vector)) == method.fixed[number]
+        assert tuple(np.flatnonzero(vector)) == fixed_of(method)[number]
         weights = Fake.vector(method.evaluation_mixing().weights, choice)
         assert weights.tolist() == pytest.approx(
-            [(e in method.fixed[number]) / choice.picks for e in range(len(vector))]
+            [(e in fixed_of(method)[number]) / choice.picks for e in range(len(vector))]
         )
     kinds = [choices[number].key == method.space.operation_key for number in shared.asked]
     assert kinds == sorted(kinds, reverse=True)  # operations first
@@ -100,7 +106,7 @@ def test_the_order_of_choices_depends_on_the_seed_and_equal_errors_are_decided_b
     method = made("darts-pt", "nb201")
     tied = SimpleNamespace(errors=np.full(5, 0.5), losses=np.array([1.0, 3.0, 2.0, 0.0, 1.0]))
     method._fix(2, SimpleNamespace(scores=lambda passes: tied))
-    assert method.fixed == {2: (1,)}
+    assert fixed_of(method) == {2: (1,)}
 
 
 def test_the_selection_has_a_low_constant_learning_rate():
@@ -180,9 +186,9 @@ def test_a_search_before_its_selection_gets_more_epochs_and_fixes_nothing_too_ea
     run = resume(tmp_path / "run", epochs=6)
     assert [line["epoch"] for line in run.lines] == list(range(7))
     state = tiny_state(**PT)
-    state.method.fixed = {0: (1,)}
+    state.method.allowed.keep(0, [1])
     state.method.begin_epoch(2, 6, generator(0))
-    assert state.method.fixed == {}
+    assert fixed_of(state.method) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,134 @@
+"""Structural decisions of a search: the entries of each choice that a method has not excluded.
+
+DARTS-PT and SGAS fix one choice after another; IS-DARTS and progressive DrNAS exclude operations. Supernets do not
+compute excluded operations, so their weights have no gradient, and neither momentum nor weight decay changes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.space import Choice, OneShotSpace
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class AllowedEntries:
+    """The entries of each choice of a space that a method still allows, by the number of the choice; first all."""
+
+    def __init__(self, space: OneShotSpace) -> None:
+        self._space, self._choices = space, space.choices()
+        self._all = [tuple(range(choice.entries)) for choice in self._choices]
+        self._allowed = list(self._all)
+
+    def __getitem__(self, number: int) -> tuple[int, ...]:
+        """Return the allowed entries of a choice, in ascending order."""
+        return self._allowed[number]
+
+    def keep(self, number: int, entries: Collection[int]) -> None:
+        """Exclude all other entries of a choice.
+
+        Raises InvalidInputError if an entry is excluded already, or if less remain than an architecture takes.
+        """
+        choice, kept = self._choices[number], tuple(sorted(set(entries)))
+        if missing := sorted(set(kept) - set(self._allowed[number])):
+            raise InvalidInputError(f"{_name(choice)}: entry {missing[0]} is excluded: keep only {self[number]}")
+        if len(kept) < choice.picks:
+            raise InvalidInputError(
+                f"{_name(choice)}: an architecture takes {choice.picks} of its entries: keep at least as many, not "
+                f"{len(kept)}"
+            )
+        self._allowed[number] = kept
+
+    def drop(self, number: int, entry: int) -> None:
+        """Exclude an entry of a choice; raises the errors of `keep`."""
+        if entry not in self[number]:
+            raise InvalidInputError(f"{_name(self._choices[number])}: entry {entry} is excluded already")
+        self.keep(number, [other for other in self[number] if other != entry])
+
+    def clear(self) -> None:
+        """Allow all entries again."""
+        self._allowed = list(self._all)
+
+    def is_decided(self, number: int) -> bool:
+        """Return whether a choice has no more entries than an architecture takes."""
+        return len(self[number]) == self._choices[number].picks
+
+    @property
+    def undecided(self) -> list[int]:
+        """The numbers of the choices that are not decided."""
+        return [number for number in range(len(self._choices)) if not self.is_decided(number)]
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether any entry is excluded."""
+        return self._allowed != self._all
+
+    def masked(self, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Return Λ with −∞ for excluded entries, for which every relaxation has the weight 0.
+
+        `parameters` may have leading axes of samples.
+        """
+        if not self.is_restricted:
+            return parameters
+        masked = {key: value.clone() for key, value in parameters.items()}
+        for vector, number in self._vectors(masked):
+            for entry in set(self._all[number]) - set(self[number]):
+                vector[..., entry] = float("-inf")
+        return masked
+
+    def fixed(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return mixing weights in which each of the k entries of a decided choice has the weight 1/k."""
+        fixed = {key: value.clone() for key, value in weights.items()}
+        for vector, number in self._vectors(fixed):
+            if self.is_decided(number) and self[number] != self._all[number]:
+                for entry in self._all[number]:
+                    vector[..., entry] = (entry in self[number]) / len(self[number])
+        return fixed
+
+    def computed(self, mixing: Mixing) -> Mixing:
+        """Return a mixing that does not compute excluded operations; unchanged if it samples or nothing is excluded."""
+        if mixing.is_sampled or (operations := self.operations()) is None:
+            return mixing
+        several = isinstance(mixing.weights, tuple)
+        return replace(mixing, operations=(operations,) * len(mixing.weights or ()) if several else operations)
+
+    def operations(self) -> tuple[tuple[int, ...], ...] | None:
+        """Return the allowed entries of every row of the space's operations; None if all are allowed."""
+        rows = [number for number, choice in enumerate(self._choices) if choice.key == self._space.operation_key]
+        if all(self[number] == self._all[number] for number in rows):
+            return None
+        return tuple(self[number] for number in sorted(rows, key=lambda number: self._choices[number].row or 0))
+
+    def structure(self) -> dict[str, list[int]]:
+        """Return the allowed entries of every restricted choice by its name, for the record of an epoch."""
+        return {
+            _name(choice): list(allowed)
+            for choice, allowed, everything in zip(self._choices, self._allowed, self._all, strict=True)
+            if allowed != everything
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the allowed entries of all choices."""
+        return {"allowed": [list(entries) for entries in self._allowed]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self._allowed = [tuple(entries) for entries in state["allowed"]]
+
+    def _vectors(self, tensors: Mapping[str, Tensor]) -> Sequence[tuple[Tensor, int]]:
+        """Return a view (…, entries) of each restricted choice, with its number."""
+        return [
+            (tensors[choice.key] if choice.row is None else tensors[choice.key][..., choice.row, :], number)
+            for number, choice in enumerate(self._choices)
+            if self[number] != self._all[number]
+        ]
+
+
+def _name(choice: Choice) -> str:
+    return choice.key if choice.row is None else f"{choice.key}[{choice.row}]"

@@ -1,0 +1,155 @@
+"""Excluded entries: mixing weights, passes that do not compute them, and bad requests."""
+
+from typing import Any
+
+import pytest
+import torch
+from refusals import refuses
+from tiny_search import generator, tiny_batch, tiny_state
+
+import nasbench1shot1 as nb
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.optimizers.allowed import AllowedEntries
+from nasbench1shot1.optimizers.relaxation import RELAXATIONS
+from nasbench1shot1.supernets.supernet import Supernet
+
+SPACES = ("s1", "s2", "s3", "nb201")
+
+
+def restricted(space: Any) -> AllowedEntries:
+    """Keep entry 1 of the first choice of operations, and drop entry 0 of the second."""
+    allowed = AllowedEntries(space)
+    first, second, *_ = [n for n, choice in enumerate(space.choices()) if choice.key == space.operation_key]
+    allowed.keep(first, [1])
+    allowed.drop(second, 0)
+    return allowed
+
+
+def random_parameters(space: Any, dtype: torch.dtype = torch.float64) -> dict[str, torch.Tensor]:
+    drawn = generator(3)
+    return {key: torch.randn(shape, generator=drawn, dtype=dtype) for key, shape in space.mixing_shapes().items()}
+
+
+def excluded(allowed: AllowedEntries, space: Any) -> list[tuple[str, int | None, int]]:
+    choices = enumerate(space.choices())
+    return [(c.key, c.row, e) for n, c in choices for e in range(c.entries) if e not in allowed[n]]
+
+
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("name", sorted(set(RELAXATIONS) - {"interpolation"}))
+def test_every_relaxation_gives_excluded_entries_no_weight(space, name):
+    space = nb.search_space(space)
+    allowed = restricted(space)
+    parameters = {key: value.requires_grad_() for key, value in random_parameters(space).items()}
+    for drawn in (None, generator(0)):
+        mixing = RELAXATIONS[name](space, allowed.masked(parameters), 0.7, drawn)
+        for key, row, entry in excluded(allowed, space):
+            assert mixing.weights[key][row, entry] == 0
+        sum((value * value).sum() for value in mixing.weights.values()).backward()
+        assert all(torch.isfinite(value.grad).all() for value in parameters.values())
+        for key, row, entry in excluded(allowed, space):
+            assert parameters[key].grad[row, entry] == 0
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_a_pass_without_excluded_operations_equals_one_in_which_their_weights_are_zero(space):
+    space = nb.search_space(space)
+    allowed, net = restricted(space), Supernet(space, 2, 3, generator=generator(1)).double()
+    weights = RELAXATIONS["softmax"](space, allowed.masked(random_parameters(space)), 1.0, None).weights
+    restricting, batch = allowed.computed(Mixing(weights)), tiny_batch()
+    assert restricting.operations[0] == (1,)
+    with torch.no_grad():
+        dense = net.train()(batch.images, weights)
+        statistics = {name: buffer.clone() for name, buffer in net.named_buffers()}
+    net.zero_grad()
+    sparse = net(batch.images, *restricting.arguments())
+    assert torch.allclose(sparse, dense, atol=1e-12)
+    sparse.square().sum().backward()
+    excluded_weights = [
+        name
+        for operation, names in net.operation_weights.items()
+        if _row(operation, space) == 0 and not operation.endswith(_name_of(space, 1))
+        for name in names
+    ]
+    assert excluded_weights
+    parameters = dict(net.named_parameters())
+    assert all(parameters[name].grad is None for name in excluded_weights)
+    for name, buffer in net.named_buffers():
+        is_of_excluded = any(name.startswith(weight.rsplit(".", 2)[0] + ".") for weight in excluded_weights)
+        if is_of_excluded and name.endswith("running_mean"):
+            assert torch.equal(buffer, statistics[name])  # neither moments nor counters move
+
+
+def _row(operation: str, space: Any) -> int:
+    return int(operation.split(".")[3])
+
+
+def _name_of(space: Any, entry: int) -> str:
+    names = ("none", "skip", "conv1x1", "conv3x3", "pool") if space.name == "nb201" else ("conv3x3", "conv1x1")
+    return names[entry]
+
+
+def test_an_edge_on_which_only_zeroize_is_left_adds_nothing():
+    space = nb.search_space("nb201")
+    allowed, net = AllowedEntries(space), Supernet(space, 2, 1, generator=generator(1)).double()
+    for number in range(6):
+        allowed.keep(number, [0])
+    weights = RELAXATIONS["softmax"](space, allowed.masked(random_parameters(space)), 1.0, None).weights
+    mixing, batch = allowed.computed(Mixing(weights)), tiny_batch()
+    with torch.no_grad():
+        assert torch.equal(net(batch.images, *mixing.arguments()), net(batch.images, weights))
+
+
+def test_decided_choices_are_fixed_and_the_state_survives():
+    space = nb.search_space("s1")
+    allowed = AllowedEntries(space)
+    assert allowed.operations() is None
+    assert not allowed.is_restricted
+    weights = RELAXATIONS["softmax"](space, random_parameters(space), 1.0, None).weights
+    number, choice = next((n, c) for n, c in enumerate(space.choices()) if c.picks == 2)
+    allowed.keep(number, [0, 2])
+    assert number not in allowed.undecided
+    shares = [0.5 if entry in (0, 2) else 0.0 for entry in range(choice.entries)]
+    assert allowed.fixed(weights)[choice.key].tolist() == shares
+    assert allowed.structure() == {choice.key: [0, 2]}
+    other = AllowedEntries(space)
+    other.load_state_dict(allowed.state_dict())
+    assert other.structure() == allowed.structure()
+    other.clear()
+    assert not other.is_restricted
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda allowed: allowed.keep(0, [0]), ("operations[0]", "entry 0 is excluded")),
+        (lambda allowed: allowed.drop(0, 2), ("operations[0]", "entry 2 is excluded already")),
+        (lambda allowed: allowed.keep(0, []), ("operations[0]", "at least")),
+    ],
+)
+def test_excluded_entries_and_too_few_entries_are_refused(ask, words):
+    allowed = AllowedEntries(nb.search_space("nb201"))
+    allowed.keep(0, [1, 3])
+    with refuses(InvalidInputError, *words):
+        ask(allowed)
+    assert allowed[0] == (1, 3)
+
+
+@pytest.mark.parametrize("operations", [((0, 0), 1, 1, 1), ((), 1, 1, 1), ((0, 3), 1, 1, 1), (0, 1)])
+def test_operations_that_do_not_exist_or_repeat_are_refused(operations):
+    with refuses(InvalidInputError, "is not valid", "numbers from 0 to 2"):
+        nb.search_space("s1").check_operations(operations)
+
+
+def test_excluded_operations_are_left_out_of_a_step_of_the_weights_and_of_lambda():
+    state = tiny_state(space="nb201")
+    state.method.allowed.keep(0, [3])
+    assert state.method.mixing().operations[0] == (3,)
+    assert state.method.structure() == {"operations[0]": [3]}
+    assert state.method.architecture().operations[0] == 3
+    again = tiny_state(space="nb201")
+    again.method.load_state_dict(state.method.state_dict())
+    assert again.method.allowed[0] == (3,)
+    again.method.load_state_dict({k: v for k, v in state.method.state_dict().items() if k != "allowed"})
+    assert not again.method.allowed.is_restricted
