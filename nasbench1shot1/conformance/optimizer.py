@@ -267,6 +267,7 @@ class OptimizerStepsConformance:
         sizes = (state.config.batch_size, IMAGES_PER_HALF)
         scorings = [*state.method.scorings(*sizes), *state.method.scorings_at_end(*sizes)]
         announced = sum(architectures * images for architectures, images in scorings)
+        announced += state.method.scored_mixtures * IMAGES_PER_HALF
         assert sum(scored) <= announced
         assert bool(scored) is bool(announced)
 
