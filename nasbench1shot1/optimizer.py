@@ -90,6 +90,8 @@ class OneShotOptimizer(ABC):
         original_defaults: defaults that differ under the preset "original".
         quick_defaults: defaults that differ at the quick scale.
         family_defaults: defaults that differ on the spaces of a benchmark, by its name (`Benchmark.name`).
+        original_family_defaults: defaults that differ on these spaces under the preset "original"; they override
+            `original_defaults`.
         constraint: the bounds of the search; None without any (`constrain`).
     """
 
@@ -98,6 +100,7 @@ class OneShotOptimizer(ABC):
     original_defaults: ClassVar[Mapping[str, Any]] = {}
     quick_defaults: ClassVar[Mapping[str, Any]] = {}
     family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    original_family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     constraint: Constraint | None = None
 
     def __init__(

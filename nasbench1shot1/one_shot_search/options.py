@@ -257,14 +257,16 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
     """Return the values that replace the fields' own defaults.
 
     Later sources override earlier ones: the optimizer's settings, the space's settings, the optimizer's settings for
-    the space's benchmark, the optimizer's published settings under the preset "original", the scale's settings, and
-    at the quick scale the space's settings and the optimizer's settings.
+    the space's benchmark, the optimizer's published settings under the preset "original" (in general, then for the
+    space's benchmark), the scale's settings, and at the quick scale the space's settings and the optimizer's settings.
     """
+    family, is_original = space.benchmark.name, preset == "original"
     return {
         **method.defaults,
         **space.search_defaults,
-        **method.family_defaults.get(space.benchmark.name, {}),
-        **(method.original_defaults if preset == "original" else {}),
+        **method.family_defaults.get(family, {}),
+        **(method.original_defaults if is_original else {}),
+        **(method.original_family_defaults.get(family, {}) if is_original else {}),
         **SCALES.get(scale, {}),
         **(space.quick_defaults if scale == "quick" else {}),
         **(method.quick_defaults if scale == "quick" else {}),
@@ -317,7 +319,8 @@ def check_options(method: "type[OneShotOptimizer]", given: Iterable[str]) -> Non
 
 def check_method(method: "type[OneShotOptimizer]") -> None:
     """Check an optimizer's declaration of its own options; raises the errors of `Methods.check_method`."""
-    of_families = chain.from_iterable(method.family_defaults.values())
+    families = (*method.family_defaults.values(), *method.original_family_defaults.values())
+    of_families = chain.from_iterable(families)
     defaults = (*method.defaults, *method.original_defaults, *method.quick_defaults, *of_families)
     METHODS.check_method(method, defaults)
 

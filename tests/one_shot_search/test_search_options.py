@@ -215,7 +215,8 @@ def test_every_option_of_a_method_has_a_default_and_a_unique_name(optimizer):
         assert field.name not in common
         assert field.default is not MISSING
     known = common | {field.name for field in fields(kind.Hyperparameters)}
-    assert {*kind.defaults, *kind.original_defaults, *kind.quick_defaults} <= known
+    of_families = [*kind.family_defaults.values(), *kind.original_family_defaults.values()]
+    assert {*kind.defaults, *kind.original_defaults, *kind.quick_defaults}.union(*of_families) <= known
 
 
 @pytest.mark.parametrize(
@@ -288,7 +289,37 @@ class MisspeltOriginal(DARTS):
     original_defaults = {"epohcs": 3}  # noqa: RUF012
 
 
-@pytest.mark.parametrize("kind", [Misspelt, MisspeltOriginal])
+class MisspeltOriginalFamily(DARTS):
+    original_family_defaults = {"nasbench201": {"epohcs": 3}}  # noqa: RUF012
+
+
+class OwnOriginals(DARTS):
+    defaults = {"momentum": 0.1, "cells": 2}  # noqa: RUF012
+    original_defaults = {"momentum": 0.2, "weight_decay": 0.2}  # noqa: RUF012
+    family_defaults = {"nasbench101": {"momentum": 0.3, "grad_clip": 0.3}}  # noqa: RUF012
+    original_family_defaults = {  # noqa: RUF012
+        "nasbench101": {"weight_decay": 0.4, "batch_size": 44, "epochs": 44},
+        "nasbench201": {"weight_decay": 0.5},
+    }
+
+
+@pytest.mark.parametrize(
+    ("preset", "expected"),
+    [
+        ("corrected", {"cells": 2, "momentum": 0.3, "grad_clip": 0.3, "weight_decay": 3e-4, "batch_size": 96}),
+        ("original", {"cells": 2, "momentum": 0.2, "grad_clip": 0.3, "weight_decay": 0.4, "batch_size": 44}),
+    ],
+)
+def test_published_defaults_of_a_benchmark_apply_under_preset_original_only(preset, expected):
+    given = {"optimizer": f"{__name__}:OwnOriginals", "space": "s1", "preset": preset}
+    full = search_options(given).as_dict()
+    assert {name: full[name] for name in expected} == expected
+    assert full["epochs"] == (44 if preset == "original" else 50)
+    assert search_options({**given, "scale": "quick"}).common.epochs == 15  # the scale overrides the method
+    assert search_options({**given, "weight_decay": 0.9}).common.weight_decay == 0.9
+
+
+@pytest.mark.parametrize("kind", [Misspelt, MisspeltOriginal, MisspeltOriginalFamily])
 def test_a_misspelt_default_of_a_user_method_is_named(kind):
     with pytest.raises(nb.InvalidInputError, match="mean 'epochs'"):
         search_options({"optimizer": f"{__name__}:{kind.__name__}", "preset": "original"})
