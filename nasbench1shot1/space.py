@@ -231,9 +231,12 @@ class OneShotSpace(SearchSpace):
     Attributes:
         operation_key: the key of the mixing weights that choose operations. Each row belongs to one decision; a single
             path computes one operation for each row.
+        zero_operation: the entry of the operation whose output is zero, so that an edge with it vanishes, such as
+            `none` of NAS-Bench-201; None if there is none.
     """
 
     operation_key: str = "operations"
+    zero_operation: int | None = None
 
     @cached_property
     def cell(self) -> Reference | None:

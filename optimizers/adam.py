@@ -7,8 +7,9 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.optimizer import Hyperparameters, OneShotOptimizer
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import IF_GIVEN, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -28,6 +29,16 @@ class AdamHyperparameters(Hyperparameters):
     """Weight decay of Λ (Adam)."""
     architecture_grad_clip: Annotated[float, Range(0)] = 0.0
     """Maximum norm of Λ's gradient; 0 disables clipping."""
+    architecture_beta1: Annotated[float | None, Range(0), IF_GIVEN] = None
+    """First beta of Λ's Adam, the decay of its mean of gradients: at least 0, and less than 1. Default: 0.5."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for a value that is out of range."""
+        super().check()
+        if self.architecture_beta1 is not None and self.architecture_beta1 >= 1:
+            raise InvalidInputError(
+                f"{value_of('architecture_beta1')} must be less than 1, not {self.architecture_beta1}"
+            )
 
 
 class AdamOptimizer(OneShotOptimizer):
@@ -42,11 +53,12 @@ class AdamOptimizer(OneShotOptimizer):
         import torch
 
         super().__init__(space, hyperparameters, generator, device)
+        own = self.hyperparameters
         self.adam = torch.optim.Adam(
             self.parameters.values(),
-            lr=self.hyperparameters.architecture_learning_rate,
-            betas=BETAS,
-            weight_decay=self.hyperparameters.architecture_weight_decay,
+            lr=own.architecture_learning_rate,
+            betas=BETAS if own.architecture_beta1 is None else (own.architecture_beta1, BETAS[1]),
+            weight_decay=own.architecture_weight_decay,
         )
 
     def descend(self, gradients: tuple[Tensor | None, ...]) -> None:

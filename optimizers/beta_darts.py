@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, TermName
-from nasbench1shot1.runs.options import IF_GIVEN, Range
+from nasbench1shot1.runs.options import IF_GIVEN
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,9 +21,9 @@ class BetaDARTSHyperparameters(GradientHyperparameters):
     """Options of β-DARTS: DARTS with a term that keeps the entries of every vector of Λ small and comparable."""
 
     term: Annotated[TermName | None, IF_GIVEN] = "beta"
-    """Term that is added to the loss of Λ."""
-    flooding: Annotated[float, Range(0)] = 0.0
-    """Level b of the weights' loss, which becomes |L - b| + b (β-DARTS++); 0 disables flooding."""
+    """Term that is added to the loss of Λ; none disables it."""
+    second_order_term: Annotated[bool | None, IF_GIVEN] = None
+    """Add the term with --update second-order, too; no omits it there, as in the published code. Default: yes."""
 
 
 class BetaDARTS(DARTS):
@@ -31,9 +31,13 @@ class BetaDARTS(DARTS):
 
     Hyperparameters = BetaDARTSHyperparameters
     defaults = {"epochs": 100}  # noqa: RUF012
+    original_defaults = {"term_epochs": 100, "second_order_term": False}  # noqa: RUF012
     hyperparameters: BetaDARTSHyperparameters
 
-    def weight_loss(self, loss: Tensor) -> Tensor:
-        """Return the loss, mirrored at the flooding level where it is below that level (Ishida et al., ICML 2020)."""
-        level = self.hyperparameters.flooding
-        return (loss - level).abs() + level if level else loss
+    def _with_term(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        own = self.hyperparameters
+        return (
+            gradients
+            if own.update == "second-order" and own.second_order_term is False
+            else super()._with_term(gradients)
+        )

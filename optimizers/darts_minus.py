@@ -5,13 +5,14 @@ See docs/darts_minus.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import IF_GIVEN, Range
 
 if TYPE_CHECKING:
     import torch
@@ -22,9 +23,21 @@ class DARTSMinusHyperparameters(GradientHyperparameters):
     """Options of DARTS-: DARTS, with a skip connection beside every mixture of operations, which fades away."""
 
     skip_max: Annotated[float, Range(0)] = 1.0
-    """Factor of the auxiliary skip connections in the first epoch; it falls linearly to 0."""
+    """Factor of the auxiliary skip connections in the first epoch; it falls to 0."""
     skip_ends_after: bool = False
     """Let the factor reach 0 one epoch after the last, as in the published code, instead of in the last epoch."""
+    skip_schedule: Annotated[Literal["linear", "cosine", "slow-cosine", "constant"] | None, IF_GIVEN] = None
+    """How the factor falls: linear; cosine (half a period); slow-cosine (a quarter); or constant, so that it does not
+    fall. Default: linear."""
+
+
+FACTORS: dict[str, Callable[[float], float]] = {
+    "linear": lambda share: 1 - share,
+    "cosine": lambda share: (1 + math.cos(math.pi * share)) / 2,
+    "slow-cosine": lambda share: math.cos(math.pi / 2 * share) if share < 1 else 0.0,
+    "constant": lambda share: 1.0,
+}
+"""The factor as a function of the share of the schedule that has passed, by its name in `skip_schedule`."""
 
 
 class DARTSMinus(DARTS):
@@ -35,6 +48,7 @@ class DARTSMinus(DARTS):
     """
 
     Hyperparameters = DARTSMinusHyperparameters
+    original_defaults = {"batch_size": 64, "skip_ends_after": True}  # noqa: RUF012
     hyperparameters: DARTSMinusHyperparameters
 
     def __init__(self, *arguments: Any) -> None:
@@ -50,8 +64,10 @@ class DARTSMinus(DARTS):
         """Set β of the epoch."""
         super().begin_epoch(epoch, epochs, generator)
         steps = epochs if self.hyperparameters.skip_ends_after else max(epochs - 1, 1)
-        self.skip = self.hyperparameters.skip_max * (1 - (epoch - 1) / steps)
+        self.skip = self.hyperparameters.skip_max * FACTORS[self.hyperparameters.skip_schedule or "linear"](
+            (epoch - 1) / steps
+        )
 
     def structure(self) -> Mapping[str, Any]:
-        """Return β while it is not 0."""
-        return {"auxiliary_skip": self.skip} if self.skip else {}
+        """Return what other gradient methods return, and β while it is not 0."""
+        return {**super().structure(), **({"auxiliary_skip": self.skip} if self.skip else {})}

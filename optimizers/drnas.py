@@ -18,3 +18,4 @@ class DrNAS(GradientOptimizer):
 
     Hyperparameters = DrNASHyperparameters
     defaults = {"epochs": 100}  # noqa: RUF012
+    original_defaults = {"evaluation_noise": True}  # noqa: RUF012

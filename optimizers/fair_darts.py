@@ -3,11 +3,21 @@
 See docs/fair_darts.md.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, RelaxationName, TermName
+from nasbench1shot1.phases import Data, Phase, bilevel_phases
 from nasbench1shot1.runs.options import IF_GIVEN, Range
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,9 +27,24 @@ class FairDARTSHyperparameters(GradientHyperparameters):
     relaxation: RelaxationName = "sigmoid"
     """Relaxation, which turns Λ into mixing weights."""
     term: Annotated[TermName | None, IF_GIVEN] = "zero-one"
-    """Term that is added to the loss of Λ."""
+    """Term that is added to the loss of Λ; none disables it."""
     architecture_learning_rate: Annotated[float, Range(0)] = 3e-3
     """Learning rate of Λ (Adam)."""
+    levels: Annotated[Literal["bilevel", "single-level"] | None, IF_GIVEN] = None
+    """bilevel: one half trains the weights, the other Λ; single-level: every batch of the weight half trains both at
+    once. Default: bilevel."""
+    operation_threshold: Annotated[float | None, Range(0, 1), IF_GIVEN] = None
+    """Choose `none` on an edge unless the sigmoid of another operation reaches this value (published: 0.85). Only for
+    spaces with this operation. Default: the largest sigmoid wins."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for a value that is out of range, and for meaningless combinations."""
+        super().check()
+        if self.operation_threshold is not None and self.relaxation != "sigmoid":
+            raise InvalidInputError(
+                f"{option('operation_threshold', self.operation_threshold)} compares sigmoids, which "
+                f"{option('relaxation', self.relaxation)} does not have: give {option('relaxation', 'sigmoid')}"
+            )
 
 
 class FairDARTS(GradientOptimizer):
@@ -30,7 +55,65 @@ class FairDARTS(GradientOptimizer):
     """
 
     Hyperparameters = FairDARTSHyperparameters
+    original_defaults = {"learning_rate": 0.005, "batch_size": 128, "architecture_beta1": 0.9}  # noqa: RUF012
+    hyperparameters: FairDARTSHyperparameters
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.parameters[self.space.operation_key].data.zero_()
+        threshold = self.hyperparameters.operation_threshold
+        if threshold is not None and self.space.zero_operation is None:
+            raise InvalidInputError(
+                f"{option('operation_threshold', threshold)} needs an operation none, which {self.space.name} lacks: "
+                f"remove {option('operation_threshold')}, or choose another space"
+            )
+        if self.space.operation_key in self.parameters:
+            self.parameters[self.space.operation_key].data.zero_()
+        self._before: Mixing | None = None
+
+    @property
+    def _is_single_level(self) -> bool:
+        return self.hyperparameters.levels == "single-level"
+
+    def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
+        """Return the usual phases, on the weight half alone if the search has a single level."""
+        data: Data = "weight-half" if self._is_single_level else "halves"
+        return bilevel_phases(epochs, warm_start_epochs, data=data)
+
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        """Begin an epoch, as other gradient methods do."""
+        super().begin_epoch(epoch, epochs, generator)
+        self._before = None
+
+    def architecture_step(self, step: SearchStep) -> None:
+        """Update Λ; with a single level on the batch of the weights, which then train under the Λ before this step.
+
+        The published code computes the gradients of both in one pass, so neither sees the step of the other.
+        """
+        import torch
+
+        if self._is_single_level:
+            step = replace(step, architecture_batch=step.weight_batch)
+            if not self.trains_weights_first:
+                with torch.no_grad():
+                    self._before = self.mixing()
+        super().architecture_step(step)
+
+    def weight_mixing(self) -> Mixing:
+        """Return the mixing weights of a weight step."""
+        before, self._before = self._before, None
+        return self.mixing() if before is None else before
+
+    def architecture(self) -> Architecture:
+        """Return the operations with the largest sigmoids; with a threshold, `none` where all others are below it."""
+        threshold, zero, key = (
+            self.hyperparameters.operation_threshold,
+            self.space.zero_operation,
+            self.space.operation_key,
+        )
+        if threshold is None or zero is None:
+            return super().architecture()
+        allowed = self.allowed.masked(self.parameters)
+        values = allowed[key].detach().clone()
+        values[:, zero] = -float("inf")
+        values[:, zero].masked_fill_(values.max(dim=-1).values.sigmoid() < threshold, float("inf"))
+        return self.space.discretise({**allowed, key: values})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option, options, unknown_name, value_of
 from nasbench1shot1.optimizer import Mixing, SearchStep
-from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
+from nasbench1shot1.optimizers.adam import BETAS, AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.optimizers.widths import check_has_widths
 from nasbench1shot1.runs.options import IF_GIVEN, Form, Range
@@ -28,8 +28,8 @@ RELAXATION_NAMES = get_args(_Relaxations)
 """The names in `relaxation.RELAXATIONS`."""
 UpdateName = Literal["first-order", "second-order"]
 """The names in `updates.UPDATES`."""
-TermName = Literal["beta", "zero-one", "dirichlet-kl"]
-"""The names in `terms.TERMS`."""
+TermName = Literal["none", "beta", "zero-one", "zero-one-l1", "dirichlet-kl"]
+"""The names in `terms.TERMS`, and none."""
 RuleName = Literal["adam", "exponentiated-gradient"]
 SAME_FOR_ALL_CELLS = {
     "softmax": "is not random",
@@ -61,13 +61,21 @@ class GradientHyperparameters(AdamHyperparameters):
     update: UpdateName = "first-order"
     """Gradient of Λ: first-order (at the current weights) or second-order (through one virtual weight step)."""
     term: Annotated[TermName | None, IF_GIVEN] = None
-    """Term that is added to the loss of Λ. Default: none."""
+    """Term that is added to the loss of Λ; none removes a method's own term. Default: none."""
     term_weight: Annotated[float | None, Range(0), IF_GIVEN] = None
     """Weight of the term; beta's weight grows from 0 to this value. Default: the published weight."""
     term_epochs: Annotated[int | None, Range(1), IF_GIVEN] = None
     """Number of epochs in which beta's weight grows, 100 in the published code. Default: the number of epochs."""
     rule: Annotated[RuleName | None, IF_GIVEN] = None
     """Update rule of Λ: adam, or exponentiated-gradient on the mixing weights (GAEA). Default: adam."""
+    flooding: Annotated[float | None, Range(0), IF_GIVEN] = None
+    """Level b of the weights' loss L, in nats: the weights minimise |L - b| + b (β-DARTS++). 0 disables flooding.
+    Default: 0."""
+
+    @property
+    def active_term(self) -> str | None:
+        """The name of the term that is added to the loss of Λ, if any."""
+        return None if self.term == "none" else self.term
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range, and for meaningless combinations."""
@@ -87,8 +95,8 @@ class GradientHyperparameters(AdamHyperparameters):
             raise InvalidInputError(f"the relaxation {self.relaxation} {why}: give {option('draws', 1)}")
         if self.relaxation == "dirichlet" and (self.temperature_max, self.temperature_min) != (1.0, 1.0):
             raise InvalidInputError(
-                f"{option('relaxation', 'dirichlet')} has no temperature: remove {option('temperature_max')} and "
-                f"{option('temperature_min')}"
+                f"{option('relaxation', 'dirichlet')} has no temperature: give "
+                f"{options({'temperature_max': 1, 'temperature_min': 1})}"
             )
         if self.relaxation == "reinmax" and self.temperature_min < 1:
             raise InvalidInputError(
@@ -99,40 +107,52 @@ class GradientHyperparameters(AdamHyperparameters):
     def _check_term(self) -> None:
         from nasbench1shot1.optimizers.terms import TERMS
 
-        if self.term is None:
-            for name in ("term_weight", "term_epochs"):
+        if self.active_term is None:
+            # a preset may set term_epochs, which --term none leaves without effect
+            for name in ("term_weight", "term_epochs") if self.term is None else ("term_weight",):
                 if getattr(self, name) is not None:
                     raise InvalidInputError(
                         f"{option(name)} needs a term of the loss of Λ: remove it, or add {option('term')}"
                     )
-        elif self.term_epochs is not None and not TERMS[self.term].grows:
-            raise InvalidInputError(
-                f"the weight of the term {self.term} does not grow over the epochs: remove {option('term_epochs')}"
-            )
-        elif self.relaxation not in (suitable := TERMS[self.term].relaxations):
+        elif self.relaxation not in (suitable := TERMS[self.active_term].relaxations):
             raise InvalidInputError(
                 f"the term {self.term} has no meaning with {option('relaxation', self.relaxation)}: use "
-                f"{' or '.join(suitable)}, or remove {option('term')}"
+                f"{' or '.join(suitable)}, or give {option('term', 'none')}"
+            )
+        elif self.term_epochs is not None and not TERMS[self.active_term].grows:
+            raise InvalidInputError(
+                f"the weight of the term {self.term} does not grow over the epochs: remove {option('term_epochs')}"
             )
 
     def _check_rule(self) -> None:
         if self.rule != "exponentiated-gradient":
             return
+        adam = option("rule", "adam")
         if self.relaxation in ("sigmoid", "dirichlet", "interpolation"):
             raise InvalidInputError(
                 f"the exponentiated gradient needs mixing weights that are a softmax of Λ, not "
-                f"{option('relaxation', self.relaxation)}: use softmax or gumbel, or remove {option('rule')}"
+                f"{option('relaxation', self.relaxation)}: use softmax or gumbel, or give {adam}"
+            )
+        if self.relaxation == "reinmax":
+            raise InvalidInputError(
+                "the exponentiated gradient needs the gradient of mixing weights, and ReinMax estimates the gradient "
+                f"of Λ: use gumbel-operations, or give {adam}"
             )
         if self.architecture_grad_clip:
             raise InvalidInputError(
                 "the exponentiated gradient does not clip, so it cannot be combined with "
                 f"{option('architecture_grad_clip', self.architecture_grad_clip)}: give "
-                f"{option('architecture_grad_clip', 0)}, or remove {option('rule')}"
+                f"{option('architecture_grad_clip', 0)} or {adam}"
             )
-        if self.term is not None:
+        if self.architecture_beta1 not in (None, BETAS[0]):
+            raise InvalidInputError(
+                f"{option('architecture_beta1', self.architecture_beta1)} belongs to Adam, not to the exponentiated "
+                f"gradient: give {option('architecture_beta1', BETAS[0])} or {adam}"
+            )
+        if self.active_term is not None:
             raise InvalidInputError(
                 f"{option('term', self.term)} is a function of Λ, but the exponentiated gradient updates mixing "
-                f"weights: remove {option('term')} or {option('rule')}"
+                f"weights: give {option('term', 'none')} or {adam}"
             )
 
 
@@ -164,11 +184,11 @@ class GradientOptimizer(AdamOptimizer):
         """Raise InvalidInputError for options that apply to operations if the space has none."""
         from nasbench1shot1.optimizers.terms import TERMS
 
-        settings, space = self.hyperparameters, self.space
+        settings, space, term = self.hyperparameters, self.space, self.hyperparameters.active_term
         if space.operation_key in self.parameters:
             return
         of_operations = {
-            "term": settings.term if settings.term and TERMS[settings.term].keys == "operations" else None,
+            "term": term if term and TERMS[term].keys == "operations" else None,
             "relaxation": settings.relaxation if settings.relaxation in FOR_OPERATIONS else None,
         }
         for name, value in of_operations.items():
@@ -223,6 +243,11 @@ class GradientOptimizer(AdamOptimizer):
         """Return the allowed entries of every choice of which some are excluded."""
         return self.allowed.structure()
 
+    def weight_loss(self, loss: Tensor) -> Tensor:
+        """Return the loss, mirrored at the flooding level where it is below that level (Ishida et al., ICML 2020)."""
+        level = self.hyperparameters.flooding
+        return (loss - level).abs() + level if level else loss
+
     def architecture_step(self, step: SearchStep) -> None:
         """Update Λ once by its rule, with the gradient that `update` selects and the gradient of the term, if any."""
         import torch
@@ -247,20 +272,21 @@ class GradientOptimizer(AdamOptimizer):
         """Return gradients of Λ with those of the term added."""
         from nasbench1shot1.optimizers.terms import term_gradients
 
-        settings = self.hyperparameters
-        if settings.term is None:
+        settings, term = self.hyperparameters, self.hyperparameters.active_term
+        if term is None:
             return gradients
-        added = term_gradients(settings.term, self.space, self.parameters, settings.term_weight, self.progress)
+        added = term_gradients(term, self.space, self.parameters, settings.term_weight, self.progress)
         return tuple(extra if of is None else of + extra for of, extra in zip(gradients, added, strict=True))
 
     def _exponentiate(self, of_mixing: list[Tensor]) -> None:
-        from nasbench1shot1.optimizers.rules import exponentiate, summed
+        from nasbench1shot1.optimizers.rules import LEAST_SHARE, exponentiate, summed
 
-        settings = self.hyperparameters
-        gradients = summed(of_mixing, list(self.parameters))
-        exponentiate(
-            self.parameters, gradients, settings.architecture_learning_rate, settings.architecture_weight_decay
-        )
+        settings, parameters = self.hyperparameters, self.allowed.masked(self.parameters)
+        gradients = summed(of_mixing, list(parameters))
+        exponentiate(parameters, gradients, settings.architecture_learning_rate, settings.architecture_weight_decay)
+        if self.allowed.is_restricted:
+            for key, value in self.parameters.items():  # records need finite entries
+                value.data.copy_(parameters[key].detach().nan_to_num(neginf=math.log(LEAST_SHARE)))
 
     def state_dict(self) -> dict[str, Any]:
         """Return Λ, Adam's moments, the temperature and, if entries are excluded, those that are not."""

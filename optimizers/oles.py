@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from nasbench1shot1.optimizer import SearchStep, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import IF_GIVEN, Range
 
 if TYPE_CHECKING:
     import torch
@@ -33,6 +33,11 @@ class OLESHyperparameters(GradientHyperparameters):
     """Number of steps over which the cosine of an operation is averaged."""
     summed_gradients: bool = False
     """Compare the gradient on the weight half with the sum of both gradients, as in the published code."""
+    clipped_gradients: Annotated[bool | None, IF_GIVEN] = None
+    """Take the gradient on the weight half after clipping, as in the published code, which matters only with
+    --summed-gradients. Default: no."""
+    window_counts_one_more: Annotated[bool | None, IF_GIVEN] = None
+    """Divide the sum of one more value than the window has by the window, as in the published code. Default: no."""
 
 
 class OLES(DARTS):
@@ -43,6 +48,12 @@ class OLES(DARTS):
     """
 
     Hyperparameters = OLESHyperparameters
+    original_defaults = {  # noqa: RUF012
+        "batch_size": 64,
+        "summed_gradients": True,
+        "clipped_gradients": True,
+        "window_counts_one_more": True,
+    }
     hyperparameters: OLESHyperparameters
 
     def __init__(self, *arguments: Any) -> None:
@@ -75,6 +86,10 @@ class OLES(DARTS):
     def _compare(self, step: SearchStep) -> None:
         import torch
 
+        if self.hyperparameters.clipped_gradients:  # since the weight step, which clips, nothing has changed them
+            self._trained = {
+                name: clipped for name in self._trained if (clipped := step.weights[name].grad) is not None
+            }
         mixing = self.mixing()
         fixed = mixing.with_tensors(iter([tensor.detach() for tensor in mixing.tensors()]))
         loss = step.loss(fixed, step.architecture_batch)
@@ -98,8 +113,8 @@ class OLES(DARTS):
             return
         seen = self.cosines.setdefault(operation, [])
         seen.append(float(torch.stack(cosines).mean()))
-        if len(seen) == settings.window:
-            if sum(seen) / len(seen) < self._threshold:
+        if len(seen) == settings.window + bool(settings.window_counts_one_more):
+            if sum(seen) / settings.window < self._threshold:
                 self.frozen[operation] = tuple(names)
             del self.cosines[operation]
 
@@ -109,8 +124,8 @@ class OLES(DARTS):
         return usual if self.hyperparameters.threshold is None else self.hyperparameters.threshold
 
     def structure(self) -> Mapping[str, Any]:
-        """Return the names of the frozen operations."""
-        return {"frozen": sorted(self.frozen)} if self.frozen else {}
+        """Return what other gradient methods return, and the names of the frozen operations."""
+        return {**super().structure(), **({"frozen": sorted(self.frozen)} if self.frozen else {})}
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of DARTS, the frozen operations, and the cosines of the current windows."""

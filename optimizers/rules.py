@@ -23,7 +23,8 @@ def exponentiate(
     """Take a step of the exponentiated gradient on Λ = log θ, in place.
 
     θ ← θ · exp(-η ∂L/∂θ), raised to at least 1e-5 and normalised. In terms of Λ, this is a step of plain gradient
-    descent with the gradient that is taken at θ, followed by a normalisation. So softmax(Λ) is θ.
+    descent with the gradient that is taken at θ, followed by a normalisation. So softmax(Λ) is θ. Entries of Λ that are
+    -inf belong to excluded candidates, and stay.
 
     Args:
         parameters: Λ.
@@ -32,10 +33,11 @@ def exponentiate(
         entropy_weight: weight of the term Σ θ log(θ n) in L, with n candidates, which keeps θ close to uniform.
     """
     for key, value in parameters.items():
+        left = value > -math.inf
         value.sub_(value.logsumexp(dim=-1, keepdim=True))
         of_entropy = entropy_weight * (value + math.log(value.shape[-1]) + 1)
-        value.sub_(rate * (gradients[key] + of_entropy))
-        value.clamp_(min=math.log(LEAST_SHARE))
+        moved = (value - rate * (gradients[key] + of_entropy)).clamp(min=math.log(LEAST_SHARE))
+        value.copy_(torch.where(left, moved, -math.inf))
         value.sub_(value.logsumexp(dim=-1, keepdim=True))
 
 

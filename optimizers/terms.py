@@ -46,6 +46,11 @@ def zero_one(space: OneShotSpace, parameters: Parameters) -> Tensor:
     return -(parameters[space.operation_key].sigmoid() - 0.5).square().mean()
 
 
+def zero_one_l1(space: OneShotSpace, parameters: Parameters) -> Tensor:
+    """Return the mean over all operations of -|σ(Λ) - ½| (FairDARTS; `--sep_loss l1` of its code)."""
+    return -(parameters[space.operation_key].sigmoid() - 0.5).abs().mean()
+
+
 def dirichlet_kl(space: OneShotSpace, parameters: Parameters) -> Tensor:
     """Return the sum over all choice vectors of KL(Dir(elu(Λ) + 1) ‖ Dir(1)) (Chen et al.: DrNAS, ICLR 2021)."""
     from nasbench1shot1.optimizers.relaxation import concentrations
@@ -61,6 +66,7 @@ def dirichlet_kl(space: OneShotSpace, parameters: Parameters) -> Tensor:
 TERMS: dict[str, Term] = {
     "beta": Term(beta, 50.0, True, "all", ("softmax", "gumbel", "gumbel-operations", "single-path", "reinmax")),
     "zero-one": Term(zero_one, 10.0, False, "operations", ("sigmoid",)),
+    "zero-one-l1": Term(zero_one_l1, 10.0, False, "operations", ("sigmoid",)),
     "dirichlet-kl": Term(dirichlet_kl, 1e-3, False, "all", ("dirichlet",)),
 }
 """The terms by their name in the option `term`."""

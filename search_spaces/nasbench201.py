@@ -8,7 +8,15 @@ import numpy as np
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench201.architecture import EDGE_NAMES, EDGES, N_NODES, OPERATIONS, SPACE_NAME, EdgeArchitecture
+from nasbench1shot1.nasbench201.architecture import (
+    EDGE_NAMES,
+    EDGES,
+    N_NODES,
+    NONE,
+    OPERATIONS,
+    SPACE_NAME,
+    EdgeArchitecture,
+)
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK
 from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations, index_of_valid
 from nasbench1shot1.nasbench201.topology import unique_indices
@@ -46,6 +54,7 @@ class NASBench201Space(IndependentChoices[EdgeArchitecture]):
     sizes_caption = "NAS-Bench-201; Dong and Yang 2020 report the same numbers"
     benchmark = BENCHMARK
     n_choices, n_entries = N_EDGES, N_OPERATIONS
+    zero_operation = NONE
 
     def __repr__(self) -> str:
         return f"NASBench201Space('{self.name}', {len(self):,} architectures)"

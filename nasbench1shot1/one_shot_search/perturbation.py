@@ -35,7 +35,8 @@ class Perturbation:
             return mixing
         if mixing.weights is None:
             raise InvalidInputError(
-                f"{self._state.config.optimizer} gives no mixing weights to perturb: remove {option('perturbation')}"
+                f"{self._state.config.optimizer} gives no mixing weights to perturb: give "
+                f"{option('perturbation', 'none')}"
             )
         clean = mixing.tensors()
         changed = self._random(clean) if self._kind == "random" else self._adversarial(mixing, batch)

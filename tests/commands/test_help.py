@@ -127,7 +127,7 @@ def test_registered_names_are_listed(shown: Shown) -> None:
 
 def test_the_choices_of_an_option_are_implemented() -> None:
     assert tuple(RELAXATIONS) == RELAXATION_NAMES
-    assert get_args(TermName) == tuple(TERMS)
+    assert get_args(TermName) == ("none", *TERMS)
     assert get_args(UpdateName) == tuple(UPDATES)
 
 

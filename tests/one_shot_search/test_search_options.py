@@ -78,7 +78,7 @@ CORRECTED = {
     },
     "fbnetv2": {**GRADIENT, **WIDTHS, **ANNEALED, "relaxation": "gumbel"},
     "tunas": {**ADAM, **WIDTHS, **REINFORCE, "architecture_weight_decay": 0.0, "cost_weight": 0.1},
-    "beta-darts": {**GRADIENT, "epochs": 100, "term": "beta", "flooding": 0.0},
+    "beta-darts": {**GRADIENT, "epochs": 100, "term": "beta"},
     "drnas": {**GRADIENT, "epochs": 100, "relaxation": "dirichlet"},
     "gaea": {
         **GRADIENT,
@@ -131,6 +131,16 @@ ORIGINAL = {
     "tas": PUBLISHED_WIDTHS,
     "fbnetv2": PUBLISHED_WIDTHS,
     "tunas": {**PUBLISHED_WIDTHS, "baseline_includes_current": True, "reward_in_percent": True},
+    "beta-darts": {"term_epochs": 100, "second_order_term": False},
+    "drnas": {"evaluation_noise": True},
+    "fair-darts": {"learning_rate": 0.005, "batch_size": 128, "architecture_beta1": 0.9},
+    "darts-minus": {"batch_size": 64, "skip_ends_after": True},
+    "oles": {
+        "batch_size": 64,
+        "summed_gradients": True,
+        "clipped_gradients": True,
+        "window_counts_one_more": True,
+    },
 }
 """In what the published code differs."""
 
@@ -203,7 +213,8 @@ def test_a_resolved_configuration_is_rebuilt_from_its_record(optimizer):
     assert set(vars(config.own)) == {field.name for field in fields(config.method.Hyperparameters)}
     assert set(config.as_dict()) == common.keys() | own.keys()
     assert {"batch_norm_affine", "max_flops", "max"} <= recorded_if_given(SearchConfig)
-    bounded = search_options({"optimizer": optimizer, "scale": "quick", "max_flops": 1e8, "max": "latency=5"})
+    given = {"optimizer": optimizer, "preset": "original", "scale": "quick"}
+    bounded = search_options({**given, "max_flops": 1e8, "max": "latency=5"})
     assert set(bounded.as_dict()) == set(config.as_dict()) | {"max_flops", "max"}
 
 

@@ -15,6 +15,7 @@ from nasbench1shot1.one_shot_search.options import SCALES, SearchConfig, search_
 METHODS = tuple(registry.BUILT_IN["optimizers"])
 TABLES = ("| option | `darts` |", "| option | `beta-darts` |")
 """The headers of the tables of methods: those of the benchmarks' papers, and newer ones."""
+NEWER = METHODS[METHODS.index("beta-darts") :]
 PAGES = {"sdarts-rs": "sdarts.md", "sdarts-adv": "sdarts.md"}
 """Pages that describe several methods."""
 TINY = {"scale": "quick", "epochs": 3, "channels": 4, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
@@ -60,15 +61,21 @@ def test_the_tables_of_methods_list_all_their_differences(first):
     both = [[resolved(optimizer=name, preset=preset) for preset in ("corrected", "original")] for name in header[1:]]
     for name, *cells in table:
         assert cells == [_cell(name, *presets) for presets in both], name
-    differing = {name for corrected, _ in both for name, value in corrected.items() if value != resolved().get(name)}
+    usual = resolved()
+    differing = {
+        name
+        for corrected, original in both
+        for name in {*corrected, *original} - {"preset", "evaluation_batch_norm"}
+        if corrected.get(name) != usual.get(name) or corrected.get(name) != original.get(name)
+    }
     own = {name for name in differing if not name.startswith("controller_")} - {"optimizer"}
     assert {name for name, *_ in table} >= own
 
 
 def _cell(name: str, corrected: dict[str, object], original: dict[str, object]) -> str:
-    if name not in corrected:
+    if name not in corrected and name not in original:
         return "–"
-    values = [written(corrected[name]), written(original[name])]
+    values = [written(corrected.get(name)), written(original.get(name))]
     return values[0] if values[0] == values[1] else " / ".join(values)
 
 
@@ -77,10 +84,31 @@ def test_the_presets_page_lists_all_changes_of_optimizers_by_original():
     changed = []
     for method in METHODS:
         corrected, original = (resolved(optimizer=method, preset=preset) for preset in ("corrected", "original"))
-        for name in set(corrected) - {"preset", "evaluation_batch_norm"}:
-            if corrected[name] != original[name]:
-                changed.append([method, name, written(corrected[name]), written(original[name])])
+        for name in {*corrected, *original} - {"preset", "evaluation_batch_norm"}:
+            before, after = corrected.get(name), original.get(name)
+            if before != after:
+                changed.append([method, name, written(before), written(after)])
     assert sorted(row[:4] for row in table) == sorted(changed)
+
+
+@pytest.mark.parametrize("method", NEWER)
+def test_the_page_of_a_newer_method_lists_what_original_changes(method):
+    """On all spaces, and on the spaces of NAS-Bench-201 alone."""
+    wanted = []
+    for space, suffix in (("s1", ""), ("nb201", " (nb201)")):
+        both = (resolved(optimizer=method, preset=preset, space=space) for preset in ("corrected", "original"))
+        corrected, original = both
+        families = registry.optimizer(method).original_family_defaults
+        names = {*corrected, *original} if space == "s1" else families.get("nasbench201", {})
+        for name in {*names} - {"preset", "evaluation_batch_norm"}:
+            before, after = corrected.get(name), original.get(name)
+            if before != after:
+                wanted.append([f"{name}{suffix}", written(before), written(after)])
+    page = PAGES.get(method, f"{method.replace('-', '_')}.md")
+    first = f"| option of `{method}` |" if method in PAGES else "| option | `corrected` |"
+    has_table = first in (CHECKOUT / "docs" / page).read_text()
+    found = [row[:3] for row in rows(page, first)[1:]] if has_table else []
+    assert sorted(found) == sorted(wanted)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -182,6 +182,7 @@ def test_combinations_without_a_meaning_are_refused_before_anything_is_written(o
 COMBINED = [
     *({"term": "beta", "relaxation": name} for name in TERMS["beta"].relaxations),
     {"term": "zero-one", "relaxation": "sigmoid"},
+    {"term": "zero-one-l1", "relaxation": "sigmoid"},
     {"term": "dirichlet-kl", "relaxation": "dirichlet", "update": "second-order"},
     *({"rule": "exponentiated-gradient", "relaxation": name} for name in ("softmax", "gumbel", "gumbel-operations")),
     {"rule": "exponentiated-gradient", "relaxation": "gumbel", "draws": 3},

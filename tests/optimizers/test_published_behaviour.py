@@ -1,0 +1,299 @@
+"""Published behaviour of newer methods, against equations or transcriptions of the published code."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from newer_methods import made
+from refusals import refuses
+from scipy import special
+from small_supernets import SPACES
+from tiny_nets import Net, in_float64
+from tiny_search import SMALL_SPACE, generator, search, tiny_batch, tiny_state
+
+import nasbench1shot1 as nb
+from nasbench1shot1.one_shot_search.loop import training_steps
+from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.optimizer import Mixing, SearchStep, WeightStep
+from nasbench1shot1.optimizers.terms import term_gradients
+
+
+def original(optimizer: str, **options: Any) -> dict[str, Any]:
+    return search_options({"optimizer": optimizer, "preset": "original", **options}).as_dict()
+
+
+def moved(method: Any, nets: Net, steps: int = 1) -> dict[str, np.ndarray]:
+    """Λ after steps of a method in float64."""
+    in_float64(method).begin_epoch(4, 8, generator(0))
+    for _ in range(steps):
+        method.architecture_step(nets.step())
+    return {key: value.detach().numpy() for key, value in method.parameters.items()}
+
+
+# β-DARTS --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_published_weight_of_beta_is_50_e_over_100_in_any_number_of_epochs():
+    options = original("beta-darts", epochs=20)
+    method = made("beta-darts", term_epochs=options["term_epochs"])
+    for epoch in (1, 2, 20):
+        method.begin_epoch(epoch, 20, generator(0))
+        gradients = term_gradients("beta", SMALL_SPACE, method.parameters, None, method.progress)
+        total = sum(gradient.sum().item() for gradient in gradients)  # each of n vectors adds weight / n
+        assert total == pytest.approx(50 * (epoch - 1) / 100)
+
+
+@pytest.mark.parametrize("update", ["first-order", "second-order"])
+def test_the_published_second_order_branch_omits_the_term(update):
+    assert original("beta-darts")["second_order_term"] is False
+    nets = Net(SMALL_SPACE, 1)
+    plain, omitted, kept = (
+        moved(made("beta-darts", update=update, **options), nets)
+        for options in ({"term": "none"}, {"second_order_term": False}, {})
+    )
+    for key, value in plain.items():
+        assert np.array_equal(value, omitted[key]) == (update == "second-order")
+        assert not np.array_equal(value, kept[key])
+
+
+# FairDARTS ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_two_steps_of_fair_darts_follow_the_published_adam(space):
+    settings = original("fair-darts", space=space)
+    assert (settings["learning_rate"], settings["learning_rate_min"], settings["batch_size"]) == (0.005, 0.001, 128)
+    nets, method = Net(space, 1), made("fair-darts", space, architecture_beta1=settings["architecture_beta1"])
+    found = moved(method, nets, steps=2)
+    values = {key: v.detach().numpy() for key, v in in_float64(made("fair-darts", space)).parameters.items()}
+    first, second = ({key: np.zeros_like(v) for key, v in values.items()} for _ in range(2))
+    for step in (1, 2):
+        leaves = {key: torch.from_numpy(v.copy()).requires_grad_() for key, v in values.items()}
+        mixed = {key: v.softmax(-1) for key, v in leaves.items()} | {"operations": leaves["operations"].sigmoid()}
+        loss = nets.loss(Mixing(mixed), tiny_batch(seed=2))
+        loss = loss - 10 * ((mixed["operations"] - 0.5) ** 2).mean()
+        for key, g in zip(leaves, torch.autograd.grad(loss, list(leaves.values())), strict=True):
+            total = g.numpy() + 1e-3 * values[key]
+            first[key] = 0.9 * first[key] + 0.1 * total
+            second[key] = 0.999 * second[key] + 0.001 * total**2
+            size = np.sqrt(second[key] / (1 - 0.999**step)) + 1e-8
+            values[key] = values[key] - 3e-3 * first[key] / (1 - 0.9**step) / size
+    for key, value in values.items():
+        np.testing.assert_allclose(found[key], value, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_the_l1_form_of_the_zero_one_term(space):
+    space = nb.search_space(space)
+    drawn = generator(0)
+    parameters = {k: torch.randn(s, generator=drawn, dtype=torch.float64) for k, s in space.mixing_shapes().items()}
+    gradients = dict(zip(parameters, term_gradients("zero-one-l1", space, parameters, None, 0.0), strict=True))
+    share = special.expit(parameters["operations"].numpy())
+    wanted = -10 * np.sign(share - 0.5) * share * (1 - share) / share.size
+    np.testing.assert_allclose(gradients["operations"], wanted, rtol=1e-12)
+    assert not any(gradient.any() for key, gradient in gradients.items() if key != "operations")
+
+
+def test_a_single_level_moves_weights_and_lambda_from_the_same_point_on_the_same_batch():
+    nets, method = Net("s1", 1), in_float64(made("fair-darts", "s1", levels="single-level"))
+    method.begin_epoch(1, 8, generator(0))
+    before = {key: value.detach().clone() for key, value in method.parameters.items()}
+    method.architecture_step(nets.step())
+    after = method.parameters
+    mixing = method.weight_mixing()
+    for key, value in before.items():
+        shares = value.sigmoid() if key == "operations" else value.softmax(-1)
+        assert torch.equal(mixing.weights[key], shares)
+        leaf = {k: v.clone().requires_grad_() for k, v in before.items()}
+        mixed = {k: v.softmax(-1) for k, v in leaf.items()} | {"operations": leaf["operations"].sigmoid()}
+        loss = nets.loss(Mixing(mixed), tiny_batch(seed=1))  # the batch of the weights
+        (gradient,) = torch.autograd.grad(loss - 10 * (mixed["operations"] - 0.5).pow(2).mean(), [leaf[key]])
+        total = gradient + 1e-3 * value
+        torch.testing.assert_close(
+            after[key].detach(), value - 3e-3 * total / (total.abs() + 1e-8), rtol=1e-9, atol=1e-12
+        )
+    assert not torch.equal(method.weight_mixing().weights["operations"], mixing.weights["operations"])
+
+
+def test_a_single_level_trains_on_the_weight_half_only():
+    state = tiny_state(optimizer="fair-darts", levels="single-level")
+    assert [rows.tolist() for rows in state.rows(1)] == [state.split.weights.tolist()] * 2
+
+
+@pytest.mark.parametrize("threshold", [None, 0.0, 0.85, 1.0])
+def test_edges_below_the_threshold_vanish(threshold):
+    space = nb.search_space("nb201")
+    method = made("fair-darts", space, operation_threshold=threshold)
+    drawn = generator(5)
+    values = 3 * torch.randn(6, 5, generator=drawn)
+    method.parameters["operations"].data.copy_(values)
+    shares = special.expit(values.numpy())
+    if threshold is None:
+        wanted = shares.argmax(axis=1)
+    else:
+        wanted = [1 + row[1:].argmax() if row[1:].max() >= threshold else 0 for row in shares]
+    assert method.architecture().operations == tuple(map(int, wanted))
+
+
+# DARTS- ---------------------------------------------------------------------------------------------------------------
+
+PUBLISHED_FACTORS = {
+    "linear": lambda e, n: (n - e) / n,
+    "cosine": lambda e, n: (1 + math.cos(math.pi * e / n)) / 2.0,
+    "slow-cosine": lambda e, n: math.cos((math.pi / 2) * e / n),
+    "constant": lambda e, n: 1.0,
+}
+
+
+@pytest.mark.parametrize("schedule", PUBLISHED_FACTORS)
+def test_the_auxiliary_skip_follows_the_published_schedules(schedule):
+    assert original("darts-minus")["skip_ends_after"] is True
+    method = made("darts-minus", skip_schedule=schedule, skip_ends_after=True)
+    last_zero = made("darts-minus", skip_schedule=schedule)
+    for epoch in range(50):
+        method.begin_epoch(epoch + 1, 50, generator(0))
+        assert method.auxiliary_skip == pytest.approx(PUBLISHED_FACTORS[schedule](epoch, 50), abs=1e-12)
+        last_zero.begin_epoch(epoch + 1, 50, generator(0))
+    assert last_zero.auxiliary_skip == (1 if schedule == "constant" else 0)
+
+
+# OLES -----------------------------------------------------------------------------------------------------------------
+
+
+def frozen_as_published(values: list[float], patience: float, count: int) -> int | None:
+    """Number of values after which the published counter freezes an operation; None if it does not."""
+    total, seen = 0.0, 0
+    for number, value in enumerate(values, start=1):
+        total += value
+        if seen == count:
+            if total / seen < patience:
+                return number
+            total, seen = 0.0, 0
+        else:
+            seen += 1
+    return None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_published_counter_divides_one_value_more_than_the_window(seed):
+    settings = original("oles")
+    assert (settings["summed_gradients"], settings["clipped_gradients"], settings["window"]) == (True, True, 20)
+    method = made("oles", summed_gradients=True, window_counts_one_more=settings["window_counts_one_more"])
+    drawn, values, frozen_after = np.random.default_rng(seed), [], None
+    for number in range(1, 90):
+        a, b = torch.from_numpy(drawn.normal(size=(2, 6, 3)))
+        b = b - 0.98 * a  # the cosine of a and a + b is close to the threshold
+        cosine = (a * (a + b)).sum(0) / (a.norm(dim=0) * (a + b).norm(dim=0))
+        values.append(cosine.mean().item())
+        method._trained = {"w": a}
+        if frozen_after is None:
+            method._observe("op", ["w"], {"w": b})
+            frozen_after = number if method.frozen else None
+    assert frozen_after == frozen_as_published(values, 0.4, 20)
+
+
+@pytest.mark.parametrize("is_clipped", [True, False])
+def test_the_published_measure_adds_the_gradient_to_the_clipped_one(is_clipped):
+    state = tiny_state(optimizer="oles", summed_gradients=True, clipped_gradients=is_clipped)
+    net, method = state.net.double().train(), state.method
+    in_float64(method)
+    weights, batch = dict(net.named_parameters()), tiny_batch(seed=2, side=16)
+    drawn = generator(7)
+    trained = {n: torch.randn(w.shape, generator=drawn, dtype=torch.float64) for n, w in weights.items()}
+    for name, weight in weights.items():
+        weight.grad = trained[name].clone()
+    method.adjust_gradients(WeightStep(None, batch, None, weights, net.operation_weights, None))
+    norm = torch.nn.utils.clip_grad_norm_(weights.values(), 0.5)  # as the weight step does next
+
+    def loss(mixing, of):
+        return torch.nn.functional.cross_entropy(net(of.images, *mixing.arguments()), of.labels)
+
+    found = torch.autograd.grad(loss(method.mixing(), batch), list(weights.values()), allow_unused=True)
+    method._compare(SearchStep(loss, None, None, weights, net.operation_weights, batch, batch, None))
+    validation = dict(zip(weights, found, strict=True))
+    factor = 0.5 / (norm + 1e-6) if is_clipped else 1.0
+    for operation, names in net.operation_weights.items():
+        cosines = []
+        for name in names:
+            kept = (trained[name] * factor).flatten(1) if trained[name].dim() > 1 else trained[name][:, None] * factor
+            both = kept + validation[name].reshape(kept.shape)
+            cosines.append(((kept * both).sum(0) / (kept.norm(dim=0) * both.norm(dim=0))).mean().item())
+        assert method.cosines[operation] == [pytest.approx(np.mean(cosines), rel=1e-9)]
+
+
+# Terms that are removed, and flooding --------------------------------------------------------------------------------
+
+
+def test_a_method_without_its_term_is_its_base(tmp_path):
+    for name, options in (("beta-darts", {}), ("fair-darts", {})):
+        base = search(tmp_path / f"{name}-0", optimizer=name, term_weight=0.0, epochs=2, **options)
+        without = search(tmp_path / name, optimizer=name, term="none", epochs=2, **options)
+        assert without.config["term"] == "none"
+        for key, value in base.architecture_parameters.items():
+            assert np.array_equal(value, without.architecture_parameters[key])
+    darts = search(tmp_path / "darts", optimizer="darts", epochs=2)
+    none = search(tmp_path / "none", optimizer="darts", epochs=2, term="none")
+    assert "term" not in darts.config
+    assert none.config["term"] == "none"
+
+
+def test_the_advice_of_a_refusal_is_accepted():
+    for given in (
+        {"optimizer": "beta-darts", "relaxation": "sigmoid"},
+        {"optimizer": "fair-darts", "relaxation": "softmax"},
+        {"optimizer": "beta-darts", "rule": "exponentiated-gradient"},
+        {"optimizer": "beta-darts", "preset": "original", "relaxation": "sigmoid"},
+    ):
+        with refuses(nb.InvalidInputError, 'term="none"'):
+            search_options(given)
+        assert search_options({**given, "term": "none"}).own.active_term is None
+    with refuses(nb.InvalidInputError, 'rule="adam"'):
+        search_options({"optimizer": "gaea", "relaxation": "sigmoid"})
+    search_options({"optimizer": "gaea", "relaxation": "sigmoid", "rule": "adam"})
+    with refuses(nb.InvalidInputError, "temperature_max=1, temperature_min=1"):
+        search_options({"optimizer": "gdas", "relaxation": "dirichlet", "architecture_grad_clip": 0})
+    search_options({"optimizer": "gdas", "relaxation": "dirichlet", "temperature_max": 1, "temperature_min": 1})
+
+
+REFUSED = [
+    ({"flooding": -0.1}, ("flooding",)),
+    ({"flooding": math.inf}, ("flooding",)),
+    ({"flooding": math.nan}, ("flooding",)),
+    ({"optimizer": "random-ws", "flooding": 0.1}, ("flooding",)),
+    ({"architecture_beta1": 1.0}, ("architecture_beta1", "1.0")),
+    ({"optimizer": "gaea", "architecture_beta1": 0.9}, ("architecture_beta1=0.5", 'rule="adam"')),
+    ({"term": "none", "term_weight": 1.0}, ("term_weight",)),
+    ({"optimizer": "fair-darts", "operation_threshold": 0.85}, ("operation_threshold=0.85", "s1")),
+    ({"optimizer": "fair-darts", "operation_threshold": 1.5}, ("operation_threshold",)),
+    (
+        {
+            "optimizer": "fair-darts",
+            "space": "nb201",
+            "operation_threshold": 0.8,
+            "relaxation": "gumbel",
+            "term": "none",
+        },
+        ("operation_threshold=0.8", "sigmoid"),
+    ),
+    ({"rule": "exponentiated-gradient", "relaxation": "reinmax"}, ("ReinMax", 'rule="adam"')),
+]
+
+
+@pytest.mark.parametrize(("options", "named"), REFUSED)
+def test_nonsense_is_refused_before_anything_is_written(options, named, tmp_path):
+    with refuses(nb.InvalidInputError, *named):
+        search(tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_every_gradient_method_floods():
+    moves = []
+    for flooding in (0.0, 100.0):
+        state = tiny_state(optimizer="gdas", flooding=flooding, momentum=0.0, weight_decay=0.0)
+        before = {name: weight.detach().clone() for name, weight in state.net.named_parameters()}
+        next(training_steps(state, 1))
+        moves.append({name: weight.detach() - before[name] for name, weight in state.net.named_parameters()})
+    for name, move in moves[0].items():
+        torch.testing.assert_close(moves[1][name], -move, rtol=1e-3, atol=1e-6)
