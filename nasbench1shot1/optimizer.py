@@ -162,6 +162,11 @@ class OneShotOptimizer(ABC):
         return self.is_relaxed
 
     @property
+    def mixes_shares(self) -> bool:
+        """Whether each vector of mixing weights is positive and adds up to 1, so that it can be normalised."""
+        return True
+
+    @property
     def trains_weights_first(self) -> bool:
         """Whether every step trains the weights before Λ, instead of after it."""
         return False

@@ -37,6 +37,8 @@ SAME_FOR_ALL_CELLS = {
     "single-path": "is the same for all cells",
 }
 """Relaxations that give a pass only one sample, and why."""
+SHARES = ("softmax", "gumbel", "dirichlet")
+"""Relaxations with positive mixing weights that add up to 1."""
 FOR_OPERATIONS = ("gumbel-operations", "sigmoid", "reinmax")
 """Relaxations that treat operations in another way than edges."""
 
@@ -197,6 +199,11 @@ class GradientOptimizer(AdamOptimizer):
                     f"{option(name, value)} applies to operations, and {space.name} has no mixing weights "
                     f"'{space.operation_key}': choose another {value_of(name)} or space"
                 )
+
+    @property
+    def mixes_shares(self) -> bool:
+        """Whether each vector of mixing weights is positive and adds up to 1."""
+        return self.hyperparameters.relaxation in SHARES and not self.fixes_choices
 
     @property
     def is_annealed(self) -> bool:

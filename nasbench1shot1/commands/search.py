@@ -20,7 +20,9 @@ Own = TypeVar("Own")
 
 WEIGHTS = (
     *("learning_rate", "learning_rate_min", "momentum", "nesterov", "weight_decay", "grad_clip", "warm_start_epochs"),
-    *("partial_channels", "batch_norm_affine", "perturbation", "perturbation_size"),
+    *("partial_channels", "batch_norm_affine", "perturbation", "perturbation_size", "perturbation_start"),
+    *("perturbation_projection", "perturbation_random_start", "perturbation_ascent", "perturbation_batch_norm"),
+    "perturbation_keeps_gains",
     *("cutout_length", "cutout_probability", "cutout_schedule"),
 )
 MEASURING = ("evaluation_batch_norm", "hessian_eigenvalue", "early_stopping", "table", "reference")

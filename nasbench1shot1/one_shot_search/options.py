@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, switch
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, options, switch, value_of
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
@@ -70,6 +70,7 @@ FACTS = {
     "dataset": str,
 }
 """Fields of config.json besides the options, with their types: the data that the run used."""
+ASCENT = 2.5  # total length of the steps of an adversarial perturbation, relative to the largest change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +122,21 @@ class SearchConfig(BoundOptions):
     """Perturbation of the mixing weights during weight steps (SDARTS)."""
     perturbation_size: Annotated[float, Range(0, 1)] = 0.3
     """Maximum change of a mixing weight in the last epoch; the maximum grows linearly over the epochs."""
+    perturbation_start: Annotated[float | None, Range(0, 1), IF_GIVEN] = None
+    """Maximum change in the first epoch, from which it grows linearly to --perturbation-size one epoch after the last
+    (published: 0.03). Default: the maximum grows from 0, and reaches --perturbation-size in the last epoch."""
+    perturbation_projection: Annotated[Literal["sum", "simplex"] | None, IF_GIVEN] = None
+    """sum: at the end, negative weights become 0, and each vector keeps its sum and its zeros. simplex: after every
+    step, weights are clipped to [0, 1] and divided by their sum (published). Default: sum."""
+    perturbation_random_start: Annotated[bool | None, IF_GIVEN] = None
+    """Start an adversarial perturbation at a random point within the maximum change (published). Default: no."""
+    perturbation_ascent: Annotated[float | None, Range(above=0), IF_GIVEN] = None
+    """Total length of the seven steps of an adversarial perturbation, in units of the maximum change (published: 2).
+    Default: 2.5."""
+    perturbation_batch_norm: Annotated[Literal["batch", "running"] | None, IF_GIVEN] = None
+    """Batch-norm statistics with which an adversarial perturbation is computed (published: running). Default: batch."""
+    perturbation_keeps_gains: Annotated[bool | None, IF_GIVEN] = None
+    """Drop an adversarial perturbation that lowers the loss (published). Default: no."""
     cutout_length: Annotated[int, Range(0)] = 16
     """Side length of the cutout square, in pixels."""
     cutout_probability: Annotated[float, Range(0, 1)] = 0.0
@@ -184,9 +200,34 @@ def _check_together(config: SearchConfig) -> None:
             f"{option('warm_start_epochs', config.warm_start_epochs)} leaves no epoch for Λ out of {config.epochs}: "
             "lower it"
         )
+    _check_perturbation(config)
     if config.early_stopping and not config.hessian_eigenvalue:
         raise InvalidInputError(
             f"{option('early_stopping')} needs the Hessian's eigenvalue: add {switch('hessian_eigenvalue')}"
+        )
+
+
+ADVERSARIAL: Mapping[str, Any] = {
+    "perturbation_random_start": False,
+    "perturbation_ascent": ASCENT,
+    "perturbation_batch_norm": "batch",
+    "perturbation_keeps_gains": False,
+}
+"""The options of adversarial perturbations, and the values that they have by default."""
+
+
+def _check_perturbation(config: SearchConfig) -> None:
+    """Raise InvalidInputError for options of a perturbation that the search does not have."""
+    usual = dict(ADVERSARIAL) if config.perturbation != "adversarial" else {}
+    if config.perturbation == "none":
+        usual["perturbation_projection"] = "sum"
+    without_effect = {name: value for name, value in usual.items() if getattr(config, name) not in (None, value)}
+    if without_effect:
+        kind = "adversarial perturbations" if set(without_effect) <= set(ADVERSARIAL) else "perturbations"
+        needed = option("perturbation", "adversarial") if usual.keys() >= ADVERSARIAL.keys() else option("perturbation")
+        raise InvalidInputError(
+            f"{' and '.join(map(value_of, without_effect))} belong to {kind}, and the search has "
+            f"{option('perturbation', config.perturbation)}: give {options(without_effect)}, or {needed}"
         )
 
 

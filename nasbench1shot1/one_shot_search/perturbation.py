@@ -1,14 +1,17 @@
 """Perturbed mixing weights while the supernet's weights train (SDARTS: Chen and Hsieh, ICML 2020, section 4)."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 import torch
 from torch import Tensor
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.one_shot_search.options import ASCENT
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
 
 ASCENT_STEPS = 7
-STEP_SHARE = 2.5  # total length of all ascent steps, relative to the largest change
 LEAST_SUM = 1e-12  # sum of perturbed weights up to which they keep their old values
 
 
@@ -17,13 +20,15 @@ class Perturbation:
 
     "random" adds uniform noise in ±ε; "adversarial" climbs the loss of the training batch in ε-bounded steps along
     the gradient's sign. ε grows linearly to `config.perturbation_size` in the last epoch. No weight becomes negative,
-    and each vector keeps its sum, as in the authors' code. Unlike there, zero weights stay zero, so that only sampled
-    operations are used.
+    and each vector keeps its sum, whatever it is. Unlike in the authors' code, zero weights stay zero, so that only
+    sampled operations are used. The options `perturbation_…` select the authors' behaviour.
     """
 
     def __init__(self, state: SearchState, epoch: int) -> None:
-        self._state, self._kind = state, state.config.perturbation
-        self._size = state.config.perturbation_size * epoch / state.config.epochs
+        self._state, self._config = state, state.config
+        self._size = largest_change(
+            epoch, self._config.epochs, self._config.perturbation_size, self._config.perturbation_start
+        )
         self._generator = state.generator("perturbation", epoch)
 
     def __call__(self, mixing: Mixing, batch: Batch) -> Mixing:
@@ -31,32 +36,85 @@ class Perturbation:
 
         Raises InvalidInputError if the mixing has no weights.
         """
-        if self._kind == "none":
+        kind = self._config.perturbation
+        if kind == "none":
             return mixing
         if mixing.weights is None:
             raise InvalidInputError(
-                f"{self._state.config.optimizer} gives no mixing weights to perturb: give "
-                f"{option('perturbation', 'none')}"
+                f"{self._config.optimizer} gives no mixing weights to perturb: give {option('perturbation', 'none')}"
             )
         clean = mixing.tensors()
-        changed = self._random(clean) if self._kind == "random" else self._adversarial(mixing, batch)
-        return mixing.with_tensors(iter([_as_shares(new, old) for new, old in zip(changed, clean, strict=True)]))
+        changed = self._with_noise(clean) if kind == "random" else self._adversarial(mixing, batch)
+        if not self._is_on_simplex:
+            changed = [_as_shares(new, old) for new, old in zip(changed, clean, strict=True)]
+        return mixing.with_tensors(iter(changed))
 
-    def _random(self, clean: list[Tensor]) -> list[Tensor]:
+    @property
+    def _is_on_simplex(self) -> bool:
+        return self._config.perturbation_projection == "simplex"
+
+    def _projected(self, changed: Sequence[Tensor]) -> list[Tensor]:
+        """Return weights after a step, which are normalised if each step is."""
+        return [onto_simplex(new) for new in changed] if self._is_on_simplex else list(changed)
+
+    def _with_noise(self, clean: Sequence[Tensor]) -> list[Tensor]:
         noise = [torch.empty(tensor.shape).uniform_(-1, 1, generator=self._generator) for tensor in clean]
-        return [old + self._size * new.to(old.device, non_blocking=True) for old, new in zip(clean, noise, strict=True)]
+        moved = [
+            old + self._size * new.to(old.device, non_blocking=True) for old, new in zip(clean, noise, strict=True)
+        ]
+        return self._projected(moved)
 
     def _adversarial(self, mixing: Mixing, batch: Batch) -> list[Tensor]:
-        clean, weights = mixing.tensors(), dict(self._state.net.named_parameters())
-        moved, step = clean, STEP_SHARE * self._size / ASCENT_STEPS
-        for _ in range(ASCENT_STEPS):
-            leaves = [tensor.detach().requires_grad_() for tensor in moved]
-            loss = self._state.loss_at(weights, mixing.with_tensors(iter(leaves)), batch)
-            gradients = torch.autograd.grad(loss, leaves, materialize_grads=True)  # a path may not use all of them
-            climbed = [leaf.detach() + step * g.sign() for leaf, g in zip(leaves, gradients, strict=True)]
-            bounds = [(old - self._size, old + self._size) for old in clean]
-            moved = [new.clamp(*bound) for new, bound in zip(climbed, bounds, strict=True)]
+        config, clean, weights = self._config, mixing.tensors(), dict(self._state.net.named_parameters())
+        step = (config.perturbation_ascent or ASCENT) * self._size / ASCENT_STEPS
+
+        def loss(of: Sequence[Tensor]) -> Tensor:
+            return self._state.loss_at(weights, mixing.with_tensors(iter(of)), batch)
+
+        with self._batch_norm():
+            moved = self._with_noise(clean) if config.perturbation_random_start else clean
+            for _ in range(ASCENT_STEPS):
+                leaves = [tensor.detach().requires_grad_() for tensor in moved]
+                gradients = torch.autograd.grad(loss(leaves), leaves, materialize_grads=True)  # a path uses only some
+                climbed = [leaf.detach() + step * g.sign() for leaf, g in zip(leaves, gradients, strict=True)]
+                bounds = [(old - self._size, old + self._size) for old in clean]
+                moved = self._projected([new.clamp(*bound) for new, bound in zip(climbed, bounds, strict=True)])
+            if config.perturbation_keeps_gains:
+                with torch.no_grad():
+                    return clean if loss(clean) > loss(moved) else moved
         return moved
+
+    @contextmanager
+    def _batch_norm(self) -> Iterator[None]:
+        """Let batch norm use the statistics that `perturbation_batch_norm` selects."""
+        net = self._state.net
+        was_training = net.training
+        if self._config.perturbation_batch_norm == "running":
+            net.eval()
+        try:
+            yield
+        finally:
+            net.train(was_training)
+
+
+def largest_change(epoch: int, epochs: int, size: float, start: float | None) -> float:
+    """Return the largest change ε of a mixing weight in an epoch, 1 … epochs.
+
+    Without `start`, ε grows from 0 to `size` in the last epoch; otherwise from `start` in the first epoch to `size` one
+    epoch after the last, as in the authors' code.
+    """
+    return size * epoch / epochs if start is None else start + (size - start) * (epoch - 1) / epochs
+
+
+def onto_simplex(changed: Tensor) -> Tensor:
+    """Return weights that are clipped to [0, 1] and divided by their sum along the last axis, as in the authors' code.
+
+    A vector without a positive weight becomes one-hot at its largest entry.
+    """
+    clipped = changed.clamp(0, 1)
+    total = clipped.sum(dim=-1, keepdim=True)
+    largest = torch.nn.functional.one_hot(changed.argmax(dim=-1), changed.shape[-1]).to(changed.dtype)
+    return torch.where(total > 0, clipped / torch.where(total > 0, total, 1), largest)
 
 
 def _as_shares(changed: Tensor, clean: Tensor) -> Tensor:

@@ -273,6 +273,11 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
             f"{config.optimizer} trains single paths, without mixing weights that depend on Λ: remove "
             f"{option('perturbation')}"
         )
+    if config.perturbation_projection == "simplex" and not method.mixes_shares:
+        raise InvalidInputError(
+            f"{option('perturbation_projection', 'simplex')} needs positive mixing weights that add up to 1, which "
+            f"{config.optimizer} does not have here: give {option('perturbation_projection', 'sum')}"
+        )
     if config.hessian_eigenvalue and not method.evaluates_relaxation:
         raise InvalidInputError(
             f"{config.optimizer} measures the loss of a single path, without mixing weights that depend on Λ: remove "
