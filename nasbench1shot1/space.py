@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -329,6 +330,15 @@ class OneShotSpace(SearchSpace):
             vector = indicators[choice.key] if choice.row is None else indicators[choice.key][choice.row]
             vector[list(taken)] = 1
         return self.discretise(indicators)
+
+    def numbers_of_picks(self) -> NDArray[np.int64]:
+        """Return the number of the architecture of every combination of decisions, as an array with one axis each.
+
+        Axis i counts the entries that decision i of `choices()` can take, in the order of `itertools.combinations`.
+        """
+        picks = [list(combinations(range(choice.entries), choice.picks)) for choice in self.choices()]
+        numbers = (self.index(self.from_picks(taken)) for taken in product(*picks))
+        return np.fromiter(numbers, np.int64).reshape([len(of_choice) for of_choice in picks])
 
     def checked_mixing(self, mixing: Weights) -> dict[str, NDArray[np.float64]]:
         """Return mixing weights, or raw architecture parameters, as arrays with the expected keys and shapes.

@@ -5,18 +5,18 @@ space. See docs/tas.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
-
-import numpy as np
 
 from nasbench1shot1.constraint import Cost
 from nasbench1shot1.optimizers.fbnetv2 import FBNetV2, FBNetV2Hyperparameters
 from nasbench1shot1.optimizers.gradient import RelaxationName
-from nasbench1shot1.optimizers.widths import expectation
 from nasbench1shot1.runs.options import Range
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from nasbench1shot1.optimizers.expectation import Expectation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,20 +47,29 @@ class TAS(FBNetV2):
         if self.constraint is None:
             return super().descend(gradients)
         (gradient,) = gradients
-        penalties = [self._penalty_gradient(cost) for cost in self.constraint.costs]
+        pairs = zip(self.constraint.costs, self._expectations, strict=True)
+        penalties = [self._penalty_gradient(cost, expected) for cost, expected in pairs]
         for penalty in penalties:
             gradient = penalty if gradient is None else gradient + penalty
         return super().descend((gradient,))
 
-    def _penalty_gradient(self, cost: Cost) -> Tensor:
+    @cached_property
+    def _expectations(self) -> list[Expectation]:
+        """The expectation under Λ of each bounded cost."""
+        from nasbench1shot1.optimizers.expectation import Expectation
+
+        costs = () if self.constraint is None else self.constraint.costs
+        return [Expectation(self.space, cost.by_number) for cost in costs]
+
+    def _penalty_gradient(self, cost: Cost, expected: Expectation) -> Tensor:
         """Return the gradient of the penalty on one cost, with the shape of Λ."""
         import torch
 
         leaf = self.width_parameters.detach().requires_grad_()
         now, tolerance = cost.of(self.space.discretise(self.parameters)), self.hyperparameters.cost_tolerance
-        sign = float(now > cost.limit) - float(now < cost.limit - tolerance * np.nanmax(cost.by_number))
+        sign = float(now > cost.limit) - float(now < cost.limit - tolerance * expected.largest)
         if not sign:
             return torch.zeros_like(leaf)
-        penalty = sign * self.hyperparameters.cost_weight * expectation(self.space, leaf, cost.by_number).log()
+        penalty = sign * self.hyperparameters.cost_weight * expected({self.space.operation_key: leaf}).log()
         (gradient,) = torch.autograd.grad(penalty, [leaf])
         return gradient

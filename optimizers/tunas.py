@@ -10,20 +10,21 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.moving_average import MovingAverage
-from nasbench1shot1.optimizers.widths import WidthHyperparameters, WidthOptimizer, expectation, used_samples
+from nasbench1shot1.optimizers.widths import WidthHyperparameters, WidthOptimizer, used_samples
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+    from nasbench1shot1.optimizers.expectation import Expectation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,17 +143,19 @@ class TuNAS(WidthOptimizer, AdamOptimizer):
         parameters = self.width_parameters
         logarithms, used = parameters.log_softmax(dim=-1), used_samples(self.space.layer_rows, len(positions))
         total = logarithms[[row for _, row in used], [int(positions[sample, row]) for sample, row in used]].sum()
-        if self._allowed is None:
+        if self._within_bounds is None:
             return total
-        return total - expectation(self.space, parameters, self._allowed).log().to(total.dtype)
+        return total - self._within_bounds({self.space.operation_key: parameters}).log().to(total.dtype)
 
     @cached_property
-    def _allowed(self) -> NDArray[np.bool_] | None:
-        """Which architectures are within the bounds, by number; None if none are rejected."""
+    def _within_bounds(self) -> Expectation | None:
+        """The probability of the bounds under Λ; None if no architectures are rejected."""
+        from nasbench1shot1.optimizers.expectation import Expectation
+
         if self.constraint is None or not self.hyperparameters.rejection:
             return None
-        within: NDArray[np.bool_] = np.all([cost.by_number <= cost.limit for cost in self.constraint.costs], axis=0)
-        return within
+        within = np.all([cost.by_number <= cost.limit for cost in self.constraint.costs], axis=0)
+        return Expectation(self.space, within)
 
     def _draw(self) -> Tensor:
         """Return drawn positions, int64 (draws, layers), on the CPU; those outside the bounds may be rejected."""

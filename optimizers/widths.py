@@ -11,9 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer, SearchStep
@@ -162,22 +159,6 @@ def check_has_widths(space: OneShotSpace, what: str) -> None:
         raise InvalidInputError(
             f"{what} chooses the widths of layers, which {space.name} does not have: use {option('space', 'nats-size')}"
         )
-
-
-def expectation(space: OneShotSpace, parameters: Tensor, values: NDArray[np.generic]) -> Tensor:
-    """Return the expectation of a value of architectures under the softmax of Λ, (), differentiable.
-
-    Args:
-        space: a space whose numbers are those of all combinations of entries, the first row changing slowest.
-        parameters: Λ, (rows, entries).
-        values: a value for every architecture by number, (len(space),): costs, or 1 for allowed ones.
-    """
-    import torch
-
-    mean = torch.from_numpy(np.asarray(values, np.float64).reshape(space.variables())).to(parameters.device)
-    for row in parameters.double().softmax(dim=-1).flip(0):  # contract the last axis first
-        mean = mean @ row
-    return mean
 
 
 def used_samples(rows: Sequence[int], draws: int) -> list[tuple[int, int]]:

@@ -1,5 +1,6 @@
 """Sub-spaces of NAS-Bench-101 that consist of choice blocks, such as the three spaces of NAS-Bench-1Shot1."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, product
@@ -284,6 +285,19 @@ class ChoiceBlockSpace(OneShotSpace):
         )
         operations = tuple(int(op) for op in arrays["operations"].argmax(axis=1))
         return CellArchitecture(self.name, parents, operations)
+
+    def numbers_of_picks(self) -> NDArray[np.int64]:
+        """Return the number of the architecture of every combination of decisions, as in `OneShotSpace`."""
+        nodes = range(1, self.n_blocks + 2)
+        wirings = [math.comb(node, parents) for node, parents in zip(nodes, self.n_parents, strict=True)]
+        numbers = np.arange(len(self)).reshape(*wirings, *[N_OPERATIONS] * self.n_blocks)  # the order of `index`
+        axes = {self.mixing_key(node): axis for axis, node in enumerate(nodes)}
+        order = [
+            len(wirings) + choice.row if choice.key == self.operation_key else axes[choice.key]
+            for choice in self.choices()
+        ]
+        without_choice = [axis for axis in range(numbers.ndim) if axis not in order]
+        return numbers.transpose([*order, *without_choice]).reshape([numbers.shape[axis] for axis in order])
 
     def one_hot(self, arch: Architecture) -> dict[str, NDArray[np.float32]]:
         """Return mixing weights that compute exactly this architecture: 1 for chosen entries, 0 for all others."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.arguments import check_rng
@@ -66,6 +67,12 @@ class NASBench201Space(IndependentChoices[EdgeArchitecture]):
 
     def __getitem__(self, index: int) -> EdgeArchitecture:
         return self._at(tuple(all_operations()[self.checked_number(index)].tolist()))
+
+    def numbers_of_picks(self) -> NDArray[np.int64]:
+        """Return the official index of every combination of operations, as in `OneShotSpace`."""
+        numbers = np.empty((N_OPERATIONS,) * len(EDGES), np.int64)
+        numbers[tuple(all_operations().T)] = np.arange(len(self))
+        return numbers
 
     def index(self, arch: Architecture) -> int:
         """Return the official index of an architecture; raises InvalidInputError if it belongs to another space."""

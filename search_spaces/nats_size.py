@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.arguments import check_rng
@@ -96,6 +97,10 @@ class NATSSizeSpace(IndependentChoices[WidthArchitecture]):
         return WidthArchitecture.unchecked(self.name, tuple(widths))
 
     # The supernet ----------------------------------------------------------------------------------------------
+
+    def numbers_of_picks(self) -> NDArray[np.int64]:
+        """Return the official index of every combination of widths, as in `OneShotSpace`."""
+        return np.arange(len(self)).reshape(self.variables())
 
     def is_mixed(self, place: Place) -> bool:
         """Return True: every layer has a width, and the classifier sees the features of the last one."""

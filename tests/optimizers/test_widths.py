@@ -16,9 +16,10 @@ from nasbench1shot1.nats_size.cost import all_flops, flops
 from nasbench1shot1.nats_size.numbering import all_widths
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.optimizer import Batch, SearchStep
+from nasbench1shot1.optimizers.expectation import Expectation
 from nasbench1shot1.optimizers.moving_average import MovingAverage
 from nasbench1shot1.optimizers.relaxation import draw_pairs, interpolation
-from nasbench1shot1.optimizers.widths import expectation, used_samples
+from nasbench1shot1.optimizers.widths import used_samples
 
 SPACE = nb.search_space("nats-size")
 HALF = 137_000_000.0
@@ -171,7 +172,7 @@ def test_the_expected_cost_is_exact():
     probabilities = np.prod([shares[row, positions[:, row]] for row in range(5)], axis=0)
     assert probabilities.sum() == pytest.approx(1)
     wanted = (probabilities * FLOPS.by_number).sum()
-    assert float(expectation(SPACE, parameters, FLOPS.by_number)) == pytest.approx(wanted, rel=1e-12)
+    assert float(Expectation(SPACE, FLOPS.by_number)({"widths": parameters})) == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize(("position", "sign"), [(7, 1), (0, -1), (4, 0)])
@@ -182,8 +183,8 @@ def test_the_penalty_of_tas_pulls_costs_towards_the_bound(position, sign):
     with torch.no_grad():
         made.parameters["widths"][:, position] += 6
     leaf = made.parameters["widths"].detach().double().requires_grad_()
-    expectation(SPACE, leaf, FLOPS.by_number).log().backward()
-    found = made._penalty_gradient(FLOPS)
+    Expectation(SPACE, FLOPS.by_number)({"widths": leaf}).log().backward()
+    found = made._penalty_gradient(FLOPS, *made._expectations)
     torch.testing.assert_close(found.double(), sign * 2.0 * leaf.grad, rtol=1e-4, atol=1e-7)
     made.adam.step = lambda: None
     gradients = []
@@ -210,7 +211,7 @@ def test_rejection_draws_only_within_bounds_and_corrects_the_probability():
     made.constrain(Constraint([FLOPS], "flops"))
     drawn = [made._draw() for _ in range(50)]
     assert all(flops(made.drawn_architecture(positions).widths) <= HALF for positions in drawn)
-    probability = expectation(SPACE, made.parameters["widths"].detach(), FLOPS.by_number <= HALF)
+    probability = Expectation(SPACE, FLOPS.by_number <= HALF)({"widths": made.parameters["widths"].detach()})
     free = method("tunas")
     difference = free.log_probability(drawn[0]) - made.log_probability(drawn[0])
     assert float(difference.detach()) == pytest.approx(float(probability.log()), rel=1e-4)
