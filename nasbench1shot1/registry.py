@@ -69,6 +69,7 @@ GROUPS = {
             "sdarts-adv": "nasbench1shot1.optimizers.sdarts:AdversarialSDARTS",
             "darts-minus": "nasbench1shot1.optimizers.darts_minus:DARTSMinus",
             "oles": "nasbench1shot1.optimizers.oles:OLES",
+            "idarts": "nasbench1shot1.optimizers.idarts:IDARTS",
         },
         aliases={"mask-gumbel": "fbnetv2", "mask-rl": "tunas"},  # NATS-Bench's names
     ),

@@ -14,7 +14,8 @@ class SecondOrderHyperparameters(GradientHyperparameters):
     """The options of DARTS, with the second-order gradient as default."""
 
     update: UpdateName = "second-order"
-    """Gradient of Λ: first-order (at the current weights) or second-order (through one virtual weight step)."""
+    """Gradient of Λ: first-order (at the current weights), second-order (through one virtual weight step) or implicit
+    (through the optimum of the weights, iDARTS)."""
 
 
 class SecondOrderDARTS(DARTS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from nasbench1shot1.architecture import Architecture
@@ -26,7 +27,7 @@ _Relaxations = Literal[
 RelaxationName = Annotated[_Relaxations, Form("NAME")]
 RELAXATION_NAMES = get_args(_Relaxations)
 """The names in `relaxation.RELAXATIONS`."""
-UpdateName = Literal["first-order", "second-order"]
+UpdateName = Literal["first-order", "second-order", "implicit"]
 """The names in `updates.UPDATES`."""
 TermName = Literal["none", "beta", "zero-one", "zero-one-l1", "dirichlet-kl"]
 """The names in `terms.TERMS`, and none."""
@@ -61,7 +62,10 @@ class GradientHyperparameters(AdamHyperparameters):
     evaluation_noise: bool = False
     """Also sample for the one-shot error, as in the published code, instead of using the mode."""
     update: UpdateName = "first-order"
-    """Gradient of Λ: first-order (at the current weights) or second-order (through one virtual weight step)."""
+    """Gradient of Λ: first-order (at the current weights), second-order (through one virtual weight step) or implicit
+    (through the optimum of the weights, iDARTS)."""
+    neumann_terms: Annotated[int | None, Range(0, 100), IF_GIVEN] = None
+    """Order K at which the Neumann series of --update implicit ends. Default: 2."""
     term: Annotated[TermName | None, IF_GIVEN] = None
     """Term that is added to the loss of Λ; none removes a method's own term. Default: none."""
     term_weight: Annotated[float | None, Range(0), IF_GIVEN] = None
@@ -85,6 +89,11 @@ class GradientHyperparameters(AdamHyperparameters):
         for name, known in (("relaxation", RELAXATION_NAMES), ("update", get_args(UpdateName))):
             if getattr(self, name) not in known:
                 raise unknown_name(name, getattr(self, name), known)
+        if self.neumann_terms is not None and self.update != "implicit":
+            raise InvalidInputError(
+                f"{option('neumann_terms', self.neumann_terms)} belongs to {option('update', 'implicit')}, not to "
+                f"{self.update}: remove one of them"
+            )
         self._check_term()
         self._check_rule()
         if not 0 < self.temperature_min <= self.temperature_max < math.inf:
@@ -267,7 +276,9 @@ class GradientOptimizer(AdamOptimizer):
         passed = mixing.with_tensors(iter(leaves))
         if self.hyperparameters.relaxation == "reinmax":
             passed = self.allowed.computed(replace(passed, operations=None))  # its gradient needs all their outputs
-        of_mixing = UPDATES[self.hyperparameters.update](step, passed, leaves)
+        terms = self.hyperparameters.neumann_terms
+        update = UPDATES[self.hyperparameters.update]
+        of_mixing = (update if terms is None else partial(update, neumann_terms=terms))(step, passed, leaves)
         if self.hyperparameters.rule == "exponentiated-gradient":
             self._exponentiate(of_mixing)
             return

@@ -1,6 +1,7 @@
-"""The gradient of Λ: at the current weights, or through one virtual weight step (DARTS, section 2.3).
+"""The gradient of Λ: at the current weights, through one virtual weight step (DARTS, section 2.3), or through the
+optimum of the weights (iDARTS).
 
-Both are functions (step, mixing, leaves) → ∂L/∂leaf for every leaf, where `leaves` are the tensors of `mixing`. All
+All are functions (step, mixing, leaves) → ∂L/∂leaf for every leaf, where `leaves` are the tensors of `mixing`. All
 passes use the same sample.
 """
 
@@ -46,8 +47,57 @@ def second_order(step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor]) -> 
     return [first - rate * (a - b) / (2 * epsilon) for first, a, b in pairs]
 
 
-UPDATES: dict[str, Update] = {"first-order": first_order, "second-order": second_order}
+NEUMANN_TERMS = 2  # K of iDARTS's code
+
+
+def implicit(
+    step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor], neumann_terms: int = NEUMANN_TERMS
+) -> list[Tensor]:
+    """Return ∇ L_valid - ξ ∇²_{Λ,w} L_train · Σ (I - ξ ∇²_w L_train)ᵏ ∇_w L_valid, k = 0 … K (Zhang et al.: iDARTS,
+    ICML 2021, equation 10).
+
+    It is the gradient through the weights' optimum under Λ, with a truncated Neumann series for the inverse Hessian.
+    The training loss includes weight decay, ξ is the learning rate of the weights, and all products with second
+    derivatives are exact. Weights that a pass does not compute are constants.
+
+    Args:
+        step, mixing, leaves: as for the other updates.
+        neumann_terms: K; 0 keeps the first term of the series.
+    """
+    weights = {name: weight.detach().requires_grad_() for name, weight in step.weights.items()}
+    valid = torch.autograd.grad(
+        step.loss_at(weights, mixing, step.architecture_batch),
+        [*leaves, *weights.values()],
+        allow_unused=True,
+        materialize_grads=True,
+    )
+    of_leaves, vectors = valid[: len(leaves)], list(valid[len(leaves) :])
+    inputs = [weight for weight in weights.values() if weight.requires_grad]
+    loss = step.loss_at(weights, mixing, step.weight_batch)
+    training = torch.autograd.grad(loss, inputs, create_graph=True, allow_unused=True)
+    used = [i for i, gradient in enumerate(training) if gradient is not None]
+    inputs, vectors = [inputs[i] for i in used], [vectors[i] for i in used]
+    gradients = [gradient for gradient in training if gradient is not None]
+    group = step.weight_optimizer.param_groups[0]
+    rate, decay = group["lr"], group["weight_decay"]
+    series = list(vectors)
+    for _ in range(neumann_terms):
+        products = _product(gradients, inputs, vectors)
+        vectors = [v - rate * (p + decay * v) for v, p in zip(vectors, products, strict=True)]
+        series = [total + v for total, v in zip(series, vectors, strict=True)]
+    mixed = _product(gradients, leaves, series)
+    return [first - rate * second for first, second in zip(of_leaves, mixed, strict=True)]
+
+
+UPDATES: dict[str, Update] = {"first-order": first_order, "second-order": second_order, "implicit": implicit}
 """The updates by their name in the option `update`."""
+
+
+def _product(gradients: Sequence[Tensor], inputs: Sequence[Tensor], vectors: Sequence[Tensor]) -> list[Tensor]:
+    """Return the products of the vectors with the derivatives of gradients with respect to inputs."""
+    attached = [(g, v) for g, v in zip(gradients, vectors, strict=True) if g.requires_grad]
+    outputs, seeds = [g for g, _ in attached], [v for _, v in attached]
+    return list(torch.autograd.grad(outputs, inputs, seeds, retain_graph=True, materialize_grads=True))
 
 
 def _virtual_step(step: SearchStep, weights: Mapping[str, Tensor], mixing: Mixing) -> tuple[dict[str, Tensor], float]:

@@ -39,6 +39,7 @@ PAGES = (
     "docs/sdarts.md",
     "docs/darts_minus.md",
     "docs/oles.md",
+    "docs/idarts.md",
     "docs/spos.md",
     "docs/callbacks.md",
     "docs/compare.md",

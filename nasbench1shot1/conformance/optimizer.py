@@ -95,8 +95,8 @@ class OptimizerStepsConformance:
         return True
 
     def uses_virtual_step(self, state: SearchState) -> bool:
-        """Return whether Λ may depend on batches of the weight half, through a virtual step of the weights."""
-        return getattr(state.method.hyperparameters, "update", None) == "second-order"
+        """Return whether Λ may depend on batches of the weight half, through steps or an optimum of the weights."""
+        return getattr(state.method.hyperparameters, "update", None) in ("second-order", "implicit")
 
     def must_change(self, state: SearchState) -> bool:
         """Return whether a step must change Λ; override it for a method whose Λ has a gradient but need not change."""

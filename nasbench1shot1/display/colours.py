@@ -45,6 +45,7 @@ METHODS = {
     "sdarts-adv": PURPLE,
     "darts-minus": BROWN,
     "oles": ORANGE,
+    "idarts": GREEN,
 }
 """Colours of built-in methods. There are more methods than distinguishable colours, so newer one-shot methods share a
 colour with an older one, and some one-shot methods share one with a black-box optimizer. Methods of one colour differ

@@ -35,6 +35,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "setn": SELECTION,
     **{name: {} for name in ("beta-darts", "drnas", "gaea", "fair-darts", "rf-darts", "sdarts-rs", "sdarts-adv")},
     "darts-minus": {},
+    "idarts": {"weight_steps": 1},
     "oles": {"window": 1, "threshold": 0.0},
     "lambda-darts": {"cells": 2},
     "darts-pt": {"selection_epochs": 1},

@@ -17,7 +17,7 @@ OPTIMIZERS = (
     *("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas", "setn"),
     *("tas", "fbnetv2", "tunas"),
     *("beta-darts", "drnas", "gaea", "lambda-darts", "darts-pt", "spos", "fair-darts", "rf-darts"),
-    *("sdarts-rs", "sdarts-adv", "darts-minus", "oles"),
+    *("sdarts-rs", "sdarts-adv", "darts-minus", "oles", "idarts"),
 )
 SELECTING = ("random-ws", "enas", "setn", "spos")
 
@@ -114,6 +114,7 @@ CORRECTED = {
     "sdarts-adv": {**GRADIENT, "epochs": 100, "perturbation": "adversarial"},
     "darts-minus": {**GRADIENT, "skip_max": 1.0, "skip_ends_after": False},
     "oles": {**GRADIENT, "threshold": None, "window": 20, "summed_gradients": False},
+    "idarts": {**GRADIENT, "update": "implicit", "weight_steps": 5},
 }
 """What the paper's scripts set, 50 epochs everywhere, GDAS's temperature as in its own paper."""
 

@@ -46,7 +46,7 @@ def test_an_expectation_equals_the_sum_over_all_architectures(known):
 
 
 def test_the_expected_parameters_of_nb201_follow_from_their_formula():
-    """73,306 + 28,000 n1 + 243,040 n3 (`nasbench201.cost`): the expected numbers of convolutions are sums over edges."""
+    """73,306 + 28,000 n1 + 243,040 n3 (`nasbench201.cost`): expected numbers of convolutions are sums over edges."""
     space = nb.search_space("nb201")
     parameters, values = spread(space), [edge_parameter_count(arch.operations) for arch in space.architectures("all")]
     shares = parameters["operations"].softmax(dim=-1).sum(dim=0)

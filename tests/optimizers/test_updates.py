@@ -238,3 +238,80 @@ def test_the_gradient_of_lambda_is_clipped_globally_and_applied_by_adam(clip, no
         torch.testing.assert_close(made.adam.state[value]["exp_avg"], 0.5 * gradient, rtol=1e-4, atol=1e-6)
         torch.testing.assert_close(before[key] - value.detach(), torch.full_like(value, 3e-4), rtol=1e-3, atol=0)
         assert value.grad is None
+
+
+# The implicit gradient ------------------------------------------------------------------------------------------------
+
+
+def neumann_by_matrices(unrolled: Unrolled, step: SearchStep, mixing: Mixing, terms: int) -> list[Tensor]:
+    """The hypergradient of iDARTS, equation 10, with the Hessian and the mixed derivatives as explicit matrices."""
+    names = list(step.weights)
+    start = torch.cat([step.weights[name].detach().flatten() for name in names])
+    sizes = [step.weights[name].numel() for name in names]
+
+    def split(flat: Tensor) -> dict[str, Tensor]:
+        parts = flat.split(sizes)
+        return {name: part.view_as(step.weights[name]) for name, part in zip(names, parts, strict=True)}
+
+    flat_mixing = [tensor.detach() for tensor in mixing.tensors()]
+
+    def training(flat: Tensor, *tensors: Tensor) -> Tensor:
+        return unrolled.loss_at(split(flat), mixing.with_tensors(iter(tensors)), step.weight_batch)
+
+    flat = start.clone().requires_grad_()
+    valid = unrolled.loss_at(split(flat), mixing, step.architecture_batch)
+    *direct, vector = torch.autograd.grad(valid, [*mixing.tensors(), flat], materialize_grads=True)
+    derivatives = torch.autograd.functional.hessian(training, (start, *flat_mixing))
+    computed = derivatives[0][0].abs().sum(dim=0) > 0  # weights that the pass does not compute are constants
+    hessian = derivatives[0][0] + DECAY * torch.diag(computed.double())
+    factor = torch.eye(len(start), dtype=torch.float64) - RATE * hessian
+    series = sum(torch.linalg.matrix_power(factor, k) @ (vector * computed) for k in range(terms + 1))
+    return [first - RATE * torch.tensordot(series, derivatives[0][1 + i], 1) for i, first in enumerate(direct)]
+
+
+@pytest.mark.parametrize("terms", [0, 2, 5])
+@pytest.mark.parametrize("relaxation", ["softmax", "gumbel-operations"])
+def test_the_implicit_gradient_equals_the_series_of_explicit_matrices(relaxation, terms):
+    unrolled, (mixing, tensors) = Unrolled(), leaves(relaxation)
+    step = unrolled.step()
+    before = copy.deepcopy(unrolled.net.state_dict())
+    found = updates.implicit(step, mixing, tensors, terms)
+    right = neumann_by_matrices(unrolled, step, mixing, terms)
+    assert distance(found, right) < 1e-10 * size(right)
+    after = unrolled.net.state_dict()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+    first = updates.first_order(step, mixing, tensors)
+    assert distance(found, first) > 1e-4 * size(first)
+
+
+def test_one_term_of_the_series_is_the_second_order_gradient_at_the_current_weights():
+    """With K = 0, without momentum and with w′ = w, both are ∇ L_valid - ξ ∇²_{Λ,w} L_train ∇_w L_valid."""
+    unrolled, (mixing, tensors) = Unrolled(momentum=0.0), leaves("softmax")
+    step = unrolled.step()
+    found = updates.implicit(step, mixing, tensors, 0)
+    direction = torch.autograd.grad(
+        unrolled.loss_at(
+            weights := {name: weight.detach().requires_grad_() for name, weight in step.weights.items()},
+            mixing,
+            step.architecture_batch,
+        ),
+        list(weights.values()),
+        allow_unused=True,
+        materialize_grads=True,
+    )
+    epsilon = 1e-6
+    ahead, behind = (
+        torch.autograd.grad(
+            unrolled.loss_at(
+                {n: w.detach() + sign * epsilon * d for (n, w), d in zip(weights.items(), direction, strict=True)},
+                mixing,
+                step.weight_batch,
+            ),
+            tensors,
+            materialize_grads=True,
+        )
+        for sign in (1, -1)
+    )
+    first = updates.first_order(step, mixing, tensors)
+    wanted = [f - RATE * (a - b) / (2 * epsilon) for f, a, b in zip(first, ahead, behind, strict=True)]
+    assert distance(found, wanted) < 1e-6 * size(wanted)

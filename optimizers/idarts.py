@@ -1,0 +1,39 @@
+"""iDARTS (Zhang et al.: iDARTS: Differentiable Architecture Search with Stochastic Implicit Gradients, ICML 2021).
+
+See docs/idarts.md.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.optimizers.gradient import GradientHyperparameters, UpdateName
+from nasbench1shot1.phases import Phase, bilevel_phases
+from nasbench1shot1.runs.options import Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class IDARTSHyperparameters(GradientHyperparameters):
+    """Options of iDARTS: DARTS with implicit gradients, and several weight steps for each step of Λ."""
+
+    update: UpdateName = "implicit"
+    """Gradient of Λ: first-order (at the current weights), second-order (through one virtual weight step) or implicit
+    (through the optimum of the weights, iDARTS)."""
+    weight_steps: Annotated[int, Range(1)] = 4
+    """Number of steps of the weights for each step of Λ."""
+
+
+class IDARTS(DARTS):
+    """Move Λ along the gradient through the weights' optimum, after every few weight steps."""
+
+    Hyperparameters = IDARTSHyperparameters
+    family_defaults = {  # noqa: RUF012
+        "nasbench101": {"weight_steps": 5},
+        "nasbench201": {"epochs": 30, "learning_rate": 0.01},
+    }
+    hyperparameters: IDARTSHyperparameters
+
+    def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
+        """Return the phases of DARTS, with several weight steps for each step of Λ."""
+        return bilevel_phases(epochs, warm_start_epochs, weight_steps=self.hyperparameters.weight_steps)
