@@ -292,10 +292,7 @@ class ChoiceBlockSpace(OneShotSpace):
         wirings = [math.comb(node, parents) for node, parents in zip(nodes, self.n_parents, strict=True)]
         numbers = np.arange(len(self)).reshape(*wirings, *[N_OPERATIONS] * self.n_blocks)  # the order of `index`
         axes = {self.mixing_key(node): axis for axis, node in enumerate(nodes)}
-        order = [
-            len(wirings) + choice.row if choice.key == self.operation_key else axes[choice.key]
-            for choice in self.choices()
-        ]
+        order = [axes[choice.key] if choice.row is None else len(wirings) + choice.row for choice in self.choices()]
         without_choice = [axis for axis in range(numbers.ndim) if axis not in order]
         return numbers.transpose([*order, *without_choice]).reshape([numbers.shape[axis] for axis in order])
 
