@@ -1,0 +1,166 @@
+"""What a minute of a one-shot search buys: a pilot that compares settings of about two CPU minutes.
+
+    python benchmarks/scales_pilot.py run FOLDER            # one search at a time; run it again to continue
+    python benchmarks/scales_pilot.py collect FOLDER --out benchmarks/results/scales_pilot.json
+    python benchmarks/scales_pilot.py table benchmarks/results/scales_pilot.json
+
+Every setting is searched with random-ws, DARTS and GDAS. The shared weights of random-ws and DARTS then rank 400
+architectures. The learning rate of Λ is chosen so that steps × rate equals that of the full scale. To keep a machine
+usable, start it with `nice -n 19`.
+"""
+
+import argparse
+import csv
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import nasbench1shot1 as nb
+from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
+
+TRAVEL = 3.1  # steps × rate of Λ at full scale: 50 epochs of 209 steps at 3e-4
+SETTINGS = {  # name: (options besides those of the quick scale, epochs, steps in an epoch, the rate of Λ or None)
+    "now": ((), 15, 28, 3e-4),
+    "now-rate": ((), 15, 28, None),
+    "epochs50": ((), 50, 28, None),
+    "batch32": (("--batch-size", "32"), 40, 55, None),
+    "channels16": (("--channels", "16"), 30, 28, None),
+    "side32": (("--image-side", "32"), 15, 28, None),
+    "cells9": (("--cells", "9"), 17, 28, None),
+}
+METHODS, RANKED = ("random-ws", "darts", "gdas"), ("random-ws", "darts")
+ORDER = (("s1", range(5)), ("nb201", range(3)), ("s1", range(5, 10)), ("nb201", range(3, 10)), ("s3", range(5)))
+RANKING = ("--architectures", "400", "--images", "1000", "--threads", "1", "--resamples", "2")
+
+
+def command(arguments, log):
+    """Run `nb1shot1` and return its exit code and CPU seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with log.open("w") as file:
+        ended = subprocess.run(
+            [sys.executable, "-m", "nasbench1shot1", *map(str, arguments)], stdout=file, stderr=subprocess.STDOUT
+        )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.returncode, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def search(folder, space, setting, method, seed):
+    """Run or continue one search, and append its CPU time to cpu.jsonl; return its folder."""
+    options, epochs, steps, rate = SETTINGS[setting]
+    run = folder / f"{space}-{setting}-{method}-{seed}"
+    if (run / "summary.json").exists():
+        return run
+    arguments = ["search", "--resume", run]
+    if not (run / "config.json").exists():
+        arguments = ["search", "--scale", "quick", "--optimizer", method, "--space", space, "--seed", seed]
+        arguments += ["--epochs", epochs, "--keep-weights-every", epochs, "--threads", 1, *options, "--out", run]
+        if method != "random-ws":
+            arguments += ["--architecture-learning-rate", f"{rate or TRAVEL / (epochs * steps):.2g}"]
+    code, seconds = command(arguments, folder / f"{run.name}.log")
+    line = {"run": run.name, "code": code, "cpu": round(seconds, 1), "at": time.strftime("%F %T")}
+    with (folder / "cpu.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    return run
+
+
+def run_all(folder):
+    """Run everything that is missing, seed by seed, so that all settings have equal numbers of seeds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for space, seeds in ORDER:
+        for seed in seeds:
+            for setting in SETTINGS:
+                for method in METHODS:
+                    run = search(folder, space, setting, method, seed)
+                    if method in RANKED and not (run / "ranking" / "summary.json").exists():
+                        command(["correlate", run, *RANKING], folder / f"{run.name}.rank.log")
+                    for kept in run.glob("weights/*"):
+                        kept.unlink()
+
+
+def rank_correlations(run):
+    """Return Spearman correlations with the table's test accuracy at its full budget: by error and by loss."""
+    path = run / "ranking" / "correlations.csv"
+    if not path.exists():
+        return {}
+    rows = [row for row in csv.DictReader(path.open()) if row["split"] == "test" and row["scope"] == "all"]
+    last = max(int(row["budget"]) for row in rows)
+    return {
+        row["criterion"]: float(row["value"])
+        for row in rows
+        if int(row["budget"]) == last and row["criterion"] in ("spearman_error", "spearman_loss")
+    }
+
+
+def collect(folder):
+    """Return the regrets of every epoch, the rank correlations and the CPU time of every finished search."""
+    cpu = {}
+    for line in map(json.loads, (folder / "cpu.jsonl").read_text().splitlines()):
+        cpu[line["run"]] = cpu.get(line["run"], 0) + line["cpu"]
+    found = {"settings": SETTINGS, "travel": TRAVEL, "runs": {}, "mean_regret": {}, "tables": {}}
+    for path in sorted(folder.glob("*/summary.json")):
+        run = nb.open_run(path.parent)
+        space = run.config["space"]
+        found["runs"][path.parent.name] = {
+            "regret": [line["test_regret"] for line in run.lines],
+            "architecture": run.lines[-1]["architecture"],
+            "cpu": cpu.get(path.parent.name),
+            **rank_correlations(path.parent),
+        }
+        found["tables"][space] = run.config["table_id"]
+        if space not in found["mean_regret"]:
+            found["mean_regret"][space] = nb.load_table(run.config["table"]).mean_regret(space)
+    return found
+
+
+def interval(values, factor=1.0):
+    """Return a mean with its 95 % bootstrap interval."""
+    values = factor * np.asarray(values)
+    if len(values) < 2:
+        return f"{values.mean():.2f}"
+    means = [values[rows].mean() for rows in draw_resamples(len(values), 10_000, np.random.default_rng(0))]
+    low, high = percentile_interval(means)
+    return f"{values.mean():.2f} [{low:.2f}, {high:.2f}]"
+
+
+def table(collected):
+    """Print, for each space and setting, CPU seconds, final test regrets and rank correlations."""
+    for space, _ in ORDER[:2] + ORDER[-1:]:
+        print(f"\n{space}, {collected['tables'].get(space)}; mean of the space {collected['mean_regret'].get(space)}\n")
+        print("| setting | n | CPU s, DARTS | random-ws | DARTS | GDAS | ρ loss, random-ws | ρ loss, DARTS |")
+        print("|---|---:|---:|---:|---:|---:|---:|---:|")
+        for setting in collected["settings"]:
+            prefix = f"{space}-{setting}-"
+            runs = {
+                method: [run for name, run in collected["runs"].items() if name.rsplit("-", 1)[0] == prefix + method]
+                for method in METHODS
+            }
+            if not all(runs.values()):
+                continue
+            final = [interval([run["regret"][-1] for run in runs[method]], 100) for method in METHODS]
+            ranked = [[run["spearman_loss"] for run in runs[m] if "spearman_loss" in run] for m in RANKED]
+            seconds = np.mean([run["cpu"] for run in runs["darts"]])
+            cells = [setting, f"{min(map(len, runs.values()))}", f"{seconds:.0f}", *final, *map(interval, ranked)]
+            print(f"| {' | '.join(cells)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", choices=["run", "collect", "table"])
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if options.task == "run":
+        run_all(options.path)
+    elif options.task == "collect":
+        options.out.write_text(json.dumps(collect(options.path), separators=(",", ":")) + "\n")
+    else:
+        table(json.loads(options.path.read_text()))
+
+
+if __name__ == "__main__":
+    main()
