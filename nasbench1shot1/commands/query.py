@@ -70,7 +70,8 @@ class Query:
         if not isinstance(item, Architecture):
             item = _item_of(self.what, table)
         console, seen = literal_console(), set[str]()
-        for dataset in [self.dataset] if self.dataset else table.datasets:
+        with_accuracy_first = sorted(table.datasets, key=lambda name: table.stored("test_accuracy", name) is None)
+        for dataset in [self.dataset] if self.dataset else with_accuracy_first:
             metrics = table.query(item, self.epochs, dataset=dataset, budget=self.budget)
             trained = f" on {dataset}" if len(table.datasets) > 1 else ""
             name = f"'{metrics.hash}'" if "|" in metrics.hash else metrics.hash  # to be copied into a shell

@@ -16,6 +16,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_query_shows_what_is_measured_and_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, "query", "64:48:32:16:8")
     assert not missing(text, "64:48:32:16:8 after 90 epochs on cifar10", "0.9079", "measured", "307,530", "2.86 %")
+    assert text.startswith("64:48:32:16:8 after 90 epochs on cifar10 ")  # cifar10-valid has no accuracies: last
     assert text.count("not in this table") == 13  # validation, training and time of four; test of one
     assert "are missing (NaN); NATS-Bench's official archive has them." in text
 
