@@ -71,6 +71,8 @@ class Benchmark:
         black_box_defaults: defaults of the options of black-box studies, such as the limit of simulated seconds.
         has_original_preset: whether there is published code of one-shot searches on its spaces, which the preset
             "original" reproduces.
+        original_defaults: defaults of options that differ for searches on its spaces under the preset "original"; they
+            override what a method's `original_defaults` give for all spaces.
         original_passes: a function that evaluates sub-networks as the published ranking script does; None if there is
             none, so that rankings do not have the preset "original".
     """
@@ -100,6 +102,7 @@ class Benchmark:
     quick_defaults: Mapping[str, Any] = field(default_factory=dict)
     black_box_defaults: Mapping[str, Any] = field(default_factory=dict)
     has_original_preset: bool = False
+    original_defaults: Mapping[str, Any] = field(default_factory=dict)
     original_passes: Reference | None = None
 
     def load(self, part: str) -> Any:

@@ -31,6 +31,8 @@ class AdamHyperparameters(Hyperparameters):
     """Maximum norm of Λ's gradient; 0 disables clipping."""
     architecture_beta1: Annotated[float | None, Range(0), IF_GIVEN] = None
     """First beta of Λ's Adam, the decay of its mean of gradients: at least 0, and less than 1. Default: 0.5."""
+    weights_first: Annotated[bool | None, IF_GIVEN] = None
+    """Train the weights before Λ in every step, as in the published code of NAS-Bench-201. Default: no."""
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range."""
@@ -60,6 +62,11 @@ class AdamOptimizer(OneShotOptimizer):
             betas=BETAS if own.architecture_beta1 is None else (own.architecture_beta1, BETAS[1]),
             weight_decay=own.architecture_weight_decay,
         )
+
+    @property
+    def trains_weights_first(self) -> bool:
+        """Whether the option `weights_first` is set."""
+        return bool(self.hyperparameters.weights_first)
 
     def descend(self, gradients: tuple[Tensor | None, ...]) -> None:
         """Take one step of Adam, given ∂loss/∂Λ for every tensor of Λ."""

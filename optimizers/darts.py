@@ -1,12 +1,21 @@
 """DARTS (Liu, Simonyan, Yang: DARTS, ICLR 2019; NAS-Bench-1Shot1, algorithm 1). See docs/darts.md."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, UpdateName
 
 
 class DARTS(GradientOptimizer):
     """Train with the softmax of every vector of Λ; update Λ with the validation gradient at the current weights."""
+
+    original_family_defaults = {"nasbench201": {"weights_first": True}}  # noqa: RUF012
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Let no variant inherit the published order of DARTS on NAS-Bench-201: variants have code of their own."""
+        super().__init_subclass__(**named)
+        if "original_family_defaults" not in vars(cls):
+            cls.original_family_defaults = {}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,8 @@ class FBNetV2Hyperparameters(GradientHyperparameters, WidthHyperparameters):
     """Temperature of the relaxation in the first epoch, from which it falls linearly."""
     temperature_min: Annotated[float, Range(above=0)] = 0.1
     """Temperature of the relaxation in the last epoch."""
+    weights_first: bool | None = False
+    """Train the weights before Λ in every step, as in the published code, instead of after it."""
 
 
 class FBNetV2(WidthOptimizer, GradientOptimizer):

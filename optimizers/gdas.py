@@ -33,3 +33,14 @@ class GDAS(GradientOptimizer):
         "evaluation_noise": True,
     }
     family_defaults = {"nasbench201": {"epochs": 250}}  # noqa: RUF012
+    original_family_defaults = {  # noqa: RUF012
+        "nasbench201": {
+            "epochs": 250,
+            "temperature_min": 0.1,
+            "temperature_ends_after": False,
+            "draws": 1,
+            "architecture_grad_clip": 0.0,
+            "weights_first": True,
+            "unused_weights": "decayed-after-use",
+        }
+    }

@@ -41,6 +41,13 @@ class SETN(AdamOptimizer):
     Hyperparameters = SETNHyperparameters
     defaults = {"batch_size": 64}  # noqa: RUF012
     family_defaults = {"nasbench201": {"epochs": 250, "candidate_batches": 4, "finalists": 1}}  # noqa: RUF012
+    original_family_defaults = {  # noqa: RUF012
+        "nasbench201": {
+            "grad_clip": 0.0,
+            "weights_first": True,
+            "unused_weights": "decayed",  # Λ's pass uses all weights
+        }
+    }
     quick_defaults = {"candidate_batches": 2}  # noqa: RUF012
     hyperparameters: SETNHyperparameters
 

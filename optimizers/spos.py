@@ -71,6 +71,7 @@ class SPOS(RandomWS):
     defaults = {"batch_size": 64}  # noqa: RUF012
     quick_defaults = {"candidates": 20, "candidate_batches": 2, "generations": 5}  # noqa: RUF012
     family_defaults = {}  # noqa: RUF012
+    original_family_defaults = {}  # noqa: RUF012
     hyperparameters: SPOSHyperparameters
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:

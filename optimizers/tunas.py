@@ -33,6 +33,8 @@ class TuNASHyperparameters(AdamHyperparameters, WidthHyperparameters):
 
     architecture_weight_decay: Annotated[float, Range(0)] = 0.0
     """Weight decay of Λ (Adam)."""
+    weights_first: bool | None = False
+    """Train the weights before Λ in every step, as in the published code, instead of after it."""
     draws: Annotated[int, Range(1, 1000)] = 1
     """Number of samples per forward pass, which the layers use in turn."""
     evaluation_noise: bool = False

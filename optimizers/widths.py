@@ -32,14 +32,12 @@ class WidthHyperparameters(Hyperparameters):
 
     warm_up_ratio: Annotated[float, Range(0, 1)] = 0.3
     """Share of the epochs, at the start, that train only the weights, at random widths; 0 disables the warm-up."""
-    weights_first: bool = False
-    """Train the weights before Λ in every step, as in the published code, instead of after it."""
 
 
 class WidthOptions(Protocol):
     """The options that every `WidthOptimizer` has.
 
-    `draws` and `evaluation_noise` are not in `WidthHyperparameters`, because the gradient methods inherit them.
+    Not all are in `WidthHyperparameters`: the methods inherit the others from their gradient methods, or declare them.
     """
 
     @property
@@ -47,8 +45,8 @@ class WidthOptions(Protocol):
         """See `WidthHyperparameters`."""
 
     @property
-    def weights_first(self) -> bool:
-        """See `WidthHyperparameters`."""
+    def weights_first(self) -> bool | None:
+        """Train the weights before Λ in every step, as in the published code, instead of after it."""
 
     @property
     def draws(self) -> int:
@@ -80,7 +78,7 @@ class WidthOptimizer(OneShotOptimizer):
     @property
     def trains_weights_first(self) -> bool:
         """Whether the option `weights_first` is set."""
-        return self.hyperparameters.weights_first
+        return bool(self.hyperparameters.weights_first)
 
     @property
     def draws(self) -> int:

@@ -23,9 +23,12 @@ WEIGHTS = (
     *("partial_channels", "batch_norm_affine", "perturbation", "perturbation_size", "perturbation_start"),
     *("perturbation_projection", "perturbation_random_start", "perturbation_ascent", "perturbation_batch_norm"),
     "perturbation_keeps_gains",
-    *("cutout_length", "cutout_probability", "cutout_schedule"),
+    *("cutout_length", "cutout_probability", "cutout_schedule", "unused_weights"),
+    *("augment_architecture_images", "draw_with_replacement"),
 )
-MEASURING = ("evaluation_batch_norm", "hessian_eigenvalue", "early_stopping", "table", "reference")
+MEASURING = (
+    *("evaluation_batch_norm", "augment_scored_images", "hessian_eigenvalue", "early_stopping", "table", "reference"),
+)
 RUNNING = ("out", "overwrite", "resume", "tensorboard", "allow_module")
 SCALE = ("scale", "images", "images_per_half", "image_side", "channels", "cells", "batch_size")
 

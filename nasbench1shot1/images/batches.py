@@ -52,6 +52,12 @@ def endless_batches(
     return _endless(first, torch.as_tensor(rows), batch_size, generator, drop_last)
 
 
+def draw_rows(rows: np.ndarray | Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """Draw `count` of the rows (N,) with replacement, int64 on the CPU."""
+    rows = torch.as_tensor(rows)
+    return rows[torch.randint(len(rows), (count,), generator=generator)]
+
+
 def image_batches(
     images: "ImageSet",
     rows: np.ndarray | Tensor,

@@ -71,4 +71,11 @@ BENCHMARK = Benchmark(
     },
     quick_defaults={"batch_size": 32},
     black_box_defaults={"seconds": 12_000.0, "epochs": 12},  # section 4 and appendix B
+    has_original_preset=True,
+    original_defaults={  # exps/NAS-Bench-201-algos in AutoDL-Projects
+        "augment_architecture_images": True,
+        "draw_with_replacement": True,
+        "augment_scored_images": False,
+        "evaluation_batch_norm": "batch-in-cells",
+    },
 )

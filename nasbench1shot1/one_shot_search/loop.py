@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import option
-from nasbench1shot1.images.batches import batches, endless_batches
+from nasbench1shot1.images.batches import batches, draw_rows, endless_batches
 from nasbench1shot1.one_shot_search.measurements import dominant_eigenvalue, one_shot_error
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
 from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, returned_epoch
@@ -154,8 +154,8 @@ def weight_step(
 ) -> tuple[Tensor, Tensor]:
     """Make one SGD step of the supernet's weights; return the loss () and the logits (N, classes), both detached.
 
-    Weights that the pass does not use have no gradient, so momentum and weight decay do not change them; nor do they
-    change weights that the phase or the method excludes from training.
+    Weights that the pass does not use have no gradient, so momentum and weight decay do not change them, unless the
+    option `unused_weights` asks for it; nor do they change weights that the phase or the method excludes from training.
     """
     method, weights = state.method, dict(state.net.named_parameters())
     with torch.no_grad():  # no gradient flows to Λ from here
@@ -168,6 +168,7 @@ def weight_step(
     if loss.requires_grad:  # unless no weight trains
         state.weight_optimizer.zero_grad()
         method.weight_loss(loss).backward()
+        give_unused_zero_gradients(state)
         method.adjust_gradients(
             WeightStep(mixing, batch, loss.detach(), weights, state.net.operation_weights, state.loss_at)
         )
@@ -177,6 +178,22 @@ def weight_step(
             nn.utils.clip_grad_norm_(weights.values(), state.config.grad_clip)
         state.weight_optimizer.step()
     return loss.detach(), logits.detach()
+
+
+def give_unused_zero_gradients(state: SearchState) -> None:
+    """Give weights without a gradient the gradient 0 if `unused_weights` asks for it, so that SGD decays them.
+
+    The published code of Random WS and ENAS of NAS-Bench-1Shot1 multiplies all outputs that were not drawn by 0, so all
+    weights have a gradient. Elsewhere, PyTorch before version 2 sets old gradients to 0, so a weight has a gradient
+    once a step has used it; it then has a momentum.
+    """
+    kind = state.config.unused_weights
+    if kind not in ("decayed", "decayed-after-use"):
+        return
+    moved = state.weight_optimizer.state
+    for weight in state.net.parameters():
+        if weight.grad is None and weight.requires_grad and (kind == "decayed" or weight in moved):
+            weight.grad = torch.zeros_like(weight)
 
 
 def set_trained(net: nn.Module, trained: Trained) -> None:
@@ -192,11 +209,12 @@ def batch_pairs(state: SearchState, epoch: int) -> Iterator[tuple[Batch, Batch]]
     augment, drawn = state.augmentation(epoch), state.generator("augmentation", epoch)
     for_weights, for_architecture = state.rows(epoch)
     of_weights = batches(for_weights, size, state.generator("weights", epoch))
-    of_architecture = endless_batches(for_architecture, size, state.generator("architecture", epoch))
-    for weight_rows, architecture_rows in zip(of_weights, of_architecture, strict=False):
+    chosen, replaced = state.generator("architecture", epoch), state.config.draw_with_replacement
+    of_architecture = endless_batches(for_architecture, size, chosen)
+    for weight_rows in of_weights:
         weight_batch = state.images_of(weight_rows, augment, drawn)
-        augmented = state.preset.augment_architecture_half
-        yield weight_batch, state.images_of(architecture_rows, augment, drawn if augmented else None)
+        rows = draw_rows(for_architecture, len(weight_rows), chosen) if replaced else next(of_architecture)
+        yield weight_batch, state.images_of(rows, augment, drawn if state.augments_architecture_images else None)
 
 
 def epoch_line(state: SearchState, table: Table, training: Training, outcome: Outcome) -> dict[str, object]:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.space import OneShotSpace, SearchSpace
     from nasbench1shot1.tables.table import Table
 
+UnusedWeights = Literal["kept", "decayed", "decayed-after-use"]
 SCALES: dict[str, dict[str, Any]] = {
     "full": {},
     "quick": {
@@ -147,7 +148,17 @@ class SearchConfig(BoundOptions):
     """Learn a scale and a shift in all batch norms of the supernet (yes), or in none (no). Default: as in the published
     supernet of the space (docs/presets.md)."""
     evaluation_batch_norm: BatchNormMode | None = None
-    """Batch-norm statistics for measuring one-shot errors."""
+    """Batch-norm statistics for measuring one-shot errors; batch-in-cells: of the batch in the cells, and of training
+    in all other layers."""
+    augment_architecture_images: Annotated[bool | None, IF_GIVEN] = None
+    """Augment the images that move Λ like those that train the weights. Default: as the preset does."""
+    draw_with_replacement: Annotated[bool | None, IF_GIVEN] = None
+    """Draw the images that move Λ with replacement, instead of in a new order in every epoch. Default: no."""
+    augment_scored_images: Annotated[bool | None, IF_GIVEN] = None
+    """Augment the images on which shared weights score architectures. Default: as the preset does."""
+    unused_weights: Annotated[UnusedWeights | None, IF_GIVEN] = None
+    """What happens to weights that a step does not use. kept: they stay unchanged; decayed: momentum and weight decay
+    change them; decayed-after-use: the same, from their first use on. Default: kept."""
     hessian_eigenvalue: bool = False
     """After each epoch, measure the dominant eigenvalue of the validation loss's Hessian with respect to Λ."""
     early_stopping: bool = False
@@ -201,6 +212,11 @@ def _check_together(config: SearchConfig) -> None:
             "lower it"
         )
     _check_perturbation(config)
+    if config.unused_weights == "decayed-after-use" and not config.momentum:
+        raise InvalidInputError(
+            f"{option('unused_weights', config.unused_weights)} recognises used weights by their momentum, and "
+            f"{option('momentum')} is 0: use decayed, or a momentum above 0"
+        )
     if config.early_stopping and not config.hessian_eigenvalue:
         raise InvalidInputError(
             f"{option('early_stopping')} needs the Hessian's eigenvalue: add {switch('hessian_eigenvalue')}"
@@ -298,8 +314,9 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
     """Return the values that replace the fields' own defaults.
 
     Later sources override earlier ones: the optimizer's settings, the space's settings, the optimizer's settings for
-    the space's benchmark, the optimizer's published settings under the preset "original" (in general, then for the
-    space's benchmark), the scale's settings, and at the quick scale the space's settings and the optimizer's settings.
+    the space's benchmark, under the preset "original" the published settings of the optimizer, of the benchmark, and of
+    the optimizer on the benchmark, the scale's settings, and at the quick scale the space's settings and the
+    optimizer's settings.
     """
     family, is_original = space.benchmark.name, preset == "original"
     return {
@@ -307,6 +324,7 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
         **space.search_defaults,
         **method.family_defaults.get(family, {}),
         **(method.original_defaults if is_original else {}),
+        **(space.benchmark.original_defaults if is_original else {}),
         **(method.original_family_defaults.get(family, {}) if is_original else {}),
         **SCALES.get(scale, {}),
         **(space.quick_defaults if scale == "quick" else {}),
@@ -348,7 +366,7 @@ def help_defaults(
         "table": search_space(common.space).table,
         "nesterov": bool(common.nesterov),
         "cutout_schedule": "linear" if preset.cutout_ramp else "constant",
-        "evaluation_batch_norm": preset.evaluation_batch_norm,
+        "evaluation_batch_norm": common.evaluation_batch_norm or preset.evaluation_batch_norm,
     }
     return replace(common, **decided), options.own
 

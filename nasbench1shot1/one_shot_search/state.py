@@ -141,6 +141,18 @@ class SearchState:
             probability *= (epoch - 1) / max(self.config.epochs - 1, 1)
         return Augmentation.of(self.images, self.config.cutout_length, probability)
 
+    @property
+    def augments_architecture_images(self) -> bool:
+        """Whether the images that move Λ are augmented."""
+        given = self.config.augment_architecture_images
+        return self.preset.augment_architecture_half if given is None else given
+
+    @property
+    def augments_scored_images(self) -> bool:
+        """Whether the images on which shared weights score architectures are augmented."""
+        given = self.config.augment_scored_images
+        return self.preset.augment_architecture_half if given is None else given
+
     def images_of(self, rows: Tensor, augment: Augmentation, drawn: torch.Generator | None) -> Batch:
         """Return images and labels of rows (n,); augmented if a generator is given, otherwise only normalised."""
         pixels, labels = self.images.batch(rows)
@@ -158,7 +170,7 @@ class SearchState:
             self.split,
             batch_norm=required(self.config.evaluation_batch_norm),
             augmentation=self.augmentation(max(epoch, 1)),
-            augments=self.preset.augment_architecture_half,
+            augments=self.augments_scored_images,
             seed=self.config.seed,
             epoch=epoch,
             batch_size=self.config.batch_size,

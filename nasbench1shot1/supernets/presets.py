@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from nasbench1shot1.ground.errors import unknown_name
 
-BatchNormMode = Literal["batch", "running", "recalibrated"]
+BatchNormMode = Literal["batch", "running", "recalibrated", "batch-in-cells"]
 BATCH_NORMS: tuple[str, ...] = get_args(BatchNormMode)
 """Batch-norm statistics with which one-shot errors can be measured (docs/optimizers.md, evaluation batch-norm)."""
 

@@ -170,7 +170,7 @@ class GenericPasses:
     Args:
         net: a supernet in evaluation mode.
         mixings: A passes.
-        batch_norm: "batch", "running" or "recalibrated", as in `SharedWeights`.
+        batch_norm: "batch", "running", "recalibrated" or "batch-in-cells", as in `SharedWeights`.
         reference: function that returns the images (N, 3, H, W) on which recalibrated statistics are measured.
         precision: "float32" or "bfloat16".
         together: number of architectures that share a pass, with mixing weights per image; 1 computes each alone.
@@ -212,7 +212,8 @@ class GenericPasses:
     def _statistics(self, groups: int, measured: GroupStatistics | None) -> AbstractContextManager[object]:
         if measured is not None:
             return fixed_statistics(self._net, measured)
-        return measured_statistics(self._net, groups) if self._batch_norm == "batch" else nullcontext()
+        of_batch = {"batch": self._net, "batch-in-cells": self._net.cells}.get(self._batch_norm)
+        return nullcontext() if of_batch is None else measured_statistics(of_batch, groups)
 
     def _logits(self, group: Sequence[Mixing], images: Tensor) -> Tensor:
         """Return class scores (G · N, classes): the N images in the first pass, then in the second, …"""
@@ -266,14 +267,15 @@ class SharedWeights:
     """Scores architectures with a supernet's weights, without changing the supernet.
 
     Batch norm uses the statistics of the images in the same pass ("batch"), of training ("running"), or of `reference`,
-    passed through the scored architecture ("recalibrated"). The recalibrated scores of an image do not depend on the
-    other scored images.
+    passed through the scored architecture ("recalibrated"). "batch-in-cells" uses the statistics of the pass in cells,
+    and those of training in all other layers, as NAS-Bench-201's published code does where the paper's Table 5 has a †.
+    The recalibrated scores of an image do not depend on the other scored images.
 
     Args:
         net: the supernet, on the device of the images.
         images: the image set that `split` and `rows` refer to.
         split: its half `architecture` is scored by default; its half `weights` provides `reference`.
-        batch_norm: "batch", "running" or "recalibrated".
+        batch_norm: "batch", "running", "recalibrated" or "batch-in-cells".
         augmentation: normalises the images. Default: normalisation with the set's mean and standard deviation.
         augments: whether scored images are also augmented (preset original). All architectures in a call then see the
             same augmented images; the next call uses different ones.
@@ -418,8 +420,9 @@ class SharedWeights:
         return GenericPasses(self.net, mixings, *how, self._together(mixings, images)), images
 
     def _faster_way(self, given: Pass) -> type[SharedPasses] | None:
-        """Return the benchmark's faster way to compute a pass; None if it has none for this pass or this supernet."""
-        shared = None if path_of(given) is None else shared_passes(self.net.space)
+        """Return the benchmark's faster way to compute a pass; None if it has none for it, or for these statistics."""
+        alone = path_of(given) is None or self.batch_norm == "batch-in-cells"
+        shared = None if alone else shared_passes(self.net.space)
         return shared if shared is not None and shared.supports(self.net) else None
 
     def _together(self, mixings: Sequence[Mixing], images: int) -> int:

@@ -10,8 +10,9 @@ from torch.nn import functional as F
 
 State = dict[str, Tensor]
 Mix = dict[str, Tensor]
-Training = bool | int
-"""Whether batch-norm normalises by the batch, and not by running statistics; a number: by its first so many images."""
+Training = bool | int | str
+"""Whether batch-norm normalises by the batch, and not by running statistics; a number: by its first so many images;
+"in-cells": only in the cells."""
 
 
 def conv_bn_relu(state: State, name: str, x: Tensor, training: Training) -> Tensor:
@@ -22,6 +23,7 @@ def conv_bn_relu(state: State, name: str, x: Tensor, training: Training) -> Tens
 
 def batch_norm(state: State, name: str, x: Tensor, training: Training) -> Tensor:
     mean, variance = state[f"{name}.running_mean"], state[f"{name}.running_var"]
+    training = name.startswith("cells.") if training == "in-cells" else training
     if training:
         of = x if training is True else x[:training]
         mean, variance = of.mean(dim=(0, 2, 3)), of.var(dim=(0, 2, 3), unbiased=False)

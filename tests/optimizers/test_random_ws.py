@@ -190,8 +190,3 @@ def test_the_defaults_of_a_method_agree_with_nasbench201(method):
 def test_candidates_are_scored_on_256_images(method):
     options = search_options({"optimizer": method, "space": "nb201"})
     assert options.own.candidate_batches * options.common.batch_size == 256
-
-
-def test_the_preset_original_is_refused(tmp_path):
-    with pytest.raises(nb.InvalidInputError, match=r'preset="original".*nb201'):
-        nb.search("setn", out=tmp_path / "run", space="nb201", scale="quick", preset="original")
