@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters, TermName
+from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters, TermName
 from nasbench1shot1.runs.options import IF_GIVEN
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class BetaDARTS(DARTS):
     Hyperparameters = BetaDARTSHyperparameters
     defaults = {"epochs": 100}  # noqa: RUF012
     original_defaults = {"term_epochs": 100, "second_order_term": False}  # noqa: RUF012
+    original_family_defaults = {"nasbench201": PUBLISHED_SETTINGS}  # noqa: RUF012
     hyperparameters: BetaDARTSHyperparameters
 
     def _with_term(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters
+from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
 from nasbench1shot1.runs.options import IF_GIVEN, Range
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class DARTSMinus(DARTS):
 
     Hyperparameters = DARTSMinusHyperparameters
     original_defaults = {"batch_size": 64, "skip_ends_after": True}  # noqa: RUF012
+    original_family_defaults = {"nasbench201": PUBLISHED_SETTINGS}  # noqa: RUF012
     hyperparameters: DARTSMinusHyperparameters
 
     def __init__(self, *arguments: Any) -> None:

@@ -2,7 +2,12 @@
 
 from dataclasses import dataclass
 
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, RelaxationName
+from nasbench1shot1.optimizers.gradient import (
+    PUBLISHED_SETTINGS,
+    GradientHyperparameters,
+    GradientOptimizer,
+    RelaxationName,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,3 +24,4 @@ class DrNAS(GradientOptimizer):
     Hyperparameters = DrNASHyperparameters
     defaults = {"epochs": 100}  # noqa: RUF012
     original_defaults = {"evaluation_noise": True}  # noqa: RUF012
+    original_family_defaults = {"nasbench201": PUBLISHED_SETTINGS}  # noqa: RUF012

@@ -10,9 +10,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.errors import InvalidInputError, option, switch
 from nasbench1shot1.optimizer import Mixing, SearchStep
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, RelaxationName, TermName
+from nasbench1shot1.optimizers.gradient import (
+    PUBLISHED_SETTINGS,
+    GradientHyperparameters,
+    GradientOptimizer,
+    RelaxationName,
+    TermName,
+)
 from nasbench1shot1.phases import Data, Phase, bilevel_phases
 from nasbench1shot1.runs.options import IF_GIVEN, Range
 
@@ -40,6 +46,11 @@ class FairDARTSHyperparameters(GradientHyperparameters):
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range, and for meaningless combinations."""
         super().check()
+        if self.operation_threshold is not None and self.exclude_none:
+            raise InvalidInputError(
+                f"{option('operation_threshold', self.operation_threshold)} chooses none where other operations are "
+                f"weak, and {switch('exclude_none')} excludes it: remove one of them"
+            )
         if self.operation_threshold is not None and self.relaxation != "sigmoid":
             raise InvalidInputError(
                 f"{option('operation_threshold', self.operation_threshold)} compares sigmoids, which "
@@ -56,6 +67,9 @@ class FairDARTS(GradientOptimizer):
 
     Hyperparameters = FairDARTSHyperparameters
     original_defaults = {"learning_rate": 0.005, "batch_size": 128, "architecture_beta1": 0.9}  # noqa: RUF012
+    original_family_defaults = {  # noqa: RUF012
+        "nasbench201": {**PUBLISHED_SETTINGS, "operation_threshold": 0.85},
+    }
     hyperparameters: FairDARTSHyperparameters
 
     def __init__(self, *arguments: Any) -> None:

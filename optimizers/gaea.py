@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Literal
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters, RuleName
+from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, GradientHyperparameters, RuleName
 from nasbench1shot1.phases import Data, Phase, bilevel_phases
 from nasbench1shot1.runs.options import IF_GIVEN, Range
+from nasbench1shot1.runs.schedules import Cosine
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,15 +33,83 @@ class GAEAHyperparameters(GradientHyperparameters):
     """Weight of an entropy term in the loss of Λ, or Adam's weight decay."""
     levels: Literal["bilevel", "single-level"] = "bilevel"
     """bilevel: one half trains the weights, the other Λ; single-level (ERM): all images train both."""
+    cosine_epochs: Annotated[int | None, Range(1), IF_GIVEN] = None
+    """Number of epochs of the cosine schedule of the weights' learning rate, of which a search with fewer epochs
+    follows the beginning (published: 50, for 25 epochs). Default: the number of epochs."""
+    returned_epoch: Annotated[Literal["last", "best"] | None, IF_GIVEN] = None
+    """best: return Λ of the epoch with the lowest one-shot error (published); a search with a single level has no
+    held-out images, and returns the last epoch. Default: last."""
 
 
 class GAEA(DARTS):
     """Train with the softmax of Λ = log θ; multiply θ by exp(-η ∂L/∂θ) and normalise it."""
 
     Hyperparameters = GAEAHyperparameters
+    original_defaults = {"returned_epoch": "best"}  # noqa: RUF012
+    original_family_defaults = {  # noqa: RUF012
+        "nasbench201": {
+            **PUBLISHED_WEIGHTS,
+            "channels": 24,
+            "epochs": 25,
+            "cosine_epochs": 50,
+            "exclude_none": True,
+        }
+    }
     hyperparameters: GAEAHyperparameters
 
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._best_error = math.inf
+        self._best: dict[str, Tensor] = {}
+        self._has_trained = False
+
+    @property
+    def _returns_best(self) -> bool:
+        return self.hyperparameters.returned_epoch == "best" and self.hyperparameters.levels == "bilevel"
+
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
-        """Return the usual phases, on all images if the search has a single level."""
-        data: Data = "all" if self.hyperparameters.levels == "single-level" else "halves"
-        return bilevel_phases(epochs, warm_start_epochs, data=data)
+        """Return the usual phases, on all images if the search has a single level.
+
+        Raises InvalidInputError if the search is longer than `cosine_epochs`.
+        """
+        settings = self.hyperparameters
+        data: Data = "all" if settings.levels == "single-level" else "halves"
+        phases = bilevel_phases(epochs, warm_start_epochs, data=data)
+        if (length := settings.cosine_epochs) is None:
+            return phases
+        if length < epochs:
+            raise InvalidInputError(
+                f"{option('cosine_epochs', length)} is less than {option('epochs', epochs)}: give "
+                f"{option('cosine_epochs', epochs)}, or lower {option('epochs')}"
+            )
+        first = {"search": warm_start_epochs + 1}
+        return [replace(phase, schedule=Cosine(length, first.get(phase.name, 1))) for phase in phases]
+
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        """Begin an epoch, as other gradient methods do."""
+        super().begin_epoch(epoch, epochs, generator)
+        self._has_trained = True
+
+    def choose(self, shared: SharedWeights) -> None:
+        """Keep Λ of the epoch with the lowest one-shot error so far, if it is to be returned."""
+        if not (self._returns_best and self._has_trained):
+            return
+        error = float(shared.scores([self.evaluation_mixing()]).errors[0])
+        if error < self._best_error:
+            self._best_error = error
+            self._best = {key: value.detach().clone() for key, value in self.parameters.items()}
+
+    def end_search(self, shared: SharedWeights) -> None:
+        """Return to Λ of the best epoch, if it is to be returned."""
+        for key, value in self._best.items():
+            self.parameters[key].data.copy_(value)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state of DARTS and, if it is to be returned, Λ of the best epoch with its error."""
+        best = {"best_error": self._best_error, "best": dict(self._best)} if self._best else {}
+        return {**super().state_dict(), **best}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Restore the state that `state_dict` returned."""
+        super().load_state_dict(state)
+        self._best_error, self._best = state.get("best_error", math.inf), dict(state.get("best", {}))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError, option, options, unknown_name, value_of
+from nasbench1shot1.ground.errors import InvalidInputError, option, options, switch, unknown_name, value_of
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import BETAS, AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
@@ -42,6 +42,10 @@ SHARES = ("softmax", "gumbel", "dirichlet")
 """Relaxations with positive mixing weights that add up to 1."""
 FOR_OPERATIONS = ("gumbel-operations", "sigmoid", "reinmax")
 """Relaxations that treat operations in another way than edges."""
+PUBLISHED_WEIGHTS = {"weight_decay": 3e-4, "nesterov": False, "evaluation_batch_norm": "running"}
+"""What the published code of newer methods sets, other than that of NAS-Bench-201."""
+PUBLISHED_SETTINGS = {**PUBLISHED_WEIGHTS, "augment_scored_images": True}
+"""What the published code of most newer methods sets: its transformation of training images applies to both halves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +81,9 @@ class GradientHyperparameters(AdamHyperparameters):
     flooding: Annotated[float | None, Range(0), IF_GIVEN] = None
     """Level b of the weights' loss L, in nats: the weights minimise |L - b| + b (β-DARTS++). 0 disables flooding.
     Default: 0."""
+
+    exclude_none: Annotated[bool | None, IF_GIVEN] = None
+    """Exclude the operation `none`, whose output is zero, from all choices, on spaces that have it. Default: no."""
 
     @property
     def active_term(self) -> str | None:
@@ -186,6 +193,8 @@ class GradientOptimizer(AdamOptimizer):
         self._check_operations()
         self.temperature, self.progress = self.hyperparameters.temperature_max, 0.0
         self.allowed = AllowedEntries(self.space)
+        if self.hyperparameters.exclude_none:
+            self._exclude_none()
         if self.hyperparameters.rule == "exponentiated-gradient":
             from nasbench1shot1.optimizers.rules import start_uniformly
 
@@ -208,6 +217,18 @@ class GradientOptimizer(AdamOptimizer):
                     f"{option(name, value)} applies to operations, and {space.name} has no mixing weights "
                     f"'{space.operation_key}': choose another {value_of(name)} or space"
                 )
+
+    def _exclude_none(self) -> None:
+        """Exclude `none`; raises InvalidInputError if the space does not have it."""
+        space, entry = self.space, self.space.zero_operation
+        if entry is None:
+            raise InvalidInputError(
+                f"{switch('exclude_none')} needs an operation none, which {space.name} lacks: remove it, or choose "
+                "another space"
+            )
+        for number, choice in enumerate(space.choices()):
+            if choice.key == space.operation_key:
+                self.allowed.drop(number, entry)
 
     @property
     def mixes_shares(self) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.optimizer import Mixing, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters
+from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, GradientHyperparameters
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
 
@@ -41,6 +41,7 @@ class LambdaDARTS(DARTS):
 
     Hyperparameters = LambdaDARTSHyperparameters
     defaults = {"epochs": 100}  # noqa: RUF012
+    original_family_defaults = {"nasbench201": {**PUBLISHED_WEIGHTS, "weights_first": True}}  # noqa: RUF012
     hyperparameters: LambdaDARTSHyperparameters
 
     def __init__(self, *arguments: Any) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.optimizer import SearchStep, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters
+from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
 from nasbench1shot1.runs.options import IF_GIVEN, Range
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class OLES(DARTS):
         "clipped_gradients": True,
         "window_counts_one_more": True,
     }
+    original_family_defaults = {"nasbench201": PUBLISHED_SETTINGS}  # noqa: RUF012
     hyperparameters: OLESHyperparameters
 
     def __init__(self, *arguments: Any) -> None:

@@ -3,6 +3,7 @@
 """
 
 from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS
 
 
 class RandomSDARTS(DARTS):
@@ -10,6 +11,7 @@ class RandomSDARTS(DARTS):
 
     defaults = {"perturbation": "random", "epochs": 100}  # noqa: RUF012
     original_defaults = {"perturbation_start": 0.03, "perturbation_projection": "simplex"}  # noqa: RUF012
+    original_family_defaults = {"nasbench201": PUBLISHED_SETTINGS}  # noqa: RUF012
 
 
 class AdversarialSDARTS(DARTS):
@@ -24,3 +26,4 @@ class AdversarialSDARTS(DARTS):
         "perturbation_batch_norm": "running",
         "perturbation_keeps_gains": True,
     }
+    original_family_defaults = {"nasbench201": PUBLISHED_SETTINGS}  # noqa: RUF012

@@ -135,6 +135,7 @@ ORIGINAL = {
     "beta-darts": {"term_epochs": 100, "second_order_term": False},
     "drnas": {"evaluation_noise": True},
     "fair-darts": {"learning_rate": 0.005, "batch_size": 128, "architecture_beta1": 0.9},
+    "gaea": {"returned_epoch": "best"},
     "sdarts-rs": {"perturbation_start": 0.03, "perturbation_projection": "simplex"},
     "sdarts-adv": {"perturbation_start": 0.03, "perturbation_ascent": 2.0, "perturbation_keeps_gains": True},
     "darts-minus": {"batch_size": 64, "skip_ends_after": True},

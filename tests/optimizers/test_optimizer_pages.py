@@ -99,8 +99,8 @@ def test_the_page_of_a_newer_method_lists_what_original_changes(method):
         both = (resolved(optimizer=method, preset=preset, space=space) for preset in ("corrected", "original"))
         corrected, original = both
         families = registry.optimizer(method).original_family_defaults
-        names = {*corrected, *original} if space == "s1" else families.get("nasbench201", {})
-        for name in {*names} - {"preset", "evaluation_batch_norm"}:
+        everywhere = {*corrected, *original} - {"preset", "evaluation_batch_norm"}
+        for name in everywhere if space == "s1" else families.get("nasbench201", {}):
             before, after = corrected.get(name), original.get(name)
             if before != after:
                 wanted.append([f"{name}{suffix}", written(before), written(after)])

@@ -297,3 +297,81 @@ def test_every_gradient_method_floods():
         moves.append({name: weight.detach() - before[name] for name, weight in state.net.named_parameters()})
     for name, move in moves[0].items():
         torch.testing.assert_close(moves[1][name], -move, rtol=1e-3, atol=1e-6)
+
+
+# GAEA -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_step_of_gaea_without_none_moves_four_mixing_weights():
+    """θ ← max(θ exp(-η g), 1e-5), normalised, from uniform weights of the four operations."""
+    method, nets = made("gaea", "nb201", exclude_none=True), Net("nb201", 1)
+    for key, value in method.parameters.items():
+        method.parameters[key] = value.detach().double().requires_grad_()
+    theta = torch.full((6, 4), 0.25, dtype=torch.float64)
+    for _ in range(2):
+        leaf = theta.clone().requires_grad_()
+        weights = torch.cat([torch.zeros(6, 1, dtype=torch.float64), leaf], dim=1)
+        (gradient,) = torch.autograd.grad(nets.loss(Mixing({"operations": weights}), tiny_batch(seed=2)), [leaf])
+        method.architecture_step(nets.step())
+        theta = (theta * (-0.1 * gradient).exp()).clamp(min=1e-5)
+        theta = theta / theta.sum(dim=-1, keepdim=True)
+        found = method.mixing().weights["operations"].detach()
+        assert not found[:, 0].any()
+        torch.testing.assert_close(found[:, 1:], theta, rtol=1e-10, atol=0)
+        assert all(value.isfinite().all() for value in method.parameters.values())
+    assert all(operation for operation in method.architecture().operations)
+
+
+def test_a_short_search_follows_the_beginning_of_a_longer_cosine():
+    state = tiny_state(optimizer="gaea", epochs=2, cosine_epochs=8)
+    rates = [0.001 + 0.024 * (1 + math.cos(math.pi * epoch / 8)) / 2 for epoch in range(2)]
+    assert [state.learning_rate(epoch) for epoch in (1, 2)] == pytest.approx(rates)
+
+
+def test_the_best_epoch_is_returned(tmp_path):
+    options = {"optimizer": "gaea", "architecture_learning_rate": 20.0, "learning_rate": 0.1, "epochs": 5}
+    best_found = False
+    for seed in range(3):
+        last, best = (
+            search(tmp_path / f"{seed}-{kind}", seed=seed, returned_epoch=kind, **options) for kind in ("last", "best")
+        )
+        errors = [line["one_shot_validation_error"] for line in last.lines[1:]]
+        wanted = 1 + errors.index(min(errors))
+        best_found = best_found or wanted < 5
+        assert best.lines[-1]["architecture"] == last.lines[wanted]["architecture"]
+        for key, value in last.architecture_parameters.items():
+            assert np.array_equal(best.architecture_parameters[key][-1], value[wanted])
+            assert np.array_equal(best.architecture_parameters[key][:-1], value[:-1])
+    assert best_found
+    erm = search(tmp_path / "erm", levels="single-level", returned_epoch="best", **options)
+    plain = search(tmp_path / "plain", levels="single-level", **options)
+    assert [line["architecture"] for line in erm.lines] == [line["architecture"] for line in plain.lines]
+
+
+def test_the_published_settings_of_nas_bench_201():
+    settings = original("gaea", space="nb201")
+    names = ("channels", "epochs", "cosine_epochs", "exclude_none", "weight_decay", "nesterov", "returned_epoch")
+    assert [settings[name] for name in names] == [24, 25, 50, True, 3e-4, False, "best"]
+    for name in ("beta-darts", "drnas", "sdarts-rs", "sdarts-adv", "lambda-darts"):
+        settings = original(name, space="nb201")
+        found = [settings[of] for of in ("epochs", "weight_decay", "nesterov", "evaluation_batch_norm", "batch_size")]
+        assert found == [100, 3e-4, False, "running", 64]
+    assert original("lambda-darts", space="nb201")["weights_first"] is True
+    assert original("fair-darts", space="nb201")["operation_threshold"] == 0.85
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"exclude_none": True}, ("exclude_none", "s1")),
+        ({"optimizer": "gaea", "cosine_epochs": 3}, ("cosine_epochs=3", "epochs=4", "cosine_epochs=4")),
+        (
+            {"optimizer": "fair-darts", "space": "nb201", "operation_threshold": 0.8, "exclude_none": True},
+            ("operation_threshold=0.8", "exclude_none"),
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(options, named, tmp_path):
+    with refuses(nb.InvalidInputError, *named):
+        search(tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
