@@ -70,6 +70,7 @@ GROUPS = {
             "darts-minus": "nasbench1shot1.optimizers.darts_minus:DARTSMinus",
             "oles": "nasbench1shot1.optimizers.oles:OLES",
             "idarts": "nasbench1shot1.optimizers.idarts:IDARTS",
+            "is-darts": "nasbench1shot1.optimizers.is_darts:ISDARTS",
         },
         aliases={"mask-gumbel": "fbnetv2", "mask-rl": "tunas"},  # NATS-Bench's names
     ),

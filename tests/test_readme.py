@@ -40,6 +40,7 @@ PAGES = (
     "docs/darts_minus.md",
     "docs/oles.md",
     "docs/idarts.md",
+    "docs/is_darts.md",
     "docs/spos.md",
     "docs/callbacks.md",
     "docs/compare.md",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import patch
 
 import numpy as np
@@ -97,6 +97,12 @@ class OptimizerStepsConformance:
     def uses_virtual_step(self, state: SearchState) -> bool:
         """Return whether Λ may depend on batches of the weight half, through steps or an optimum of the weights."""
         return getattr(state.method.hyperparameters, "update", None) in ("second-order", "implicit")
+
+    def decides_on(self, state: SearchState) -> Literal["architecture", "weights"]:
+        """Return the half whose images decide about architectures; override it for a method that measures operations on
+        images on which they train.
+        """
+        return "architecture"
 
     def must_change(self, state: SearchState) -> bool:
         """Return whether a step must change Λ; override it for a method whose Λ has a gradient but need not change."""
@@ -225,6 +231,8 @@ class OptimizerStepsConformance:
         Batch norm uses the statistics of the scored images, because recalibration would use images of the weight half.
         """
         state, other = (tiny_state({**run_options, "evaluation_batch_norm": "batch"}) for _ in range(2))
+        if self.decides_on(state) == "weights":
+            return
         change_half(other, other.split.weights)
         alike = are_identical(learn(state, learning_rate), learn(other, learning_rate))
         assert alike is not (self.uses_virtual_step(state) and learning_rate > 0)
@@ -234,6 +242,10 @@ class OptimizerStepsConformance:
         begin_epoch(state, 1)
         unlearned = deepcopy(state.method.state_dict())
         learned, _ = learn(state, 0.025)
+        if self.decides_on(state) == "weights":
+            change_half(other := tiny_state(run_options), other.split.architecture)
+            assert are_identical(learned, learn(other, 0.025)[0]), "Λ depends on the architecture half"
+            return
         assert not (self.must_change(state) and are_identical(learned, unlearned)), (
             "no step changes Λ, although it has a gradient"
         )
@@ -263,13 +275,16 @@ class OptimizerStepsConformance:
             state.method.end_epoch(shared)
             state.method.choose(shared)
             state.method.end_search(shared)
-        assert set(rows) <= set(state.split.architecture.tolist())
+        decides_on_weights = self.decides_on(state) == "weights"
+        half = state.split.weights if decides_on_weights else state.split.architecture
+        assert set(rows) <= set(half.tolist())
         sizes = (state.config.batch_size, IMAGES_PER_HALF)
         scorings = [*state.method.scorings(*sizes), *state.method.scorings_at_end(*sizes)]
         announced = sum(architectures * images for architectures, images in scorings)
         announced += state.method.scored_mixtures * IMAGES_PER_HALF
-        assert sum(scored) <= announced
-        assert bool(scored) is bool(announced)
+        used = len(rows) if decides_on_weights else sum(scored)
+        assert used <= announced
+        assert bool(used) is bool(announced)
 
     def test_lambda_does_not_change_during_warm_up(self, run_options: dict[str, Any], state: SearchState) -> None:
         options = {**run_options, "warm_start_epochs": 1, "epochs": 3}

@@ -46,6 +46,7 @@ METHODS = {
     "darts-minus": BROWN,
     "oles": ORANGE,
     "idarts": GREEN,
+    "is-darts": SKY,
 }
 """Colours of built-in methods. There are more methods than distinguishable colours, so newer one-shot methods share a
 colour with an older one, and some one-shot methods share one with a black-box optimizer. Methods of one colour differ

@@ -1,6 +1,7 @@
 """The supernet of choice blocks: its cell and skeleton (NAS-Bench-1Shot1, section 3; Bender et al. 2018)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial as bound
 from typing import Any, Protocol
 
 import torch
@@ -13,6 +14,7 @@ from nasbench1shot1.supernets.layers import (
     BATCH_NORM_EPSILON,
     BatchNorm2d,
     ConvBNReLU,
+    Observer,
     apply_to_part,
     as_broadcastable,
     check_partial,
@@ -46,6 +48,7 @@ class MixedOperation(nn.Module):
 
     has_candidates = True
     auxiliary_skip = 0.0  # the factor of x that a pass of the whole mixture adds (DARTS-)
+    observer: Callable[[int, Tensor], None] | None = None  # receives the outputs of a mixture's operations
 
     def __init__(self, channels: int, momentum: float, partial: int = 1) -> None:
         super().__init__()
@@ -73,8 +76,12 @@ class MixedOperation(nn.Module):
         assert weights is not None
         if operation is not None:
             weights = entries_of(weights, operation)
-        taken = operations if operation is None else [operations[number] for number in operation]
-        mixture = weighted_sum(weights, [compute(x) for compute in taken])
+        taken = range(len(operations)) if operation is None else operation
+        outputs = [operations[number](x) for number in taken]
+        if self.observer is not None:
+            for number, output in zip(taken, outputs, strict=True):
+                self.observer(number, output)
+        mixture = weighted_sum(weights, outputs)
         return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
 
 
@@ -87,6 +94,8 @@ class ChoiceBlockCell(nn.Module):
     Raises:
         InvalidInputError: `channels` cannot be divided by `partial_channels`.
     """
+
+    observer: Observer | None = None
 
     def __init__(self, space: ChoiceBlocks, place: Place, preset: Preset, partial_channels: int = 1) -> None:
         super().__init__()
@@ -115,10 +124,23 @@ class ChoiceBlockCell(nn.Module):
         for b, block in enumerate(self.blocks):
             inputs = [projected[b], *outputs]
             key = self._keys[b]
+            self._show_inputs(key, inputs)
             mixed = weighted_sum(mixing[key], inputs) if key else total(inputs)
             of_block = mixing["operations"][..., b, :]
             outputs.append(block(mixed, of_block, None if operations is None else operations[b]))
+        self._show_inputs("output_edges", [shortcut, *outputs])
         return weighted_concatenation(mixing["output_edges"], shortcut, outputs)
+
+    def observe(self, observer: Observer | None) -> None:
+        """Let an observer receive the outputs of all operations of mixtures, and the inputs of nodes with a choice."""
+        self.observer = observer
+        for b, block in enumerate(self.blocks):
+            block.observer = None if observer is None else bound(observer, "operations", b)  # type: ignore[assignment]
+
+    def _show_inputs(self, key: str | None, inputs: Sequence[Tensor]) -> None:
+        if self.observer is not None and key is not None:
+            for node, value in enumerate(inputs):
+                self.observer(key, None, node, value)
 
     def _path(self, x: Tensor, path: CellArchitecture, mixing: Mapping[str, Tensor] | None) -> Tensor:
         """Compute only the blocks with a path to the output, their operations, and the projections that they need."""

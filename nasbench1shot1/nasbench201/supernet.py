@@ -3,7 +3,8 @@
 Source: Dong and Yang, NAS-Bench-201 (ICLR 2020), sections 2.1 and 4; the published code of its search algorithms.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial as bound
 from typing import Any
 
 import torch
@@ -20,7 +21,14 @@ from nasbench1shot1.nasbench201.layers import (
     stem,
 )
 from nasbench1shot1.space import Place
-from nasbench1shot1.supernets.layers import apply_to_part, as_broadcastable, check_partial, entries_of, weighted_sum
+from nasbench1shot1.supernets.layers import (
+    Observer,
+    apply_to_part,
+    as_broadcastable,
+    check_partial,
+    entries_of,
+    weighted_sum,
+)
 from nasbench1shot1.supernets.places import CellWidth, doubling_stages
 from nasbench1shot1.supernets.presets import Preset
 
@@ -37,6 +45,7 @@ class MixedEdge(nn.Module):
 
     has_candidates = True
     auxiliary_skip = 0.0  # the factor of x that a pass of the whole mixture adds (DARTS-)
+    observer: Callable[[int, Tensor], None] | None = None  # receives the outputs of a mixture's operations
 
     def __init__(self, channels: int, affine: bool, partial: int = 1) -> None:
         super().__init__()
@@ -61,14 +70,19 @@ class MixedEdge(nn.Module):
         mixture = self._mixture(x, weights, range(5) if operation is None else operation, operations)
         return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
 
-    @staticmethod
-    def _mixture(x: Tensor, weights: Tensor, taken: Sequence[int], operations: Sequence[Any]) -> Tensor:
+    def _mixture(self, x: Tensor, weights: Tensor, taken: Sequence[int], operations: Sequence[Any]) -> Tensor:
         """Return Σₒ αₒ · o(x) over the operations in `taken`; zeroize adds nothing."""
         computed = sorted(number for number in taken if number != NONE)
+        if self.observer is not None and NONE in taken:
+            self.observer(NONE, torch.zeros_like(x))
         if not computed:
             return torch.zeros_like(x)
         of_computed = weights[..., 1:] if len(computed) == len(operations) - 1 else entries_of(weights, computed)
-        return weighted_sum(of_computed, [operations[number](x) for number in computed])
+        outputs = [operations[number](x) for number in computed]
+        if self.observer is not None:
+            for number, output in zip(computed, outputs, strict=True):
+                self.observer(number, output)
+        return weighted_sum(of_computed, outputs)
 
 
 class EdgeCell(nn.Module):
@@ -111,6 +125,11 @@ class EdgeCell(nn.Module):
             outputs = [self._edge(e, value, mixing, chosen) for e, value in incoming]
             nodes.append(node_value(outputs, x))
         return nodes[-1]
+
+    def observe(self, observer: Observer | None) -> None:
+        """Let an observer receive the outputs of all operations of mixtures."""
+        for e, edge in enumerate(self.edges):
+            edge.observer = None if observer is None else bound(observer, "operations", e)  # type: ignore[assignment]
 
     def _edge(
         self, e: int, x: Tensor, mixing: Mapping[str, Tensor] | None, operations: Sequence[Operation] | None

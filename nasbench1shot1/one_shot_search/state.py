@@ -292,7 +292,7 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
         )
     if config.hessian_eigenvalue and not method.evaluates_relaxation:
         raise InvalidInputError(
-            f"{config.optimizer} measures the loss of a single path, without mixing weights that depend on Λ: remove "
+            f"{config.optimizer} measures the loss without mixing weights that depend on Λ: remove "
             f"{switch('hessian_eigenvalue')}"
         )
 

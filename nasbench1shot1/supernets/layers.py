@@ -12,6 +12,9 @@ from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.supernets.batch_norm import accurate_batch_norm, has_long_sums
 
 BATCH_NORM_EPSILON = 1e-5  # NAS-Bench-101's
+Observer = Callable[[str, int | None, int, Tensor], None]
+"""Receives the output of a candidate in a cell's mixture, before it is scaled: the key and row of the choice as in
+`space.Choice`, the number of the entry, and the output (N, C, H, W)."""
 
 
 class BatchNorm2d(nn.BatchNorm2d):

@@ -14,7 +14,7 @@ from nasbench1shot1.benchmark import load
 from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.space import OneShotSpace, Place, SearchSpace, Weights, as_one_shot, check_keys
-from nasbench1shot1.supernets.layers import BatchNorm2d, initialise, set_affine
+from nasbench1shot1.supernets.layers import BatchNorm2d, Observer, initialise, set_affine
 from nasbench1shot1.supernets.places import Skeleton
 from nasbench1shot1.supernets.presets import Preset, as_preset
 
@@ -182,6 +182,27 @@ class Supernet(nn.Module):
         finally:
             for module in mixtures:
                 module.auxiliary_skip = 0.0
+
+    @contextmanager
+    def observed_candidates(self, observer: Observer) -> Iterator[None]:
+        """Inside the context, uncompiled passes of mixtures show an observer the outputs of all candidates in cells.
+
+        Candidates of a choice are operations, or the inputs of a node. Raises InvalidInputError if the space's cells
+        have no method `observe(observer)`, which sets the observer of a cell or, with None, removes it.
+        """
+        if not all(hasattr(cell, "observe") for cell in self.cells):
+            raise InvalidInputError(
+                f"the cells of {self.space.name} do not show the outputs of single operations: give them a method "
+                "observe(observer), as nasbench201/supernet.py has it"
+            )
+        cells: list[Any] = list(self.cells)
+        for cell in cells:
+            cell.observe(observer)
+        try:
+            yield
+        finally:
+            for cell in cells:
+                cell.observe(None)
 
     @property
     def mixed_places(self) -> int:

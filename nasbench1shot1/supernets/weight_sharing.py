@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.batch_norm import statistics
-from nasbench1shot1.supernets.layers import BatchNorm2d, normalised_by
+from nasbench1shot1.supernets.layers import BatchNorm2d, Observer, normalised_by
 from nasbench1shot1.supernets.passes import (
     Batch,
     Mixing,
@@ -190,12 +190,15 @@ class GenericPasses:
         self._measured = [self._measure(group, reference) for group in self._groups]
 
     @torch.no_grad()
-    def logits(self, images: Tensor) -> Iterator[tuple[list[int], Tensor]]:
-        """Yield, for every pass, a list with its position in `mixings`, and its class scores (N, classes)."""
+    def logits(self, images: Tensor, compiled: bool = True) -> Iterator[tuple[list[int], Tensor]]:
+        """Yield, for every pass, a list with its position in `mixings`, and its class scores (N, classes).
+
+        `compiled` has an effect only on a compiled supernet.
+        """
         position = 0
         for group, measured in zip(self._groups, self._measured, strict=True):
             with self._statistics(len(group), measured):
-                logits = self._logits(group, images)
+                logits = self._logits(group, images, compiled)
             for of_one in logits.chunk(len(group)):
                 yield [position], of_one
                 position += 1
@@ -215,10 +218,10 @@ class GenericPasses:
         of_batch = {"batch": self._net, "batch-in-cells": self._net.cells}.get(self._batch_norm)
         return nullcontext() if of_batch is None else measured_statistics(of_batch, groups)
 
-    def _logits(self, group: Sequence[Mixing], images: Tensor) -> Tensor:
+    def _logits(self, group: Sequence[Mixing], images: Tensor, compiled: bool = True) -> Tensor:
         """Return class scores (G · N, classes): the N images in the first pass, then in the second, …"""
         if len(group) == 1:
-            compiled = self._batch_norm == "running"  # a compiled graph supports only running statistics
+            compiled = compiled and self._batch_norm == "running"  # a compiled graph supports only running statistics
             return class_scores(self._net, group[0], images, self._precision, compiled)
         one_hot = [to_tensors(self._net.space.one_hot(mixing.path), images.device) for mixing in group if mixing.path]
         weights = {
@@ -364,6 +367,33 @@ class SharedWeights:
             wrong[positions, images] = answers.wrong.cpu().numpy()
             losses[positions, images] = answers.losses.cpu().numpy()
         return ImageScores(wrong, losses)
+
+    def training_rows(self, images: Literal["weight-half", "all"]) -> Tensor:
+        """Return the rows of the images that train the weights, int64 (N,): the weight half, or both halves."""
+        halves = [self._split.weights] + ([self._split.architecture] if images == "all" else [])
+        return torch.from_numpy(np.concatenate(halves))
+
+    @torch.no_grad()
+    def observe(self, mixing: Mixing, rows: Tensor, observer: Observer) -> None:
+        """Show an observer the outputs of all candidates in cells, batch by batch, in passes of a mixture.
+
+        Batch norm works as in `scores`.
+
+        Args:
+            mixing: mixing weights; excluded operations are not computed.
+            rows: int64 (N,) rows of the image set, each of which is passed once.
+            observer: called for every candidate of every cell in every pass.
+
+        Raises:
+            InvalidInputError: the cells do not show outputs (`Supernet.observed_candidates`).
+        """
+        size = min(MIXED_BATCH, len(rows))
+        with self._evaluating():
+            way = GenericPasses(self.net, [mixing], self.batch_norm, lambda: self.reference, self._precision)
+            with self.net.observed_candidates(observer):
+                for batch in self._batches(rows, size, size):
+                    for _ in way.logits(batch.images, compiled=False):
+                        pass
 
     def images_passed(self, passes: int, images: int) -> int:
         """Return an upper bound on the number of images that pass through the network to score passes.

@@ -6,7 +6,7 @@ The suite detects faulty optimizers.
 import inspect
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -39,6 +39,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "oles": {"window": 1, "threshold": 0.0},
     "lambda-darts": {"cells": 2},
     "darts-pt": {"selection_epochs": 1},
+    "is-darts": {"shrink_steps": 1, "shrink_interval": 1},
     "spos": {**SELECTION, "generations": 2, "population": 4, "crossovers": 1, "mutations": 1},
 }
 MIXTURES: dict[str, dict[str, Any]] = {
@@ -57,13 +58,16 @@ class BuiltIn:
         self.name = optimizer
 
     def expected_sum(self, choice: Choice, mixing: Mixing) -> float | None:
-        """Any sum of FairDARTS's operations."""
-        if self.name == "fair-darts" and choice.key == "operations":
+        """Any sum of FairDARTS's operations, and of what IS-DARTS has not excluded."""
+        if (self.name == "fair-darts" and choice.key == "operations") or self.name == "is-darts":
             return None
         return float(choice.picks) if mixing.path is not None else 1.0
 
     def has_warm_up(self, state: SearchState) -> bool:
-        return self.name != "spos"
+        return self.name not in ("spos", "is-darts")
+
+    def decides_on(self, state: SearchState) -> Literal["architecture", "weights"]:
+        return "weights" if self.name == "is-darts" else "architecture"
 
 
 class TestBuiltIn(BuiltIn, OptimizerConformance):

@@ -17,7 +17,7 @@ OPTIMIZERS = (
     *("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas", "setn"),
     *("tas", "fbnetv2", "tunas"),
     *("beta-darts", "drnas", "gaea", "lambda-darts", "darts-pt", "spos", "fair-darts", "rf-darts"),
-    *("sdarts-rs", "sdarts-adv", "darts-minus", "oles", "idarts"),
+    *("sdarts-rs", "sdarts-adv", "darts-minus", "oles", "idarts", "is-darts"),
 )
 SELECTING = ("random-ws", "enas", "setn", "spos")
 
@@ -115,6 +115,15 @@ CORRECTED = {
     "darts-minus": {**GRADIENT, "skip_max": 1.0, "skip_ends_after": False},
     "oles": {**GRADIENT, "threshold": None, "window": 20, "summed_gradients": False},
     "idarts": {**GRADIENT, "update": "implicit", "weight_steps": 5},
+    "is-darts": {
+        "epochs": 30,
+        "batch_size": 64,
+        "training_images": "weight-half",
+        "shrink_steps": 4,
+        "shrink_interval": 2,
+        "pooled_variance": True,
+        "preview_batches": 10,
+    },
 }
 """What the paper's scripts set, 50 epochs everywhere, GDAS's temperature as in its own paper."""
 
@@ -139,6 +148,7 @@ ORIGINAL = {
     "sdarts-rs": {"perturbation_start": 0.03, "perturbation_projection": "simplex"},
     "sdarts-adv": {"perturbation_start": 0.03, "perturbation_ascent": 2.0, "perturbation_keeps_gains": True},
     "darts-minus": {"batch_size": 64, "skip_ends_after": True},
+    "is-darts": {"training_images": "all"},
     "oles": {
         "batch_size": 64,
         "summed_gradients": True,
@@ -152,6 +162,7 @@ FAST = {"architecture_learning_rate": 0.03}
 QUICK_OWN = {
     **{"random-ws": FEW, "enas": {**FEW, "controller_steps": 30}, "setn": FEW},
     **{"tas": FAST, "fbnetv2": FAST, "tunas": FAST},
+    "is-darts": {"shrink_interval": 1, "preview_batches": 2},
     **{"darts-pt": {"selection_epochs": 5}, "spos": {"candidates": 20, "candidate_batches": 2, "generations": 5}},
 }
 
@@ -182,6 +193,7 @@ def test_the_table_contains_all_built_in_methods():
 def test_user_values_override_every_layer(optimizer):
     given = {"epochs": 7, "batch_size": 11, "channels": 12, "grad_clip": 1.5, "partial_channels": 2}
     own = {"candidates": 77, "finalists": 3} if optimizer in SELECTING else {"architecture_learning_rate": 0.7}
+    own = {"shrink_steps": 3} if optimizer == "is-darts" else own
     for preset in ("corrected", "original"):
         config = search_options({"optimizer": optimizer, "preset": preset, "scale": "quick", **given, **own})
         assert {name: config.as_dict()[name] for name in (*given, *own)} == {**given, **own}

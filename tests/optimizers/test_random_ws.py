@@ -175,9 +175,8 @@ DEFAULTS = {
 def test_every_method_is_tested():
     for_widths = {"tas", "fbnetv2", "tunas"}  # tests/one_shot_search/test_search_options.py
     newer = {"beta-darts", "drnas", "gaea", "lambda-darts", "darts-pt", "spos", "fair-darts", "rf-darts"}  # there, too
-    assert {*DEFAULTS, *for_widths, *newer, "sdarts-rs", "sdarts-adv", "darts-minus", "oles", "idarts"} == set(
-        registry.BUILT_IN["optimizers"]
-    )
+    newer |= {"sdarts-rs", "sdarts-adv", "darts-minus", "oles", "idarts", "is-darts"}
+    assert {*DEFAULTS, *for_widths, *newer} == set(registry.BUILT_IN["optimizers"])
 
 
 @pytest.mark.parametrize("method", DEFAULTS)
