@@ -92,18 +92,44 @@ class AllowedEntries:
         return fixed
 
     def computed(self, mixing: Mixing) -> Mixing:
-        """Return a mixing that does not compute excluded operations; unchanged if it samples or nothing is excluded."""
-        if mixing.is_sampled or (operations := self.operations()) is None:
-            return mixing
+        """Return a mixing that does not compute excluded operations; unchanged if it samples or nothing is excluded.
+
+        Raises InvalidInputError if it samples an excluded operation.
+        """
+        operations = self.operations()
         several = isinstance(mixing.weights, tuple)
-        return replace(mixing, operations=(operations,) * len(mixing.weights or ()) if several else operations)
+        if mixing.is_sampled:
+            samples = mixing.operations if several else (mixing.operations,)
+            for sample in samples if operations and mixing.operations else ():
+                self._check_sample(sample)
+            return mixing
+        if operations is None or not self._space.masks_operations:
+            return mixing
+        return replace(
+            mixing, operations=(operations,) * len(mixing.weights or ()) if several else operations, masked=True
+        )
+
+    def _check_sample(self, sample: Sequence[int | tuple[int, ...]]) -> None:
+        """Raise InvalidInputError if one of the sampled operations, one or several for each row, is excluded."""
+        for number, operations in zip(self._rows, sample, strict=True):
+            for operation in operations if isinstance(operations, tuple) else (operations,):
+                if operation not in self[number]:
+                    raise InvalidInputError(
+                        f"{_name(self._choices[number])}: operation {operation} is excluded: sample one of "
+                        f"{', '.join(map(str, self[number]))}"
+                    )
+
+    @property
+    def _rows(self) -> list[int]:
+        """The numbers of the choices of operations, in the order of their rows."""
+        numbers = [number for number, choice in enumerate(self._choices) if choice.key == self._space.operation_key]
+        return sorted(numbers, key=lambda number: self._choices[number].row or 0)
 
     def operations(self) -> tuple[tuple[int, ...], ...] | None:
         """Return the allowed entries of every row of the space's operations; None if all are allowed."""
-        rows = [number for number, choice in enumerate(self._choices) if choice.key == self._space.operation_key]
-        if all(self[number] == self._all[number] for number in rows):
+        if all(self[number] == self._all[number] for number in self._rows):
             return None
-        return tuple(self[number] for number in sorted(rows, key=lambda number: self._choices[number].row or 0))
+        return tuple(self[number] for number in self._rows)
 
     def structure(self) -> dict[str, list[int]]:
         """Return the allowed entries of every restricted choice by its name, for the record of an epoch."""

@@ -156,6 +156,7 @@ def weight_step(
 
     Weights that the pass does not use have no gradient, so momentum and weight decay do not change them, unless the
     option `unused_weights` asks for it; nor do they change weights that the phase or the method excludes from training.
+    Operations that a mask excludes lose their momentum.
     """
     method, weights = state.method, dict(state.net.named_parameters())
     with torch.no_grad():  # no gradient flows to Λ from here
@@ -168,6 +169,8 @@ def weight_step(
     if loss.requires_grad:  # unless no weight trains
         state.weight_optimizer.zero_grad()
         method.weight_loss(loss).backward()
+        if mixing.masked:
+            drop_unused_momentum(state.weight_optimizer)
         give_unused_zero_gradients(state)
         method.adjust_gradients(
             WeightStep(mixing, batch, loss.detach(), weights, state.net.operation_weights, state.loss_at)
@@ -194,6 +197,13 @@ def give_unused_zero_gradients(state: SearchState) -> None:
     for weight in state.net.parameters():
         if weight.grad is None and weight.requires_grad and (kind == "decayed" or weight in moved):
             weight.grad = torch.zeros_like(weight)
+
+
+def drop_unused_momentum(optimizer: torch.optim.Optimizer) -> None:
+    """Drop the momentum of weights that train, but that the last backward pass did not reach."""
+    for weight in optimizer.param_groups[0]["params"]:
+        if weight.requires_grad and weight.grad is None:
+            optimizer.state.pop(weight, None)
 
 
 def set_trained(net: nn.Module, trained: Trained) -> None:

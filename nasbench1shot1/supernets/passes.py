@@ -28,11 +28,14 @@ class Mixing:
             tuple, this is a tuple with the operations for each set. In spaces of widths, two widths of a row are
             interpolated.
         path: the architecture to which the pass is restricted: only its live blocks, operations and edges.
+        masked: whether `operations` is a mask, which holds for many passes, instead of a sample for this pass. A weight
+            step drops the momentum of operations that a mask excludes.
     """
 
     weights: Mapping[str, Tensor] | tuple[Mapping[str, Tensor], ...] | None = None
     operations: tuple[Any, ...] | None = None
     path: Architecture | None = None
+    masked: bool = False
 
     def arguments(self) -> tuple[Any, ...]:
         """Return the arguments of `Supernet.forward` that follow the images."""
@@ -40,8 +43,11 @@ class Mixing:
 
     @property
     def is_sampled(self) -> bool:
-        """Return whether the host chooses operations, for each of which a compiled supernet would be compiled again."""
-        return self.operations is not None or self.path is not None
+        """Return whether the host draws operations, for each of which a compiled supernet would be compiled again.
+
+        A mask changes rarely. A compiled supernet is compiled again for every mask, up to PyTorch's limit.
+        """
+        return (self.operations is not None and not self.masked) or self.path is not None
 
     def tensors(self) -> list[Tensor]:
         """Return all mixing weights, in a fixed order."""
@@ -72,19 +78,18 @@ class Mixing:
             several = isinstance(self.weights, tuple)
             sets: Any = self.weights if several else (self.weights,)
             operations: Any = self.operations if several or self.operations is None else (self.operations,)
-            mixing = Mixing(
-                tuple(sets[i % len(sets)] for i in range(copies)),
-                operations and tuple(operations[i % len(operations)] for i in range(copies)),
-                self.path,
+            mixing = replace(
+                self,
+                weights=tuple(sets[i % len(sets)] for i in range(copies)),
+                operations=operations and tuple(operations[i % len(operations)] for i in range(copies)),
             )
         return mixing.with_tensors(iter([tensor.detach().clone().requires_grad_() for tensor in mixing.tensors()]))
 
     def with_tensors(self, tensors: Iterator[Tensor]) -> Mixing:
         """Return a copy with other mixing weights, given in the order of `tensors()`."""
         if isinstance(self.weights, tuple):
-            cells = tuple({key: next(tensors) for key in weights} for weights in self.weights)
-            return Mixing(cells, self.operations, self.path)
-        return Mixing({key: next(tensors) for key in self.weights or {}}, self.operations, self.path)
+            return replace(self, weights=tuple({key: next(tensors) for key in weights} for weights in self.weights))
+        return replace(self, weights={key: next(tensors) for key in self.weights or {}})
 
 
 @dataclass(frozen=True)

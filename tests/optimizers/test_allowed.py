@@ -9,6 +9,7 @@ from tiny_search import generator, tiny_batch, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
 from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
@@ -153,3 +154,49 @@ def test_excluded_operations_are_left_out_of_a_step_of_the_weights_and_of_lambda
     assert again.method.allowed[0] == (3,)
     again.method.load_state_dict({k: v for k, v in state.method.state_dict().items() if k != "allowed"})
     assert not again.method.allowed.is_restricted
+
+
+@pytest.mark.parametrize("space", ["s1", "nb201"])
+def test_a_weight_step_drops_the_momentum_of_excluded_operations_only(space):
+    state = tiny_state(space=space)
+    batch = next(batch_pairs(state, 1))[0]
+    weight_step(state, batch)
+    weights, momenta = dict(state.net.named_parameters()), state.weight_optimizer.state
+    assert set(weights.values()) == set(momenta)
+    number = next(n for n, choice in enumerate(state.net.space.choices()) if choice.row == 0)
+    state.method.allowed.keep(number, [1])
+    weight_step(state, batch)
+    dropped = {name for name, weight in weights.items() if weight not in momenta}
+    operations = state.net.operation_weights.items()
+    kept = _name_of(state.net.space, 1)
+    assert dropped == {n for name, of in operations if _row(name, None) == 0 and not name.endswith(kept) for n in of}
+
+
+def test_a_mask_is_compiled_and_a_sample_is_not():
+    space = nb.search_space("s1")
+    allowed, sets = restricted(space), ({"operations": torch.ones(4, 3)},) * 2
+    assert not allowed.computed(Mixing(sets[0])).is_sampled
+    several = allowed.computed(Mixing(sets))
+    assert several.operations == (allowed.operations(),) * 2
+    for copy in (several.as_leaves(2), several.with_each(dict), several.with_tensors(iter(several.tensors()))):
+        assert copy.operations == several.operations
+        assert copy.masked
+    assert Mixing(sets[0], (1, 1, 1, 1)).is_sampled
+
+
+def test_an_excluded_operation_cannot_be_sampled():
+    space = nb.search_space("s1")
+    allowed, weights = restricted(space), {"operations": torch.ones(4, 3)}
+    assert allowed.computed(Mixing(weights, (1, 1, 0, 0))).operations == (1, 1, 0, 0)
+    for mixing in (Mixing(weights, (1, 0, 0, 0)), Mixing((weights, weights), ((1, 1, 0, 0), (1, (0, 2), 0, 0)))):
+        with refuses(InvalidInputError, "operations[1]", "operation 0 is excluded", "1, 2"):
+            allowed.computed(mixing)
+
+
+def test_spaces_whose_cells_cannot_leave_out_operations_compute_all_of_them():
+    space = nb.search_space("nats-size")
+    allowed = AllowedEntries(space)
+    allowed.keep(0, [3])
+    weights = {"widths": torch.ones(5, 8)}
+    assert allowed.computed(Mixing(weights)) == Mixing(weights)
+    assert allowed.masked(weights)["widths"][0].isfinite().tolist() == [entry == 3 for entry in range(8)]
