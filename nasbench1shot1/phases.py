@@ -29,6 +29,8 @@ class Phase:
         data: the images: "halves", one half for the weights and the other for Λ (bilevel); "weight-half", the weights'
             half for both (single level); "all", both halves together for both.
         weight_steps: number of steps of the weights for each step of Λ.
+        batch_increase: number of images by which batches are larger than the search's option `batch_size`.
+        partial_channels: k; operations see 1/k of the channels. None: the search's option `partial_channels`.
     """
 
     name: str
@@ -38,13 +40,15 @@ class Phase:
     trains: Trained = "all"
     data: Data = "halves"
     weight_steps: int = 1
+    batch_increase: int = 0
+    partial_channels: int | None = None
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for a value that the loop does not know, such as a misspelt one."""
         for name, known in (("trains", get_args(Trained)), ("data", get_args(Data))):
             if (value := getattr(self, name)) not in known:
                 raise unknown_name(f"value of {name} in a phase", str(value), known)
-        for name in ("epochs", "weight_steps"):
+        for name in ("epochs", "weight_steps", "batch_increase"):
             if not isinstance(getattr(self, name), int):
                 raise InvalidInputError(f"{name} of a phase must be a whole number, not {getattr(self, name)!r}")
 
@@ -75,6 +79,11 @@ def check_phases(phases: Sequence[Phase], epochs: int) -> None:
             raise InvalidInputError(
                 f"the phase {phase.name} of the search has {counted(phase.epochs, 'epoch')} and "
                 f"{counted(phase.weight_steps, 'weight step')} per step of Λ: both must be at least 1"
+            )
+        if phase.batch_increase < 0:
+            raise InvalidInputError(
+                f"the phase {phase.name} of the search increases batches by {phase.batch_increase} images: this must "
+                "be at least 0"
             )
     if (total := sum(phase.epochs for phase in phases)) != epochs:
         raise InvalidInputError(f"the epochs of the search's phases add up to {total}, not {epochs}: change them")

@@ -52,9 +52,13 @@ class MixedOperation(nn.Module):
 
     def __init__(self, channels: int, momentum: float, partial: int = 1) -> None:
         super().__init__()
-        self.partial, self._width = partial, channels // partial
-        self.conv3x3 = ConvBNReLU(self._width, self._width, 3, momentum)
-        self.conv1x1 = ConvBNReLU(self._width, self._width, 1, momentum)
+        self.channels, self.partial, width = channels, partial, channels // partial
+        self.conv3x3 = ConvBNReLU(width, width, 3, momentum)
+        self.conv1x1 = ConvBNReLU(width, width, 1, momentum)
+
+    def set_partial(self, partial: int) -> None:
+        """Let the operations see 1/partial of the channels; `supernets.widening` changes their weights."""
+        self.partial = partial
 
     def forward(self, x: Tensor, weights: Tensor | None, operation: int | tuple[int, ...] | None = None) -> Tensor:
         """(N, C, H, W) → (N, C, H, W); `weights` (3,) or (N, 3).

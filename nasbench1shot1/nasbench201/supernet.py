@@ -49,9 +49,13 @@ class MixedEdge(nn.Module):
 
     def __init__(self, channels: int, affine: bool, partial: int = 1) -> None:
         super().__init__()
-        self._partial, width = partial, channels // partial
+        self.channels, self.partial, width = channels, partial, channels // partial
         self.conv1x1 = ReLUConvBN(width, width, 1, affine=affine)
         self.conv3x3 = ReLUConvBN(width, width, 3, affine=affine)
+
+    def set_partial(self, partial: int) -> None:
+        """Let the operations see 1/partial of the channels; `supernets.widening` changes their weights."""
+        self.partial = partial
 
     def forward(self, x: Tensor, weights: Tensor | None, operation: Operation | None = None) -> Tensor:
         """(N, C, H, W) → (N, C, H, W); `weights` (5,) or (N, 5).
@@ -59,7 +63,7 @@ class MixedEdge(nn.Module):
         If `operation` is given, only this operation, or these operations, are computed. Outputs are scaled by their
         weights; without weights (None), the output of a single operation is not scaled.
         """
-        return apply_to_part(x, self._partial, lambda seen: self._mix(seen, weights, operation))
+        return apply_to_part(x, self.partial, lambda seen: self._mix(seen, weights, operation))
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: Operation | None) -> Tensor:
         operations = (torch.zeros_like, nn.Identity(), self.conv1x1, self.conv3x3, average_pool_3x3)
@@ -106,7 +110,7 @@ class EdgeCell(nn.Module):
                 "skeleton of NAS-Bench-201"
             )
         check_partial(channels, partial_channels)
-        self.out_channels, self._partial = channels, partial_channels
+        self.out_channels = channels
         self.edges = nn.ModuleList(MixedEdge(channels, self.affine, partial_channels) for _ in EDGES)
 
     def forward(
@@ -146,10 +150,10 @@ class EdgeCell(nn.Module):
         and only if batch-norm has no shift. Their output is then zero, but weight decay would move their weights if
         they were computed. Otherwise, batch-norm maps zeros to its shift or, with running statistics, to other values.
         """
-        if chosen is None or self._partial > 1:
+        first: Any = self.edges[0]
+        if chosen is None or first.partial > 1:
             return set(range(len(EDGES)))
-        needed = live_edges(chosen) if is_path else set(range(len(EDGES)))
-        first: Any = self.edges[0]  # a preset can make all batch norms learn a shift
+        needed = live_edges(chosen) if is_path else set(range(len(EDGES)))  # a preset can let batch norms learn a shift
         return needed & edges_from_input(chosen) if self.training and not first.conv1x1.bn.affine else needed
 
     @staticmethod

@@ -18,6 +18,7 @@ from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.state import SearchState, begin
 from nasbench1shot1.runs.machine import cpu_threads
 from nasbench1shot1.supernets.supernet import Supernet
+from nasbench1shot1.supernets.widening import set_partial_channels
 
 TIMED_STEPS = 2  # steps after one that is not timed: the first step of a process or on a GPU is slower
 TIMED_IMAGES = 128  # images on which the one-shot error is timed
@@ -67,12 +68,14 @@ def _rehearsal(state: SearchState) -> Iterator[SearchState]:
     copied_sgd = torch.optim.SGD(net.parameters(), config.learning_rate, config.momentum)
     copied_sgd.load_state_dict(deepcopy(state.weight_optimizer.state_dict()))
     was_training, before = net.training, {name: tensor.clone() for name, tensor in _tensors(net)}
+    partial_channels = net.partial_channels
     gradients = [parameter.grad for parameter in net.parameters()]
     for parameter in net.parameters():
         parameter.grad = None
     try:
         yield replace(state, method=copied_method, weight_optimizer=copied_sgd, eigenvalues=list(state.eigenvalues))
     finally:
+        set_partial_channels(net, partial_channels)
         for name, tensor in _tensors(net):
             tensor.copy_(before[name])
         for parameter, gradient in zip(net.parameters(), gradients, strict=True):

@@ -61,7 +61,7 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
             config["cells"],
             preset_of(config),
             classes=len(weights["classifier.bias"]),
-            partial_channels=config["partial_channels"],
+            partial_channels=content.get("partial_channels", config["partial_channels"]),
         )
         net.load_state_dict(weights)
         is_of_epoch = content["epoch"] == epoch

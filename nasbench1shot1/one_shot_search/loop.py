@@ -24,6 +24,7 @@ from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
 from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.supernets.layers import BatchNorm2d
+from nasbench1shot1.supernets.widening import set_partial_channels
 from nasbench1shot1.tables.table import Table
 
 CHECK_EVERY = 10  # steps between readings of the loss: on a GPU, each reading waits for the device
@@ -134,6 +135,8 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
     for group in state.weight_optimizer.param_groups:
         group["lr"] = state.learning_rate(epoch)
     phase = state.phase(epoch)
+    drawn = state.generator("widening", epoch)
+    set_partial_channels(state.net, state.partial_channels(epoch), drawn, state.weight_optimizer)
     state.net.train()
     set_trained(state.net, phase.trains)
     state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
@@ -215,7 +218,7 @@ def set_trained(net: nn.Module, trained: Trained) -> None:
 
 def batch_pairs(state: SearchState, epoch: int) -> Iterator[tuple[Batch, Batch]]:
     """Yield a batch of the weight half and a batch of the architecture half for every step of an epoch."""
-    size = state.config.batch_size
+    size = state.batch_size(epoch)
     augment, drawn = state.augmentation(epoch), state.generator("augmentation", epoch)
     for_weights, for_architecture = state.rows(epoch)
     of_weights = batches(for_weights, size, state.generator("weights", epoch))
@@ -254,7 +257,12 @@ def record_epoch(state: SearchState, writer: SearchWriter, line: dict[str, objec
     writer.append(line, parameters)
     every = state.config.keep_weights_every
     if every and state.epoch and state.epoch % every == 0:
-        kept = {"epoch": state.epoch, "supernet": state.net.state_dict(), "method": state.method.state_dict()}
+        kept = {
+            "epoch": state.epoch,
+            "partial_channels": state.net.partial_channels,
+            "supernet": state.net.state_dict(),
+            "method": state.method.state_dict(),
+        }
         save_checkpoint(writer.folder / WEIGHTS / f"epoch-{state.epoch:03d}.pt", kept)
     writer.save(state)
 

@@ -1,6 +1,6 @@
 """The state of a search between two epochs: supernet, optimizers and images, and the content of a checkpoint."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,11 +25,12 @@ from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.phases import Phase, check_phases, phase_at
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.options import required
-from nasbench1shot1.supernets.layers import BatchNorm2d, other_buffers, unchanged_statistics
+from nasbench1shot1.supernets.layers import BatchNorm2d, check_partial, other_buffers, unchanged_statistics
 from nasbench1shot1.supernets.passes import class_scores
 from nasbench1shot1.supernets.presets import PRESETS, Preset, preset_of
 from nasbench1shot1.supernets.supernet import Supernet
 from nasbench1shot1.supernets.weight_sharing import SharedWeights
+from nasbench1shot1.supernets.widening import set_partial_channels
 
 
 @dataclass
@@ -130,9 +131,18 @@ class SearchState:
                 together = np.concatenate([self.split.weights, self.split.architecture])
                 return together, together
 
+    def batch_size(self, epoch: int) -> int:
+        """Return the number of images of a training batch in an epoch, 1 … epochs."""
+        return self.config.batch_size + self.phase(epoch).batch_increase
+
+    def partial_channels(self, epoch: int) -> int:
+        """Return k in an epoch, 0 … epochs: operations see 1/k of the channels of a block."""
+        own = self.phase(epoch).partial_channels if epoch > 0 else None
+        return own or self.config.partial_channels
+
     def steps(self, epoch: int) -> int:
         """Return the number of steps of an epoch, 1 … epochs."""
-        return -(-len(self.rows(epoch)[0]) // self.config.batch_size)
+        return -(-len(self.rows(epoch)[0]) // self.batch_size(epoch))
 
     def augmentation(self, epoch: int) -> Augmentation:
         """Return how training images are augmented in an epoch."""
@@ -200,6 +210,7 @@ class SearchState:
         Raises InvalidInputError if it belongs to another run, DamagedFileError if something is missing from it.
         """
         with checked_restore(state, path, self.identity(), "run"):
+            set_partial_channels(self.net, self.partial_channels(state["epoch"]))
             self.net.load_state_dict(state["supernet"])
             self.weight_optimizer.load_state_dict(state["weight_optimizer"])
             self.method.load_state_dict(state["method"])
@@ -308,6 +319,8 @@ def _check_cells(state: SearchState) -> None:
     """Raise InvalidInputError for phases that the epochs do not allow, and for cells that the method cannot train."""
     name, net = state.config.optimizer, state.net
     phases = _phases(state.config, state.method)
+    _check_increase(state.config, phases, state.split)
+    _check_widening(state.config, phases)
     if any(phase.trains == "batch-norm" for phase in phases) and not _has_affine_norm(net.cells):
         raise InvalidInputError(
             f"{name} trains only the scales and shifts of batch-norm, which the cells of {net.space.name} do not have: "
@@ -318,6 +331,30 @@ def _check_cells(state: SearchState) -> None:
             f"{name} compares the gradients of several cells, and the supernet has one: give at least "
             f"{option('cells', 2)}"
         )
+
+
+def _check_increase(config: SearchConfig, phases: Sequence[Phase], halves: Split) -> None:
+    """Raise InvalidInputError if a phase increases batches to more images than a half has."""
+    largest = config.batch_size + max(phase.batch_increase for phase in phases)
+    if largest > (smallest := _smaller_half(halves)):
+        raise InvalidInputError(
+            f"the batches of {config.optimizer} grow from {option('batch_size', config.batch_size)} to {largest} "
+            f"images, more than the {smallest:,} images of a half: lower {option('batch_size')}, or use more images"
+        )
+
+
+def _check_widening(config: SearchConfig, phases: Sequence[Phase]) -> None:
+    """Raise InvalidInputError if a phase has a share of channels that is smaller than the one before, or impossible."""
+    before = config.partial_channels
+    for phase in phases:
+        now = phase.partial_channels or config.partial_channels
+        if now > before:
+            raise InvalidInputError(
+                f"{config.optimizer} widens 1/{before} of the channels to 1/{now} in its phase {phase.name}, which is "
+                f"less: raise {option('partial_channels', config.partial_channels)}"
+            )
+        check_partial(config.channels, now)
+        before = now
 
 
 def _has_affine_norm(module: nn.Module) -> bool:
@@ -342,9 +379,12 @@ def _below_net(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def check_batch(config: SearchConfig, halves: Split) -> None:
     """Raise InvalidInputError if a batch needs more images than a half has."""
-    smallest = min(len(halves.weights), len(halves.architecture))
-    if config.batch_size > smallest:
+    if config.batch_size > (smallest := _smaller_half(halves)):
         raise InvalidInputError(
             f"{option('batch_size', config.batch_size)} is more than the {smallest:,} images of a half: lower it, or "
             "use more images"
         )
+
+
+def _smaller_half(halves: Split) -> int:
+    return min(len(halves.weights), len(halves.architecture))

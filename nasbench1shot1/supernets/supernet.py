@@ -55,6 +55,7 @@ class Supernet(nn.Module):
 
     Attributes:
         places: all places in the order of the forward pass, for images of 32 × 32 pixels.
+        partial_channels: as the argument; `supernets.widening` can change it.
 
     Args:
         space: the search space; `forward` expects mixing weights with its `mixing_shapes()`.
@@ -89,7 +90,7 @@ class Supernet(nn.Module):
             check_torch_generator(generator)
         if not all(isinstance(number, int | np.integer) and number >= 1 for number in (channels, cells)):
             raise InvalidInputError(f"a supernet needs at least 1 channel and 1 cell, not {channels!r} and {cells!r}")
-        self.space, self.preset = as_one_shot(space), as_preset(preset)
+        self.space, self.preset, self.partial_channels = as_one_shot(space), as_preset(preset), partial_channels
         self.skeleton = make_skeleton(self.space, channels, cells, self.preset)
         self._cell_class = cell_class(self.space)
         self.places = tuple(self.skeleton.places(partial(self._cell_class.output_width, self.space)))

@@ -49,7 +49,7 @@ def test_a_warm_start_is_the_first_of_two_phases_under_one_cosine():
 @pytest.mark.parametrize(
     "phases",
     [[Phase("short", 1, Constant())], [Phase("empty", 0, Constant()), Phase("rest", 4, Constant())],
-     [Phase("still", 4, Constant(), weight_steps=0)]],
+     [Phase("still", 4, Constant(), weight_steps=0)], [Phase("small", 4, Constant(), batch_increase=-1)]],
 )  # fmt: skip
 def test_phases_that_do_not_fit_are_refused(phases):
     with pytest.raises(nb.InvalidInputError):
