@@ -71,6 +71,8 @@ GROUPS = {
             "oles": "nasbench1shot1.optimizers.oles:OLES",
             "idarts": "nasbench1shot1.optimizers.idarts:IDARTS",
             "is-darts": "nasbench1shot1.optimizers.is_darts:ISDARTS",
+            "sgas": "nasbench1shot1.optimizers.sgas:SGAS",
+            "drnas-progressive": "nasbench1shot1.optimizers.drnas:ProgressiveDrNAS",
         },
         aliases={"mask-gumbel": "fbnetv2", "mask-rl": "tunas"},  # NATS-Bench's names
     ),

@@ -41,6 +41,7 @@ PAGES = (
     "docs/oles.md",
     "docs/idarts.md",
     "docs/is_darts.md",
+    "docs/sgas.md",
     "docs/spos.md",
     "docs/callbacks.md",
     "docs/compare.md",

@@ -152,9 +152,15 @@ def _mask_operations(space: OneShotSpace, mixing: Mixing) -> CellWeights:
     if mixing.operations is None:
         return weights
     key = space.operation_key
-    sampled = torch.tensor(mixing.operations).reshape(len(weights), len(weights[0][key]), -1)  # some sample pairs
-    masks = [F.one_hot(rows, of[key].shape[-1]).sum(dim=1) for of, rows in zip(weights, sampled, strict=True)]
+    computed: Any = mixing.operations if isinstance(mixing.weights, tuple) else (mixing.operations,)
+    masks = [_mask_of(rows, of[key].shape[-1]) for of, rows in zip(weights, computed, strict=True)]
     return [{**of, key: of[key] * mask} for of, mask in zip(weights, masks, strict=True)]
+
+
+def _mask_of(rows: Sequence[int | tuple[int, ...]], entries: int) -> Tensor:
+    """Return 1 for the operations of each row that are computed, and 0 for the others, (rows, entries)."""
+    computed = [row if isinstance(row, tuple) else (row,) for row in rows]
+    return torch.tensor([[float(entry in row) for entry in range(entries)] for row in computed])
 
 
 def batch_mixings(space: OneShotSpace, mixings: Sequence[Mixing], images: int) -> Mixing:

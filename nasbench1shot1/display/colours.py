@@ -47,6 +47,8 @@ METHODS = {
     "oles": ORANGE,
     "idarts": GREEN,
     "is-darts": SKY,
+    "sgas": SKY,
+    "drnas-progressive": INDIGO,
 }
 """Colours of built-in methods. There are more methods than distinguishable colours, so newer one-shot methods share a
 colour with an older one, and some one-shot methods share one with a black-box optimizer. Methods of one colour differ

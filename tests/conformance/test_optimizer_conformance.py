@@ -37,6 +37,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "darts-minus": {},
     "idarts": {"weight_steps": 1},
     "oles": {"window": 1, "threshold": 0.0},
+    "sgas": {"decision_start": 1, "batch_increase": 3},
+    "drnas-progressive": {"channels": 4, "warm_start_epochs": 0},
     "lambda-darts": {"cells": 2},
     "darts-pt": {"selection_epochs": 1},
     "is-darts": {"shrink_steps": 1, "shrink_interval": 1},
@@ -64,7 +66,7 @@ class BuiltIn:
         return float(choice.picks) if mixing.path is not None else 1.0
 
     def has_warm_up(self, state: SearchState) -> bool:
-        return self.name not in ("spos", "is-darts")
+        return self.name not in ("spos", "is-darts", "drnas-progressive")
 
     def decides_on(self, state: SearchState) -> Literal["architecture", "weights"]:
         return "weights" if self.name == "is-darts" else "architecture"

@@ -154,7 +154,7 @@ def test_options_of_the_method_are_in_the_help(installed, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(installed))
     cli.main(["search", "--optimizer", "population", "--help"])
     screen = " ".join(capsys.readouterr().out.split())
-    assert "is-darts, population, or your own as module:Class." in screen
+    assert "drnas-progressive, population, or your own as module:Class." in screen
     assert "--population INT" in screen.partition(" This optimizer: ")[2].partition(" Measuring: ")[0]
     assert "Architectures that are alive at a time. (default: 50)" in screen
 

@@ -18,6 +18,7 @@ OPTIMIZERS = (
     *("tas", "fbnetv2", "tunas"),
     *("beta-darts", "drnas", "gaea", "lambda-darts", "darts-pt", "spos", "fair-darts", "rf-darts"),
     *("sdarts-rs", "sdarts-adv", "darts-minus", "oles", "idarts", "is-darts"),
+    *("sgas", "drnas-progressive"),
 )
 SELECTING = ("random-ws", "enas", "setn", "spos")
 
@@ -94,7 +95,14 @@ CORRECTED = {
         "alignment": 0.25,
         "alignment_step": 1e-4,
     },
-    "darts-pt": {**GRADIENT, "epochs": 125, "selection_epochs": 25, "selection_learning_rate": 0.1},
+    "darts-pt": {
+        **GRADIENT,
+        "epochs": 125,
+        "selection_epochs": 25,
+        "selection_learning_rate": 0.1,
+        "selection_mode": "evaluation",
+        "selection_keeps_momentum": True,
+    },
     "spos": {
         "training_images": "weight-half",
         **SAMPLING,
@@ -124,6 +132,24 @@ CORRECTED = {
         "pooled_variance": True,
         "preview_batches": 10,
     },
+    "sgas": {
+        **GRADIENT,
+        "epochs": 60,
+        "criterion": 1,
+        "decision_start": 10,
+        "decision_interval": 5,
+        "stability_window": 4,
+        "batch_increase": 8,
+    },
+    "drnas-progressive": {
+        **GRADIENT,
+        "relaxation": "dirichlet",
+        "epochs": 100,
+        "partial_channels": 4,
+        "warm_start_epochs": 10,
+        "kept_share": 0.6,
+        "second_partial_channels": 2,
+    },
 }
 """What the paper's scripts set, 50 epochs everywhere, GDAS's temperature as in its own paper."""
 
@@ -143,6 +169,8 @@ ORIGINAL = {
     "tunas": {**PUBLISHED_WIDTHS, "baseline_includes_current": True, "reward_in_percent": True},
     "beta-darts": {"term_epochs": 100, "second_order_term": False},
     "drnas": {"evaluation_noise": True},
+    "drnas-progressive": {"evaluation_noise": True},
+    "darts-pt": {"selection_mode": "training", "selection_keeps_momentum": False},
     "fair-darts": {"learning_rate": 0.005, "batch_size": 128, "architecture_beta1": 0.9},
     "gaea": {"returned_epoch": "best"},
     "sdarts-rs": {"perturbation_start": 0.03, "perturbation_projection": "simplex"},
@@ -163,7 +191,12 @@ QUICK_OWN = {
     **{"random-ws": FEW, "enas": {**FEW, "controller_steps": 30}, "setn": FEW},
     **{"tas": FAST, "fbnetv2": FAST, "tunas": FAST},
     "is-darts": {"shrink_interval": 1, "preview_batches": 2},
-    **{"darts-pt": {"selection_epochs": 5}, "spos": {"candidates": 20, "candidate_batches": 2, "generations": 5}},
+    **{
+        "darts-pt": {"selection_epochs": 5},
+        "sgas": {"decision_start": 3, "decision_interval": 1},
+        "drnas-progressive": {"warm_start_epochs": 2},
+        "spos": {"candidates": 20, "candidate_batches": 2, "generations": 5},
+    },
 }
 
 

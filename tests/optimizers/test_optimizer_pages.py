@@ -16,7 +16,7 @@ METHODS = tuple(registry.BUILT_IN["optimizers"])
 TABLES = ("| option | `darts` |", "| option | `beta-darts` |")
 """The headers of the tables of methods: those of the benchmarks' papers, and newer ones."""
 NEWER = METHODS[METHODS.index("beta-darts") :]
-PAGES = {"sdarts-rs": "sdarts.md", "sdarts-adv": "sdarts.md"}
+PAGES = {"sdarts-rs": "sdarts.md", "sdarts-adv": "sdarts.md", "drnas-progressive": "drnas.md"}
 """Pages that describe several methods."""
 TINY = {"scale": "quick", "epochs": 3, "channels": 4, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
 

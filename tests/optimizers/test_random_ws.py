@@ -175,7 +175,7 @@ DEFAULTS = {
 def test_every_method_is_tested():
     for_widths = {"tas", "fbnetv2", "tunas"}  # tests/one_shot_search/test_search_options.py
     newer = {"beta-darts", "drnas", "gaea", "lambda-darts", "darts-pt", "spos", "fair-darts", "rf-darts"}  # there, too
-    newer |= {"sdarts-rs", "sdarts-adv", "darts-minus", "oles", "idarts", "is-darts"}
+    newer |= {"sdarts-rs", "sdarts-adv", "darts-minus", "oles", "idarts", "is-darts", "sgas", "drnas-progressive"}
     assert {*DEFAULTS, *for_widths, *newer} == set(registry.BUILT_IN["optimizers"])
 
 
