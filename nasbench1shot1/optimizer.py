@@ -188,7 +188,7 @@ class OneShotOptimizer(ABC):
 
     @property
     def scored_mixtures(self) -> int:
-        """Number of mixings that a whole search scores on the whole architecture half, to estimate times."""
+        """Number of mixings that the rest of a search scores on the whole architecture half, to estimate times."""
         return 0
 
     @property

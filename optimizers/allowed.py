@@ -99,7 +99,7 @@ class AllowedEntries:
         operations = self.operations()
         several = isinstance(mixing.weights, tuple)
         if mixing.is_sampled:
-            samples = mixing.operations if several else (mixing.operations,)
+            samples: Any = mixing.operations if several else (mixing.operations,)
             for sample in samples if operations and mixing.operations else ():
                 self._check_sample(sample)
             return mixing

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
@@ -35,6 +35,11 @@ class DARTSPTHyperparameters(GradientHyperparameters):
     """Number of last epochs in which choices are fixed one by one, while the supernet is fine-tuned."""
     selection_learning_rate: Annotated[float, Range(0, 1)] = 0.1
     """Learning rate of the weights in these epochs, as a share of --learning-rate."""
+    selection_mode: Literal["evaluation", "training"] = "evaluation"
+    """Batch-norm while candidates are compared: evaluation (as for the one-shot error), or training, as published:
+    statistics of each batch, which change the running statistics."""
+    selection_keeps_momentum: bool = True
+    """Begin the selection with the momentum of the search; the published code does not."""
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range, and for combinations without a meaning."""
@@ -56,6 +61,7 @@ class DARTSPT(DARTS):
 
     Hyperparameters = DARTSPTHyperparameters
     defaults = {"epochs": 125}  # noqa: RUF012
+    original_defaults = {"selection_mode": "training", "selection_keeps_momentum": False}  # noqa: RUF012
     quick_defaults = {"selection_epochs": 5}  # noqa: RUF012
     hyperparameters: DARTSPTHyperparameters
 
@@ -63,7 +69,7 @@ class DARTSPT(DARTS):
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
         super().__init__(space, hyperparameters, generator, device)
-        self.epoch, self.epochs = 0, 1
+        self.epoch, self.epochs, self._drops_momentum = 0, 1, False
         self._order = self._drawn_order(generator)
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
@@ -81,8 +87,17 @@ class DARTSPT(DARTS):
         """Note which epoch it is; before the selection, no choice is fixed."""
         super().begin_epoch(epoch, epochs, generator)
         self.epoch, self.epochs = epoch, epochs
+        is_first = epoch == epochs - self.hyperparameters.selection_epochs + 1
+        self._drops_momentum = is_first and not self.hyperparameters.selection_keeps_momentum
         if epoch <= epochs - self.hyperparameters.selection_epochs:
             self.allowed.clear()  # a search that ended just before the selection, and continues with more epochs
+
+    def architecture_step(self, step: SearchStep) -> None:
+        """Move Λ as DARTS does; before the first step of the selection, drop the momentum of the weights, if asked."""
+        if self._drops_momentum:
+            step.weight_optimizer.state.clear()
+            self._drops_momentum = False
+        super().architecture_step(step)
 
     def end_epoch(self, shared: SharedWeights) -> None:
         """Fix the choices that are due after this epoch."""
@@ -113,7 +128,8 @@ class DARTSPT(DARTS):
         with torch.no_grad():
             mixing = self.evaluation_mixing()
         passes = [_without(mixing, choice, entry) for entry in range(choice.entries)]
-        scores = shared.scores(passes)
+        in_training = self.hyperparameters.selection_mode == "training"
+        scores = shared.scores_in_training(passes, self.generator) if in_training else shared.scores(passes)
         worst = np.lexsort((-scores.losses, -scores.errors))  # the loss decides between equal errors
         self.allowed.keep(number, worst[: choice.picks].tolist())
 
@@ -127,8 +143,8 @@ class DARTSPT(DARTS):
 
     @property
     def scored_mixtures(self) -> int:
-        """The number of candidates: the supernet is measured once without each of them."""
-        return sum(choice.entries for choice in self.space.choices())
+        """The number of candidates of choices that are not fixed: the supernet is measured without each of them."""
+        return sum(self.space.choices()[number].entries for number in self.allowed.undecided)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of DARTS, and the order of the choices."""

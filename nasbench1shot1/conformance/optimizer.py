@@ -271,6 +271,7 @@ class OptimizerStepsConformance:
             scored.append(len(passes) * (IMAGES_PER_HALF if wanted is None else len(wanted)))
             return real(passes, wanted)
 
+        mixtures = state.method.scored_mixtures
         with patch.object(ImageSet, "batch", batch), patch.object(shared, "scores", scores):
             state.method.end_epoch(shared)
             state.method.choose(shared)
@@ -281,7 +282,7 @@ class OptimizerStepsConformance:
         sizes = (state.config.batch_size, IMAGES_PER_HALF)
         scorings = [*state.method.scorings(*sizes), *state.method.scorings_at_end(*sizes)]
         announced = sum(architectures * images for architectures, images in scorings)
-        announced += state.method.scored_mixtures * IMAGES_PER_HALF
+        announced += mixtures * IMAGES_PER_HALF
         used = len(rows) if decides_on_weights else sum(scored)
         assert used <= announced
         assert bool(used) is bool(announced)

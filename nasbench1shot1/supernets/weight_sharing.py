@@ -267,7 +267,7 @@ class Scores:
 
 
 class SharedWeights:
-    """Scores architectures with a supernet's weights, without changing the supernet.
+    """Scores architectures with a supernet's weights; only `scores_in_training` changes the supernet.
 
     Batch norm uses the statistics of the images in the same pass ("batch"), of training ("running"), or of `reference`,
     passed through the scored architecture ("recalibrated"). "batch-in-cells" uses the statistics of the pass in cells,
@@ -348,6 +348,35 @@ class SharedWeights:
             found = torch.stack([answers.wrong.double().sum(), answers.losses.double().sum()])
             sums.index_add_(1, torch.tensor(positions, device=sums.device), found[:, None].expand(2, len(positions)))
         wrong, losses = sums.cpu().numpy() / len(rows)  # the only time that the host waits for a GPU
+        return Scores(wrong, losses)
+
+    @torch.no_grad()
+    def scores_in_training(self, mixings: Sequence[Mixing], generator: torch.Generator) -> Scores:
+        """Score mixings on the architecture half in training mode, as the published code of DARTS-PT does.
+
+        Every batch of `batch_size` images is normalised by its own statistics, and moves the running statistics: unlike
+        all other scores, these change the supernet, and depend on the order of the mixings. Each mixing sees the images
+        in another order and, under a preset that augments them, with another augmentation.
+
+        Args:
+            mixings: A mixings for `Supernet.forward`.
+            generator: on the CPU; draws the orders of the images.
+        """
+        half, found = self._split.architecture, []
+        was_training = self.net.training
+        self.net.train()
+        try:
+            for mixing in mixings:
+                sums = torch.zeros(2, dtype=torch.float64, device=self._images.images.device)
+                for rows in batches(half, self.batch_size, generator):
+                    batch = self._batch(rows)
+                    logits = class_scores(self.net, mixing, batch.images, self._precision, compiled=True)
+                    answers = _Answers.from_logits(logits, batch.labels)
+                    sums += torch.stack([answers.wrong.double().sum(), answers.losses.double().sum()])
+                found.append(sums)
+        finally:
+            self.net.train(was_training)
+        wrong, losses = torch.stack(found, dim=1).cpu().numpy() / len(half)
         return Scores(wrong, losses)
 
     def by_image(self, passes: Sequence[Pass], rows: Tensor | None = None) -> ImageScores:

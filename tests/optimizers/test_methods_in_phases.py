@@ -4,6 +4,7 @@ from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
+import naive_edges
 import numpy as np
 import pytest
 import torch
@@ -18,6 +19,7 @@ from nasbench1shot1.constraint import Constraint, Cost
 from nasbench1shot1.one_shot_search import loop
 from nasbench1shot1.one_shot_search.loop import training_steps
 from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.optimizers.darts_pt import _without
 from nasbench1shot1.phases import phase_at
 
 # DARTS-PT -------------------------------------------------------------------------------------------------------------
@@ -332,3 +334,68 @@ def test_the_end_of_spos_is_not_in_its_checkpoint(monkeypatch):
     outcome = loop.evaluate(state, 1)
     assert state.method.state_dict() == seen[0]
     assert state.net.space.index(outcome.architecture) >= 0
+
+
+# The published selection ---------------------------------------------------------------------------------------------
+
+
+def naive_training_scores(state: Any, mixings: list[Mixing], drawn: torch.Generator) -> list[float]:
+    """Errors in training mode with PyTorch's own permutations and batch-norm, on images in float64."""
+    half, size, errors = state.split.architecture, state.config.batch_size, []
+    for mixing in mixings:
+        order, wrong = torch.randperm(len(half), generator=drawn), 0
+        for part in order.split(size):
+            batch = state.images_of(torch.from_numpy(half)[part], state.augmentation(1), None)
+            logits = naive_edges.naive_forward(
+                {name: value.double() for name, value in state.net.state_dict().items()},
+                batch.images.double(),
+                mixing.weights["operations"].double(),
+                state.config.cells,
+                True,
+            )
+            wrong += int((logits.argmax(dim=1) != batch.labels).sum())
+        errors.append(wrong / len(half))
+    return errors
+
+
+def test_training_mode_normalises_by_each_batch_and_moves_the_running_statistics():
+    state = tiny_state(optimizer="darts-pt", space="nb201", selection_epochs=1, selection_mode="training", epochs=3)
+    shared = state.shared_weights(1)
+    with torch.no_grad():
+        mixing = state.method.evaluation_mixing()
+    passes = [_without(mixing, state.net.space.choices()[0], entry) for entry in range(5)]
+    wanted = naive_training_scores(state, passes, generator(4))
+    before = {name: value.clone() for name, value in state.net.state_dict().items()}
+    found = shared.scores_in_training(passes, generator(4))
+    assert found.errors.tolist() == pytest.approx(wanted, abs=1e-12)
+    assert np.isfinite(found.losses).all()
+    changed = {name for name, value in state.net.state_dict().items() if not torch.equal(value, before[name])}
+    assert changed
+    assert all("running" in name or "num_batches" in name for name in changed)
+
+
+def test_the_published_selection_is_resumed_with_equal_bits_and_drops_momentum_once(tmp_path):
+    published = {**PT, "selection_mode": "training", "selection_keeps_momentum": False, "space": "nb201"}
+    whole = search(tmp_path / "whole", **published)
+    stop_after(tmp_path / "stopped", 2, **published)
+    assert differences(whole, resume(tmp_path / "stopped")) == []
+    state = tiny_state(**{**PT, "selection_keeps_momentum": False}, epochs=5)
+    kept = []
+    real = state.method.architecture_step
+    list(training_steps(state, 1))
+
+    def count(step: Any) -> None:
+        real(step)
+        kept.append(len(step.weight_optimizer.state))
+
+    state.method.architecture_step = count
+    for epoch in (2, 3, 4):
+        list(training_steps(state, epoch))
+    assert [bool(number) for number in kept] == [True, True, False, True, True, True]
+
+
+def test_only_choices_that_are_not_fixed_count_for_the_time():
+    method = made("darts-pt", "nb201")
+    assert method.scored_mixtures == 30
+    method.allowed.keep(2, [1])
+    assert method.scored_mixtures == 25
