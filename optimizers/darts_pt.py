@@ -11,7 +11,7 @@ import numpy as np
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import GradientHyperparameters
+from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.runs.schedules import Constant
@@ -62,6 +62,7 @@ class DARTSPT(DARTS):
     Hyperparameters = DARTSPTHyperparameters
     defaults = {"epochs": 125}  # noqa: RUF012
     original_defaults = {"selection_mode": "training", "selection_keeps_momentum": False}  # noqa: RUF012
+    original_family_defaults = {"nasbench201": PUBLISHED_SETTINGS}  # noqa: RUF012
     quick_defaults = {"selection_epochs": 5}  # noqa: RUF012
     hyperparameters: DARTSPTHyperparameters
 

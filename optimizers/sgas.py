@@ -67,6 +67,7 @@ class SGAS(DARTS):
 
     Hyperparameters = SGASHyperparameters
     defaults = {"epochs": 60}  # noqa: RUF012
+    original_defaults = {"batch_size": 64}  # noqa: RUF012
     quick_defaults = {"decision_start": 3, "decision_interval": 1}  # noqa: RUF012
     hyperparameters: SGASHyperparameters
 

@@ -170,6 +170,7 @@ ORIGINAL = {
     "beta-darts": {"term_epochs": 100, "second_order_term": False},
     "drnas": {"evaluation_noise": True},
     "drnas-progressive": {"evaluation_noise": True},
+    "sgas": {"batch_size": 64},
     "darts-pt": {"selection_mode": "training", "selection_keeps_momentum": False},
     "fair-darts": {"learning_rate": 0.005, "batch_size": 128, "architecture_beta1": 0.9},
     "gaea": {"returned_epoch": "best"},
