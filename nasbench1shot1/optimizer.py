@@ -167,6 +167,11 @@ class OneShotOptimizer(ABC):
         return True
 
     @property
+    def needs_bounds(self) -> bool:
+        """Whether an option of the method has a meaning only in searches with bounds on costs."""
+        return False
+
+    @property
     def trains_weights_first(self) -> bool:
         """Whether every step trains the weights before Λ, instead of after it."""
         return False

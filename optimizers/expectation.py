@@ -6,16 +6,20 @@ softmax of its vector, and several entries are drawn one after another from the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import combinations, permutations
+from math import comb, prod
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.space import Choice, OneShotSpace
+
+MOST_ARCHITECTURES = 10**7  # a sum over more architectures would take seconds in every step of Λ
 
 
 class Expectation:
@@ -26,9 +30,13 @@ class Expectation:
     Args:
         space: a space whose architectures can be listed.
         values: a value for every architecture by number, (len(space),): costs, or 1 for allowed ones.
+
+    Raises:
+        InvalidInputError: the space is too large for an exact sum.
     """
 
     def __init__(self, space: OneShotSpace, values: NDArray[np.generic]) -> None:
+        check_summable(space)
         self._choices, known = space.choices(), np.isfinite(numbers := np.asarray(values, np.float64))
         order = space.numbers_of_picks()
         self._values = torch.from_numpy(np.where(known, numbers, 0.0)[order])
@@ -44,6 +52,22 @@ class Expectation:
     def largest(self) -> float:
         """The largest known value."""
         return float(self._values.max())
+
+
+def check_summable(space: OneShotSpace) -> None:
+    """Raise InvalidInputError if a space has too many architectures for an exact expectation."""
+    architectures = prod(comb(choice.entries, choice.picks) for choice in space.choices())
+    if architectures > MOST_ARCHITECTURES:
+        raise InvalidInputError(
+            f"{space.name} has {architectures:,} architectures, and an expected cost is a sum over at most "
+            f"{MOST_ARCHITECTURES:,}: search without a weight of the cost, or choose another space"
+        )
+
+
+def excess(expectations: Sequence[Expectation], limits: Sequence[float], parameters: Mapping[str, Tensor]) -> Tensor:
+    """Return Σ max(E / limit - 1, 0) over costs with their expectations E under Λ, a float64 scalar."""
+    terms = [(expected(parameters) / limit - 1).relu() for expected, limit in zip(expectations, limits, strict=True)]
+    return torch.stack(terms).sum()
 
 
 def _vector(parameters: Mapping[str, Tensor], choice: Choice) -> Tensor:

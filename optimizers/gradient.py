@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.ground.errors import InvalidInputError, option, options, switch, unknown_name, value_of
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import BETAS, AdamHyperparameters, AdamOptimizer
@@ -20,6 +21,8 @@ from nasbench1shot1.space import OneShotSpace
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+    from nasbench1shot1.optimizers.expectation import Expectation
 
 _Relaxations = Literal[
     "softmax", "gumbel", "gumbel-operations", "single-path", "interpolation", "sigmoid", "dirichlet", "reinmax"
@@ -76,6 +79,9 @@ class GradientHyperparameters(AdamHyperparameters):
     """Weight of the term; beta's weight grows from 0 to this value. Default: the published weight."""
     term_epochs: Annotated[int | None, Range(1), IF_GIVEN] = None
     """Number of epochs in which beta's weight grows, 100 in the published code. Default: the number of epochs."""
+    cost_weight: Annotated[float | None, Range(0), IF_GIVEN] = None
+    """Weight of a penalty in the loss of Λ: Σ max(E / bound - 1, 0) over the expected values E of all bounded costs.
+    Default: 0."""
     rule: Annotated[RuleName | None, IF_GIVEN] = None
     """Update rule of Λ: adam, or exponentiated-gradient on the mixing weights (GAEA). Default: adam."""
     flooding: Annotated[float | None, Range(0), IF_GIVEN] = None
@@ -103,6 +109,7 @@ class GradientHyperparameters(AdamHyperparameters):
             )
         self._check_term()
         self._check_rule()
+        self._check_costs()
         if not 0 < self.temperature_min <= self.temperature_max < math.inf:
             raise InvalidInputError(
                 f"the temperature cannot fall from {option('temperature_max', self.temperature_max)} to "
@@ -140,6 +147,18 @@ class GradientHyperparameters(AdamHyperparameters):
         elif self.term_epochs is not None and not TERMS[self.active_term].grows:
             raise InvalidInputError(
                 f"the weight of the term {self.term} does not grow over the epochs: remove {option('term_epochs')}"
+            )
+
+    def _check_costs(self) -> None:
+        if self.cost_weight and self.relaxation in ("sigmoid", "dirichlet"):
+            raise InvalidInputError(
+                f"an expected cost needs the softmax of Λ, which {option('relaxation', self.relaxation)} does not use: "
+                f"use softmax or gumbel, or remove {option('cost_weight', self.cost_weight)}"
+            )
+        if self.cost_weight and self.rule == "exponentiated-gradient":
+            raise InvalidInputError(
+                f"{option('cost_weight', self.cost_weight)} penalises a function of Λ, but the exponentiated gradient "
+                f"updates mixing weights: remove it, or give {option('rule', 'adam')}"
             )
 
     def _check_rule(self) -> None:
@@ -305,7 +324,7 @@ class GradientOptimizer(AdamOptimizer):
             return
         parameters = list(self.parameters.values())
         gradients = torch.autograd.grad(tensors, parameters, of_mixing, allow_unused=True)
-        self.descend(self._with_term(gradients))
+        self.descend(self._with_costs(self._with_term(gradients)))
 
     def _with_term(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         """Return gradients of Λ with those of the term added."""
@@ -315,6 +334,42 @@ class GradientOptimizer(AdamOptimizer):
         if term is None:
             return gradients
         added = term_gradients(term, self.space, self.parameters, settings.term_weight, self.progress)
+        return tuple(extra if of is None else of + extra for of, extra in zip(gradients, added, strict=True))
+
+    @property
+    def needs_bounds(self) -> bool:
+        """Whether the option `cost_weight` is set."""
+        return bool(self.hyperparameters.cost_weight)
+
+    def constrain(self, constraint: Constraint) -> None:
+        """Take the bounds of the search; raises InvalidInputError if the space is too large for expected costs."""
+        super().constrain(constraint)
+        if self.hyperparameters.cost_weight:
+            from nasbench1shot1.optimizers.expectation import check_summable
+
+            check_summable(self.space)
+
+    @cached_property
+    def _expectations(self) -> list[Expectation]:
+        """The expectation under Λ of each bounded cost."""
+        from nasbench1shot1.optimizers.expectation import Expectation
+
+        costs = () if self.constraint is None else self.constraint.costs
+        return [Expectation(self.space, cost.by_number) for cost in costs]
+
+    def _with_costs(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        """Return gradients of Λ with that of the penalty on expected costs added; excluded entries cost nothing."""
+        import torch
+
+        from nasbench1shot1.optimizers.expectation import excess
+
+        weight = self.hyperparameters.cost_weight
+        if not weight or self.constraint is None:
+            return gradients
+        leaves = {key: value.detach().requires_grad_() for key, value in self.parameters.items()}
+        limits = [cost.limit for cost in self.constraint.costs]
+        penalty = weight * excess(self._expectations, limits, self.allowed.masked(leaves))
+        added = torch.autograd.grad(penalty, list(leaves.values()), materialize_grads=True)
         return tuple(extra if of is None else of + extra for of, extra in zip(gradients, added, strict=True))
 
     def _exponentiate(self, of_mixing: list[Tensor]) -> None:

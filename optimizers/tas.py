@@ -5,7 +5,6 @@ space. See docs/tas.md.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
 
 from nasbench1shot1.constraint import Cost
@@ -25,7 +24,7 @@ class TASHyperparameters(FBNetV2Hyperparameters):
 
     relaxation: RelaxationName = "interpolation"
     """Relaxation, which turns Λ into mixing weights."""
-    cost_weight: Annotated[float, Range(0)] = 2.0
+    cost_weight: Annotated[float | None, Range(0)] = 2.0
     """Weight of the penalty on expected costs in Λ's loss, in searches with bounds."""
     cost_tolerance: Annotated[float, Range(0, 1)] = 0.05
     """Gap below a bound, as a share of the largest cost, beyond which the penalty raises costs."""
@@ -42,24 +41,20 @@ class TAS(FBNetV2):
     Hyperparameters = TASHyperparameters
     hyperparameters: TASHyperparameters
 
-    def descend(self, gradients: tuple[Tensor | None, ...]) -> None:
-        """Add the gradient of the penalty to the gradient of Λ's cross-entropy, and take one step of Adam."""
+    @property
+    def needs_bounds(self) -> bool:
+        """False: without bounds, there is no penalty."""
+        return False
+
+    def _with_costs(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         if self.constraint is None:
-            return super().descend(gradients)
+            return gradients
         (gradient,) = gradients
         pairs = zip(self.constraint.costs, self._expectations, strict=True)
         penalties = [self._penalty_gradient(cost, expected) for cost, expected in pairs]
         for penalty in penalties:
             gradient = penalty if gradient is None else gradient + penalty
-        return super().descend((gradient,))
-
-    @cached_property
-    def _expectations(self) -> list[Expectation]:
-        """The expectation under Λ of each bounded cost."""
-        from nasbench1shot1.optimizers.expectation import Expectation
-
-        costs = () if self.constraint is None else self.constraint.costs
-        return [Expectation(self.space, cost.by_number) for cost in costs]
+        return (gradient,)
 
     def _penalty_gradient(self, cost: Cost, expected: Expectation) -> Tensor:
         """Return the gradient of the penalty on one cost, with the shape of Λ."""
@@ -70,6 +65,6 @@ class TAS(FBNetV2):
         sign = float(now > cost.limit) - float(now < cost.limit - tolerance * expected.largest)
         if not sign:
             return torch.zeros_like(leaf)
-        penalty = sign * self.hyperparameters.cost_weight * expected({self.space.operation_key: leaf}).log()
+        penalty = sign * (self.hyperparameters.cost_weight or 0.0) * expected({self.space.operation_key: leaf}).log()
         (gradient,) = torch.autograd.grad(penalty, [leaf])
         return gradient

@@ -301,6 +301,11 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
             f"{option('perturbation_projection', 'simplex')} needs positive mixing weights that add up to 1, which "
             f"{config.optimizer} does not have here: give {option('perturbation_projection', 'sum')}"
         )
+    if method.needs_bounds and config.bounds is None:
+        raise InvalidInputError(
+            f"{option('cost_weight')} weights costs above a bound, and the search has no bounds: remove it, or add "
+            f"{option('max_parameters')}, {option('max_flops')} or {option('max')}"
+        )
     if config.hessian_eigenvalue and not method.evaluates_relaxation:
         raise InvalidInputError(
             f"{config.optimizer} measures the loss without mixing weights that depend on Λ: remove "

@@ -189,7 +189,7 @@ def test_the_penalty_of_tas_pulls_costs_towards_the_bound(position, sign):
     made.adam.step = lambda: None
     gradients = []
     made.adam.zero_grad = lambda: gradients.append(made.parameters["widths"].grad.clone())
-    made.descend((torch.ones(5, 8),))
+    made.descend(made._with_costs((torch.ones(5, 8),)))
     torch.testing.assert_close(gradients[0], 1 + found)
 
 
