@@ -58,21 +58,23 @@ def implicit(
 
     It is the gradient through the weights' optimum under Λ, with a truncated Neumann series for the inverse Hessian.
     The training loss includes weight decay, ξ is the learning rate of the weights, and all products with second
-    derivatives are exact. Weights that a pass does not compute are constants.
+    derivatives are exact. Weights that do not train, or that a pass does not compute, are constants.
 
     Args:
         step, mixing, leaves: as for the other updates.
         neumann_terms: K; 0 keeps the first term of the series.
     """
-    weights = {name: weight.detach().requires_grad_() for name, weight in step.weights.items()}
+    weights = {name: weight.detach().requires_grad_(weight.requires_grad) for name, weight in step.weights.items()}
+    inputs = [weight for weight in weights.values() if weight.requires_grad]
     valid = torch.autograd.grad(
         step.loss_at(weights, mixing, step.architecture_batch),
-        [*leaves, *weights.values()],
+        [*leaves, *inputs],
         allow_unused=True,
         materialize_grads=True,
     )
     of_leaves, vectors = valid[: len(leaves)], list(valid[len(leaves) :])
-    inputs = [weight for weight in weights.values() if weight.requires_grad]
+    if not inputs:
+        return list(of_leaves)
     loss = step.loss_at(weights, mixing, step.weight_batch)
     training = torch.autograd.grad(loss, inputs, create_graph=True, allow_unused=True)
     used = [i for i, gradient in enumerate(training) if gradient is not None]

@@ -315,3 +315,38 @@ def test_one_term_of_the_series_is_the_second_order_gradient_at_the_current_weig
     first = updates.first_order(step, mixing, tensors)
     wanted = [f - RATE * (a - b) / (2 * epsilon) for f, a, b in zip(first, ahead, behind, strict=True)]
     assert distance(found, wanted) < 1e-6 * size(wanted)
+
+
+def test_the_implicit_gradient_converges_to_that_through_the_optimum_of_a_quadratic_problem():
+    """L_train = ½ (w - AΛ)ᵀ H (w - AΛ) has the optimum w = AΛ, so L_valid = ½ |w - b|² has the gradient Aᵀ (w - b)."""
+    drawn = torch.randn(3, 4, 4, generator=generator(5), dtype=torch.float64)
+    curvature, target = drawn[0] @ drawn[0].T + torch.eye(4), drawn[2, 0]
+    parameters = drawn[2, 1].requires_grad_()
+    weight = (drawn[1] @ parameters).detach().requires_grad_()
+    sgd = torch.optim.SGD([weight], 1 / float(torch.linalg.eigvalsh(curvature)[-1]))
+
+    def loss_at(weights, mixing, batch):
+        gap = weights["w"] - (target if batch == "valid" else drawn[1] @ mixing.weights["m"])
+        return gap @ gap / 2 if batch == "valid" else gap @ curvature @ gap / 2
+
+    step = SearchStep(None, None, loss_at, {"w": weight}, {}, "train", "valid", sgd)
+    right = drawn[1].T @ (weight - target)
+    errors = [
+        (updates.implicit(step, Mixing({"m": parameters}), [parameters], terms)[0] - right).norm().item()
+        for terms in (0, 20, 2000)
+    ]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] < 1e-10 < errors[0]
+
+
+def test_the_implicit_gradient_leaves_out_weights_that_do_not_train():
+    unrolled, (mixing, tensors) = Unrolled(), leaves("softmax")
+    step = unrolled.step()
+    first, with_all = updates.first_order(step, mixing, tensors), updates.implicit(step, mixing, tensors)
+    for name, weight in step.weights.items():
+        weight.requires_grad_("bn" in name)
+    of_norms = updates.implicit(step, mixing, tensors)
+    for weight in step.weights.values():
+        weight.requires_grad_(False)
+    assert distance(updates.implicit(step, mixing, tensors), first) == 0
+    assert 0 < distance(of_norms, first) != distance(with_all, first)
