@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import REJECTIONS
-from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, option
+from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, option, value_of
 from nasbench1shot1.nasbench101.cell import OPERATIONS
-from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer, selection_scorings
+from nasbench1shot1.phases import Phase
+from nasbench1shot1.runs.options import IF_GIVEN, Range
+from nasbench1shot1.runs.schedules import Cosine
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -63,6 +65,34 @@ class ENASHyperparameters(SamplingHyperparameters):
     log-probability."""
     controller_operation_bias: Annotated[float, Range(0)] = 0.0
     """Bias added to the scores of conv3x3 and maxpool3x3, and subtracted from conv1x1's."""
+    controller_layers: Annotated[int | None, Range(1, 100), IF_GIVEN] = None
+    """Number of layers of the controller's LSTM. Default: 1."""
+    controller_shared: Annotated[bool | None, IF_GIVEN] = None
+    """Use one embedding and one output layer for all decisions, with PyTorch's initial biases, as in NAS-Bench-201's
+    published code, instead of layers and biases per decision. Default: no."""
+    controller_beta1: Annotated[float | None, Range(0), IF_GIVEN] = None
+    """First beta of the controller's Adam, less than 1. Default: 0.1."""
+    controller_grad_clip: Annotated[float | None, Range(0), IF_GIVEN] = None
+    """Maximum norm of the controller's gradient; 0 disables clipping. Default: 0."""
+    controller_architectures: Annotated[int | None, Range(1), IF_GIVEN] = None
+    """Number of sampled architectures over which a controller step averages its gradient. Default: 1."""
+    controller_reward_gradient: Annotated[bool | None, IF_GIVEN] = None
+    """Differentiate the entropy as a part of the reward that multiplies the log-probability, as in NAS-Bench-201's
+    published code, instead of adding it to the objective. Default: no."""
+    controller_baseline_per_epoch: Annotated[bool | None, IF_GIVEN] = None
+    """Update the baseline from its value at the start of the epoch, which is the accuracy itself in the first epoch, as
+    in NAS-Bench-201's published code. Default: no, it follows every reward."""
+    learning_rate_period: Annotated[int | None, Range(1), IF_GIVEN] = None
+    """Number of epochs in which the weights' learning rate falls to its minimum; it then rises for as long, and so on.
+    Default: the number of epochs."""
+    final_candidates: Annotated[int | None, Range(1), IF_GIVEN] = None
+    """Number of candidates of a further selection at the end of the search. Default: none."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for values that contradict each other or are out of range."""
+        super().check()
+        if self.controller_beta1 is not None and self.controller_beta1 >= 1:
+            raise InvalidInputError(f"{value_of('controller_beta1')} must be less than 1, not {self.controller_beta1}")
 
 
 class ENAS(SamplingOptimizer):
@@ -100,6 +130,30 @@ class ENAS(SamplingOptimizer):
             "controller_operation_tanh_reduction": 1.0,
         }
     }
+    original_family_defaults = {  # noqa: RUF012
+        "nasbench201": {  # ENAS.py and search_model_enas_utils.py in AutoDL-Projects
+            "candidates": 10,
+            "candidate_batches": 1,
+            "final_candidates": 100,
+            "own_images": True,
+            "augment_scored_images": True,
+            "unused_weights": "decayed-after-use",
+            "learning_rate_period": 10,
+            "controller_average_parents": False,
+            "controller_baseline_from_zero": False,
+            "controller_operation_bias": 0.0,
+            "controller_entropy_weight": 1e-4,
+            "controller_reward_scale": 1.0,
+            "controller_steps": 50,
+            "controller_architectures": 20,
+            "controller_layers": 2,
+            "controller_shared": True,
+            "controller_beta1": 0.0,
+            "controller_grad_clip": 5.0,
+            "controller_reward_gradient": True,
+            "controller_baseline_per_epoch": True,
+        }
+    }
     hyperparameters: ENASHyperparameters
 
     def __init__(
@@ -111,8 +165,10 @@ class ENAS(SamplingOptimizer):
 
         super().__init__(space, hyperparameters, generator, device)
         self.controller = Controller(self.space, controller_settings(self.space, self.hyperparameters), generator)
+        beta1 = hyperparameters.controller_beta1
+        betas = BETAS if beta1 is None else (beta1, BETAS[1])
         self.adam = torch.optim.Adam(
-            self.controller.parameters(), hyperparameters.controller_learning_rate, BETAS, EPSILON
+            self.controller.parameters(), hyperparameters.controller_learning_rate, betas, EPSILON
         )
         self.baseline: float | None = 0.0 if hyperparameters.controller_baseline_from_zero else None
         self._drawn: list[Architecture] = []
@@ -137,16 +193,20 @@ class ENAS(SamplingOptimizer):
         return self._drawn.pop(0)
 
     def end_epoch(self, shared: SharedWeights) -> None:
-        """Train the controller by REINFORCE; each step scores one architecture on a batch of the architecture half.
+        """Train the controller by REINFORCE; each architecture is scored on a batch of the architecture half.
 
         Raises DivergedError if the controller has diverged.
         """
         import torch
 
+        at_start = self.baseline
         for _ in range(self.hyperparameters.controller_steps):
-            samples = self._sample_to_learn()
-            errors = shared.errors(samples.architectures, shared.rows(shared.batch_size, self.generator))
-            self.reinforce(samples, 1 - float(errors[0]))
+            self.adam.zero_grad()
+            for _ in range(self.hyperparameters.controller_architectures or 1):
+                samples = self._sample_to_learn()
+                errors = shared.errors(samples.architectures, shared.rows(shared.batch_size, self.generator))
+                self.add_gradients(samples, 1 - float(errors[0]), at_start)
+            self.descend()
         self._drawn = []  # drawn by the controller before these steps
         if not all(torch.isfinite(weight).all() for weight in self.controller.parameters()):
             raise DivergedError(
@@ -172,22 +232,75 @@ class ENAS(SamplingOptimizer):
 
     def reinforce(self, samples: Samples, accuracy: float) -> None:
         """Take one controller step, which makes a sampled architecture more or less probable."""
+        self.adam.zero_grad()
+        self.add_gradients(samples, accuracy, self.baseline)
+        self.descend()
+
+    def add_gradients(self, samples: Samples, accuracy: float, at_start: float | None) -> None:
+        """Add the controller's gradient for one sampled architecture, and update the baseline.
+
+        Args:
+            samples: the architecture.
+            accuracy: its accuracy, a fraction.
+            at_start: the baseline at the start of the epoch, for `controller_baseline_per_epoch`.
+        """
         import torch
 
         settings = self.hyperparameters
-        scale = settings.controller_reward_scale
+        decay, scale = settings.controller_baseline_decay, settings.controller_reward_scale
         reward, weight = scale * accuracy, scale * settings.controller_entropy_weight
-        rewarded = reward + weight * float(samples.entropy.detach())
-        baseline = rewarded if self.baseline is None else self.baseline
-        self.adam.zero_grad()
-        reinforce_loss(samples, torch.tensor([reward]), baseline, weight).backward()
+        rewarded = reward + weight * (
+            samples.entropy if settings.controller_reward_gradient else samples.entropy.detach()
+        )
+        if settings.controller_baseline_per_epoch:
+            baseline: Any = reward if at_start is None else at_start + (1 - decay) * (rewarded - at_start)
+            self.baseline = float(baseline)
+        else:
+            observed = float(rewarded.detach())
+            baseline = observed if self.baseline is None else self.baseline
+            self.baseline = baseline + (1 - decay) * (observed - baseline)
+        if settings.controller_reward_gradient:
+            loss = -((rewarded - baseline) * samples.log_probability).mean()
+        else:
+            loss = reinforce_loss(samples, torch.tensor([reward]), float(baseline), weight)
+        (loss / (settings.controller_architectures or 1)).backward()
+
+    def descend(self) -> None:
+        """Take one step of Adam along the controller's gradients."""
+        from torch.nn.utils import clip_grad_norm_
+
+        if self.hyperparameters.controller_grad_clip:
+            clip_grad_norm_(self.controller.parameters(), self.hyperparameters.controller_grad_clip)
         self.adam.step()
-        self.baseline = baseline + (1 - settings.controller_baseline_decay) * (rewarded - baseline)
+
+    def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
+        """Return the usual phases; with a period, the learning rate falls and rises with it."""
+        phases, period = super().phases(epochs, warm_start_epochs), self.hyperparameters.learning_rate_period
+        if period is None:
+            return phases
+        starts = (1, warm_start_epochs + 1)[: len(phases)]
+        return [replace(phase, schedule=Cosine(period, start)) for phase, start in zip(phases, starts, strict=True)]
+
+    def end_search(self, shared: SharedWeights) -> None:
+        """Select among `final_candidates`, if that option is set."""
+        if self.hyperparameters.final_candidates:
+            self.choose_among(self.hyperparameters.final_candidates, shared)
 
     def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
-        """Return the work for one architecture on a batch per controller step, and for the selection."""
-        steps = (self.hyperparameters.controller_steps, min(batch_size, architecture_images))
+        """Return the work for the architectures of all controller steps on a batch each, and for the selection."""
+        settings = self.hyperparameters
+        scored = settings.controller_steps * (settings.controller_architectures or 1)
+        steps = (scored, min(batch_size, architecture_images))
         return [steps, *super().scorings(batch_size, architecture_images)]
+
+    def scorings_at_end(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
+        """Return the work of the further selection."""
+        settings = self.hyperparameters
+        if settings.final_candidates is None:
+            return []
+        return selection_scorings(
+            replace(settings, candidates=settings.final_candidates), batch_size, architecture_images
+        )
 
     def state_dict(self) -> dict[str, Any]:
         """Return the chosen architecture, the controller, Adam's moments and the baseline."""
@@ -251,6 +364,8 @@ def controller_settings(space: OneShotSpace, hyperparameters: ENASHyperparameter
         average_picks=hyperparameters.controller_average_parents,
         operation_bias=tuple(favoured * sign for sign in signs) if favoured else (),
         operation_bias_start=tuple(BIAS_START * (sign > 0) for sign in signs) if favoured else (),
+        layers=hyperparameters.controller_layers or 1,
+        shared=bool(hyperparameters.controller_shared),
     )
 
 

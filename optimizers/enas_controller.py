@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.relaxation import gumbel_noise
 from nasbench1shot1.space import Choice, OneShotSpace
 
@@ -35,6 +36,9 @@ class ControllerSettings:
             `successive_draws` for several parents.
         operation_bias: numbers added to the bounded scores of the operations; none if empty.
         operation_bias_start: initial values of the learned bias of the operations' scores; 0 if empty.
+        layers: number of layers of the LSTM.
+        shared: whether all decisions share one embedding and one output layer. As in NAS-Bench-201's published code,
+            biases then have PyTorch's initial values instead of those of ENAS's code.
     """
 
     hidden: int = 64
@@ -44,6 +48,8 @@ class ControllerSettings:
     average_picks: bool = False
     operation_bias: tuple[float, ...] = ()
     operation_bias_start: tuple[float, ...] = ()
+    layers: int = 1
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,21 +73,31 @@ class Controller(nn.Module):
     """An LSTM that makes the decisions of `space.choices()` in order, each given the previous ones.
 
     Each step makes one decision. Its input is the mean embedding of the entries taken last, and a separate linear layer
-    for the decision scores the entries. The score s of an entry becomes c · tanh(s / temperature); `picks` distinct
-    entries are drawn from the softmax.
+    for the decision scores the entries, or one layer for all decisions if they share it. The score s of an entry
+    becomes c · tanh(s / temperature); `picks` distinct entries are drawn from the softmax.
     """
 
     def __init__(self, space: OneShotSpace, settings: ControllerSettings, generator: torch.Generator) -> None:
-        """Draw the weights from `generator`, which is on the CPU; the global generator is not used."""
+        """Draw the weights from `generator`, which is on the CPU; the global generator is not used.
+
+        Raises InvalidInputError if the decisions cannot share layers, because they have different entries.
+        """
         super().__init__()
         self.space, self.settings = space, settings
         self.choices = space.choices()
+        if settings.shared:
+            _check_alike(space, self.choices)
         # Entry e of choice i has embedding first[i] + e; embedding 0 is the input of the first decision.
-        self._first = np.cumsum([1, *(choice.entries for choice in self.choices)]).tolist()
+        distinct = self.choices[:1] if settings.shared else self.choices
+        first = np.cumsum([1, *(choice.entries for choice in distinct)]).tolist()
+        self._first = [1] * len(self.choices) if settings.shared else first
         with torch.device("meta"):  # allocates no memory, and does not draw from the global generator
-            self.embedding = nn.Embedding(self._first[-1], settings.hidden)
+            self.embedding = nn.Embedding(first[-1], settings.hidden)
             self.lstm = nn.LSTMCell(settings.hidden, settings.hidden)
-            self.scores = nn.ModuleList(nn.Linear(settings.hidden, choice.entries) for choice in self.choices)
+            self.upper = nn.ModuleList(
+                nn.LSTMCell(settings.hidden, settings.hidden) for _ in range(settings.layers - 1)
+            )
+            self.scores = nn.ModuleList(nn.Linear(settings.hidden, choice.entries) for choice in distinct)
         self.to_empty(device="cpu")
         self._initialise(generator)
 
@@ -96,12 +112,14 @@ class Controller(nn.Module):
     def _decide(self, count: int, decide: Callable[[int, Tensor], Tensor]) -> Samples:
         """Make all decisions; `decide(i, logits (count, entries))` returns the picks of choice i, (count, picks)."""
         measure = averaged_draws if self.settings.average_picks else successive_draws
-        state: tuple[Tensor, Tensor] | None = None
+        states: list[tuple[Tensor, Tensor] | None] = [None] * self.settings.layers
         read = self.embedding(torch.zeros(count, dtype=torch.int64))
         log_probability, entropy, decisions = torch.zeros(count), torch.zeros(count), []
         for i, choice in enumerate(self.choices):
-            state = self.lstm(read, state)
-            logits = self._logits(i, choice, state[0])
+            for number, layer in enumerate((self.lstm, *self.upper)):
+                states[number] = state = layer(read, states[number])
+                read = state[0]
+            logits = self._logits(i, choice, read)
             picks = decide(i, logits.detach())
             terms = measure(logits, picks)
             log_probability, entropy = log_probability + terms[0], entropy + terms[1]
@@ -114,18 +132,35 @@ class Controller(nn.Module):
         settings = self.settings
         operation = choice.key == self.space.operation_key
         bound = settings.tanh_constant / (settings.operation_tanh_reduction if operation else 1)
-        logits: Tensor = bound * torch.tanh(self.scores[i](hidden) / settings.temperature)
+        logits: Tensor = bound * torch.tanh(self.scores[i % len(self.scores)](hidden) / settings.temperature)
         return logits + torch.tensor(settings.operation_bias) if operation and settings.operation_bias else logits
 
     @torch.no_grad()
     def _initialise(self, generator: torch.Generator) -> None:
         for weight in self.parameters():
             weight.uniform_(-INITIAL_RANGE, INITIAL_RANGE, generator=generator)
+        usual = self.settings.hidden**-0.5  # PyTorch's bound
+        for weight in self.upper.parameters():
+            weight.uniform_(-usual, usual, generator=generator)
+        if self.settings.shared:
+            biases = [weight for name, weight in self.named_parameters() if "bias" in name]
+            for bias in biases:
+                bias.uniform_(-usual, usual, generator=generator)
+            return
         for choice, layer in zip(self.choices, self.scores, strict=True):
             assert isinstance(layer, nn.Linear)
             layer.bias.zero_()
             if choice.key == self.space.operation_key and self.settings.operation_bias_start:
                 layer.bias.copy_(torch.tensor(self.settings.operation_bias_start))
+
+
+def _check_alike(space: OneShotSpace, choices: Sequence[Choice]) -> None:
+    """Raise InvalidInputError unless all choices have the same entries."""
+    if len({(choice.key, choice.entries) for choice in choices}) > 1:
+        raise InvalidInputError(
+            f"{option('controller_shared', True)} needs decisions with equal entries, and those of {space.name} "
+            "differ: remove it"
+        )
 
 
 def draw(logits: Tensor, picks: int, generator: torch.Generator) -> Tensor:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, RelaxationName
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import IF_GIVEN, Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,18 @@ class GDASHyperparameters(GradientHyperparameters):
     """Temperature of the relaxation in the last epoch."""
     architecture_grad_clip: Annotated[float, Range(0)] = 5.0
     """Maximum norm of Λ's gradient; 0 disables clipping."""
+    unsampled_terms: Annotated[bool | None, IF_GIVEN] = None
+    """On nb201, add the mixing weights of operations that were not sampled to the output of every edge, as in the
+    published code: they are 0, but have a gradient. Default: no."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for values that contradict each other or are out of range."""
+        super().check()
+        if self.unsampled_terms and self.relaxation != "gumbel-operations":
+            raise InvalidInputError(
+                f"{option('unsampled_terms', True)} needs sampled operations: remove it, or use "
+                f"{option('relaxation', 'gumbel-operations')}"
+            )
 
 
 class GDAS(GradientOptimizer):
@@ -41,6 +54,13 @@ class GDAS(GradientOptimizer):
             "draws": 1,
             "architecture_grad_clip": 0.0,
             "weights_first": True,
+            "unsampled_terms": True,
             "unused_weights": "decayed-after-use",
         }
     }
+    hyperparameters: GDASHyperparameters
+
+    @property
+    def unsampled_terms(self) -> bool:
+        """Whether the option `unsampled_terms` is set."""
+        return bool(self.hyperparameters.unsampled_terms)

@@ -13,7 +13,9 @@ class RandomWS(SamplingOptimizer):
     defaults = {"batch_size": 64, "grad_clip": 0.25}  # noqa: RUF012
     family_defaults = {"nasbench201": {"epochs": 250, "candidates": 100, "candidate_batches": 4, "finalists": 1}}  # noqa: RUF012
 
-    original_family_defaults = {"nasbench201": {"unused_weights": "decayed-after-use"}}  # noqa: RUF012
+    original_family_defaults = {  # noqa: RUF012
+        "nasbench201": {"candidate_batches": 8, "own_images": True, "unused_weights": "decayed-after-use"}
+    }
 
     def sample(self) -> Architecture:
         """Draw an architecture uniformly over the space's encodings."""

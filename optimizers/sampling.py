@@ -12,7 +12,7 @@ import numpy as np
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import IF_GIVEN, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ class SamplingHyperparameters(Hyperparameters):
     """Number of batches of the architecture half that score each candidate."""
     finalists: Annotated[int, Range(1)] = 5
     """Number of best candidates scored again on the whole architecture half; 1 disables the second round."""
+    own_images: Annotated[bool | None, IF_GIVEN] = None
+    """Score every candidate on batches of its own, as in the published code, instead of all on the same images.
+    Default: no."""
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range."""
@@ -78,9 +81,15 @@ class SamplingOptimizer(OneShotOptimizer):
 
     def choose(self, shared: SharedWeights) -> None:
         """Draw candidates and select the best one."""
+        self.choose_among(self.hyperparameters.candidates, shared)
+
+    def choose_among(self, candidates: int, shared: SharedWeights) -> None:
+        """Draw a number of candidates and select the best one; only on images of their own, repeated ones differ."""
         from nasbench1shot1.supernets.supernet import to_tensors
 
-        drawn = list(dict.fromkeys(self.sample_allowed() for _ in range(self.hyperparameters.candidates)))
+        drawn = [self.sample_allowed() for _ in range(candidates)]
+        if not self.hyperparameters.own_images:
+            drawn = list(dict.fromkeys(drawn))
         self.chosen = select(drawn, shared, self.hyperparameters, self.generator)
         self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)
 
@@ -121,10 +130,17 @@ def select(
     """Select the best of distinct candidates with the shared weights, in two stages (NAS-Bench-1Shot1, algorithm 4).
 
     All candidates are scored on the same few images of the architecture half, and the best of them on the whole half.
+    With the option `own_images`, each candidate is scored on the next images of a shuffled half, as in the published
+    code.
     In the first stage, ties go to the earlier candidate; in the second stage, to the better one in the first stage.
     """
-    rows = shared.rows(settings.candidate_batches * shared.batch_size, generator)
-    best = np.argsort(shared.errors(candidates, rows), kind="stable")[: settings.finalists]
+    images = settings.candidate_batches * shared.batch_size
+    if settings.own_images:
+        batches = shared.rows_in_turn(images, generator)
+        errors = np.concatenate([shared.errors([candidate], next(batches)) for candidate in candidates])
+    else:
+        errors = shared.errors(candidates, shared.rows(images, generator))
+    best = np.argsort(errors, kind="stable")[: settings.finalists]
     finalists = [candidates[int(i)] for i in best]
     return finalists[0] if len(finalists) == 1 else finalists[int(shared.errors(finalists).argmin())]
 

@@ -44,6 +44,8 @@ class SETN(AdamOptimizer):
     original_family_defaults = {  # noqa: RUF012
         "nasbench201": {
             "grad_clip": 0.0,
+            "candidate_batches": 8,
+            "own_images": True,
             "weights_first": True,
             "unused_weights": "decayed",  # Λ's pass uses all weights
         }

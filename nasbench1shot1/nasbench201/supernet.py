@@ -46,6 +46,7 @@ class MixedEdge(nn.Module):
     has_candidates = True
     auxiliary_skip = 0.0  # the factor of x that a pass of the whole mixture adds (DARTS-)
     observer: Callable[[int, Tensor], None] | None = None  # receives the outputs of a mixture's operations
+    unsampled_terms = False  # whether passes of sampled operations add the weights of all others (GDAS, as published)
 
     def __init__(self, channels: int, affine: bool, partial: int = 1) -> None:
         super().__init__()
@@ -69,7 +70,13 @@ class MixedEdge(nn.Module):
         operations = (torch.zeros_like, nn.Identity(), self.conv1x1, self.conv3x3, average_pool_3x3)
         if isinstance(operation, int):
             output: Tensor = operations[operation](x)
-            return output if weights is None else as_broadcastable(weights, x)[operation] * output
+            if weights is None:
+                return output
+            of_all = as_broadcastable(weights, x)
+            scaled = of_all[operation] * output
+            if self.unsampled_terms:
+                scaled = scaled + sum(weight for number, weight in enumerate(of_all) if number != operation)
+            return scaled
         assert weights is not None
         mixture = self._mixture(x, weights, range(5) if operation is None else operation, operations)
         return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
@@ -146,14 +153,15 @@ class EdgeCell(nn.Module):
         """Return the edges to compute, given the operations of all edges, if they are chosen.
 
         A path leaves out zeroized edges and edges that do not reach the output. With partial channels, every edge is
-        needed, because channels bypass its operation. Edges from a node without inputs are left out only in training
-        and only if batch-norm has no shift. Their output is then zero, but weight decay would move their weights if
-        they were computed. Otherwise, batch-norm maps zeros to its shift or, with running statistics, to other values.
+        needed, because channels bypass its operation, and with terms of unsampled operations, because these have a
+        gradient. Edges from a node without inputs are left out only in training and only if batch-norm has no shift.
+        Their output is then zero, but weight decay would move their weights if they were computed. Otherwise,
+        batch-norm maps zeros to its shift or, with running statistics, to other values.
         """
-        first: Any = self.edges[0]
-        if chosen is None or first.partial > 1:
+        first: Any = self.edges[0]  # a preset can make all batch norms learn a shift
+        if chosen is None or first.partial > 1 or (first.unsampled_terms and not is_path):
             return set(range(len(EDGES)))
-        needed = live_edges(chosen) if is_path else set(range(len(EDGES)))  # a preset can let batch norms learn a shift
+        needed = live_edges(chosen) if is_path else set(range(len(EDGES)))
         return needed & edges_from_input(chosen) if self.training and not first.conv1x1.bn.affine else needed
 
     @staticmethod

@@ -141,7 +141,8 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
     set_trained(state.net, phase.trains)
     state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
     perturb, weights_first = Perturbation(state, epoch), state.method.trains_weights_first
-    with state.net.auxiliary_skip(state.method.auxiliary_skip):
+    method, net = state.method, state.net
+    with net.auxiliary_skip(method.auxiliary_skip), net.unsampled_terms(method.unsampled_terms):
         for number, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch), start=1):
             moves = phase.moves_parameters and (number - (not weights_first)) % phase.weight_steps == 0
             if moves and not weights_first:

@@ -331,6 +331,11 @@ def _check_cells(state: SearchState) -> None:
             f"{name} trains only the scales and shifts of batch-norm, which the cells of {net.space.name} do not have: "
             f"give {option('batch_norm_affine', True)}, or choose a space with other cells"
         )
+    if state.method.unsampled_terms and not net.has_unsampled_terms:
+        raise InvalidInputError(
+            f"{option('unsampled_terms', True)} belongs to NAS-Bench-201's published code, and the cells of "
+            f"{net.space.name} have no such terms: remove it, or use {option('space', 'nb201')}"
+        )
     if state.method.mixing_gradients == "per-cell" and net.mixed_places < 2:
         raise InvalidInputError(
             f"{name} compares the gradients of several cells, and the supernet has one: give at least "

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import unknown_name
 from nasbench1shot1.images.augment import Augmentation
-from nasbench1shot1.images.batches import batches, epoch_generator
+from nasbench1shot1.images.batches import batches, endless_batches, epoch_generator
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
 from nasbench1shot1.space import OneShotSpace
@@ -324,6 +324,11 @@ class SharedWeights:
         """Draw a number of rows of the architecture half without repetition, or all rows if it has fewer."""
         half = self._split.architecture
         return next(batches(half, min(images, len(half)), generator))
+
+    def rows_in_turn(self, images: int, generator: torch.Generator) -> Iterator[Tensor]:
+        """Yield batches of the architecture half without end, each time in a new order; the last one may be smaller."""
+        half = self._split.architecture
+        return endless_batches(half, min(images, len(half)), generator)
 
     def errors(self, architectures: Sequence[Architecture], rows: Tensor | None = None) -> NDArray[np.float64]:
         """Return the classification errors (A,) of A architectures, fractions; arguments as for `scores`."""
