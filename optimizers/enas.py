@@ -254,7 +254,7 @@ class ENAS(SamplingOptimizer):
         )
         if settings.controller_baseline_per_epoch:
             baseline: Any = reward if at_start is None else at_start + (1 - decay) * (rewarded - at_start)
-            self.baseline = float(baseline)
+            self.baseline = float(torch.as_tensor(baseline).detach())
         else:
             observed = float(rewarded.detach())
             baseline = observed if self.baseline is None else self.baseline
