@@ -49,7 +49,7 @@ class FairDARTSHyperparameters(GradientHyperparameters):
         if self.operation_threshold is not None and self.exclude_none:
             raise InvalidInputError(
                 f"{option('operation_threshold', self.operation_threshold)} chooses none where other operations are "
-                f"weak, and {switch('exclude_none')} excludes it: remove one of them"
+                f"weak, and {switch('exclude_none')} excludes it: remove {option('exclude_none')}"
             )
         if self.operation_threshold is not None and self.relaxation != "sigmoid":
             raise InvalidInputError(

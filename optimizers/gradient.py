@@ -146,7 +146,8 @@ class GradientHyperparameters(AdamHyperparameters):
             )
         elif self.term_epochs is not None and not TERMS[self.active_term].grows:
             raise InvalidInputError(
-                f"the weight of the term {self.term} does not grow over the epochs: remove {option('term_epochs')}"
+                f"the weight of the term {self.term} does not grow over the epochs: remove {option('term_epochs')}, "
+                f"or use {option('preset', 'corrected')}, which does not set it"
             )
 
     def _check_costs(self) -> None:

@@ -90,7 +90,7 @@ def describe_drawing(arch: Architecture, has_parameters: bool) -> str:
         return f"{outlines}; shades of steps and numbers in brackets: softmax of Λ" if has_parameters else outlines
     drawn = "not on a path from input to output"
     if has_parameters:
-        drawn = f"not chosen, or {drawn}; widths: softmax of Λ; numbers: softmax weights of the preferred operations"
+        drawn = f"not chosen, or {drawn}; widths: softmax of Λ; numbers: softmax of Λ for the preferred operations"
     return f"grey: {drawn}"
 
 

@@ -155,8 +155,17 @@ def _caption(run: SearchRecord) -> str:
     search = f"{run.config['optimizer']} on {run.config['space']}, seed {run.config['seed']}"
     if (dataset := run.config.get("dataset")) and other_regrets(run.metrics):
         search += f"; test regrets on {dataset}"
-    meaning = describe_drawing(run.architectures[0], bool(searched_parameters(run)))
+    meaning = describe_drawing(run.architectures[0], has_parameters := bool(searched_parameters(run)))
+    if has_parameters and (mixed := OTHER_MIXING.get(str(run.config.get("relaxation")))):
+        meaning += f"\nthe search mixes {mixed}, not with this softmax"
     return "\n".join((search, meaning, table_text([run.metrics], run.config["table_id"])))
+
+
+OTHER_MIXING = {
+    "sigmoid": "operations with sigmoids of Λ",
+    "dirichlet": "with samples of Dirichlet distributions",
+}
+"""What searches mix with whose relaxation is not a softmax of Λ, by the name of the relaxation."""
 
 
 def _title(run: SearchRecord, epoch: int) -> str:

@@ -100,7 +100,7 @@ def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
     assert all(axes.get_title().endswith(f" %{source}") for axes, source in zip(new, sources, strict=True))
     caption = new[0].figure.get_supxlabel().replace("\n", " ")
     assert f"table {run.config['table_id']}; values called predicted are estimates, not measurements" in caption
-    assert "numbers: softmax weights of the preferred operations" in caption
+    assert "numbers: softmax of Λ for the preferred operations" in caption
     folder = shutil.copytree(run.folder, tmp_path / "run")
     (folder / "summary.json").unlink()
     (folder / "metrics.jsonl").write_text("")
