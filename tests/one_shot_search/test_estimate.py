@@ -11,7 +11,7 @@ from nasbench1shot1.conformance.tiny_search import are_identical
 from nasbench1shot1.one_shot_search import estimate, loop, measurements
 from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS
 
-SELECTING = ("random-ws", "enas", "setn", "spos")
+SELECTING = ("random-ws", "enas", "setn", "spos", "is-darts")
 
 
 @pytest.fixture(autouse=True)
