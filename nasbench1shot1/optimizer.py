@@ -272,6 +272,13 @@ class OneShotOptimizer(ABC):
         """Return the architecture that the method currently prefers."""
         return self.space.discretise(self.parameters)
 
+    def preferences(self) -> Mapping[str, Tensor]:
+        """Return Λ as it decides about architectures: −∞ for entries that the method has excluded. Default: Λ itself.
+
+        With bounds, the most probable network under these values is recorded if `architecture` is outside the bounds.
+        """
+        return self.parameters
+
     def scorings(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
         """Return the work of `end_epoch` and `choose` per epoch, to estimate times: (architectures, images of each)."""
         return ()

@@ -34,7 +34,7 @@ def log_probability_of_picks(logits: Floats, picks: Sequence[int]) -> float:
     """Return the log-probability, in nats, that a decision takes these entries.
 
     Args:
-        logits: the decision's vector of raw Λ, (entries,).
+        logits: the decision's vector of raw Λ, (entries,); −∞ for entries that are never taken.
         picks: the entries, without repetition.
     """
     from scipy.special import logsumexp
@@ -44,6 +44,8 @@ def log_probability_of_picks(logits: Floats, picks: Sequence[int]) -> float:
 
 def _log_probability_of_order(logits: Floats, order: Sequence[int]) -> float:
     """Return the log-probability of drawing these entries one after another, each from the remaining entries."""
+    if np.isneginf(logits[list(order)]).any():
+        return -math.inf  # excluded entries
     left, total = np.ones(len(logits), np.bool_), 0.0
     for entry in order:
         total += float(log_softmax(np.where(left, logits, -np.inf))[entry])

@@ -294,7 +294,11 @@ class GradientOptimizer(AdamOptimizer):
 
     def architecture(self) -> Architecture:
         """Return Λ discretised, without excluded entries."""
-        return self.space.discretise(self.allowed.masked(self.parameters))
+        return self.space.discretise(self.preferences())
+
+    def preferences(self) -> Mapping[str, Tensor]:
+        """Return Λ with −∞ for excluded entries."""
+        return self.allowed.masked(self.parameters)
 
     def structure(self) -> Mapping[str, Any]:
         """Return the allowed entries of every choice of which some are excluded."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.darts import DARTS
@@ -152,13 +151,13 @@ class SGAS(DARTS):
     def _relax(self, generator: torch.Generator | None) -> Mixing:
         return super()._relax(generator).with_each(self.allowed.fixed)
 
-    def architecture(self) -> Architecture:
-        """Return Λ discretised, with the decided choices, and without the operation whose output is zero."""
+    def preferences(self) -> Mapping[str, Tensor]:
+        """Return Λ with −∞ for entries that decided choices do not keep, and for the operation whose output is zero."""
         key, zero = self.space.operation_key, self.space.zero_operation
-        scores = {name: value.detach().clone() for name, value in self.allowed.masked(self.parameters).items()}
+        scores = {name: value.detach().clone() for name, value in super().preferences().items()}
         if zero is not None:
             scores[key][..., zero] = float("-inf")
-        return self.space.discretise(scores)
+        return scores
 
     @property
     def fixes_choices(self) -> bool:

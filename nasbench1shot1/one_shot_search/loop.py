@@ -109,7 +109,7 @@ def _outcome(state: SearchState, epoch: int) -> Outcome:
     checked_finite(error, "the one-shot validation loss", _advice(epoch))
     check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "architecture_"))
     parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
-    chosen = preferred_within(method.constraint, method.architecture(), method.space, method.parameters)
+    chosen = preferred_within(method.constraint, method.architecture(), method.space, method.preferences())
     return Outcome(error, chosen, parameters)
 
 

@@ -13,8 +13,10 @@ from tiny_search import TINY, generator, search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences
+from nasbench1shot1.constraint import Constraint, Cost
 from nasbench1shot1.one_shot_search.loop import batch_pairs, training_steps
 from nasbench1shot1.optimizers.sgas import Measures, scaled, score
+from nasbench1shot1.probability import log_probability_of_picks, preferred_within
 from nasbench1shot1.runs.schedules import cosine
 
 SPACES = ("s1", "s2", "s3", "nb201")
@@ -195,3 +197,28 @@ def test_bad_options_are_refused_before_anything_is_written(options, words, tmp_
     with refuses(nb.InvalidInputError, *words):
         nb.search(out=tmp_path / "run", console=Console(quiet=True), **{**TINY, **SGAS, **options})
     assert not (tmp_path / "run").exists()
+
+
+def test_the_most_probable_network_within_bounds_keeps_the_decided_choices():
+    state = tiny_state(**SGAS, space="nb201")
+    method, space = state.method, state.net.space
+    method.allowed.keep(2, [1])
+    method.allowed.keep(4, [3])
+    allowed = {i for i in range(len(space)) if i % 7 == 3}
+    cost = Cost("fake", 0.5, lambda arch: float(space.index(arch) not in allowed), lambda: np.zeros(len(space)))
+    method.constrain(Constraint([cost], "fake ≤ 0.5"))
+    chosen = preferred_within(method.constraint, method.architecture(), space, method.preferences())
+    assert space.index(chosen) in allowed
+    assert (chosen.operations[2], chosen.operations[4]) == (1, 3)
+    assert 0 not in chosen.operations
+    logits = method.parameters["operations"].detach().double().numpy()
+    inside = [space[i] for i in sorted(allowed)]
+    kept = [a for a in inside if (a.operations[2], a.operations[4]) == (1, 3) and 0 not in a.operations]
+    assert chosen == max(kept, key=lambda arch: sum(logits[e, o] for e, o in enumerate(arch.operations)))
+
+
+def test_excluded_entries_of_a_choice_with_several_picks_have_no_probability():
+    logits = np.array([0.0, -np.inf, 1.0, 2.0])
+    assert log_probability_of_picks(logits, (0, 1)) == -math.inf
+    both = [log_probability_of_picks(logits, picks) for picks in ((0, 2), (0, 3), (2, 3))]
+    assert sum(map(math.exp, both)) == pytest.approx(1)
