@@ -43,9 +43,9 @@ FOR_TINY: dict[str, dict[str, Any]] = {
     "pc-darts": {"channels": 4},
     "lambda-darts": {"cells": 2},
     "darts-pt": {"selection_epochs": 1, "epochs": 2},
-    "is-darts": {"shrink_steps": 2, "shrink_interval": 1},
+    "is-darts": {"shrink_steps": 1, "shrink_interval": 1, "epochs": 2},
     "sgas": {"batch_increase": 0},
-    "drnas-progressive": {"channels": 4, "warm_start_epochs": 0},
+    "drnas-progressive": {"channels": 4, "warm_start_epochs": 0, "epochs": 2},
     "spos": {**FEW, "generations": 1, "population": 4, "crossovers": 1, "mutations": 1},
 }
 """Options with which a tiny search with a method is short, or possible at all."""
