@@ -13,7 +13,7 @@ from nasbench1shot1.runs.schedules import Constant, Cosine
 Trained = Literal["all", "batch-norm", "nothing"]
 Data = Literal["halves", "weight-half", "all"]
 USUAL = ("warm-up", "search")
-"""Names of the phases that searches have without any of their own; records do not name them."""
+"""Names of the phases of a usual search; records do not name them."""
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class BetaDARTSHyperparameters(GradientHyperparameters):
-    """Options of β-DARTS: DARTS with a term that keeps the entries of every vector of Λ small and comparable."""
+    """Options of β-DARTS: DARTS with a regularisation term that keeps mixing weights comparable."""
 
     term: Annotated[TermName | None, IF_GIVEN] = "beta"
-    """Term that is added to the loss of Λ; none disables it."""
+    """Term added to the loss of Λ; none disables it."""
     second_order_term: Annotated[bool | None, IF_GIVEN] = None
-    """Add the term with --update second-order, too; no omits it there, as in the published code. Default: yes."""
+    """Add the term also with --update second-order; no omits it there, as in the published code. Default: yes."""
 
 
 class BetaDARTS(DARTS):

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DARTSMinusHyperparameters(GradientHyperparameters):
-    """Options of DARTS-: DARTS, with a skip connection beside every mixture of operations, which fades away."""
+    """Options of DARTS-: DARTS with a skip connection beside every mixture of operations that fades out."""
 
     skip_max: Annotated[float, Range(0)] = 1.0
     """Factor of the auxiliary skip connections in the first epoch; it falls to 0."""
     skip_ends_after: bool = False
     """Let the factor reach 0 one epoch after the last, as in the published code, instead of in the last epoch."""
     skip_schedule: Annotated[Literal["linear", "cosine", "slow-cosine", "constant"] | None, IF_GIVEN] = None
-    """How the factor falls: linear; cosine (half a period); slow-cosine (a quarter); or constant, so that it does not
-    fall. Default: linear."""
+    """Schedule of the factor: linear; cosine (half a period); slow-cosine (a quarter of a period); or constant, which
+    does not fall. Default: linear."""
 
 
 FACTORS: dict[str, Callable[[float], float]] = {

@@ -29,17 +29,17 @@ SAMPLED = ("gumbel-operations", "single-path", "interpolation", "reinmax")
 
 @dataclass(frozen=True, kw_only=True)
 class DARTSPTHyperparameters(GradientHyperparameters):
-    """Options of DARTS-PT: DARTS, with a choice by the accuracy that the supernet loses without a candidate."""
+    """Options of DARTS-PT: DARTS with choices by the accuracy that the supernet loses without a candidate."""
 
     selection_epochs: Annotated[int, Range(1)] = 25
-    """Number of last epochs in which choices are fixed one by one, while the supernet is fine-tuned."""
+    """Number of final epochs in which choices are fixed one by one while the supernet is fine-tuned."""
     selection_learning_rate: Annotated[float, Range(0, 1)] = 0.1
-    """Learning rate of the weights in these epochs, as a share of --learning-rate."""
+    """Learning rate of the weights during the selection epochs, as a fraction of --learning-rate."""
     selection_mode: Literal["evaluation", "training"] = "evaluation"
-    """Batch-norm while candidates are compared: evaluation (as for the one-shot error), or training, as published:
-    statistics of each batch, which change the running statistics."""
+    """Mode of batch-norm while candidates are compared. evaluation: as for the one-shot error. training: statistics of
+    each batch, which also updates the running statistics (published)."""
     selection_keeps_momentum: bool = True
-    """Begin the selection with the momentum of the search; the published code does not."""
+    """Keep the momentum of the search when the selection begins; the published code discards it."""
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range, and for combinations without a meaning."""

@@ -29,7 +29,7 @@ class DrNASHyperparameters(GradientHyperparameters):
     """Options of DrNAS: mixing weights drawn from a Dirichlet distribution."""
 
     relaxation: RelaxationName = "dirichlet"
-    """Relaxation, which turns Λ into mixing weights."""
+    """Relaxation that turns Λ into mixing weights."""
 
 
 class DrNAS(GradientOptimizer):
@@ -46,9 +46,9 @@ class ProgressiveDrNASHyperparameters(DrNASHyperparameters):
     """Options of progressive DrNAS: a second stage with fewer operations and more channels."""
 
     kept_share: Annotated[float, Range(0, 1)] = 0.6
-    """Share of the operations of each choice that the second stage keeps, rounded up, at least one."""
+    """Share of the operations of each choice that the second stage keeps. The number is rounded up to at least one."""
     second_partial_channels: Annotated[int, Range(1)] = 2
-    """Apply operations to 1/k of a block's channels in the second stage; --partial-channels is k of the first one."""
+    """Apply operations to 1/k of a block's channels in the second stage; --partial-channels is k of the first stage."""
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range, and for combinations without a meaning."""
@@ -82,8 +82,8 @@ class ProgressiveDrNAS(DrNAS):
         """Raise InvalidInputError if the cells of the space cannot leave out operations."""
         if not space.masks_operations:
             raise InvalidInputError(
-                f"progressive DrNAS leaves out operations, which the cells of {space.name} cannot do: choose another "
-                f"{option('space')}, or {option('optimizer', 'drnas')}"
+                f"progressive DrNAS excludes operations, which the cells of {space.name} do not support: choose "
+                f"another {option('space')}, or {option('optimizer', 'drnas')}"
             )
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
@@ -91,7 +91,7 @@ class ProgressiveDrNAS(DrNAS):
         first = _first_stage(epochs)
         if epochs - first <= warm_start_epochs:
             raise InvalidInputError(
-                f"{option('epochs', epochs)} has two stages, of which each begins with "
+                f"{option('epochs', epochs)} is too few for two stages that each begin with "
                 f"{option('warm_start_epochs', warm_start_epochs)}: raise the first or lower the second"
             )
         stages = []

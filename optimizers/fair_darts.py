@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class FairDARTSHyperparameters(GradientHyperparameters):
-    """Options of FairDARTS: a sigmoid per operation, and a term that drives sigmoids to 0 or 1."""
+    """Options of FairDARTS: a sigmoid for each operation, and a term that drives the sigmoids to 0 or 1."""
 
     relaxation: RelaxationName = "sigmoid"
-    """Relaxation, which turns Λ into mixing weights."""
+    """Relaxation that turns Λ into mixing weights."""
     term: Annotated[TermName | None, IF_GIVEN] = "zero-one"
-    """Term that is added to the loss of Λ; none disables it."""
+    """Term added to the loss of Λ; none disables it."""
     architecture_learning_rate: Annotated[float, Range(0)] = 3e-3
     """Learning rate of Λ (Adam)."""
     levels: Annotated[Literal["bilevel", "single-level"] | None, IF_GIVEN] = None
-    """bilevel: one half trains the weights, the other Λ; single-level: every batch of the weight half trains both at
-    once. Default: bilevel."""
+    """bilevel: one half of the images trains the weights, the other Λ; single-level: every batch of the weight half
+    trains both simultaneously. Default: bilevel."""
     operation_threshold: Annotated[float | None, Range(0, 1), IF_GIVEN] = None
     """Choose `none` on an edge unless the sigmoid of another operation reaches this value (published: 0.85). Only for
-    spaces with this operation. Default: the largest sigmoid wins."""
+    spaces with the operation `none`. Default: the largest sigmoid wins."""
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range, and for meaningless combinations."""

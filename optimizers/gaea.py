@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class GAEAHyperparameters(GradientHyperparameters):
-    """Options of GAEA: DARTS whose mixing weights move by exponentiated gradients."""
+    """Options of GAEA: DARTS whose mixing weights are updated by exponentiated gradients."""
 
     rule: Annotated[RuleName | None, IF_GIVEN] = "exponentiated-gradient"
-    """Rule by which Λ moves: adam, or exponentiated-gradient on the mixing weights."""
+    """Update rule of Λ: adam, or exponentiated-gradient on the mixing weights."""
     architecture_learning_rate: Annotated[float, Range(0)] = 0.1
     """Learning rate of Λ."""
     architecture_weight_decay: Annotated[float, Range(0)] = 0.0
     """Weight of an entropy term in the loss of Λ, or Adam's weight decay."""
     levels: Literal["bilevel", "single-level"] = "bilevel"
-    """bilevel: one half trains the weights, the other Λ; single-level (ERM): all images train both."""
+    """bilevel: one half of the images trains the weights, the other Λ; single-level (ERM): all images train both."""
     cosine_epochs: Annotated[int | None, Range(1), IF_GIVEN] = None
-    """Number of epochs of the cosine schedule of the weights' learning rate, of which a search with fewer epochs
-    follows the beginning (published: 50, for 25 epochs). Default: the number of epochs."""
+    """Length in epochs of the cosine schedule of the weights' learning rate; a search with fewer epochs uses only its
+    beginning (published: 50, for 25 epochs). Default: the number of epochs."""
     returned_epoch: Annotated[Literal["last", "best"] | None, IF_GIVEN] = None
-    """best: return Λ of the epoch with the lowest one-shot error (published); a search with a single level has no
-    held-out images, and returns the last epoch. Default: last."""
+    """Epoch whose Λ is returned. best: the epoch with the lowest one-shot error (published); a single-level search has
+    no held-out images, so it returns the last epoch. Default: last."""
 
 
 class GAEA(DARTS):

@@ -56,8 +56,8 @@ class GradientHyperparameters(AdamHyperparameters):
     """Options of all gradient methods; each method sets its own defaults."""
 
     relaxation: RelaxationName = "softmax"
-    """Relaxation, which turns Λ into mixing weights: softmax, gumbel, gumbel-operations, single-path, sigmoid,
-    dirichlet, reinmax, or for widths interpolation (docs/optimizers.md)."""
+    """Relaxation that turns Λ into mixing weights: softmax, gumbel, gumbel-operations, single-path, sigmoid,
+    dirichlet, reinmax, or (for widths) interpolation (docs/optimizers.md)."""
     temperature_max: float = 1.0
     """Temperature of the relaxation in the first epoch, from which it falls linearly."""
     temperature_min: float = 1.0
@@ -72,13 +72,13 @@ class GradientHyperparameters(AdamHyperparameters):
     """Gradient of Λ: first-order (at the current weights), second-order (through one virtual weight step) or implicit
     (through the optimum of the weights, iDARTS)."""
     neumann_terms: Annotated[int | None, Range(0, 100), IF_GIVEN] = None
-    """Order K at which the Neumann series of --update implicit ends. Default: 2."""
+    """Order K at which the Neumann series of --update implicit is truncated. Default: 2."""
     term: Annotated[TermName | None, IF_GIVEN] = None
-    """Term that is added to the loss of Λ; none removes a method's own term. Default: none."""
+    """Term added to the loss of Λ; none removes a method's own term. Default: none."""
     term_weight: Annotated[float | None, Range(0), IF_GIVEN] = None
     """Weight of the term; beta's weight grows from 0 to this value. Default: the published weight."""
     term_epochs: Annotated[int | None, Range(1), IF_GIVEN] = None
-    """Number of epochs in which beta's weight grows, 100 in the published code. Default: the number of epochs."""
+    """Number of epochs over which beta's weight grows (published: 100). Default: the number of epochs."""
     cost_weight: Annotated[float | None, Range(0), IF_GIVEN] = None
     """Weight of a penalty in the loss of Λ: Σ max(E / bound - 1, 0) over the expected values E of all bounded costs.
     Default: 0."""
@@ -141,7 +141,7 @@ class GradientHyperparameters(AdamHyperparameters):
                     )
         elif self.relaxation not in (suitable := TERMS[self.active_term].relaxations):
             raise InvalidInputError(
-                f"the term {self.term} has no meaning with {option('relaxation', self.relaxation)}: use "
+                f"the term {self.term} cannot be used with {option('relaxation', self.relaxation)}: use "
                 f"{' or '.join(suitable)}, or give {option('term', 'none')}"
             )
         elif self.term_epochs is not None and not TERMS[self.active_term].grows:

@@ -15,13 +15,13 @@ from nasbench1shot1.runs.options import Range
 
 @dataclass(frozen=True, kw_only=True)
 class IDARTSHyperparameters(GradientHyperparameters):
-    """Options of iDARTS: DARTS with implicit gradients, and several weight steps for each step of Λ."""
+    """Options of iDARTS: DARTS with implicit gradients and several weight steps for each step of Λ."""
 
     update: UpdateName = "implicit"
     """Gradient of Λ: first-order (at the current weights), second-order (through one virtual weight step) or implicit
     (through the optimum of the weights, iDARTS)."""
     weight_steps: Annotated[int, Range(1)] = 4
-    """Number of steps of the weights for each step of Λ."""
+    """Number of weight steps for each step of Λ."""
 
 
 class IDARTS(DARTS):

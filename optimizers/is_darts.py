@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ISDARTSHyperparameters(Hyperparameters):
-    """Options of IS-DARTS: what trains the weights, and when the least informative candidates are excluded."""
+    """Options of IS-DARTS: which images train the weights, and when the least informative candidates are excluded."""
 
     training_images: Literal["weight-half", "all"] = "weight-half"
-    """Images that train the weights and measure the candidates: all, as published, or only the weight-half."""
+    """Images used to train the weights and to measure the candidates: weight-half, or all (published)."""
     shrink_steps: Annotated[int, Range(1)] = 4
-    """Number of times that the candidates are measured and the least informative ones are excluded."""
+    """Number of exclusion steps; each one measures all candidates and excludes the least informative ones."""
     shrink_interval: Annotated[int, Range(1)] = 2
-    """Number of epochs from one of these times to the next, and from the last one to the end of the search."""
+    """Number of epochs between exclusion steps, and between the last step and the end of the search."""
     pooled_variance: bool = False
-    """Average the variance of an output over the positions of an image before its power is taken, because ReLU makes
-    outputs constant at some positions."""
+    """Average the variance of an output over the positions of an image before its power is taken. This avoids infinite
+    measures where ReLU makes outputs constant."""
     preview_batches: Annotated[int, Range(1)] = 10
-    """Number of batches that measure the candidates after every other epoch, for the curve only."""
+    """Number of batches that measure the candidates after an epoch without an exclusion step, only for the curve."""
 
 
 class ISDARTS(OneShotOptimizer):
@@ -80,7 +80,7 @@ class ISDARTS(OneShotOptimizer):
 
         if not hasattr(cell_class(space), "observe"):
             raise InvalidInputError(
-                f"IS-DARTS compares the outputs of operations, which the cells of {space.name} do not show: choose "
+                f"IS-DARTS compares the outputs of operations, which the cells of {space.name} do not expose: choose "
                 "another space or optimizer"
             )
 

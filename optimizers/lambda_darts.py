@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LambdaDARTSHyperparameters(GradientHyperparameters):
-    """Options of Λ-DARTS: DARTS, with a term in the weights' loss that aligns the gradients of the cells."""
+    """Options of Λ-DARTS: DARTS with a regulariser of the weights that aligns the gradients of the cells."""
 
     architecture_learning_rate: Annotated[float, Range(0)] = 1e-4
     """Learning rate of Λ (Adam)."""
     alignment: Annotated[float, Range(0)] = 0.25
-    """Weight of the alignment in the last epoch; it grows linearly from 0."""
+    """Weight of the alignment in the last epoch; it grows linearly from 0 over the epochs."""
     alignment_step: Annotated[float, Range(above=0)] = 1e-4
-    """Length of the finite difference, for all cells together."""
+    """Step length of the finite difference, as the norm over all cells."""
 
 
 class LambdaDARTS(DARTS):
@@ -58,8 +58,8 @@ class LambdaDARTS(DARTS):
         """Raise InvalidInputError if the cells do not share Λ, so that their gradients cannot be compared."""
         if type(space).weights_at is not OneShotSpace.weights_at:
             raise InvalidInputError(
-                f"Λ-DARTS compares the gradients of cells that share Λ, but each layer of {space.name} has a part of Λ "
-                "of its own: choose another space or optimizer"
+                f"Λ-DARTS compares the gradients of cells that share Λ, but each layer of {space.name} has its own "
+                "part of Λ: choose another space or optimizer"
             )
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:

@@ -24,20 +24,20 @@ CORRECTED_THRESHOLD, PUBLISHED_THRESHOLD = -0.68, 0.4
 
 @dataclass(frozen=True, kw_only=True)
 class OLESHyperparameters(GradientHyperparameters):
-    """Options of OLES: DARTS, which freezes operations that overfit the weight half."""
+    """Options of OLES: DARTS that freezes operations that overfit the weight half."""
 
     threshold: Annotated[float | None, Range(-1, 1)] = None
-    """Freeze an operation whose gradients on the two halves have a lower mean cosine. Default: -0.68; with
-    --summed-gradients 0.4, as published."""
+    """Freeze an operation if the mean cosine of its gradients on the two halves is below this value. Default: -0.68, or
+    0.4 with --summed-gradients (published)."""
     window: Annotated[int, Range(1)] = 20
     """Number of steps over which the cosine of an operation is averaged."""
     summed_gradients: bool = False
     """Compare the gradient on the weight half with the sum of both gradients, as in the published code."""
     clipped_gradients: Annotated[bool | None, IF_GIVEN] = None
-    """Take the gradient on the weight half after clipping, as in the published code, which matters only with
+    """Use the gradient on the weight half after clipping, as in the published code. This matters only with
     --summed-gradients. Default: no."""
     window_counts_one_more: Annotated[bool | None, IF_GIVEN] = None
-    """Divide the sum of one more value than the window has by the window, as in the published code. Default: no."""
+    """Sum one value more than --window, but divide by --window, as in the published code. Default: no."""
 
 
 class OLES(DARTS):

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SGASHyperparameters(GradientHyperparameters):
-    """Options of SGAS: DARTS, which decides one choice after another during the search."""
+    """Options of SGAS: DARTS that decides the choices one at a time during the search."""
 
     criterion: Annotated[int, Range(1, 2)] = 1
-    """Score of a choice: 1, importance times certainty; 2, also times the stability over the last epochs."""
+    """Score of a choice. 1: importance times certainty. 2: importance times certainty times stability."""
     decision_start: Annotated[int, Range(1)] = 10
-    """Number of epochs with updates of Λ before the first decision."""
+    """Number of epochs that update Λ before the first decision."""
     decision_interval: Annotated[int, Range(1)] = 5
     """Number of epochs between two decisions."""
     stability_window: Annotated[int, Range(1)] = 4
-    """Number of previous epochs with which the stability compares Λ."""
+    """Number of previous epochs with which the stability compares the softmax of Λ."""
     batch_increase: Annotated[int, Range(0)] = 8
     """Number of images by which batches grow after each decision."""
 

@@ -29,12 +29,12 @@ ATTEMPTS = 10  # proposals for each wanted architecture, as published; a small s
 
 @dataclass(frozen=True, kw_only=True)
 class SPOSHyperparameters(SamplingHyperparameters):
-    """Options of SPOS: training of uniform single paths, then evolution under the shared weights."""
+    """Options of SPOS: training along uniformly sampled single paths, then evolution with the shared weights."""
 
     training_images: Literal["weight-half", "all"] = "weight-half"
-    """Images that train the weights: all, or only the weight-half, so that fitness is measured on other images."""
+    """Images that train the weights: weight-half, so that fitness is measured on held-out images; or all."""
     candidates: Annotated[int, Range(1)] = 50
-    """Number of architectures drawn and scored after every epoch, for the curve; evolution does not use them."""
+    """Number of architectures drawn and scored after every epoch, only for the curve; evolution does not use them."""
     finalists: Annotated[int, Range(1)] = 1
     """Number of best candidates scored again on the whole architecture half; 1 disables the second round."""
     generations: Annotated[int, Range(1)] = 20
@@ -42,20 +42,20 @@ class SPOSHyperparameters(SamplingHyperparameters):
     population: Annotated[int, Range(2)] = 50
     """Number of architectures in a generation."""
     survivors: Annotated[int, Range(1)] = 10
-    """Number of best architectures so far, which are the parents of the next generation."""
+    """Number of parents of each generation: the best architectures found so far."""
     crossovers: Annotated[int, Range(0)] = 25
-    """Number of architectures of a generation whose choices come from two parents each."""
+    """Number of crossovers per generation, whose choices come from two parents."""
     mutations: Annotated[int, Range(0)] = 25
-    """Number of architectures of a generation that are mutations of a parent; random ones fill up the generation."""
+    """Number of mutations per generation; random architectures complete the generation."""
     mutation_probability: Annotated[float, Range(0, 1)] = 0.1
-    """Probability with which a mutation draws a choice again."""
+    """Probability that a mutation redraws a choice."""
 
     def check(self) -> None:
         """Raise InvalidInputError for values that are out of range or contradict each other."""
         super().check()
         if self.crossovers + self.mutations > self.population:
             raise InvalidInputError(
-                f"{option('crossovers', self.crossovers)} and {option('mutations', self.mutations)} are together more "
+                f"{option('crossovers', self.crossovers)} and {option('mutations', self.mutations)} add up to more "
                 f"than {option('population', self.population)}: lower them, or raise {option('population')}"
             )
 

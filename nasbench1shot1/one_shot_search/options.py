@@ -124,11 +124,11 @@ class SearchConfig(BoundOptions):
     perturbation_size: Annotated[float, Range(0, 1)] = 0.3
     """Maximum change of a mixing weight in the last epoch; the maximum grows linearly over the epochs."""
     perturbation_start: Annotated[float | None, Range(0, 1), IF_GIVEN] = None
-    """Maximum change in the first epoch, from which it grows linearly to --perturbation-size one epoch after the last
-    (published: 0.03). Default: the maximum grows from 0, and reaches --perturbation-size in the last epoch."""
+    """Maximum change in the first epoch; it grows linearly to --perturbation-size one epoch after the last (published:
+    0.03). Default: the maximum grows from 0 and reaches --perturbation-size in the last epoch."""
     perturbation_projection: Annotated[Literal["sum", "simplex"] | None, IF_GIVEN] = None
-    """sum: at the end, negative weights become 0, and each vector keeps its sum and its zeros. simplex: after every
-    step, weights are clipped to [0, 1] and divided by their sum (published). Default: sum."""
+    """Normalisation of perturbed weights. sum: once, at the end; negative weights become 0, and each vector keeps its
+    sum and zeros. simplex: after every step; clip to [0, 1] and divide by the sum (published). Default: sum."""
     perturbation_random_start: Annotated[bool | None, IF_GIVEN] = None
     """Start an adversarial perturbation at a random point within the maximum change (published). Default: no."""
     perturbation_ascent: Annotated[float | None, Range(above=0), IF_GIVEN] = None
@@ -145,20 +145,20 @@ class SearchConfig(BoundOptions):
     cutout_schedule: Literal["linear", "constant"] | None = None
     """linear: the probability of cutout grows linearly from 0 in the first epoch. constant: it stays the same."""
     batch_norm_affine: Annotated[bool | None, IF_GIVEN] = None
-    """Learn a scale and a shift in all batch norms of the supernet (yes), or in none (no). Default: as in the published
+    """Learn a scale and a shift in all batch-norms of the supernet (yes), or in none (no). Default: as in the published
     supernet of the space (docs/presets.md)."""
     evaluation_batch_norm: BatchNormMode | None = None
-    """Batch-norm statistics for measuring one-shot errors; batch-in-cells: of the batch in the cells, and of training
-    in all other layers."""
+    """Batch-norm statistics for measuring one-shot errors. batch-in-cells: batch statistics in the cells, and running
+    statistics in all other layers."""
     augment_architecture_images: Annotated[bool | None, IF_GIVEN] = None
     """Augment the images that move Λ like those that train the weights. Default: as the preset does."""
     draw_with_replacement: Annotated[bool | None, IF_GIVEN] = None
-    """Draw the images that move Λ with replacement, instead of in a new order in every epoch. Default: no."""
+    """Draw the images that move Λ with replacement, instead of reshuffling them in every epoch. Default: no."""
     augment_scored_images: Annotated[bool | None, IF_GIVEN] = None
     """Augment the images on which shared weights score architectures. Default: as the preset does."""
     unused_weights: Annotated[UnusedWeights | None, IF_GIVEN] = None
-    """What happens to weights that a step does not use. kept: they stay unchanged; decayed: momentum and weight decay
-    change them; decayed-after-use: the same, from their first use on. Default: kept."""
+    """Treatment of weights that a step does not use. kept: they stay unchanged; decayed: momentum and weight decay
+    change them; decayed-after-use: momentum and weight decay change them from their first use on. Default: kept."""
     hessian_eigenvalue: bool = False
     """After each epoch, measure the dominant eigenvalue of the validation loss's Hessian with respect to Λ."""
     early_stopping: bool = False
@@ -242,7 +242,7 @@ def _check_perturbation(config: SearchConfig) -> None:
         kind = "adversarial perturbations" if set(without_effect) <= set(ADVERSARIAL) else "perturbations"
         needed = option("perturbation", "adversarial") if usual.keys() >= ADVERSARIAL.keys() else option("perturbation")
         raise InvalidInputError(
-            f"{' and '.join(map(value_of, without_effect))} belong to {kind}, and the search has "
+            f"{' and '.join(map(value_of, without_effect))} apply only to {kind}, and the search has "
             f"{option('perturbation', config.perturbation)}: give {options(without_effect)}, or {needed}"
         )
 

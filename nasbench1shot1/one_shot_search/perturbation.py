@@ -41,7 +41,7 @@ class Perturbation:
             return mixing
         if mixing.weights is None:
             raise InvalidInputError(
-                f"{self._config.optimizer} gives no mixing weights to perturb: give {option('perturbation', 'none')}"
+                f"{self._config.optimizer} has no mixing weights to perturb: give {option('perturbation', 'none')}"
             )
         clean = mixing.tensors()
         changed = self._with_noise(clean) if kind == "random" else self._adversarial(mixing, batch)
@@ -86,7 +86,7 @@ class Perturbation:
 
     @contextmanager
     def _batch_norm(self) -> Iterator[None]:
-        """Let batch norm use the statistics that `perturbation_batch_norm` selects."""
+        """Let batch-norm use the statistics that `perturbation_batch_norm` selects."""
         net = self._state.net
         was_training = net.training
         if self._config.perturbation_batch_norm == "running":
