@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DARTSMinusHyperparameters(GradientHyperparameters):
-    """Options of DARTS-: DARTS with a skip connection beside every mixture of operations that fades out."""
+    """Options of DARTS-: DARTS with an auxiliary skip connection, which fades out, in every mixture."""
 
     skip_max: Annotated[float, Range(0)] = 1.0
     """Factor of the auxiliary skip connections in the first epoch; it falls to 0."""
