@@ -39,6 +39,7 @@ class SearchStep:
         weight_batch: the batch of the weight half on which the following weight step trains.
         architecture_batch: a batch of the architecture half.
         weight_optimizer: the SGD optimizer of the supernet's weights.
+        frozen: names of weights that no step changes any more.
     """
 
     loss: Callable[[Mixing, Batch], Tensor]
@@ -49,6 +50,11 @@ class SearchStep:
     weight_batch: Batch
     architecture_batch: Batch
     weight_optimizer: torch.optim.Optimizer
+    frozen: Collection[str] = ()
+
+    def trains(self, name: str) -> bool:
+        """Return whether the following weight step can change a weight."""
+        return self.weights[name].requires_grad and name not in self.frozen
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ from nasbench1shot1.space import Choice, OneShotSpace
 if TYPE_CHECKING:
     from torch import Tensor
 
+PENALTY = 1e3
+"""What `AllowedEntries.ranked` subtracts from Λ; entries of Λ differ by far less."""
+
 
 class AllowedEntries:
     """The entries of each choice of a space that a method still allows, by the number of the choice; first all."""
@@ -24,6 +27,7 @@ class AllowedEntries:
     def __init__(self, space: OneShotSpace) -> None:
         self._space, self._choices = space, space.choices()
         self._all = [tuple(range(choice.entries)) for choice in self._choices]
+        self._first = list(self._all)
         self._allowed = list(self._all)
 
     def __getitem__(self, number: int) -> tuple[int, ...]:
@@ -51,9 +55,13 @@ class AllowedEntries:
             raise InvalidInputError(f"{_name(self._choices[number])}: entry {entry} is excluded already")
         self.keep(number, [other for other in self[number] if other != entry])
 
+    def start_here(self) -> None:
+        """Let `clear` return to what is allowed now, because an option has excluded the other entries."""
+        self._first = list(self._allowed)
+
     def clear(self) -> None:
-        """Allow all entries again."""
-        self._allowed = list(self._all)
+        """Allow all entries again that were allowed at the start of the search."""
+        self._allowed = list(self._first)
 
     def is_decided(self, number: int) -> bool:
         """Return whether a choice has no more entries than an architecture takes."""
@@ -81,6 +89,19 @@ class AllowedEntries:
             for entry in set(self._all[number]) - set(self[number]):
                 vector[..., entry] = float("-inf")
         return masked
+
+    def ranked(self, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Return Λ less a large penalty for excluded entries.
+
+        Every architecture without excluded entries is more probable than any other; if bounds rule all of these out,
+        the next ones have few excluded entries, and Λ still decides between them.
+        """
+        if not self.is_restricted:
+            return parameters
+        return {
+            key: value.where(value != float("-inf"), parameters[key] - PENALTY)
+            for key, value in self.masked(parameters).items()
+        }
 
     def fixed(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return mixing weights in which each of the k entries of a decided choice has the weight 1/k."""

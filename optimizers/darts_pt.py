@@ -11,7 +11,7 @@ import numpy as np
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
+from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, SAMPLED, GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.runs.schedules import Constant
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.space import Choice, OneShotSpace
     from nasbench1shot1.supernets.weight_sharing import SharedWeights
-
-SAMPLED = ("gumbel-operations", "single-path", "interpolation", "reinmax")
-"""Relaxations under which most candidates have the weight zero, so that the supernet does not change without them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +99,8 @@ class DARTSPT(DARTS):
 
     def end_epoch(self, shared: SharedWeights) -> None:
         """Fix the choices that are due after this epoch."""
-        while (fixed := len(self._order) - len(self.allowed.undecided)) < self._due():
-            self._fix(self._order[fixed], shared)
+        while (undecided := self.allowed.undecided) and len(self._order) - len(undecided) < self._due():
+            self._fix(next(number for number in self._order if number in undecided), shared)
 
     def _due(self) -> int:
         """Return the number of choices that are fixed after this epoch: all of them one epoch before the last."""
@@ -128,11 +125,12 @@ class DARTSPT(DARTS):
         choice = self.space.choices()[number]
         with torch.no_grad():
             mixing = self.evaluation_mixing()
-        passes = [_without(mixing, choice, entry) for entry in range(choice.entries)]
+        entries = self.allowed[number]
+        passes = [_without(mixing, choice, entry) for entry in entries]
         in_training = self.hyperparameters.selection_mode == "training"
         scores = shared.scores_in_training(passes, self.generator) if in_training else shared.scores(passes)
         worst = np.lexsort((-scores.losses, -scores.errors))  # the loss decides between equal errors
-        self.allowed.keep(number, worst[: choice.picks].tolist())
+        self.allowed.keep(number, [entries[place] for place in worst[: choice.picks].tolist()])
 
     def _relax(self, generator: torch.Generator | None) -> Mixing:
         return super()._relax(generator).with_each(self.allowed.fixed)
@@ -145,7 +143,7 @@ class DARTSPT(DARTS):
     @property
     def scored_mixtures(self) -> int:
         """The number of candidates of choices that are not fixed: the supernet is measured without each of them."""
-        return sum(self.space.choices()[number].entries for number in self.allowed.undecided)
+        return sum(len(self.allowed[number]) for number in self.allowed.undecided)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state of DARTS, and the order of the choices."""

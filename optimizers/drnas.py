@@ -120,10 +120,10 @@ class ProgressiveDrNAS(DrNAS):
         """Keep the operations with the largest Λ of each choice of operations."""
         for number, choice in enumerate(self.space.choices()):
             if choice.key == self.space.operation_key:
-                of_choice = (
-                    self.parameters[choice.key] if choice.row is None else self.parameters[choice.key][choice.row]
-                )
-                kept = max(math.ceil(self.hyperparameters.kept_share * choice.entries - ROUNDING), choice.picks)
+                parameters = self.preferences()[choice.key]
+                of_choice = parameters if choice.row is None else parameters[choice.row]
+                entries = len(self.allowed[number])
+                kept = max(math.ceil(self.hyperparameters.kept_share * entries - ROUNDING), choice.picks)
                 order = of_choice.detach().argsort(descending=True, stable=True)
                 self.allowed.keep(number, order[:kept].tolist())
 

@@ -15,9 +15,9 @@ from nasbench1shot1.runs.options import IF_GIVEN, Range
 from nasbench1shot1.runs.schedules import Cosine
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
+    from nasbench1shot1.optimizer import SearchStep
     from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 
@@ -61,7 +61,7 @@ class GAEA(DARTS):
         super().__init__(*arguments)
         self._best_error = math.inf
         self._best: dict[str, Tensor] = {}
-        self._has_trained = False
+        self._has_moved = False
 
     @property
     def _returns_best(self) -> bool:
@@ -85,14 +85,14 @@ class GAEA(DARTS):
         first = {"search": warm_start_epochs + 1}
         return [replace(phase, schedule=Cosine(length, first.get(phase.name, 1))) for phase in phases]
 
-    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
-        """Begin an epoch, as other gradient methods do."""
-        super().begin_epoch(epoch, epochs, generator)
-        self._has_trained = True
+    def architecture_step(self, step: SearchStep) -> None:
+        """Move Λ once; before the first such step, no epoch can be the best."""
+        super().architecture_step(step)
+        self._has_moved = True
 
     def choose(self, shared: SharedWeights) -> None:
         """Keep Λ of the epoch with the lowest one-shot error so far, if it is to be returned."""
-        if not (self._returns_best and self._has_trained):
+        if not (self._returns_best and self._has_moved):
             return
         error = float(shared.scores([self.evaluation_mixing()]).errors[0])
         if error < self._best_error:

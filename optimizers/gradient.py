@@ -43,6 +43,8 @@ SAME_FOR_ALL_CELLS = {
 """Relaxations that give a pass only one sample, and why."""
 SHARES = ("softmax", "gumbel", "dirichlet")
 """Relaxations with positive mixing weights that add up to 1."""
+SAMPLED = ("gumbel-operations", "single-path", "interpolation", "reinmax")
+"""Relaxations that give most candidates the weight 0, so that a weight step computes only the sampled ones."""
 FOR_OPERATIONS = ("gumbel-operations", "sigmoid", "reinmax")
 """Relaxations that treat operations in another way than edges."""
 PUBLISHED_WEIGHTS = {"weight_decay": 3e-4, "nesterov": False, "evaluation_batch_norm": "running"}
@@ -249,11 +251,12 @@ class GradientOptimizer(AdamOptimizer):
         for number, choice in enumerate(space.choices()):
             if choice.key == space.operation_key:
                 self.allowed.drop(number, entry)
+        self.allowed.start_here()
 
     @property
     def mixes_shares(self) -> bool:
         """Whether each vector of mixing weights is positive and adds up to 1."""
-        return self.hyperparameters.relaxation in SHARES and not self.fixes_choices
+        return self.hyperparameters.relaxation in SHARES and not (self.fixes_choices or self.allowed.is_restricted)
 
     @property
     def is_annealed(self) -> bool:
@@ -297,8 +300,8 @@ class GradientOptimizer(AdamOptimizer):
         return self.space.discretise(self.preferences())
 
     def preferences(self) -> Mapping[str, Tensor]:
-        """Return Λ with −∞ for excluded entries."""
-        return self.allowed.masked(self.parameters)
+        """Return Λ less a large penalty for excluded entries."""
+        return self.allowed.ranked(self.parameters)
 
     def structure(self) -> Mapping[str, Any]:
         """Return the allowed entries of every choice of which some are excluded."""

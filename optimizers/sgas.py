@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizers.allowed import PENALTY
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
@@ -78,9 +79,17 @@ class SGAS(DARTS):
         self._history: list[list[Tensor]] = []
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
-        """Return the phases of DARTS, with a new phase with larger batches after every decision."""
-        *warm_up, search = bilevel_phases(epochs, warm_start_epochs)
+        """Return the phases of DARTS, with a new phase with larger batches after every decision.
+
+        Raises InvalidInputError if the search ends before the first decision.
+        """
         settings, choices = self.hyperparameters, self.space.choices()
+        if epochs <= warm_start_epochs + settings.decision_start:
+            raise InvalidInputError(
+                f"{option('decision_start', settings.decision_start)} leaves no epoch of {option('epochs', epochs)} "
+                "after the first decision, without which SGAS is DARTS: lower the first or raise the second"
+            )
+        *warm_up, search = bilevel_phases(epochs, warm_start_epochs)
         decisions = sum(choice.entries > choice.picks for choice in choices)
         first = warm_start_epochs + settings.decision_start
         after = [first + number * settings.decision_interval for number in range(decisions)]
@@ -152,11 +161,11 @@ class SGAS(DARTS):
         return super()._relax(generator).with_each(self.allowed.fixed)
 
     def preferences(self) -> Mapping[str, Tensor]:
-        """Return Λ with −∞ for entries that decided choices do not keep, and for the operation whose output is zero."""
+        """Return Λ less a penalty for entries that decided choices do not keep, and a larger one for `none`."""
         key, zero = self.space.operation_key, self.space.zero_operation
         scores = {name: value.detach().clone() for name, value in super().preferences().items()}
         if zero is not None:
-            scores[key][..., zero] = float("-inf")
+            scores[key][..., zero] -= 2 * PENALTY
         return scores
 
     @property

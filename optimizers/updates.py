@@ -36,6 +36,8 @@ def second_order(step: SearchStep, mixing: Mixing, leaves: Sequence[Tensor]) -> 
     loss = step.loss_at({**weights, **moved}, mixing, step.architecture_batch)
     gradients = _gradients(loss, [*leaves, *moved.values()])
     of_leaves, of_weights = gradients[: len(leaves)], gradients[len(leaves) :]
+    if not moved:
+        return of_leaves
     direction = dict(zip(moved, of_weights, strict=True))
     length = torch.stack([part.norm() for part in of_weights]).norm()
     epsilon = FINITE_DIFFERENCE / length.clamp_min(1e-12)
@@ -64,7 +66,7 @@ def implicit(
         step, mixing, leaves: as for the other updates.
         neumann_terms: K; 0 keeps the first term of the series.
     """
-    weights = {name: weight.detach().requires_grad_(weight.requires_grad) for name, weight in step.weights.items()}
+    weights = {name: weight.detach().requires_grad_(step.trains(name)) for name, weight in step.weights.items()}
     inputs = [weight for weight in weights.values() if weight.requires_grad]
     valid = torch.autograd.grad(
         step.loss_at(weights, mixing, step.architecture_batch),
@@ -104,14 +106,17 @@ def _product(gradients: Sequence[Tensor], inputs: Sequence[Tensor], vectors: Seq
 
 def _virtual_step(step: SearchStep, weights: Mapping[str, Tensor], mixing: Mixing) -> tuple[dict[str, Tensor], float]:
     """Return the weights that one SGD step on the training batch changes, after this step, and its learning rate."""
-    leaves = {name: weight.clone().requires_grad_() for name, weight in weights.items()}
-    loss = step.loss_at(leaves, mixing, step.weight_batch)
+    leaves = {name: weight.clone().requires_grad_() for name, weight in weights.items() if step.trains(name)}
+    if not leaves:
+        return {}, step.weight_optimizer.param_groups[0]["lr"]
+    loss = step.loss_at({**weights, **leaves}, mixing, step.weight_batch)
     gradients: Sequence[Tensor | None] = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
     group, state = step.weight_optimizer.param_groups[0], step.weight_optimizer.state
     virtual = {}
-    for (name, weight), gradient in zip(weights.items(), gradients, strict=True):
+    for name, gradient in zip(leaves, gradients, strict=True):
         if gradient is None:
             continue
+        weight = weights[name]
         change = gradient + group["weight_decay"] * weight
         buffer = state.get(step.weights[name], {}).get("momentum_buffer")
         if buffer is not None:

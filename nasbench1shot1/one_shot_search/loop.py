@@ -175,7 +175,8 @@ def weight_step(
         method.weight_loss(loss).backward()
         if mixing.masked:
             drop_unused_momentum(state.weight_optimizer)
-        give_unused_zero_gradients(state)
+        else:
+            give_unused_zero_gradients(state)
         method.adjust_gradients(
             WeightStep(mixing, batch, loss.detach(), weights, state.net.operation_weights, state.loss_at)
         )

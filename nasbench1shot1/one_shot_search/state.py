@@ -104,6 +104,7 @@ class SearchState:
             weight_batch=weight_batch,
             architecture_batch=architecture_batch,
             weight_optimizer=self.weight_optimizer,
+            frozen=self.method.frozen_weights(),
         )
 
     @cached_property
@@ -331,6 +332,14 @@ def _check_cells(state: SearchState) -> None:
             f"{name} trains only the scales and shifts of batch-norm, which the cells of {net.space.name} do not have: "
             f"give {option('batch_norm_affine', True)}, or choose a space with other cells"
         )
+    first = 1
+    for phase in phases:
+        if state.method.trains_weights_first and phase.moves_parameters and phase.weight_steps > state.steps(first):
+            raise InvalidInputError(
+                f"{phase.weight_steps} weight steps precede each step of Λ, but an epoch has only "
+                f"{state.steps(first)}: lower {option('weight_steps')}, or remove {option('weights_first')}"
+            )
+        first += phase.epochs
     if state.method.unsampled_terms and not net.has_unsampled_terms:
         raise InvalidInputError(
             f"{option('unsampled_terms', True)} belongs to NAS-Bench-201's published code, and the cells of "
