@@ -48,6 +48,7 @@ class MixedOperation(nn.Module):
 
     has_candidates = True
     auxiliary_skip = 0.0  # the factor of x that a pass of the whole mixture adds (DARTS-)
+    visible: Tensor | None = None  # the channels that operations see; None: the first ones
     observer: Callable[[int, Tensor], None] | None = None  # receives the outputs of a mixture's operations
 
     def __init__(self, channels: int, momentum: float, partial: int = 1) -> None:
@@ -70,7 +71,7 @@ class MixedOperation(nn.Module):
 
     def apply_to_visible(self, x: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
         """Apply `compute` to the channels that operations see, (N, C, H, W) → (N, C, H, W); others are unchanged."""
-        return apply_to_part(x, self.partial, compute)
+        return apply_to_part(x, self.partial, compute, self.visible)
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: int | tuple[int, ...] | None) -> Tensor:
         operations = (self.conv3x3, self.conv1x1, max_pool_3x3)

@@ -45,6 +45,7 @@ class MixedEdge(nn.Module):
 
     has_candidates = True
     auxiliary_skip = 0.0  # the factor of x that a pass of the whole mixture adds (DARTS-)
+    visible: Tensor | None = None  # the channels that operations see; None: the first ones
     observer: Callable[[int, Tensor], None] | None = None  # receives the outputs of a mixture's operations
     unsampled_terms = False  # whether passes of sampled operations add the weights of all others (GDAS, as published)
 
@@ -64,7 +65,7 @@ class MixedEdge(nn.Module):
         If `operation` is given, only this operation, or these operations, are computed. Outputs are scaled by their
         weights; without weights (None), the output of a single operation is not scaled.
         """
-        return apply_to_part(x, self.partial, lambda seen: self._mix(seen, weights, operation))
+        return apply_to_part(x, self.partial, lambda seen: self._mix(seen, weights, operation), self.visible)
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: Operation | None) -> Tensor:
         operations = (torch.zeros_like, nn.Identity(), self.conv1x1, self.conv3x3, average_pool_3x3)

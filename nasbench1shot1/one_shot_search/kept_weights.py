@@ -11,11 +11,13 @@ from torch import Tensor
 
 from nasbench1shot1 import registry
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, alternatives, option
+from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.one_shot_search.options import recorded_search
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CONFIG, WEIGHTS
 from nasbench1shot1.supernets.presets import preset_of
 from nasbench1shot1.supernets.supernet import Supernet
+from nasbench1shot1.supernets.widening import draw_visible_channels
 
 if TYPE_CHECKING:
     from nasbench1shot1.optimizer import OneShotOptimizer
@@ -63,6 +65,8 @@ def supernet_of(run: KeptRun, epoch: int) -> tuple[Supernet, dict[str, Tensor]]:
             classes=len(weights["classifier.bias"]),
             partial_channels=content.get("partial_channels", config["partial_channels"]),
         )
+        if config.get("channel_sampling") == "random":
+            draw_visible_channels(net, epoch_generator(config["seed"], "visible", epoch))
         net.load_state_dict(weights)
         is_of_epoch = content["epoch"] == epoch
         parameters = {key: torch.from_numpy(of[epoch]) for key, of in run.architecture_parameters.items()}

@@ -24,7 +24,7 @@ from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
 from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.supernets.layers import BatchNorm2d
-from nasbench1shot1.supernets.widening import set_partial_channels
+from nasbench1shot1.supernets.widening import draw_visible_channels, set_partial_channels
 from nasbench1shot1.tables.table import Table
 
 CHECK_EVERY = 10  # steps between readings of the loss: on a GPU, each reading waits for the device
@@ -92,6 +92,8 @@ def evaluate(state: SearchState, epoch: int) -> Outcome:
     After the last epoch, the method also ends the search. This is undone once its outcome is known, so that the
     checkpoint holds a search that can be continued for more epochs.
     """
+    if state.config.channel_sampling == "random":  # all scores of an epoch use the same channels
+        draw_visible_channels(state.net, state.generator("visible", epoch))
     shared = state.shared_weights(epoch)
     state.method.choose(shared)
     if epoch < state.config.epochs:
@@ -135,7 +137,7 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
     for group in state.weight_optimizer.param_groups:
         group["lr"] = state.learning_rate(epoch)
     phase = state.phase(epoch)
-    drawn = state.generator("widening", epoch)
+    drawn, channels = state.generator("widening", epoch), state.generator("channels", epoch)
     set_partial_channels(state.net, state.partial_channels(epoch), drawn, state.weight_optimizer)
     state.net.train()
     set_trained(state.net, phase.trains)
@@ -144,6 +146,8 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
     method, net = state.method, state.net
     with net.auxiliary_skip(method.auxiliary_skip), net.unsampled_terms(method.unsampled_terms):
         for number, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch), start=1):
+            if state.config.channel_sampling == "random":
+                draw_visible_channels(net, channels)
             moves = phase.moves_parameters and (number - (not weights_first)) % phase.weight_steps == 0
             if moves and not weights_first:
                 state.method.architecture_step(state.step(weight_batch, architecture_batch))

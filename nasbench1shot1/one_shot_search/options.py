@@ -103,6 +103,9 @@ class SearchConfig(BoundOptions):
     """Number of cells in the supernet."""
     partial_channels: Annotated[int, Range(1)] = 1
     """Apply operations to 1/k of a block's channels (PC-DARTS); 1 means all channels."""
+    channel_sampling: Annotated[Literal["first", "random"] | None, IF_GIVEN] = None
+    """Channels that operations see with --partial-channels. first: always the first ones, followed by a shuffle.
+    random: other channels in every step (the PC-DARTS paper). Default: first."""
     batch_size: Annotated[int, Range(1)] = 96
     """Batch size, for each half of the images."""
     learning_rate: Annotated[float, Range(0)] = 0.025
@@ -216,6 +219,11 @@ def _check_together(config: SearchConfig) -> None:
         raise InvalidInputError(
             f"{option('unused_weights', config.unused_weights)} recognises used weights by their momentum, and "
             f"{option('momentum')} is 0: use decayed, or a momentum above 0"
+        )
+    if config.channel_sampling == "random" and config.partial_channels == 1:
+        raise InvalidInputError(
+            f"{option('channel_sampling', 'random')} draws the channels of {option('partial_channels')}, but "
+            "operations see all channels: remove it, or raise the second"
         )
     if config.early_stopping and not config.hessian_eigenvalue:
         raise InvalidInputError(

@@ -158,13 +158,19 @@ def interleave(parts: Sequence[Tensor]) -> Tensor:
     return stacked.flatten(3).permute(0, 3, 1, 2)
 
 
-def apply_to_part(x: Tensor, partial: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
+def apply_to_part(
+    x: Tensor, partial: int, compute: Callable[[Tensor], Tensor], visible: Tensor | None = None
+) -> Tensor:
     """Apply `compute` to the first 1/partial of the channels, (N, C, H, W) → (N, C, H, W), and shuffle all channels.
 
-    The other channels pass by (PC-DARTS, Xu et al. 2020, section 3.1).
+    The other channels pass by (PC-DARTS, Xu et al. 2020, section 3.1). With `visible`, `compute` sees the channels with
+    these numbers, (C / partial,), and its results take their places, without a shuffle (equation 2).
     """
     if partial == 1:
         return compute(x)
+    if visible is not None:
+        seen = x[:, visible].contiguous(memory_format=torch.channels_last)
+        return x.index_copy(1, visible, compute(seen))
     seen, *bypassing = x.split(x.shape[1] // partial, dim=1)
     seen = seen.contiguous(memory_format=torch.channels_last)  # once for all operations
     return interleave([compute(seen), *bypassing])

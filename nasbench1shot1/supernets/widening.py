@@ -1,4 +1,6 @@
-"""Other shares of channels for the operations of a supernet with partial channels: Net2Wider's random copies.
+"""Which channels the operations of a supernet with partial channels see: other shares, and random ones.
+
+A larger share needs Net2Wider's random copies.
 
 Source: Chen, Goodfellow and Shlens, Net2Net (ICLR 2016, section 2.2), as progressive DrNAS uses it (Chen et al., DrNAS,
 ICLR 2021, section 3.3): copied channels are not divided by the number of their copies.
@@ -51,6 +53,19 @@ def set_partial_channels(
         for layers in mixture.children():
             _set_width(layers, width, generator, optimizer)
     net.partial_channels = partial_channels
+
+
+def draw_visible_channels(net: Supernet, generator: torch.Generator) -> None:
+    """Let every mixture of operations see other random channels from now on, with partial channels (PC-DARTS).
+
+    Args:
+        net: a supernet.
+        generator: on the CPU; draws the channels of each mixture.
+    """
+    for module in net.modules():
+        if hasattr(module, "set_partial") and module.partial > 1:
+            drawn = torch.randperm(module.channels, generator=generator)[: module.channels // module.partial]
+            module.visible = drawn.sort().values.to(net.classifier.weight.device)
 
 
 def _set_width(
