@@ -62,10 +62,11 @@ def draw_visible_channels(net: Supernet, generator: torch.Generator) -> None:
         net: a supernet.
         generator: on the CPU; draws the channels of each mixture.
     """
-    for module in net.modules():
-        if hasattr(module, "set_partial") and module.partial > 1:
-            drawn = torch.randperm(module.channels, generator=generator)[: module.channels // module.partial]
-            module.visible = drawn.sort().values.to(net.classifier.weight.device)
+    mixtures: list[Any] = [module for module in net.modules() if hasattr(module, "set_partial")]
+    for mixture in mixtures:
+        if mixture.partial > 1:
+            drawn = torch.randperm(mixture.channels, generator=generator)[: mixture.channels // mixture.partial]
+            mixture.visible = drawn.sort().values.to(net.classifier.weight.device)
 
 
 def _set_width(
