@@ -96,7 +96,9 @@ def flag(name: str) -> str:
 
 
 def _in_shell(values: Mapping[str, object]) -> str:
-    return " ".join(f"{flag(name)} {shlex.quote(str(value))}" for name, value in values.items())
+    words = {True: "yes", False: "no"}
+    given = {name: words[value] if isinstance(value, bool) else str(value) for name, value in values.items()}
+    return " ".join(f"{flag(name)} {shlex.quote(value)}" for name, value in given.items())
 
 
 def _in_python(values: Mapping[str, object]) -> str:

@@ -105,3 +105,9 @@ def test_synonyms_and_initials_suggest_the_intended_name() -> None:
     assert "?" not in str(unknown_name("option", "--cell", ("--help", "--images")))
     assert "'--cutout-length'?" in str(unknown_name("option", "--cutout", ("--cutout-length", "--out")))
     assert "'search'?" in str(unknown_name("command", "--search", ("search", "space")))
+
+
+def test_yes_and_no_are_named_as_the_command_line_accepts_them():
+    error = InvalidInputError(f"give {option('exclude_none', True)} or {option('weights_first', False)}")
+    assert error.for_command_line == "give --exclude-none yes or --weights-first no"
+    assert str(error) == "give exclude_none=True or weights_first=False"
