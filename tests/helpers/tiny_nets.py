@@ -43,5 +43,5 @@ class Net:
         return SearchStep(
             **dict.fromkeys(SearchStep.__dataclass_fields__)  # structural fields that no method here reads
             | {"loss": self.loss, "loss_at": self.loss_at, "weights": self.weights, "weight_optimizer": self.sgd}
-            | {"weight_batch": tiny_batch(seed=1), "architecture_batch": tiny_batch(seed=2)}
+            | {"weight_batch": tiny_batch(seed=1), "architecture_batch": tiny_batch(seed=2), "frozen": ()}
         )
