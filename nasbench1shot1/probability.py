@@ -116,7 +116,7 @@ def _decisions(space: OneShotSpace, parameters: Weights) -> list[list[tuple[floa
     arrays = space.checked_mixing(parameters)
     decisions = []
     for choice in reversed(space.choices()):
-        logits = arrays[choice.key] if choice.row is None else arrays[choice.key][choice.row]
+        logits = choice.of(arrays)
         picks = combinations(range(choice.entries), choice.picks)
         scored = [(log_probability_of_picks(logits, taken), taken) for taken in picks]
         decisions.append(sorted(scored, key=lambda pair: -pair[0]))  # stable: ties go to the lowest entries

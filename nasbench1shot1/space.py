@@ -40,6 +40,15 @@ class Choice:
     entries: int
     picks: int
 
+    def __str__(self) -> str:
+        """Return its name in records and messages, such as "operations[0]"."""
+        return self.key if self.row is None else f"{self.key}[{self.row}]"
+
+    def of(self, weights: Weights) -> Any:
+        """Return a view of the vector (…, entries) of this choice in arrays or tensors by key."""
+        value = weights[self.key]
+        return value if self.row is None else value[..., self.row, :]
+
 
 class Place(NamedTuple):
     """A place in the sequence of layers of a supernet: the stem, a cell, a reduction between stages, or the head.
@@ -330,7 +339,7 @@ class OneShotSpace(SearchSpace):
         """Return the architecture that takes the given entries of each decision, in the order of `choices()`."""
         indicators = {key: np.zeros(shape, np.float32) for key, shape in self.mixing_shapes().items()}
         for choice, taken in zip(self.choices(), picks, strict=True):
-            vector = indicators[choice.key] if choice.row is None else indicators[choice.key][choice.row]
+            vector = choice.of(indicators)
             vector[list(taken)] = 1
         return self.discretise(indicators)
 

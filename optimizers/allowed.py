@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.optimizer import Mixing
-from nasbench1shot1.space import Choice, OneShotSpace
+from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,18 +41,17 @@ class AllowedEntries:
         """
         choice, kept = self._choices[number], tuple(sorted(set(entries)))
         if missing := sorted(set(kept) - set(self._allowed[number])):
-            raise InvalidInputError(f"{_name(choice)}: entry {missing[0]} is excluded: keep only {self[number]}")
+            raise InvalidInputError(f"{choice}: entry {missing[0]} is excluded: keep only {self[number]}")
         if len(kept) < choice.picks:
             raise InvalidInputError(
-                f"{_name(choice)}: an architecture takes {choice.picks} of its entries: keep at least as many, not "
-                f"{len(kept)}"
+                f"{choice}: an architecture takes {choice.picks} of its entries: keep at least as many, not {len(kept)}"
             )
         self._allowed[number] = kept
 
     def drop(self, number: int, entry: int) -> None:
         """Exclude an entry of a choice; raises the errors of `keep`."""
         if entry not in self[number]:
-            raise InvalidInputError(f"{_name(self._choices[number])}: entry {entry} is excluded already")
+            raise InvalidInputError(f"{self._choices[number]}: entry {entry} is excluded already")
         self.keep(number, [other for other in self[number] if other != entry])
 
     def start_here(self) -> None:
@@ -136,7 +135,7 @@ class AllowedEntries:
             for operation in operations if isinstance(operations, tuple) else (operations,):
                 if operation not in self[number]:
                     raise InvalidInputError(
-                        f"{_name(self._choices[number])}: operation {operation} is excluded: sample one of "
+                        f"{self._choices[number]}: operation {operation} is excluded: sample one of "
                         f"{', '.join(map(str, self[number]))}"
                     )
 
@@ -155,7 +154,7 @@ class AllowedEntries:
     def structure(self) -> dict[str, list[int]]:
         """Return the allowed entries of every restricted choice by its name, for the record of an epoch."""
         return {
-            _name(choice): list(allowed)
+            str(choice): list(allowed)
             for choice, allowed, everything in zip(self._choices, self._allowed, self._all, strict=True)
             if allowed != everything
         }
@@ -171,11 +170,7 @@ class AllowedEntries:
     def _vectors(self, tensors: Mapping[str, Tensor]) -> Sequence[tuple[Tensor, int]]:
         """Return a view (…, entries) of each restricted choice, with its number."""
         return [
-            (tensors[choice.key] if choice.row is None else tensors[choice.key][..., choice.row, :], number)
+            (choice.of(tensors), number)
             for number, choice in enumerate(self._choices)
             if self[number] != self._all[number]
         ]
-
-
-def _name(choice: Choice) -> str:
-    return choice.key if choice.row is None else f"{choice.key}[{choice.row}]"

@@ -132,9 +132,6 @@ class DARTSPT(DARTS):
         worst = np.lexsort((-scores.losses, -scores.errors))  # the loss decides between equal errors
         self.allowed.keep(number, [entries[place] for place in worst[: choice.picks].tolist()])
 
-    def _relax(self, generator: torch.Generator | None) -> Mixing:
-        return super()._relax(generator).with_each(self.allowed.fixed)
-
     @property
     def fixes_choices(self) -> bool:
         """True: Λ alone decides until the selection."""
@@ -159,8 +156,8 @@ def _without(mixing: Mixing, choice: Choice, entry: int) -> Mixing:
     """Return a mixing in which an entry of a choice has the weight 0, in every set of mixing weights."""
 
     def without(weights: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        tensor = weights[choice.key].clone()
-        (tensor if choice.row is None else tensor[choice.row])[entry] = 0.0
-        return {**weights, choice.key: tensor}
+        changed = {**weights, choice.key: weights[choice.key].clone()}
+        choice.of(changed)[entry] = 0.0
+        return changed
 
     return mixing.with_each(without)

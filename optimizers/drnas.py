@@ -120,8 +120,7 @@ class ProgressiveDrNAS(DrNAS):
         """Keep the operations with the largest Λ of each choice of operations."""
         for number, choice in enumerate(self.space.choices()):
             if choice.key == self.space.operation_key:
-                parameters = self.preferences()[choice.key]
-                of_choice = parameters if choice.row is None else parameters[choice.row]
+                of_choice = choice.of(self.preferences())
                 entries = len(self.allowed[number])
                 kept = max(math.ceil(self.hyperparameters.kept_share * entries - ROUNDING), choice.picks)
                 order = of_choice.detach().argsort(descending=True, stable=True)

@@ -38,7 +38,7 @@ class ControllerSettings:
         operation_bias_start: initial values of the learned bias of the operations' scores; 0 if empty.
         layers: number of layers of the LSTM.
         shared: whether all decisions share one embedding and one output layer. As in NAS-Bench-201's published code,
-            biases then have PyTorch's initial values instead of those of ENAS's code.
+            biases then start with PyTorch's initial values. Otherwise, they start as in ENAS's code.
     """
 
     hidden: int = 64

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.space import Choice, OneShotSpace
+from nasbench1shot1.space import OneShotSpace
 
 MOST_ARCHITECTURES = 10**7  # a sum over more architectures would take seconds in every step of Λ
 
@@ -44,7 +44,7 @@ class Expectation:
 
     def __call__(self, parameters: Mapping[str, Tensor]) -> Tensor:
         """Return the expectation, a float64 scalar, differentiable with respect to Λ."""
-        probabilities = [_probabilities(_vector(parameters, choice), choice.picks) for choice in self._choices]
+        probabilities = [_probabilities(choice.of(parameters).double(), choice.picks) for choice in self._choices]
         mean = _contract(self._values, probabilities)
         return mean if self._known is None else mean / _contract(self._known, probabilities)
 
@@ -68,11 +68,6 @@ def excess(expectations: Sequence[Expectation], limits: Sequence[float], paramet
     """Return Σ max(E / limit - 1, 0) over costs with their expectations E under Λ, a float64 scalar."""
     terms = [(expected(parameters) / limit - 1).relu() for expected, limit in zip(expectations, limits, strict=True)]
     return torch.stack(terms).sum()
-
-
-def _vector(parameters: Mapping[str, Tensor], choice: Choice) -> Tensor:
-    value = parameters[choice.key]
-    return (value if choice.row is None else value[choice.row]).double()
 
 
 def _contract(values: Tensor, probabilities: list[Tensor]) -> Tensor:

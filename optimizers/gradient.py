@@ -89,7 +89,6 @@ class GradientHyperparameters(AdamHyperparameters):
     flooding: Annotated[float | None, Range(0), IF_GIVEN] = None
     """Level b of the weights' loss L, in nats: the weights minimise |L - b| + b (β-DARTS++). 0 disables flooding.
     Default: 0."""
-
     exclude_none: Annotated[bool | None, IF_GIVEN] = None
     """Exclude the operation `none`, whose output is zero, from all choices, on spaces that have it. Default: no."""
 
@@ -290,10 +289,14 @@ class GradientOptimizer(AdamOptimizer):
 
         relax, draws = RELAXATIONS[self.hyperparameters.relaxation], self.hyperparameters.draws
         parameters = self.allowed.masked(self.parameters)
-        if draws == 1:
-            return self.allowed.computed(relax(self.space, parameters, self.temperature, generator))
-        repeated = {key: value.expand(draws, *value.shape) for key, value in parameters.items()}
-        return self.allowed.computed(relax(self.space, repeated, self.temperature, generator).unstacked())
+        if draws > 1:
+            repeated = {key: value.expand(draws, *value.shape) for key, value in parameters.items()}
+            mixing = relax(self.space, repeated, self.temperature, generator).unstacked()
+        else:
+            mixing = relax(self.space, parameters, self.temperature, generator)
+        if not self.allowed.is_restricted:
+            return mixing
+        return self.allowed.computed(mixing).with_each(self.allowed.fixed)
 
     def architecture(self) -> Architecture:
         """Return Λ discretised, without excluded entries."""

@@ -19,7 +19,7 @@ from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.phases import Data, Phase
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.runs.schedules import Cosine
-from nasbench1shot1.space import Choice, OneShotSpace
+from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
     import torch
@@ -157,7 +157,7 @@ class ISDARTS(OneShotOptimizer):
         shapes = self.space.mixing_shapes()
         weights = {key: np.zeros(shape, np.float32) for key, shape in shapes.items()}
         for number, choice in enumerate(self.space.choices()):
-            _vector(weights, choice)[list(self.allowed[number])] = 1 / choice.entries
+            choice.of(weights)[list(self.allowed[number])] = 1 / choice.entries
         return self.allowed.computed(Mixing(to_tensors(weights, self.device)))
 
     def end_epoch(self, shared: SharedWeights) -> None:
@@ -258,7 +258,3 @@ def most_informative(measures: NDArray[np.float64], allowed: Sequence[int], numb
     """Return a number of allowed entries with the smallest measures; of equal ones, later entries are preferred."""
     kept = sorted(allowed, key=lambda entry: (measures[entry], -entry))[:number]
     return tuple(sorted(kept))
-
-
-def _vector(weights: Mapping[str, NDArray[np.float32]], choice: Choice) -> NDArray[np.float32]:
-    return weights[choice.key] if choice.row is None else weights[choice.key][choice.row]

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizer import SearchStep
 from nasbench1shot1.optimizers.allowed import PENALTY
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters
@@ -110,7 +110,7 @@ class SGAS(DARTS):
         import torch
 
         choices = self.space.choices()
-        decided = [_vector(self.parameters, choices[n]) for n in set(range(len(choices))) - set(self.allowed.undecided)]
+        decided = [choices[n].of(self.parameters) for n in set(range(len(choices))) - set(self.allowed.undecided)]
         before = [vector.detach().clone() for vector in decided]
         super().architecture_step(step)
         with torch.no_grad():
@@ -140,7 +140,7 @@ class SGAS(DARTS):
         import torch
 
         choices = self.space.choices()
-        whole = [_vector(self.parameters, choice).detach().double().softmax(dim=-1).cpu() for choice in choices]
+        whole = [choice.of(self.parameters).detach().double().softmax(dim=-1).cpu() for choice in choices]
         importance = [p[candidates(self.space, choice)].sum() for p, choice in zip(whole, choices, strict=True)]
         overlaps = [
             torch.stack([torch.minimum(old[number], new).sum() for old in self._history]).mean()
@@ -153,12 +153,9 @@ class SGAS(DARTS):
     def _shares(self) -> list[Tensor]:
         """Return the softmax of every choice over its candidates, float64 on the CPU."""
         return [
-            _vector(self.parameters, choice).detach().cpu().double()[candidates(self.space, choice)].softmax(dim=-1)
+            choice.of(self.parameters).detach().cpu().double()[candidates(self.space, choice)].softmax(dim=-1)
             for choice in self.space.choices()
         ]
-
-    def _relax(self, generator: torch.Generator | None) -> Mixing:
-        return super()._relax(generator).with_each(self.allowed.fixed)
 
     def preferences(self) -> Mapping[str, Tensor]:
         """Return Λ less a penalty for entries that decided choices do not keep, and a larger one for `none`."""
@@ -226,7 +223,3 @@ def scaled(values: Tensor) -> Tensor:
     smallest, largest = values.min(), values.max()
     spread = largest - smallest
     return torch.ones_like(values) if spread <= EQUAL else (values - smallest) / spread
-
-
-def _vector(parameters: Mapping[str, Tensor], choice: Choice) -> Tensor:
-    return parameters[choice.key] if choice.row is None else parameters[choice.key][choice.row]

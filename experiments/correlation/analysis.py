@@ -314,7 +314,7 @@ def log_probabilities(space: OneShotSpace, parameters: Parameters, architectures
     def of_architecture(arch: Architecture) -> float:
         one_hot, total = space.one_hot(arch), {False: 0.0, True: 0.0}
         for choice in space.live_choices(arch):
-            weights = one_hot[choice.key] if choice.row is None else one_hot[choice.key][choice.row]
+            weights = choice.of(one_hot)
             total[choice.key == space.operation_key] += of_picks(choice, tuple(np.flatnonzero(weights).tolist()))
         return total[False] + total[True]  # edges and operations apart, each in the order of the nodes
 

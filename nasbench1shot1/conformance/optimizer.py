@@ -19,7 +19,6 @@ from nasbench1shot1.conformance.search_steps import (
     batch_mixings,
     begin_epoch,
     change_half,
-    choice_weights,
     computed_weights,
     continue_search,
     few_images,
@@ -164,7 +163,7 @@ class OptimizerStepsConformance:
             for weights in weights_per_cell(mixing):
                 for choice in state.net.space.choices():
                     if (expected := self.expected_sum(choice, mixing)) is not None:
-                        assert abs(float(choice_weights(weights, choice).sum()) - expected) < ROUNDING, choice
+                        assert abs(float(choice.of(weights).sum()) - expected) < ROUNDING, choice
 
     def test_batched_mixings_equal_separate_passes(self, state: SearchState) -> None:
         every = [*mixings(state), Mixing(path=state.method.architecture())]

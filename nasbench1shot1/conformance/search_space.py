@@ -328,7 +328,7 @@ def _chi_square(drawn: NDArray[np.int64], size: int) -> float:
 def _picks(space: OneShotSpace, arch: Architecture) -> list[list[int]]:
     """Return the entries that an architecture picks in each choice."""
     weights, choices = space.one_hot(arch), space.choices()
-    vectors = [weights[choice.key] if choice.row is None else weights[choice.key][choice.row] for choice in choices]
+    vectors = [choice.of(weights) for choice in choices]
     assert [vector.shape for vector in vectors] == [(choice.entries,) for choice in choices]
     return [np.flatnonzero(vector).tolist() for vector in vectors]
 

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer
-from nasbench1shot1.space import Choice, OneShotSpace
+from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.supernets.supernet import to_tensors
 
 BEFORE_THE_HEAD = ("stem", "cells", "reductions")
@@ -132,11 +132,6 @@ def weights_per_cell(mixing: Mixing) -> CellWeights:
     if mixing.weights is None:
         return []
     return list(mixing.weights) if isinstance(mixing.weights, tuple) else [mixing.weights]
-
-
-def choice_weights(weights: Mapping[str, Tensor], choice: Choice) -> Tensor:
-    """Return the weights (entries,) of a choice."""
-    return weights[choice.key] if choice.row is None else weights[choice.key][choice.row]
 
 
 def to_dense(space: OneShotSpace, mixing: Mixing) -> CellWeights:
