@@ -5,8 +5,8 @@
     python benchmarks/scales_pilot.py table benchmarks/results/scales_pilot.json
 
 Every setting is searched with random-ws, DARTS and GDAS. The shared weights of random-ws and DARTS then rank 400
-architectures. The learning rate of Λ is chosen so that steps × rate equals that of the full scale. To keep a machine
-usable, start it with `nice -n 19`.
+architectures. The learning rate of Λ makes steps × rate as large as at full scale. Start the pilot
+with `nice -n 19` to keep the machine usable.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 
 TRAVEL = 3.1  # steps × rate of Λ at full scale: 50 epochs of 209 steps at 3e-4
-SETTINGS = {  # name: (options besides those of the quick scale, epochs, steps in an epoch, the rate of Λ or None)
+SETTINGS = {  # name: (further options, epochs, steps per epoch, learning rate of Λ; None: from TRAVEL)
     "now": ((), 15, 28, 3e-4),
     "now-rate": ((), 15, 28, None),
     "epochs50": ((), 50, 28, None),
@@ -129,8 +129,9 @@ def interval(values, factor=1.0):
 
 def table(collected):
     """Print, for each space and setting, CPU seconds, final test regrets and rank correlations."""
-    for space, _ in ORDER[:2] + ORDER[-1:]:
-        print(f"\n{space}, {collected['tables'].get(space)}; mean of the space {collected['mean_regret'].get(space)}\n")
+    for space in collected["mean_regret"]:
+        mean = 100 * collected["mean_regret"][space]
+        print(f"\n{space}, {collected['tables'][space]}; mean regret of the space {mean:.2f} %\n")
         print("| setting | n | CPU s, DARTS | random-ws | DARTS | GDAS | ρ loss, random-ws | ρ loss, DARTS |")
         print("|---|---:|---:|---:|---:|---:|---:|---:|")
         for setting in collected["settings"]:

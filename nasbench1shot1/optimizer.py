@@ -279,7 +279,7 @@ class OneShotOptimizer(ABC):
         return self.space.discretise(self.parameters)
 
     def preferences(self) -> Mapping[str, Tensor]:
-        """Return Λ as it decides about architectures: −∞ for entries that the method has excluded. Default: Λ itself.
+        """Return Λ as it decides about architectures: much lower for excluded entries. Default: Λ itself.
 
         With bounds, the most probable network under these values is recorded if `architecture` is outside the bounds.
         """

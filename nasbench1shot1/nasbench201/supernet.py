@@ -34,7 +34,7 @@ from nasbench1shot1.supernets.presets import Preset
 
 NONE = OPERATIONS.index("none")
 Operation = int | tuple[int, ...]
-"""The operation of an edge that is computed, or those of a mixture."""
+"""The operation that an edge computes, or all operations of its mixture."""
 
 
 class MixedEdge(nn.Module):

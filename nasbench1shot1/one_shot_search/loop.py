@@ -92,8 +92,6 @@ def evaluate(state: SearchState, epoch: int) -> Outcome:
     After the last epoch, the method also ends the search. This is undone once its outcome is known, so that the
     checkpoint holds a search that can be continued for more epochs.
     """
-    if state.config.channel_sampling == "random":  # all scores of an epoch use the same channels
-        draw_visible_channels(state.net, state.generator("visible", epoch))
     shared = state.shared_weights(epoch)
     state.method.choose(shared)
     if epoch < state.config.epochs:
@@ -134,26 +132,26 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
 
     A method can ask for the weight steps first (`OneShotOptimizer.trains_weights_first`).
     """
+    method, net = state.method, state.net
     for group in state.weight_optimizer.param_groups:
         group["lr"] = state.learning_rate(epoch)
     phase = state.phase(epoch)
     drawn, channels = state.generator("widening", epoch), state.generator("channels", epoch)
-    set_partial_channels(state.net, state.partial_channels(epoch), drawn, state.weight_optimizer)
-    state.net.train()
-    set_trained(state.net, phase.trains)
-    state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
-    perturb, weights_first = Perturbation(state, epoch), state.method.trains_weights_first
-    method, net = state.method, state.net
+    set_partial_channels(net, state.partial_channels(epoch), drawn, state.weight_optimizer)
+    net.train()
+    set_trained(net, phase.trains)
+    method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
+    perturb, weights_first = Perturbation(state, epoch), method.trains_weights_first
     with net.auxiliary_skip(method.auxiliary_skip), net.unsampled_terms(method.unsampled_terms):
         for number, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch), start=1):
             if state.config.channel_sampling == "random":
                 draw_visible_channels(net, channels)
             moves = phase.moves_parameters and (number - (not weights_first)) % phase.weight_steps == 0
             if moves and not weights_first:
-                state.method.architecture_step(state.step(weight_batch, architecture_batch))
+                method.architecture_step(state.step(weight_batch, architecture_batch))
             loss, logits = weight_step(state, weight_batch, perturb)
             if moves and weights_first:
-                state.method.architecture_step(state.step(weight_batch, architecture_batch))
+                method.architecture_step(state.step(weight_batch, architecture_batch))
             yield Step(loss, (logits.argmax(dim=1) != weight_batch.labels).sum(), len(weight_batch.labels))
 
 

@@ -30,7 +30,7 @@ from nasbench1shot1.supernets.passes import class_scores
 from nasbench1shot1.supernets.presets import PRESETS, Preset, preset_of
 from nasbench1shot1.supernets.supernet import Supernet
 from nasbench1shot1.supernets.weight_sharing import SharedWeights
-from nasbench1shot1.supernets.widening import set_partial_channels
+from nasbench1shot1.supernets.widening import draw_visible_channels, set_partial_channels
 
 
 @dataclass
@@ -174,7 +174,12 @@ class SearchState:
         return epoch_generator(self.config.seed, stream, epoch)
 
     def shared_weights(self, epoch: int) -> SharedWeights:
-        """Return the shared weights with which methods score architectures after an epoch (0: before training)."""
+        """Return the shared weights with which methods score architectures after an epoch (0: before training).
+
+        With random partial channels, all scores of an epoch use the same channels, which are drawn here.
+        """
+        if self.config.channel_sampling == "random":
+            draw_visible_channels(self.net, self.generator("visible", epoch))
         return SharedWeights(
             self.net,
             self.images,

@@ -271,7 +271,7 @@ class SharedWeights:
 
     Batch norm uses the statistics of the images in the same pass ("batch"), of training ("running"), or of `reference`,
     passed through the scored architecture ("recalibrated"). "batch-in-cells" uses the statistics of the pass in cells,
-    and those of training in all other layers, as NAS-Bench-201's published code does where the paper's Table 5 has a †.
+    and running statistics in all other layers: NAS-Bench-201's published code for the rows of Table 5 with a †.
     The recalibrated scores of an image do not depend on the other scored images.
 
     Args:
