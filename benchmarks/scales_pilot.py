@@ -32,9 +32,20 @@ SETTINGS = {  # name: (further options, epochs, steps per epoch, learning rate o
     "channels16": (("--channels", "16"), 30, 28, None),
     "side32": (("--image-side", "32"), 15, 28, None),
     "cells9": (("--cells", "9"), 17, 28, None),
+    "cells9-short": (("--cells", "9"), 6, 28, None),
 }
 METHODS, RANKED = ("random-ws", "darts", "gdas"), ("random-ws", "darts")
-ORDER = (("s1", range(5)), ("nb201", range(3)), ("s1", range(5, 10)), ("nb201", range(3, 10)), ("s3", range(5)))
+DEEP = ("now-rate", "cells9", "cells9-short")
+ORDER = (  # (space, seeds, settings)
+    ("s1", range(3), ("cells9", "cells9-short")),
+    ("nb201", range(2), DEEP),
+    ("s1", range(3, 5), DEEP),
+    ("s3", range(2), DEEP),
+    ("nb201", range(2, 5), DEEP),
+    ("s1", range(5), tuple(SETTINGS)),
+    ("nb201", range(3), tuple(SETTINGS)),
+    ("s3", range(2, 5), tuple(SETTINGS)),
+)
 RANKING = ("--architectures", "400", "--images", "1000", "--threads", "1", "--resamples", "2")
 
 
@@ -71,9 +82,9 @@ def search(folder, space, setting, method, seed):
 def run_all(folder):
     """Run everything that is missing, seed by seed, so that all settings have equal numbers of seeds."""
     folder.mkdir(parents=True, exist_ok=True)
-    for space, seeds in ORDER:
+    for space, seeds, settings in ORDER:
         for seed in seeds:
-            for setting in SETTINGS:
+            for setting in settings:
                 for method in METHODS:
                     run = search(folder, space, setting, method, seed)
                     if method in RANKED and not (run / "ranking" / "summary.json").exists():
