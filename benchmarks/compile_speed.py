@@ -27,7 +27,7 @@ import torch
 from optimizer_speed import Job
 from search_rivals import Ours, random_pair
 
-from nasbench1shot1.one_shot_search.loop import weight_step
+from nasbench1shot1.one_shot_search.weight_step import weight_step
 
 
 def main():

@@ -1,14 +1,14 @@
 """The search loop: train the supernet and Λ, and look up the preferred architecture in the table after every epoch."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import option
@@ -17,13 +17,13 @@ from nasbench1shot1.one_shot_search.measurements import dominant_eigenvalue, one
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
 from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, returned_epoch
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.optimizer import Batch, Mixing, WeightStep
-from nasbench1shot1.phases import USUAL, Trained
+from nasbench1shot1.one_shot_search.weight_step import set_trained, weight_step
+from nasbench1shot1.optimizer import Batch
+from nasbench1shot1.phases import USUAL
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
 from nasbench1shot1.runs.folder import WEIGHTS
-from nasbench1shot1.supernets.layers import BatchNorm2d
 from nasbench1shot1.supernets.widening import draw_visible_channels, set_partial_channels
 from nasbench1shot1.tables.table import Table
 
@@ -132,21 +132,15 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
 
     A method can ask for the weight steps first (`OneShotOptimizer.trains_weights_first`).
     """
-    method, net = state.method, state.net
-    for group in state.weight_optimizer.param_groups:
-        group["lr"] = state.learning_rate(epoch)
-    phase = state.phase(epoch)
-    drawn, channels = state.generator("widening", epoch), state.generator("channels", epoch)
-    set_partial_channels(net, state.partial_channels(epoch), drawn, state.weight_optimizer)
-    net.train()
-    set_trained(net, phase.trains)
-    method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
-    perturb, weights_first = Perturbation(state, epoch), method.trains_weights_first
+    begin_epoch(state, epoch)
+    method, net, phase = state.method, state.net, state.phase(epoch)
+    perturb, channels = Perturbation(state, epoch), state.generator("channels", epoch)
+    weights_first = method.trains_weights_first
     with net.auxiliary_skip(method.auxiliary_skip), net.unsampled_terms(method.unsampled_terms):
-        for number, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch), start=1):
+        for trained, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch)):
             if state.config.channel_sampling == "random":
                 draw_visible_channels(net, channels)
-            moves = phase.moves_parameters and (number - (not weights_first)) % phase.weight_steps == 0
+            moves = phase.moves_parameters and (trained + weights_first) % phase.weight_steps == 0
             if moves and not weights_first:
                 method.architecture_step(state.step(weight_batch, architecture_batch))
             loss, logits = weight_step(state, weight_batch, perturb)
@@ -155,69 +149,15 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
             yield Step(loss, (logits.argmax(dim=1) != weight_batch.labels).sum(), len(weight_batch.labels))
 
 
-def weight_step(
-    state: SearchState, batch: Batch, perturb: Callable[[Mixing, Batch], Mixing] | None = None
-) -> tuple[Tensor, Tensor]:
-    """Make one SGD step of the supernet's weights; return the loss () and the logits (N, classes), both detached.
-
-    Weights that the pass does not use have no gradient, so momentum and weight decay do not change them, unless the
-    option `unused_weights` asks for it; nor do they change weights that the phase or the method excludes from training.
-    Operations that a mask excludes lose their momentum.
-    """
-    method, weights = state.method, dict(state.net.named_parameters())
-    with torch.no_grad():  # no gradient flows to Λ from here
-        mixing = method.weight_mixing()
-    mixing = perturb(mixing, batch) if perturb else mixing
-    if method.mixing_gradients != "none":
-        mixing = mixing.as_leaves(state.net.mixed_places if method.mixing_gradients == "per-cell" else 1)
-    logits = state.logits(mixing, batch.images)
-    loss = nn.functional.cross_entropy(logits, batch.labels)
-    if loss.requires_grad:  # unless no weight trains
-        state.weight_optimizer.zero_grad()
-        method.weight_loss(loss).backward()
-        if mixing.masked:
-            drop_unused_momentum(state.weight_optimizer)
-        else:
-            give_unused_zero_gradients(state)
-        method.adjust_gradients(
-            WeightStep(mixing, batch, loss.detach(), weights, state.net.operation_weights, state.loss_at)
-        )
-        for name in method.frozen_weights():
-            weights[name].grad = None
-        if state.config.grad_clip:
-            nn.utils.clip_grad_norm_(weights.values(), state.config.grad_clip)
-        state.weight_optimizer.step()
-    return loss.detach(), logits.detach()
-
-
-def give_unused_zero_gradients(state: SearchState) -> None:
-    """Give weights without a gradient the gradient 0 if `unused_weights` asks for it, so that SGD decays them.
-
-    The published code of Random WS and ENAS of NAS-Bench-1Shot1 multiplies all outputs that were not drawn by 0, so all
-    weights have a gradient. Elsewhere, PyTorch before version 2 sets old gradients to 0, so a weight has a gradient
-    once a step has used it; it then has a momentum.
-    """
-    kind = state.config.unused_weights
-    if kind not in ("decayed", "decayed-after-use"):
-        return
-    moved = state.weight_optimizer.state
-    for weight in state.net.parameters():
-        if weight.grad is None and weight.requires_grad and (kind == "decayed" or weight in moved):
-            weight.grad = torch.zeros_like(weight)
-
-
-def drop_unused_momentum(optimizer: torch.optim.Optimizer) -> None:
-    """Drop the momentum of weights that train, but that the last backward pass did not reach."""
-    for weight in optimizer.param_groups[0]["params"]:
-        if weight.requires_grad and weight.grad is None:
-            optimizer.state.pop(weight, None)
-
-
-def set_trained(net: nn.Module, trained: Trained) -> None:
-    """Let autograd compute the gradients of the weights that a phase trains, and of no others."""
-    for layer in net.modules():
-        for weight in layer.parameters(recurse=False):
-            weight.requires_grad_(trained == "all" or (trained == "batch-norm" and isinstance(layer, BatchNorm2d)))
+def begin_epoch(state: SearchState, epoch: int) -> None:
+    """Set the learning rate, the channels and the weights that train in an epoch, and let the method begin it."""
+    for group in state.weight_optimizer.param_groups:
+        group["lr"] = state.learning_rate(epoch)
+    drawn = state.generator("widening", epoch)
+    set_partial_channels(state.net, state.partial_channels(epoch), drawn, state.weight_optimizer)
+    set_trained(state.net, state.phase(epoch).trains)
+    state.net.train()
+    state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
 
 
 def batch_pairs(state: SearchState, epoch: int) -> Iterator[tuple[Batch, Batch]]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import random_images, tiny_state
 from nasbench1shot1.nasbench201.architecture import EDGES
-from nasbench1shot1.one_shot_search import loop
+from nasbench1shot1.one_shot_search import loop, weight_step
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
@@ -119,13 +119,13 @@ def train(state: SearchState, method: str, published: dict[str, np.ndarray], mon
         if method == "gdas":
             state.method.temperature = TEMPERATURE
 
-    def weight_step(*arguments: Any) -> Any:
+    def recorded_step(*arguments: Any) -> Any:
         result = step(*arguments)
         edges.append(our_edge(state).detach().clone())
         return result
 
     monkeypatch.setattr(state.method, "begin_epoch", begin)
-    monkeypatch.setattr(loop, "weight_step", weight_step)
+    monkeypatch.setattr(loop, "weight_step", recorded_step)
     if method != "random-ws":
         descend = state.method.descend
 
@@ -145,8 +145,8 @@ def test_ten_steps_equal_the_published_loop(method, published, make_state, monke
     """Order, terms of unsampled operations, no clipping of Λ, and decay of unused weights."""
     state = make_state(method)
     if method == "setn":  # in the first step, no pass has used all weights yet, so PyTorch has no gradients to decay
-        first, real = iter([True]), loop.give_unused_zero_gradients
-        monkeypatch.setattr(loop, "give_unused_zero_gradients", lambda state: next(first, None) or real(state))
+        first, real = iter([True]), weight_step.give_unused_zero_gradients
+        monkeypatch.setattr(weight_step, "give_unused_zero_gradients", lambda state: next(first, None) or real(state))
     found = train(state, method, published, monkeypatch)
     for name, value in found.items():
         torch.testing.assert_close(value, torch.from_numpy(published[f"{method}/{name}"]), **EXACT)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tiny_search import generator, search, tiny_state
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.loop import weight_step
 from nasbench1shot1.one_shot_search.perturbation import Perturbation, _as_shares
+from nasbench1shot1.one_shot_search.weight_step import weight_step
 from nasbench1shot1.optimizer import Batch, Mixing
 
 KINDS = ("random", "adversarial")

@@ -14,8 +14,9 @@ from tiny_search import tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.images.batches import draw_rows
-from nasbench1shot1.one_shot_search.loop import batch_pairs, training_steps, weight_step
+from nasbench1shot1.one_shot_search.loop import batch_pairs, training_steps
 from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.weight_step import weight_step
 
 ON_NB201: dict[str, Any] = {"space": "nb201", "batch_size": 16}
 

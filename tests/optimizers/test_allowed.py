@@ -9,7 +9,8 @@ from tiny_search import generator, tiny_batch, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.one_shot_search.loop import batch_pairs, weight_step
+from nasbench1shot1.one_shot_search.loop import batch_pairs
+from nasbench1shot1.one_shot_search.weight_step import weight_step
 from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS

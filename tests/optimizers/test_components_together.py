@@ -11,8 +11,9 @@ from tiny_search import generator, search, tiny_state
 
 from nasbench1shot1.constraint import Constraint, Cost
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.one_shot_search.loop import batch_pairs, training_steps, weight_step
+from nasbench1shot1.one_shot_search.loop import batch_pairs, training_steps
 from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.weight_step import weight_step
 from nasbench1shot1.optimizers.updates import _virtual_step
 from nasbench1shot1.probability import preferred_within
 

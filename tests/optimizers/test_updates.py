@@ -9,7 +9,7 @@ from tiny_search import SMALL_SPACE, generator, tiny_batch, tiny_state
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from nasbench1shot1.one_shot_search.loop import weight_step
+from nasbench1shot1.one_shot_search.weight_step import weight_step
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers import updates
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
