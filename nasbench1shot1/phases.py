@@ -31,6 +31,7 @@ class Phase:
         weight_steps: number of steps of the weights for each step of Λ.
         batch_increase: number of images by which batches are larger than the search's option `batch_size`.
         partial_channels: k; operations see 1/k of the channels. None: the search's option `partial_channels`.
+        clears_momentum: whether the weights begin the phase without the momentum of the epochs before it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Phase:
     weight_steps: int = 1
     batch_increase: int = 0
     partial_channels: int | None = None
+    clears_momentum: bool = False
 
     def __post_init__(self) -> None:
         """Raise InvalidInputError for a value that the loop does not know, such as a misspelt one."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, SAMPLED, GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
@@ -67,35 +67,31 @@ class DARTSPT(DARTS):
         self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
     ) -> None:
         super().__init__(space, hyperparameters, generator, device)
-        self.epoch, self.epochs, self._drops_momentum = 0, 1, False
+        self.epoch, self.epochs = 0, 1
         self._order = self._drawn_order(generator)
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return the phases of DARTS, and the selection; raises InvalidInputError if it leaves no epoch for DARTS."""
-        selection = self.hyperparameters.selection_epochs
+        settings, selection = self.hyperparameters, self.hyperparameters.selection_epochs
         if epochs - selection <= warm_start_epochs:
             raise InvalidInputError(
                 f"{option('selection_epochs', selection)} of {option('epochs', epochs)} leave no epoch for the search: "
                 "lower the first or raise the second"
             )
-        tuning = Phase("selection", selection, Constant(self.hyperparameters.selection_learning_rate))
+        tuning = Phase(
+            "selection",
+            selection,
+            Constant(settings.selection_learning_rate),
+            clears_momentum=not settings.selection_keeps_momentum,
+        )
         return [*bilevel_phases(epochs - selection, warm_start_epochs), tuning]
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Note which epoch it is; before the selection, no choice is fixed."""
         super().begin_epoch(epoch, epochs, generator)
         self.epoch, self.epochs = epoch, epochs
-        is_first = epoch == epochs - self.hyperparameters.selection_epochs + 1
-        self._drops_momentum = is_first and not self.hyperparameters.selection_keeps_momentum
         if epoch <= epochs - self.hyperparameters.selection_epochs:
             self.allowed.clear()  # a search that ended just before the selection, and continues with more epochs
-
-    def architecture_step(self, step: SearchStep) -> None:
-        """Move Λ as DARTS does; before the first step of the selection, drop the momentum of the weights, if asked."""
-        if self._drops_momentum:
-            step.weight_optimizer.state.clear()
-            self._drops_momentum = False
-        super().architecture_step(step)
 
     def end_epoch(self, shared: SharedWeights) -> None:
         """Fix the choices that are due after this epoch."""

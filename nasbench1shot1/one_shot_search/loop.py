@@ -19,7 +19,7 @@ from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, retu
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.one_shot_search.weight_step import set_trained, weight_step
 from nasbench1shot1.optimizer import Batch
-from nasbench1shot1.phases import USUAL
+from nasbench1shot1.phases import USUAL, phase_at
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
 from nasbench1shot1.runs.divergence import check_finite, check_network, checked_finite
@@ -151,11 +151,14 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
 
 def begin_epoch(state: SearchState, epoch: int) -> None:
     """Set the learning rate, the channels and the weights that train in an epoch, and let the method begin it."""
+    phase, number = phase_at(state.phases, epoch)
     for group in state.weight_optimizer.param_groups:
         group["lr"] = state.learning_rate(epoch)
+    if phase.clears_momentum and number == 1:
+        state.weight_optimizer.state.clear()
     drawn = state.generator("widening", epoch)
     set_partial_channels(state.net, state.partial_channels(epoch), drawn, state.weight_optimizer)
-    set_trained(state.net, state.phase(epoch).trains)
+    set_trained(state.net, phase.trains)
     state.net.train()
     state.method.begin_epoch(epoch, state.config.epochs, state.generator("optimizer", epoch))
 

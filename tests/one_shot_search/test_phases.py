@@ -76,6 +76,22 @@ def test_each_phase_has_its_own_learning_rate():
     assert rates[3] == pytest.approx(0.0025)
 
 
+def test_a_phase_can_begin_without_momentum_and_keeps_it_afterwards():
+    parts = [Phase("search", 1, Constant()), Phase("kept", 1, Constant())]
+    state = state_with([*parts, Phase("tuning", 2, Constant(), clears_momentum=True)])
+    begin, found = state.method.begin_epoch, []
+
+    def counted(*arguments: Any) -> None:
+        begin(*arguments)
+        found.append(len(state.weight_optimizer.state))
+
+    state.method.begin_epoch = counted
+    for epoch in (1, 2, 3, 4):
+        list(training_steps(state, epoch))
+    number = len(list(state.net.parameters()))
+    assert found == [0, number, 0, number]
+
+
 def test_batch_norm_alone_trains_and_other_weights_keep_every_bit():
     state = state_with([Phase("features", 4, Constant(), trains="batch-norm")], space="nb201")
     norms = {
