@@ -54,7 +54,7 @@ def measure(options, kept):
     images = torch.randn(options.batch_size, 3, options.side, options.side, generator=generator).to(options.device)
     labels = torch.randint(0, 10, (options.batch_size,), generator=generator).to(options.device)
     steps = {}
-    for name, mixing in (("computed", Mixing(weights)), ("left out", allowed.computed(Mixing(weights)))):
+    for name, mixing in (("computed", Mixing(weights)), ("left out", allowed.restrict(Mixing(weights)))):
         net = nb.Supernet(space, options.channels, options.cells, generator=torch.Generator().manual_seed(1))
         steps[name] = step_of(net.to(options.device).train(), mixing)
     seconds = {name: [] for name in steps}

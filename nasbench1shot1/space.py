@@ -244,7 +244,7 @@ class OneShotSpace(SearchSpace):
         zero_operation: the entry of the operation whose output is zero, so that an edge with it vanishes, such as
             `none` of NAS-Bench-201; None if there is none.
         masks_operations: whether the cells of its supernets can compute only some operations of a row
-            (`Mixing.operations`). Otherwise, they compute excluded operations with the weight 0.
+            (`Mixing.allowed`). Otherwise, they compute excluded operations with the weight 0.
     """
 
     operation_key: str = "operations"

@@ -111,23 +111,20 @@ class AllowedEntries:
                     vector[..., entry] = (entry in self[number]) / len(self[number])
         return fixed
 
-    def computed(self, mixing: Mixing) -> Mixing:
+    def restrict(self, mixing: Mixing) -> Mixing:
         """Return a mixing that does not compute excluded operations; unchanged if it samples or nothing is excluded.
 
         Raises InvalidInputError if it samples an excluded operation.
         """
         operations = self.operations()
-        several = isinstance(mixing.weights, tuple)
-        if mixing.is_sampled:
-            samples: Any = mixing.operations if several else (mixing.operations,)
-            for sample in samples if operations and mixing.operations else ():
-                self._check_sample(sample)
+        if operations is None or not (mixing.is_sampled or self._space.masks_operations):
             return mixing
-        if operations is None or not self._space.masks_operations:
-            return mixing
-        return replace(
-            mixing, operations=(operations,) * len(mixing.weights or ()) if several else operations, masked=True
-        )
+        if not mixing.is_sampled:
+            return replace(mixing, allowed=operations)
+        samples: Any = mixing.operations if isinstance(mixing.weights, tuple) else (mixing.operations,)
+        for sample in samples if mixing.operations else ():
+            self._check_sample(sample)
+        return mixing
 
     def _check_sample(self, sample: Sequence[int | tuple[int, ...]]) -> None:
         """Raise InvalidInputError if one of the sampled operations, one or several for each row, is excluded."""

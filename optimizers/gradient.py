@@ -296,7 +296,7 @@ class GradientOptimizer(AdamOptimizer):
             mixing = relax(self.space, parameters, self.temperature, generator)
         if not self.allowed.is_restricted:
             return mixing
-        return self.allowed.computed(mixing).with_each(self.allowed.fixed)
+        return self.allowed.restrict(mixing).with_each(self.allowed.fixed)
 
     def architecture(self) -> Architecture:
         """Return Λ discretised, without excluded entries."""
@@ -326,7 +326,7 @@ class GradientOptimizer(AdamOptimizer):
         leaves = [tensor.detach().requires_grad_() for tensor in tensors]
         passed = mixing.with_tensors(iter(leaves))
         if self.hyperparameters.relaxation == "reinmax":
-            passed = self.allowed.computed(replace(passed, operations=None))  # its gradient needs all their outputs
+            passed = self.allowed.restrict(replace(passed, operations=None))  # its gradient needs all their outputs
         terms = self.hyperparameters.neumann_terms
         update = UPDATES[self.hyperparameters.update]
         of_mixing = (update if terms is None else partial(update, neumann_terms=terms))(step, passed, leaves)

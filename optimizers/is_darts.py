@@ -158,7 +158,7 @@ class ISDARTS(OneShotOptimizer):
         weights = {key: np.zeros(shape, np.float32) for key, shape in shapes.items()}
         for number, choice in enumerate(self.space.choices()):
             choice.of(weights)[list(self.allowed[number])] = 1 / choice.entries
-        return self.allowed.computed(Mixing(to_tensors(weights, self.device)))
+        return self.allowed.restrict(Mixing(to_tensors(weights, self.device)))
 
     def end_epoch(self, shared: SharedWeights) -> None:
         """Measure all candidates on all training images, and exclude the least informative ones, if it is time."""

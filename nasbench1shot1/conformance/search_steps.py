@@ -96,7 +96,7 @@ def continue_search(state: SearchState, method: OneShotOptimizer) -> tuple[Any, 
     for weight_batch, architecture_batch in batch_pairs(state, 2):
         method.architecture_step(state.step(weight_batch, architecture_batch))
         mixing = method.mixing()
-        drawn.append((mixing.tensors(), mixing.operations, str(mixing.path)))
+        drawn.append((mixing.tensors(), mixing.computed, str(mixing.path)))
     method.end_epoch(shared := state.shared_weights(2))
     method.choose(shared)
     return drawn, _snapshot(method)
@@ -144,10 +144,10 @@ def to_dense(space: OneShotSpace, mixing: Mixing) -> CellWeights:
 
 def _mask_operations(space: OneShotSpace, mixing: Mixing) -> CellWeights:
     weights = weights_per_cell(mixing)
-    if mixing.operations is None:
+    if mixing.computed is None:
         return weights
     key = space.operation_key
-    computed: Any = mixing.operations if isinstance(mixing.weights, tuple) else (mixing.operations,)
+    computed: Any = mixing.computed if isinstance(mixing.weights, tuple) else (mixing.computed,)
     masks = [_mask_of(rows, of[key].shape[-1]) for of, rows in zip(weights, computed, strict=True)]
     return [{**of, key: of[key] * mask} for of, mask in zip(weights, masks, strict=True)]
 

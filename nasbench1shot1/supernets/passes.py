@@ -23,31 +23,41 @@ class Mixing:
     Attributes:
         weights: mixing weights, with one tensor per key of `space.mixing_shapes()`. A tuple holds several sets of
             mixing weights, which the mixed places use in turn. None computes `path` without weights.
-        operations: the operations to compute in every row, as Python integers: the sampled operation, or a tuple of
-            those that a method has not excluded. Others are not computed, whatever their weight. If `weights` is a
-            tuple, this is a tuple with the operations for each set. In spaces of widths, two widths of a row are
-            interpolated.
+        operations: the sample of this pass: one operation for every row of the space's `operation_key`, as Python
+            integers, or two widths that are interpolated. Other operations are not computed. If `weights` is a tuple,
+            this is a tuple with the sample for each set. None: nothing is sampled.
+        allowed: the operations of every row that the method has not excluded, for all sets of weights. Excluded
+            operations are not computed, whatever their weight, and lose their momentum in a weight step. None: all are
+            allowed, or the pass samples.
         path: the architecture to which the pass is restricted: only its live blocks, operations and edges.
-        masked: whether `operations` is a mask, which holds for many passes, instead of a sample for this pass. A weight
-            step drops the momentum of operations that a mask excludes.
     """
 
     weights: Mapping[str, Tensor] | tuple[Mapping[str, Tensor], ...] | None = None
     operations: tuple[Any, ...] | None = None
     path: Architecture | None = None
-    masked: bool = False
+    allowed: tuple[tuple[int, ...], ...] | None = None
 
     def arguments(self) -> tuple[Any, ...]:
         """Return the arguments of `Supernet.forward` that follow the images."""
-        return (self.path,) if self.weights is None else (self.weights, self.operations, self.path)
+        return (self.path,) if self.weights is None else (self.weights, self.computed, self.path)
+
+    @property
+    def computed(self) -> tuple[Any, ...] | None:
+        """The argument `operations` of `Supernet.forward`: the sampled or allowed operations, for each set of weights.
+
+        None computes all operations.
+        """
+        if self.allowed is None or not isinstance(self.weights, tuple):
+            return self.allowed or self.operations
+        return (self.allowed,) * len(self.weights)
 
     @property
     def is_sampled(self) -> bool:
         """Return whether the host draws operations, for each of which a compiled supernet would be compiled again.
 
-        A mask changes rarely. A compiled supernet is compiled again for every mask, up to PyTorch's limit.
+        Allowed operations change rarely. A compiled supernet is compiled again for every change, up to PyTorch's limit.
         """
-        return (self.operations is not None and not self.masked) or self.path is not None
+        return self.operations is not None or self.path is not None
 
     def tensors(self) -> list[Tensor]:
         """Return all mixing weights, in a fixed order."""

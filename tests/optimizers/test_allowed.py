@@ -59,8 +59,8 @@ def test_a_pass_without_excluded_operations_equals_one_in_which_their_weights_ar
     space = nb.search_space(space)
     allowed, net = restricted(space), Supernet(space, 2, 3, generator=generator(1)).double()
     weights = RELAXATIONS["softmax"](space, allowed.masked(random_parameters(space)), 1.0, None).weights
-    restricting, batch = allowed.computed(Mixing(weights)), tiny_batch()
-    assert restricting.operations[0] == (1,)
+    restricting, batch = allowed.restrict(Mixing(weights)), tiny_batch()
+    assert (restricting.allowed[0], restricting.operations) == ((1,), None)
     with torch.no_grad():
         dense = net.train()(batch.images, weights)
         statistics = {name: buffer.clone() for name, buffer in net.named_buffers()}
@@ -98,7 +98,7 @@ def test_an_edge_on_which_only_zeroize_is_left_adds_nothing():
     for number in range(6):
         allowed.keep(number, [0])
     weights = RELAXATIONS["softmax"](space, allowed.masked(random_parameters(space)), 1.0, None).weights
-    mixing, batch = allowed.computed(Mixing(weights)), tiny_batch()
+    mixing, batch = allowed.restrict(Mixing(weights)), tiny_batch()
     with torch.no_grad():
         assert torch.equal(net(batch.images, *mixing.arguments()), net(batch.images, weights))
 
@@ -147,7 +147,7 @@ def test_operations_that_do_not_exist_or_repeat_are_refused(operations):
 def test_excluded_operations_are_left_out_of_a_step_of_the_weights_and_of_lambda():
     state = tiny_state(space="nb201")
     state.method.allowed.keep(0, [3])
-    assert state.method.mixing().operations[0] == (3,)
+    assert state.method.mixing().allowed[0] == (3,)
     assert state.method.structure() == {"operations[0]": [3]}
     assert state.method.architecture().operations[0] == 3
     again = tiny_state(space="nb201")
@@ -176,22 +176,23 @@ def test_a_weight_step_drops_the_momentum_of_excluded_operations_only(space):
 def test_a_mask_is_compiled_and_a_sample_is_not():
     space = nb.search_space("s1")
     allowed, sets = restricted(space), ({"operations": torch.ones(4, 3)},) * 2
-    assert not allowed.computed(Mixing(sets[0])).is_sampled
-    several = allowed.computed(Mixing(sets))
-    assert several.operations == (allowed.operations(),) * 2
+    assert not allowed.restrict(Mixing(sets[0])).is_sampled
+    several = allowed.restrict(Mixing(sets))
+    assert several.allowed == allowed.operations()
+    assert several.computed == (several.allowed,) * 2
     for copy in (several.as_leaves(2), several.with_each(dict), several.with_tensors(iter(several.tensors()))):
-        assert copy.operations == several.operations
-        assert copy.masked
+        assert copy.allowed == several.allowed
+        assert copy.computed == several.computed
     assert Mixing(sets[0], (1, 1, 1, 1)).is_sampled
 
 
 def test_an_excluded_operation_cannot_be_sampled():
     space = nb.search_space("s1")
     allowed, weights = restricted(space), {"operations": torch.ones(4, 3)}
-    assert allowed.computed(Mixing(weights, (1, 1, 0, 0))).operations == (1, 1, 0, 0)
+    assert allowed.restrict(Mixing(weights, (1, 1, 0, 0))).operations == (1, 1, 0, 0)
     for mixing in (Mixing(weights, (1, 0, 0, 0)), Mixing((weights, weights), ((1, 1, 0, 0), (1, (0, 2), 0, 0)))):
         with refuses(InvalidInputError, "operations[1]", "operation 0 is excluded", "1, 2"):
-            allowed.computed(mixing)
+            allowed.restrict(mixing)
 
 
 def test_spaces_whose_cells_cannot_leave_out_operations_compute_all_of_them():
@@ -199,5 +200,5 @@ def test_spaces_whose_cells_cannot_leave_out_operations_compute_all_of_them():
     allowed = AllowedEntries(space)
     allowed.keep(0, [3])
     weights = {"widths": torch.ones(5, 8)}
-    assert allowed.computed(Mixing(weights)) == Mixing(weights)
+    assert allowed.restrict(Mixing(weights)) == Mixing(weights)
     assert allowed.masked(weights)["widths"][0].isfinite().tolist() == [entry == 3 for entry in range(8)]

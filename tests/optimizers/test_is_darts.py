@@ -139,7 +139,7 @@ def test_the_default_schedule_is_the_published_one():
     assert allowed[21::2] == [(1, 2, 3, 4), (2, 3, 4), (3, 4), (4,), (4,)]
     weights = method.mixing()
     assert weights.weights["operations"].tolist() == [[0.0, 0.0, 0.0, 0.0, pytest.approx(0.2)]] * 6
-    assert weights.operations == ((4,),) * 6
+    assert weights.allowed == ((4,),) * 6
 
 
 def test_a_search_excludes_the_candidates_with_the_largest_measures():

@@ -138,7 +138,7 @@ def test_a_decision_fixes_lambda_bit_for_bit_and_leaves_out_operations():
     moved = [not torch.equal(a, b) for a, b in zip(state.method.parameters["operations"], before, strict=True)]
     assert moved == [other != row for other in range(6)]
     mixing = state.method.evaluation_mixing()
-    assert mixing.operations[row] == state.method.allowed[row]
+    assert mixing.allowed[row] == state.method.allowed[row]
     assert mixing.weights["operations"][row].tolist() == [float(e in state.method.allowed[row]) for e in range(5)]
 
 
