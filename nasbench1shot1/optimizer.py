@@ -225,11 +225,6 @@ class OneShotOptimizer(ABC):
         """The factor with which mixtures of operations add their inputs to their outputs in the steps of this epoch."""
         return 0.0
 
-    @property
-    def unsampled_terms(self) -> bool:
-        """Whether sampled passes of a training step add the mixing weights of the operations that were not sampled."""
-        return False
-
     def weight_mixing(self) -> Mixing:
         """Return the mixing weights of a weight step, from which no gradient flows to Λ. Default: `mixing`."""
         return self.mixing()

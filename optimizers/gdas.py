@@ -1,11 +1,19 @@
 """GDAS (Dong and Yang: Searching for a Robust Neural Architecture in Four GPU Hours, CVPR 2019). See docs/gdas.md."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer, RelaxationName
 from nasbench1shot1.runs.options import IF_GIVEN, Range
+from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.supernets.passes import WithUnsampledTerms
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +68,32 @@ class GDAS(GradientOptimizer):
     }
     hyperparameters: GDASHyperparameters
 
-    @property
-    def unsampled_terms(self) -> bool:
-        """Whether the option `unsampled_terms` is set."""
-        return bool(self.hyperparameters.unsampled_terms)
+    def __init__(
+        self, space: OneShotSpace, hyperparameters: Any, generator: torch.Generator, device: torch.device
+    ) -> None:
+        super().__init__(space, hyperparameters, generator, device)
+        if self.hyperparameters.unsampled_terms:
+            _check_has_terms(self.space)
+
+    def mixing(self) -> Mixing:
+        """Return the relaxation of Λ; with `unsampled_terms`, its operations add the weights of those not sampled."""
+        mixing = super().mixing()
+        if not self.hyperparameters.unsampled_terms:
+            return mixing
+        return replace(mixing, operations=_with_terms(mixing.operations))
+
+
+def _with_terms(sampled: Any) -> Any:
+    """Return sampled operations, also several sets of them, with the terms of operations that were not sampled."""
+    return tuple(map(_with_terms, sampled)) if isinstance(sampled, tuple) else WithUnsampledTerms(sampled)
+
+
+def _check_has_terms(space: OneShotSpace) -> None:
+    """Raise InvalidInputError if the cells of a space do not add the weights of operations that were not sampled."""
+    from nasbench1shot1.supernets.supernet import cell_class
+
+    if not getattr(cell_class(space), "has_unsampled_terms", False):
+        raise InvalidInputError(
+            f"{option('unsampled_terms', True)} belongs to NAS-Bench-201's published code, and the cells of "
+            f"{space.name} have no such terms: remove it, or use {option('space', 'nb201')}"
+        )

@@ -29,6 +29,7 @@ from nasbench1shot1.supernets.layers import (
     entries_of,
     weighted_sum,
 )
+from nasbench1shot1.supernets.passes import WithUnsampledTerms
 from nasbench1shot1.supernets.places import CellWidth, doubling_stages
 from nasbench1shot1.supernets.presets import Preset
 
@@ -47,7 +48,6 @@ class MixedEdge(nn.Module):
     auxiliary_skip = 0.0  # the factor of x that a pass of the whole mixture adds (DARTS-)
     visible: Tensor | None = None  # the channels that operations see; None: the first ones
     observer: Callable[[int, Tensor], None] | None = None  # receives the outputs of a mixture's operations
-    unsampled_terms = False  # whether passes of sampled operations add the weights of all others (GDAS, as published)
 
     def __init__(self, channels: int, affine: bool, partial: int = 1) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class MixedEdge(nn.Module):
                 return output
             of_all = as_broadcastable(weights, x)
             scaled = of_all[operation] * output
-            if self.unsampled_terms:
+            if isinstance(operation, WithUnsampledTerms):  # as the published edge for GDAS
                 scaled = scaled + sum(weight for number, weight in enumerate(of_all) if number != operation)
             return scaled
         assert weights is not None
@@ -108,6 +108,7 @@ class EdgeCell(nn.Module):
     """
 
     affine = False
+    has_unsampled_terms = True
 
     def __init__(self, space: Any, place: Place, preset: Preset, partial_channels: int = 1) -> None:
         super().__init__()
@@ -160,7 +161,8 @@ class EdgeCell(nn.Module):
         batch-norm maps zeros to its shift or, with running statistics, to other values.
         """
         first: Any = self.edges[0]  # a preset can make all batch norms learn a shift
-        if chosen is None or first.partial > 1 or (first.unsampled_terms and not is_path):
+        has_terms = any(isinstance(operation, WithUnsampledTerms) for operation in chosen or ())
+        if chosen is None or first.partial > 1 or has_terms:
             return set(range(len(EDGES)))
         needed = live_edges(chosen) if is_path else set(range(len(EDGES)))
         return needed & edges_from_input(chosen) if self.training and not first.conv1x1.bn.affine else needed

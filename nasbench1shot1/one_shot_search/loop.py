@@ -136,7 +136,7 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
     method, net, phase = state.method, state.net, state.phase(epoch)
     perturb, channels = Perturbation(state, epoch), state.generator("channels", epoch)
     weights_first = method.trains_weights_first
-    with net.auxiliary_skip(method.auxiliary_skip), net.unsampled_terms(method.unsampled_terms):
+    with net.auxiliary_skip(method.auxiliary_skip):
         for trained, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch)):
             if state.config.channel_sampling == "random":
                 draw_visible_channels(net, channels)

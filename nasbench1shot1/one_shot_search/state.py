@@ -345,11 +345,6 @@ def _check_cells(state: SearchState) -> None:
                 f"{state.steps(first)}: lower {option('weight_steps')}, or remove {option('weights_first')}"
             )
         first += phase.epochs
-    if state.method.unsampled_terms and not net.has_unsampled_terms:
-        raise InvalidInputError(
-            f"{option('unsampled_terms', True)} belongs to NAS-Bench-201's published code, and the cells of "
-            f"{net.space.name} have no such terms: remove it, or use {option('space', 'nb201')}"
-        )
     if state.method.mixing_gradients == "per-cell" and net.mixed_places < 2:
         raise InvalidInputError(
             f"{name} compares the gradients of several cells, and the supernet has one: give at least "

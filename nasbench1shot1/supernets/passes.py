@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from nasbench1shot1.supernets.supernet import Supernet
 
 
+class WithUnsampledTerms(int):
+    """A sampled operation that adds the mixing weights of all other operations of its row to its output.
+
+    These weights are 0, but have a gradient. Only cells with a true attribute `has_unsampled_terms` distinguish it from
+    an integer.
+    """
+
+
 @dataclass(frozen=True)
 class Mixing:
     """The input of one forward pass besides the images: mixing weights, or an architecture, or both.

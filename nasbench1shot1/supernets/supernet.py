@@ -205,26 +205,6 @@ class Supernet(nn.Module):
             for cell in cells:
                 cell.observe(None)
 
-    @contextmanager
-    def unsampled_terms(self, added: bool) -> Iterator[None]:
-        """Inside the context, passes of sampled operations add the mixing weights of all others, if `added`.
-
-        These weights are 0 but have a gradient. Only the edges of NAS-Bench-201 have such terms.
-        """
-        edges: list[Any] = [module for module in self.cells.modules() if hasattr(module, "unsampled_terms")]
-        for module in edges:
-            module.unsampled_terms = added
-        try:
-            yield
-        finally:
-            for module in edges:
-                module.unsampled_terms = False
-
-    @property
-    def has_unsampled_terms(self) -> bool:
-        """Whether `unsampled_terms` has an effect."""
-        return any(hasattr(module, "unsampled_terms") for module in self.cells.modules())
-
     @property
     def mixed_places(self) -> int:
         """Number of places that mixing weights reach."""

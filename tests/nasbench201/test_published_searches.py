@@ -11,7 +11,9 @@ import nasbench1shot1 as nb
 from nasbench1shot1.conformance.optimizer import OptimizerConformance, OptimizerStepsConformance
 from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.one_shot_search.loop import train_epoch
+from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.enas_controller import Controller, ControllerSettings
+from nasbench1shot1.supernets.passes import WithUnsampledTerms
 
 FEW = {"candidates": 3, "candidate_batches": 1}
 CONTROLLER = {"controller_steps": 2, "controller_architectures": 2, "final_candidates": 4}
@@ -107,6 +109,21 @@ def test_switches_without_meaning_are_refused(tmp_path, options, named):
     with refuses(nb.InvalidInputError, *named):
         nb.search(out=tmp_path / "run", scale="quick", images_per_half=40, batch_size=20, **options)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("draws", [1, 2])
+def test_training_passes_of_gdas_have_terms_of_unsampled_operations_and_evaluation_has_none(draws):
+    state = tiny_state(optimizer="gdas", space="nb201", preset="original", channels=4, cells=3, draws=draws)
+    method, found = state.method, {}
+    for kind, mixing in (("training", method.mixing()), ("evaluation", method.evaluation_mixing())):
+        each = (
+            [mixing] if draws == 1 else [Mixing(*both) for both in zip(mixing.weights, mixing.operations, strict=True)]
+        )
+        kinds = {isinstance(operation, WithUnsampledTerms) for of in each for operation in of.operations}
+        values = [[int(operation) for operation in of.operations] for of in each]
+        assert values == [of.weights["operations"].argmax(dim=-1).tolist() for of in each]
+        found[kind] = kinds
+    assert found == {"training": {True}, "evaluation": {False}}
 
 
 def test_a_shared_controller_has_the_published_number_of_parameters():
