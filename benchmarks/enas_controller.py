@@ -50,7 +50,7 @@ def learning(options):
     for step in range(1, STEPS + 1):
         samples = enas.controller.sample(draws)
         accuracy = rng.binomial(IMAGES, 0.70 + 0.05 * share_of_conv3x3(samples.architectures)[0]) / IMAGES
-        enas.reinforce(samples, accuracy)
+        enas.reinforce([(samples, accuracy)], enas.baseline)
         if step in LOOKS:
             shares[step] = drawn_share(enas.controller)
     return shares

@@ -173,9 +173,9 @@ class OneShotOptimizer(ABC):
         return True
 
     @property
-    def needs_bounds(self) -> bool:
-        """Whether an option of the method has a meaning only in searches with bounds on costs."""
-        return False
+    def option_needing_bounds(self) -> str | None:
+        """The name of an option that is set and only applies to searches with bounds on costs; None without any."""
+        return None
 
     @property
     def trains_weights_first(self) -> bool:
@@ -193,8 +193,8 @@ class OneShotOptimizer(ABC):
         return False
 
     @property
-    def fixes_choices(self) -> bool:
-        """Whether the method decides one choice after another, so that only the last epoch has its architecture."""
+    def changes_structure(self) -> bool:
+        """Whether the method changes `structure` during a search, so that only the last epoch has its architecture."""
         return False
 
     @property

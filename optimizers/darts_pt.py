@@ -129,7 +129,7 @@ class DARTSPT(DARTS):
         self.allowed.keep(number, [entries[place] for place in worst[: choice.picks].tolist()])
 
     @property
-    def fixes_choices(self) -> bool:
+    def changes_structure(self) -> bool:
         """True: Λ alone decides until the selection."""
         return True
 

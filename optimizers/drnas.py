@@ -131,7 +131,7 @@ class ProgressiveDrNAS(DrNAS):
         return {"stage": self.stage, **super().structure()}
 
     @property
-    def fixes_choices(self) -> bool:
+    def changes_structure(self) -> bool:
         """True: the first stage uses other channels and operations than the last."""
         return True
 

@@ -4,7 +4,7 @@ algorithm 5). See docs/enas.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -201,18 +201,20 @@ class ENAS(SamplingOptimizer):
 
         at_start = self.baseline
         for _ in range(self.hyperparameters.controller_steps):
-            self.adam.zero_grad()
-            for _ in range(self.hyperparameters.controller_architectures or 1):
-                samples = self._sample_to_learn()
-                errors = shared.errors(samples.architectures, shared.rows(shared.batch_size, self.generator))
-                self.add_gradients(samples, 1 - float(errors[0]), at_start)
-            self.descend()
+            self.reinforce(self._scored(shared), at_start)
         self._drawn = []  # drawn by the controller before these steps
         if not all(torch.isfinite(weight).all() for weight in self.controller.parameters()):
             raise DivergedError(
                 "a weight of the controller diverged (infinite or NaN): search again with a lower "
                 f"{option('controller_learning_rate')}"
             )
+
+    def _scored(self, shared: SharedWeights) -> Iterator[tuple[Samples, float]]:
+        """Yield the architectures of a controller step, and the accuracy of each on a batch of its own."""
+        for _ in range(self.hyperparameters.controller_architectures or 1):
+            samples = self._sample_to_learn()
+            errors = shared.errors(samples.architectures, shared.rows(shared.batch_size, self.generator))
+            yield samples, 1 - float(errors[0])
 
     def _sample_to_learn(self) -> Samples:
         """Return one sampled architecture; with bounds, one within them, with its conditional log-probability.
@@ -230,20 +232,24 @@ class ENAS(SamplingOptimizer):
                 return conditioned(drawn, kept)
         raise constraint.rejections_error()
 
-    def reinforce(self, samples: Samples, accuracy: float) -> None:
-        """Take one controller step, which makes a sampled architecture more or less probable."""
-        self.adam.zero_grad()
-        self.add_gradients(samples, accuracy, self.baseline)
-        self.descend()
-
-    def add_gradients(self, samples: Samples, accuracy: float, at_start: float | None) -> None:
-        """Add the controller's gradient for one sampled architecture, and update the baseline.
+    def reinforce(self, scored: Iterable[tuple[Samples, float]], at_start: float | None) -> None:
+        """Take one step of the controller, which makes sampled architectures more or less probable.
 
         Args:
-            samples: the architecture.
-            accuracy: its accuracy, a fraction.
+            scored: `controller_architectures` sampled architectures, each with its accuracy, a fraction.
             at_start: the baseline at the start of the epoch, for `controller_baseline_per_epoch`.
         """
+        from torch.nn.utils import clip_grad_norm_
+
+        self.adam.zero_grad()
+        for samples, accuracy in scored:
+            self._add_gradients(samples, accuracy, at_start)
+        if self.hyperparameters.controller_grad_clip:
+            clip_grad_norm_(self.controller.parameters(), self.hyperparameters.controller_grad_clip)
+        self.adam.step()
+
+    def _add_gradients(self, samples: Samples, accuracy: float, at_start: float | None) -> None:
+        """Add the controller's gradient for one sampled architecture, and update the baseline."""
         import torch
 
         settings = self.hyperparameters
@@ -264,14 +270,6 @@ class ENAS(SamplingOptimizer):
         else:
             loss = reinforce_loss(samples, torch.tensor([reward]), float(baseline), weight)
         (loss / (settings.controller_architectures or 1)).backward()
-
-    def descend(self) -> None:
-        """Take one step of Adam along the controller's gradients."""
-        from torch.nn.utils import clip_grad_norm_
-
-        if self.hyperparameters.controller_grad_clip:
-            clip_grad_norm_(self.controller.parameters(), self.hyperparameters.controller_grad_clip)
-        self.adam.step()
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return the usual phases; with a period, the learning rate falls and rises with it."""

@@ -255,7 +255,7 @@ class GradientOptimizer(AdamOptimizer):
     @property
     def mixes_shares(self) -> bool:
         """Whether each vector of mixing weights is positive and adds up to 1."""
-        return self.hyperparameters.relaxation in SHARES and not (self.fixes_choices or self.allowed.is_restricted)
+        return self.hyperparameters.relaxation in SHARES and not (self.changes_structure or self.allowed.is_restricted)
 
     @property
     def is_annealed(self) -> bool:
@@ -348,9 +348,9 @@ class GradientOptimizer(AdamOptimizer):
         return tuple(extra if of is None else of + extra for of, extra in zip(gradients, added, strict=True))
 
     @property
-    def needs_bounds(self) -> bool:
-        """Whether the option `cost_weight` is set."""
-        return bool(self.hyperparameters.cost_weight)
+    def option_needing_bounds(self) -> str | None:
+        """`cost_weight`, if it is set."""
+        return "cost_weight" if self.hyperparameters.cost_weight else None
 
     def constrain(self, constraint: Constraint) -> None:
         """Take the bounds of the search; raises InvalidInputError if the space is too large for expected costs."""

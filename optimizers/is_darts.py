@@ -130,7 +130,7 @@ class ISDARTS(OneShotOptimizer):
         return False
 
     @property
-    def fixes_choices(self) -> bool:
+    def changes_structure(self) -> bool:
         """True: choices are decided in the last epochs."""
         return True
 

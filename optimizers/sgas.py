@@ -166,7 +166,7 @@ class SGAS(DARTS):
         return scores
 
     @property
-    def fixes_choices(self) -> bool:
+    def changes_structure(self) -> bool:
         """True: Λ alone decides until the first decision."""
         return True
 

@@ -42,9 +42,9 @@ class TAS(FBNetV2):
     hyperparameters: TASHyperparameters
 
     @property
-    def needs_bounds(self) -> bool:
-        """False: without bounds, there is no penalty."""
-        return False
+    def option_needing_bounds(self) -> str | None:
+        """None: `cost_weight` has a default, and without bounds, there is no penalty."""
+        return None
 
     def _with_costs(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         if self.constraint is None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.ground.errors import InvalidInputError
-from nasbench1shot1.nasbench201.architecture import EDGES, N_NODES, OPERATIONS, EdgeArchitecture
+from nasbench1shot1.nasbench201.architecture import EDGES, N_NODES, NONE, EdgeArchitecture
 from nasbench1shot1.nasbench201.layers import (
     ReLUConvBN,
     ResidualBlock,
@@ -33,7 +33,6 @@ from nasbench1shot1.supernets.passes import WithUnsampledTerms
 from nasbench1shot1.supernets.places import CellWidth, doubling_stages
 from nasbench1shot1.supernets.presets import Preset
 
-NONE = OPERATIONS.index("none")
 Operation = int | tuple[int, ...]
 """The operation that an edge computes, or all operations of its mixture."""
 

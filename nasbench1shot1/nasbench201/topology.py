@@ -12,11 +12,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.nasbench201.architecture import EDGES, N_NODES, OPERATIONS, checked_operations
+from nasbench1shot1.nasbench201.architecture import EDGES, N_NODES, NONE, OPERATIONS, checked_operations
 from nasbench1shot1.nasbench201.numbering import all_operations
 
 _ZERO = "#"
-_NONE, _SKIP = OPERATIONS.index("none"), OPERATIONS.index("skip_connect")
+_SKIP = OPERATIONS.index("skip_connect")
 
 
 def unique_string(operations: Iterable[int], zero_rule: bool) -> str:
@@ -58,6 +58,6 @@ def unique_indices(zero_rule: bool) -> NDArray[np.int64]:
 
 
 def _term(operation: int, source: str, zero_rule: bool) -> str:
-    if zero_rule and (operation == _NONE or source == _ZERO):
+    if zero_rule and (operation == NONE or source == _ZERO):
         return _ZERO
     return source if operation == _SKIP else f"({source})@{OPERATIONS[operation]}"

@@ -292,7 +292,7 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
             f"{option('early_stopping')} would act on the falling temperature, with which the Hessian's eigenvalue "
             "grows: leave it out, or keep the temperature constant"
         )
-    if config.early_stopping and method.fixes_choices:
+    if config.early_stopping and method.changes_structure:
         raise InvalidInputError(
             f"{config.optimizer} fixes choices until its last epoch, and {option('early_stopping')} would return the "
             "architecture of an earlier one: leave it out"
@@ -307,9 +307,9 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
             f"{option('perturbation_projection', 'simplex')} needs positive mixing weights that add up to 1, which "
             f"{config.optimizer} does not have here: give {option('perturbation_projection', 'sum')}"
         )
-    if method.needs_bounds and config.bounds is None:
+    if (name := method.option_needing_bounds) and config.bounds is None:
         raise InvalidInputError(
-            f"{option('cost_weight')} weights costs above a bound, and the search has no bounds: remove it, or add "
+            f"{option(name)} only applies to searches with bounds on costs: remove it, or add "
             f"{option('max_parameters')}, {option('max_flops')} or {option('max')}"
         )
     if config.hessian_eigenvalue and not method.evaluates_relaxation:

@@ -212,12 +212,12 @@ def test_two_epochs_of_the_controller_equal_the_published_ones(published, make_s
     for _ in range(2):
         at_start = method.baseline
         for _ in range(3):
-            method.adam.zero_grad()
+            scored = []
             for _ in range(4):
                 samples = method.controller.score([torch.tensor([[int(pick)]]) for pick in next(decisions)])
                 measured.append((samples.log_probability.item(), samples.entropy.item()))
-                method.add_gradients(samples, float(next(accuracies)), at_start)
-            method.descend()
+                scored.append((samples, float(next(accuracies))))
+            method.reinforce(scored, at_start)
         baselines.append(method.baseline)
     wanted = np.stack([published["enas/log_probabilities"], published["enas/entropies"]], axis=1)
     np.testing.assert_allclose(measured, wanted, rtol=1e-6)  # published accuracies are float32

@@ -81,16 +81,16 @@ def test_the_baseline_starts_at_the_first_reward_or_at_zero_as_published():
             controller_baseline_from_zero=from_zero, controller_baseline_decay=0.75, controller_entropy_weight=0.0
         )
         samples = method.controller.sample(generator(0))
-        method.reinforce(samples, 0.75)
+        method.reinforce([(samples, 0.75)], method.baseline)
         assert method.baseline == pytest.approx(expected)
-        method.reinforce(method.controller.sample(generator(0)), 0.0)
+        method.reinforce([(method.controller.sample(generator(0)), 0.0)], method.baseline)
         assert method.baseline == pytest.approx(0.75 * expected)
 
 
 def test_the_first_step_has_no_advantage_over_the_baseline():
     method = enas(controller_entropy_weight=0.0)
     before = probabilities(method)
-    method.reinforce(method.controller.sample(generator(0)), 0.9)
+    method.reinforce([(method.controller.sample(generator(0)), 0.9)], method.baseline)
     assert torch.equal(probabilities(method), before)
 
 

@@ -179,6 +179,12 @@ def test_a_weight_of_costs_without_a_meaning_is_refused(given, named):
         tiny_state(**{"optimizer": "darts", "space": "nb201", "cost_weight": 1.0, **given})
 
 
+def test_the_method_names_the_option_that_needs_bounds(monkeypatch):
+    monkeypatch.setattr(DARTS, "option_needing_bounds", "flooding")
+    with refuses(nb.InvalidInputError, options="flooding max_parameters max_flops max"):
+        tiny_state(optimizer="darts", space="nb201", flooding=0.1)
+
+
 def test_a_space_too_large_for_an_exact_sum_is_refused(monkeypatch):
     monkeypatch.setattr(expectation, "MOST_ARCHITECTURES", len(SMALL_SPACE) - 1)
     with refuses(nb.InvalidInputError, SMALL_SPACE.name, len(SMALL_SPACE)):
