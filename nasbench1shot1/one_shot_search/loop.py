@@ -137,10 +137,10 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
     perturb, channels = Perturbation(state, epoch), state.generator("channels", epoch)
     weights_first = method.trains_weights_first
     with net.auxiliary_skip(method.auxiliary_skip):
-        for trained, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch)):
+        for done, (weight_batch, architecture_batch) in enumerate(batch_pairs(state, epoch)):
             if state.config.channel_sampling == "random":
                 draw_visible_channels(net, channels)
-            moves = phase.moves_parameters and (trained + weights_first) % phase.weight_steps == 0
+            moves = phase.moves_parameters and (done + weights_first) % phase.weight_steps == 0
             if moves and not weights_first:
                 method.architecture_step(state.step(weight_batch, architecture_batch))
             loss, logits = weight_step(state, weight_batch, perturb)
@@ -150,7 +150,7 @@ def training_steps(state: SearchState, epoch: int) -> Iterator[Step]:
 
 
 def begin_epoch(state: SearchState, epoch: int) -> None:
-    """Set the learning rate, the channels and the weights that train in an epoch, and let the method begin it."""
+    """Set the learning rate, momentum, channels and trained weights of an epoch, and let the method begin it."""
     phase, number = phase_at(state.phases, epoch)
     for group in state.weight_optimizer.param_groups:
         group["lr"] = state.learning_rate(epoch)
