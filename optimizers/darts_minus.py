@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, SAMPLED, GradientHyperparameters
+from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
 from nasbench1shot1.runs.options import IF_GIVEN, Range
 
 if TYPE_CHECKING:
@@ -34,11 +33,7 @@ class DARTSMinusHyperparameters(GradientHyperparameters):
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range, and for relaxations without mixtures."""
         super().check()
-        if self.relaxation in SAMPLED:
-            raise InvalidInputError(
-                f"DARTS- adds a skip connection to mixtures, but {option('relaxation', self.relaxation)} computes only "
-                "sampled candidates: use softmax, gumbel, sigmoid or dirichlet"
-            )
+        self.check_mixes_all("DARTS- adds a skip connection to mixtures")
 
 
 FACTORS: dict[str, Callable[[float], float]] = {

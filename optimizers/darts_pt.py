@@ -11,7 +11,7 @@ import numpy as np
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, SAMPLED, GradientHyperparameters
+from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.runs.schedules import Constant
@@ -41,11 +41,7 @@ class DARTSPTHyperparameters(GradientHyperparameters):
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range, and for combinations without a meaning."""
         super().check()
-        if self.relaxation in SAMPLED:
-            raise InvalidInputError(
-                f"DARTS-PT measures the supernet without each candidate, but {option('relaxation', self.relaxation)} "
-                "mixes only sampled candidates: use softmax, gumbel, sigmoid or dirichlet"
-            )
+        self.check_mixes_all("DARTS-PT measures the supernet without each candidate")
 
 
 class DARTSPT(DARTS):

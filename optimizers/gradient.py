@@ -130,6 +130,15 @@ class GradientHyperparameters(AdamHyperparameters):
                 f"give {options({'temperature_min': 1, 'temperature_max': max(self.temperature_max, 1)})}"
             )
 
+    def check_mixes_all(self, reason: str) -> None:
+        """Raise InvalidInputError if passes mix only sampled candidates; `reason` is a sentence about the method."""
+        if self.relaxation in SAMPLED:
+            *suitable, last = [name for name in RELAXATION_NAMES if name not in SAMPLED]
+            raise InvalidInputError(
+                f"{reason}, but {option('relaxation', self.relaxation)} mixes only sampled candidates: use "
+                f"{', '.join(suitable)} or {last}"
+            )
+
     def _check_term(self) -> None:
         from nasbench1shot1.optimizers.terms import TERMS
 
