@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nasbench1shot1.cli import SPIN_COUNT, SPIN_VARIABLES
-from nasbench1shot1.one_shot_search.options import SCALES
+from nasbench1shot1.scales import SCALES
 
 RESULTS = Path(__file__).parent / "results"
 EARLIER = ["--image-side", "32", "--batch-size", "32"]  # the quick scale before 2026-11-22

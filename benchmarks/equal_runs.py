@@ -830,7 +830,7 @@ def describe_space(name):
     found["numbered"] = [str(space[number]) for number in range(0, len(space), len(space) // 40)]
     if isinstance(space, nb.OneShotSpace):
         found |= {"mixing_shapes": space.mixing_shapes(), "choices": [repr(choice) for choice in space.choices()]}
-        found |= attributes(space, "split", "operation_key", "search_defaults", "quick_defaults")
+        found |= attributes(space, "split", "operation_key", "search_defaults", "scale_defaults")
         preferred = []
         for _ in range(50):
             mixing = {key: rng.normal(size=shape) for key, shape in space.mixing_shapes().items()}

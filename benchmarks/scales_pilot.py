@@ -24,6 +24,8 @@ import nasbench1shot1 as nb
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 
 TRAVEL = 3.1  # steps × rate of Λ at full scale: 50 epochs of 209 steps at 3e-4
+REAL = ("--images", "{images}", "--images-per-half", "10000")
+UNTRAINED = ("--learning-rate", "0", "--learning-rate-min", "0")
 SETTINGS = {  # name: (further options, epochs, steps per epoch, learning rate of Λ; None: from TRAVEL)
     "now": ((), 15, 28, 3e-4),
     "now-rate": ((), 15, 28, None),
@@ -33,18 +35,22 @@ SETTINGS = {  # name: (further options, epochs, steps per epoch, learning rate o
     "side32": (("--image-side", "32"), 15, 28, None),
     "cells9": (("--cells", "9"), 17, 28, None),
     "cells9-short": (("--cells", "9"), 6, 28, None),
+    "untrained": (UNTRAINED, 1, 28, 0.0),
+    "untrained-cells9": ((*UNTRAINED, "--cells", "9"), 1, 28, 0.0),
+    "real": (REAL, 40, 156, None),
+    "real-channels16": ((*REAL, "--channels", "16"), 20, 156, None),
+    "real-cells9": ((*REAL, "--cells", "9"), 13, 156, None),
+    "real-side32": ((*REAL, "--image-side", "32"), 12, 156, None),
 }
 METHODS, RANKED = ("random-ws", "darts", "gdas"), ("random-ws", "darts")
-DEEP = ("now-rate", "cells9", "cells9-short")
 ORDER = (  # (space, seeds, settings)
-    ("s1", range(3), ("cells9", "cells9-short")),
-    ("nb201", range(2), DEEP),
-    ("s1", range(3, 5), DEEP),
-    ("s3", range(2), DEEP),
-    ("nb201", range(2, 5), DEEP),
-    ("s1", range(5), tuple(SETTINGS)),
-    ("nb201", range(3), tuple(SETTINGS)),
-    ("s3", range(2, 5), tuple(SETTINGS)),
+    ("s1", range(2), ("untrained", "untrained-cells9")),
+    ("s1", range(1), ("real", "real-cells9", "real-channels16", "real-side32")),
+    ("nb201", range(1), ("now-rate", "real")),
+    ("s1", range(1, 3), ("real", "real-cells9", "real-channels16", "real-side32")),
+    ("s1", range(5), ("now-rate", "channels16", "cells9-short")),
+    ("nb201", range(3), ("now-rate", "channels16", "cells9-short")),
+    ("s3", range(2), ("now-rate", "channels16", "cells9-short")),
 )
 RANKING = ("--architectures", "400", "--images", "1000", "--threads", "1", "--resamples", "2")
 
@@ -60,7 +66,7 @@ def command(arguments, log):
     return ended.returncode, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def search(folder, space, setting, method, seed):
+def search(folder, space, setting, method, seed, images):
     """Run or continue one search, and append its CPU time to cpu.jsonl; return its folder."""
     options, epochs, steps, rate = SETTINGS[setting]
     run = folder / f"{space}-{setting}-{method}-{seed}"
@@ -69,9 +75,10 @@ def search(folder, space, setting, method, seed):
     arguments = ["search", "--resume", run]
     if not (run / "config.json").exists():
         arguments = ["search", "--scale", "quick", "--optimizer", method, "--space", space, "--seed", seed]
-        arguments += ["--epochs", epochs, "--keep-weights-every", epochs, "--threads", 1, *options, "--out", run]
+        arguments += ["--epochs", epochs, "--keep-weights-every", epochs, "--threads", 1, "--out", run]
+        arguments += [of.format(images=images) for of in options]
         if method != "random-ws":
-            arguments += ["--architecture-learning-rate", f"{rate or TRAVEL / (epochs * steps):.2g}"]
+            arguments += ["--architecture-learning-rate", f"{TRAVEL / (epochs * steps) if rate is None else rate:.2g}"]
     code, seconds = command(arguments, folder / f"{run.name}.log")
     line = {"run": run.name, "code": code, "cpu": round(seconds, 1), "at": time.strftime("%F %T")}
     with (folder / "cpu.jsonl").open("a") as file:
@@ -79,14 +86,14 @@ def search(folder, space, setting, method, seed):
     return run
 
 
-def run_all(folder):
+def run_all(folder, images):
     """Run everything that is missing, seed by seed, so that all settings have equal numbers of seeds."""
     folder.mkdir(parents=True, exist_ok=True)
     for space, seeds, settings in ORDER:
         for seed in seeds:
             for setting in settings:
                 for method in METHODS:
-                    run = search(folder, space, setting, method, seed)
+                    run = search(folder, space, setting, method, seed, images)
                     if method in RANKED and not (run / "ranking" / "summary.json").exists():
                         command(["correlate", run, *RANKING], folder / f"{run.name}.rank.log")
                     for kept in run.glob("weights/*"):
@@ -132,7 +139,7 @@ def interval(values, factor=1.0):
     """Return a mean with its 95 % bootstrap interval."""
     values = factor * np.asarray(values)
     if len(values) < 2:
-        return f"{values.mean():.2f}"
+        return f"{values.mean():.2f}" if len(values) else "–"
     means = [values[rows].mean() for rows in draw_resamples(len(values), 10_000, np.random.default_rng(0))]
     low, high = percentile_interval(means)
     return f"{values.mean():.2f} [{low:.2f}, {high:.2f}]"
@@ -143,20 +150,28 @@ def table(collected):
     for space in collected["mean_regret"]:
         mean = 100 * collected["mean_regret"][space]
         print(f"\n{space}, {collected['tables'][space]}; mean regret of the space {mean:.2f} %\n")
-        print("| setting | n | CPU s, DARTS | random-ws | DARTS | GDAS | ρ loss, random-ws | ρ loss, DARTS |")
-        print("|---|---:|---:|---:|---:|---:|---:|---:|")
+        print(
+            "| setting | n | CPU s, DARTS | regret, random-ws | DARTS | GDAS "
+            "| ρ of errors, random-ws | DARTS | ρ of losses, random-ws | DARTS |"
+        )
+        print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
         for setting in collected["settings"]:
             prefix = f"{space}-{setting}-"
             runs = {
                 method: [run for name, run in collected["runs"].items() if name.rsplit("-", 1)[0] == prefix + method]
                 for method in METHODS
             }
-            if not all(runs.values()):
+            if not any(runs.values()):
                 continue
             final = [interval([run["regret"][-1] for run in runs[method]], 100) for method in METHODS]
-            ranked = [[run["spearman_loss"] for run in runs[m] if "spearman_loss" in run] for m in RANKED]
-            seconds = np.mean([run["cpu"] for run in runs["darts"]])
-            cells = [setting, f"{min(map(len, runs.values()))}", f"{seconds:.0f}", *final, *map(interval, ranked)]
+            ranked = [
+                interval([run[criterion] for run in runs[method] if criterion in run])
+                for criterion in ("spearman_error", "spearman_loss")
+                for method in RANKED
+            ]
+            seconds = f"{np.mean([run['cpu'] for run in runs['darts']]):.0f}" if runs["darts"] else "–"
+            number = "–".join(str(n) for n in sorted({len(own) for own in runs.values()}))
+            cells = [f"`{setting}`", number, seconds, *final, *ranked]
             print(f"| {' | '.join(cells)} |")
 
 
@@ -165,9 +180,12 @@ def main():
     parser.add_argument("task", choices=["run", "collect", "table"])
     parser.add_argument("path", type=Path)
     parser.add_argument("--out", type=Path)
+    parser.add_argument(
+        "--images", default="cifar10", help="at least 20,000 images of CIFAR-10: a name or an .npz file"
+    )
     options = parser.parse_args()
     if options.task == "run":
-        run_all(options.path)
+        run_all(options.path, options.images)
     elif options.task == "collect":
         options.out.write_text(json.dumps(collect(options.path), separators=(",", ":")) + "\n")
     else:

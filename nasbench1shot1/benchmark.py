@@ -67,7 +67,7 @@ class Benchmark:
         split: the scheme that splits the images of a search (`images.splits`); None: the preset's scheme.
         halves: a function (data set) → `images.splits.OfficialSplit`, if `split` is a scheme of this benchmark.
         search_defaults: defaults of options that differ for searches on its spaces.
-        quick_defaults: defaults of options that differ for searches at the quick scale.
+        scale_defaults: defaults of options that differ for searches at a scale, by its name: "medium" or "quick".
         black_box_defaults: defaults of the options of black-box studies, such as the limit of simulated seconds.
         has_original_preset: whether there is published code of one-shot searches on its spaces, which the preset
             "original" reproduces.
@@ -99,7 +99,7 @@ class Benchmark:
     split: str | None = None
     halves: Reference | None = None
     search_defaults: Mapping[str, Any] = field(default_factory=dict)
-    quick_defaults: Mapping[str, Any] = field(default_factory=dict)
+    scale_defaults: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     black_box_defaults: Mapping[str, Any] = field(default_factory=dict)
     has_original_preset: bool = False
     original_defaults: Mapping[str, Any] = field(default_factory=dict)

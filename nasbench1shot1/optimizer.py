@@ -94,7 +94,7 @@ class OneShotOptimizer(ABC):
         Hyperparameters: the dataclass of the method's own options.
         defaults: defaults of common options that differ for this method.
         original_defaults: defaults that differ under the preset "original".
-        quick_defaults: defaults that differ at the quick scale.
+        scale_defaults: defaults that differ at a scale, by its name: "medium" or "quick".
         family_defaults: defaults that differ on the spaces of a benchmark, by its name (`Benchmark.name`).
         original_family_defaults: defaults that differ on these spaces under the preset "original"; they override
             `original_defaults`.
@@ -104,7 +104,7 @@ class OneShotOptimizer(ABC):
     Hyperparameters: ClassVar[type[Hyperparameters]] = Hyperparameters
     defaults: ClassVar[Mapping[str, Any]] = {}
     original_defaults: ClassVar[Mapping[str, Any]] = {}
-    quick_defaults: ClassVar[Mapping[str, Any]] = {}
+    scale_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     original_family_defaults: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     constraint: Constraint | None = None

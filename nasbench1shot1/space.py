@@ -281,9 +281,9 @@ class OneShotSpace(SearchSpace):
         return self.benchmark.search_defaults
 
     @cached_property
-    def quick_defaults(self) -> Mapping[str, Any]:
-        """Defaults of common options that differ for searches on this space at the quick scale."""
-        return self.benchmark.quick_defaults
+    def scale_defaults(self) -> Mapping[str, Mapping[str, Any]]:
+        """Defaults of common options that differ for searches on this space at a scale, by its name."""
+        return self.benchmark.scale_defaults
 
     @abstractmethod
     def mixing_shapes(self) -> dict[str, tuple[int, ...]]:

@@ -13,7 +13,7 @@ from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import OfLength, Range
 from nasbench1shot1.runs.schedules import Constant
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class DARTSPTHyperparameters(GradientHyperparameters):
     """Options of DARTS-PT: DARTS with choices by the accuracy that the supernet loses without a candidate."""
 
-    selection_epochs: Annotated[int, Range(1)] = 25
+    selection_epochs: Annotated[int, Range(1), OfLength.EPOCHS] = 25
     """Number of final epochs in which choices are fixed one by one while the supernet is fine-tuned."""
     selection_learning_rate: Annotated[float, Range(0, 1)] = 0.1
     """Learning rate of the weights during the selection epochs, as a fraction of --learning-rate."""
@@ -56,7 +56,6 @@ class DARTSPT(DARTS):
     defaults = {"epochs": 125}  # noqa: RUF012
     original_defaults = {"selection_mode": "training", "selection_keeps_momentum": False}  # noqa: RUF012
     original_family_defaults = {"nasbench201": PUBLISHED_SETTINGS}  # noqa: RUF012
-    quick_defaults = {"selection_epochs": 5}  # noqa: RUF012
     hyperparameters: DARTSPTHyperparameters
 
     def __init__(

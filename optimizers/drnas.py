@@ -68,7 +68,6 @@ class ProgressiveDrNAS(DrNAS):
 
     Hyperparameters = ProgressiveDrNASHyperparameters
     defaults = {"epochs": 100, "partial_channels": 4, "warm_start_epochs": 10}  # noqa: RUF012
-    quick_defaults = {"warm_start_epochs": 2}  # noqa: RUF012
     hyperparameters: ProgressiveDrNASHyperparameters
 
     def __init__(

@@ -17,6 +17,7 @@ from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, Sampling
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.options import IF_GIVEN, Range
 from nasbench1shot1.runs.schedules import Cosine
+from nasbench1shot1.scales import below_full
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class ENAS(SamplingOptimizer):
         "controller_baseline_from_zero": True,
         "controller_operation_bias": 0.25,
     }
-    quick_defaults = {**SamplingOptimizer.quick_defaults, "controller_steps": 30}  # noqa: RUF012
+    scale_defaults = below_full(candidates=100, candidate_batches=2, controller_steps=30)
     family_defaults = {  # noqa: RUF012
         "nasbench201": {
             "epochs": 250,

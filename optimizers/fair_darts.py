@@ -20,7 +20,7 @@ from nasbench1shot1.optimizers.gradient import (
     TermName,
 )
 from nasbench1shot1.phases import Data, Phase, bilevel_phases
-from nasbench1shot1.runs.options import IF_GIVEN, Range
+from nasbench1shot1.runs.options import IF_GIVEN, OfLength, Range
 
 if TYPE_CHECKING:
     import torch
@@ -34,7 +34,7 @@ class FairDARTSHyperparameters(GradientHyperparameters):
     """Relaxation that turns Λ into mixing weights."""
     term: Annotated[TermName | None, IF_GIVEN] = "zero-one"
     """Term added to the loss of Λ; none disables it."""
-    architecture_learning_rate: Annotated[float, Range(0)] = 3e-3
+    architecture_learning_rate: Annotated[float, Range(0), OfLength.STEP] = 3e-3
     """Learning rate of Λ (Adam)."""
     levels: Annotated[Literal["bilevel", "single-level"] | None, IF_GIVEN] = None
     """bilevel: one half of the images trains the weights, the other Λ; single-level: every batch of the weight half

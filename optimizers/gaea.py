@@ -11,7 +11,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, GradientHyperparameters, RuleName
 from nasbench1shot1.phases import Data, Phase, bilevel_phases
-from nasbench1shot1.runs.options import IF_GIVEN, Range
+from nasbench1shot1.runs.options import IF_GIVEN, OfLength, Range
 from nasbench1shot1.runs.schedules import Cosine
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ class GAEAHyperparameters(GradientHyperparameters):
 
     rule: Annotated[RuleName | None, IF_GIVEN] = "exponentiated-gradient"
     """Update rule of Λ: adam, or exponentiated-gradient on the mixing weights."""
-    architecture_learning_rate: Annotated[float, Range(0)] = 0.1
+    architecture_learning_rate: Annotated[float, Range(0), OfLength.STEP] = 0.1
     """Learning rate of Λ."""
     architecture_weight_decay: Annotated[float, Range(0)] = 0.0
     """Weight of an entropy term in the loss of Λ, or Adam's weight decay."""
     levels: Literal["bilevel", "single-level"] = "bilevel"
     """bilevel: one half of the images trains the weights, the other Λ; single-level (ERM): all images train both."""
-    cosine_epochs: Annotated[int | None, Range(1), IF_GIVEN] = None
+    cosine_epochs: Annotated[int | None, Range(1), OfLength.EPOCHS, IF_GIVEN] = None
     """Length in epochs of the cosine schedule of the weights' learning rate; a search with fewer epochs uses only its
     beginning (published: 50, for 25 epochs). Default: the number of epochs."""
     returned_epoch: Annotated[Literal["last", "best"] | None, IF_GIVEN] = None

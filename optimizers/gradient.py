@@ -15,7 +15,7 @@ from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import BETAS, AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.optimizers.widths import check_has_widths
-from nasbench1shot1.runs.options import IF_GIVEN, Form, Range
+from nasbench1shot1.runs.options import IF_GIVEN, Form, OfLength, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class GradientHyperparameters(AdamHyperparameters):
     """Term added to the loss of Λ; none removes a method's own term. Default: none."""
     term_weight: Annotated[float | None, Range(0), IF_GIVEN] = None
     """Weight of the term; beta's weight grows from 0 to this value. Default: the published weight."""
-    term_epochs: Annotated[int | None, Range(1), IF_GIVEN] = None
+    term_epochs: Annotated[int | None, Range(1), OfLength.EPOCHS, IF_GIVEN] = None
     """Number of epochs over which beta's weight grows (published: 100). Default: the number of epochs."""
     cost_weight: Annotated[float | None, Range(0), IF_GIVEN] = None
     """Weight of a penalty in the loss of Λ: Σ max(E / bound - 1, 0) over the expected values E of all bounded costs.

@@ -17,8 +17,9 @@ from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.phases import Data, Phase
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import OfLength, Range
 from nasbench1shot1.runs.schedules import Cosine
+from nasbench1shot1.scales import below_full
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class ISDARTSHyperparameters(Hyperparameters):
     """Images used to train the weights and to measure the candidates: weight-half, or all (published)."""
     shrink_steps: Annotated[int, Range(1)] = 4
     """Number of exclusion steps; each one measures all candidates and excludes the least informative ones."""
-    shrink_interval: Annotated[int, Range(1)] = 2
+    shrink_interval: Annotated[int, Range(1), OfLength.EPOCHS] = 2
     """Number of epochs between exclusion steps, and between the last step and the end of the search."""
     pooled_variance: bool = False
     """Average the variance of an output over the positions of an image before its power is taken. This avoids infinite
@@ -60,7 +61,7 @@ class ISDARTS(OneShotOptimizer):
     Hyperparameters = ISDARTSHyperparameters
     defaults = {"epochs": 30, "batch_size": 64}  # noqa: RUF012
     original_defaults = {"training_images": "all"}  # noqa: RUF012
-    quick_defaults = {"shrink_interval": 1, "preview_batches": 2}  # noqa: RUF012
+    scale_defaults = below_full(preview_batches=2)
     family_defaults = {"nasbench101": {"pooled_variance": True}, "nasbench201": {"weight_decay": 3e-4}}  # noqa: RUF012
     hyperparameters: ISDARTSHyperparameters
 

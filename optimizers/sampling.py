@@ -13,6 +13,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
 from nasbench1shot1.runs.options import IF_GIVEN, Range
+from nasbench1shot1.scales import below_full
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class SamplingOptimizer(OneShotOptimizer):
     """
 
     Hyperparameters = SamplingHyperparameters
-    quick_defaults = {"candidates": 100, "candidate_batches": 2}  # noqa: RUF012
+    scale_defaults = below_full(candidates=100, candidate_batches=2)
     hyperparameters: SamplingHyperparameters
 
     def __init__(

@@ -16,6 +16,7 @@ from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, draw_uniformly, select, selection_scorings
 from nasbench1shot1.probability import most_probable
 from nasbench1shot1.runs.options import Range
+from nasbench1shot1.scales import below_full
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class SETN(AdamOptimizer):
             "unused_weights": "decayed",  # Λ's pass uses all weights
         }
     }
-    quick_defaults = {"candidate_batches": 2}  # noqa: RUF012
+    scale_defaults = below_full(candidate_batches=2)
     hyperparameters: SETNHyperparameters
 
     def __init__(

@@ -14,7 +14,7 @@ from nasbench1shot1.optimizers.allowed import PENALTY
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import OfLength, Range
 from nasbench1shot1.runs.schedules import Cosine
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ class SGASHyperparameters(GradientHyperparameters):
 
     criterion: Annotated[int, Range(1, 2)] = 1
     """Score of a choice. 1: importance times certainty. 2: importance times certainty times stability."""
-    decision_start: Annotated[int, Range(1)] = 10
+    decision_start: Annotated[int, Range(1), OfLength.EPOCHS] = 10
     """Number of epochs that update Λ before the first decision."""
-    decision_interval: Annotated[int, Range(1)] = 5
+    decision_interval: Annotated[int, Range(1), OfLength.EPOCHS] = 5
     """Number of epochs between two decisions."""
     stability_window: Annotated[int, Range(1)] = 4
     """Number of previous epochs with which the stability compares the softmax of Λ."""
@@ -68,7 +68,6 @@ class SGAS(DARTS):
     Hyperparameters = SGASHyperparameters
     defaults = {"epochs": 60}  # noqa: RUF012
     original_defaults = {"batch_size": 64}  # noqa: RUF012
-    quick_defaults = {"decision_start": 3, "decision_interval": 1}  # noqa: RUF012
     hyperparameters: SGASHyperparameters
 
     def __init__(

@@ -20,6 +20,7 @@ from nasbench1shot1.optimizers.sampling import SamplingHyperparameters
 from nasbench1shot1.phases import Data, Phase
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.runs.schedules import Cosine
+from nasbench1shot1.scales import below_full
 
 if TYPE_CHECKING:
     from nasbench1shot1.supernets.weight_sharing import SharedWeights
@@ -69,7 +70,7 @@ class SPOS(RandomWS):
 
     Hyperparameters = SPOSHyperparameters
     defaults = {"batch_size": 64}  # noqa: RUF012
-    quick_defaults = {"candidates": 20, "candidate_batches": 2, "generations": 5}  # noqa: RUF012
+    scale_defaults = below_full(candidates=20, candidate_batches=2, generations=5)
     family_defaults = {}  # noqa: RUF012
     original_family_defaults = {}  # noqa: RUF012
     hyperparameters: SPOSHyperparameters

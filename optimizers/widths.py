@@ -65,7 +65,6 @@ class WidthOptimizer(OneShotOptimizer):
     """
 
     defaults = {"grad_clip": 0.0}  # noqa: RUF012
-    quick_defaults = {"architecture_learning_rate": 0.03}  # noqa: RUF012
     hyperparameters: WidthOptions
     full_share: float | None = None
     """The probability of the largest width during the warm-up; None after it."""

@@ -51,8 +51,9 @@ class Reproduce:
         Names("nasbench1shot1.experiments.reproduction.figures:FIGURES"),
     ] = None
     """Figure or table. Names without a prefix refer to NAS-Bench-1Shot1. Default: list the figures."""
-    scale: Literal["full", "quick"] = "full"
-    """full: the paper's setting, for GPUs; quick: minutes on a CPU, but too small to rank methods."""
+    scale: Literal["full", "medium", "quick"] = "full"
+    """full: the paper's setting, for GPUs; medium: hours on a CPU, with official images; quick: minutes, but too small
+    to rank methods."""
     out: Path | None = None
     """Folder of the runs, the picture and the CSV file. Default: reproduce/FIGURE-SCALE."""
     only: str | None = None
@@ -132,13 +133,12 @@ def _list() -> None:
     from nasbench1shot1.experiments.reproduction.figures import FIGURES
     from nasbench1shot1.experiments.reproduction.planning import open_figure
 
-    width = max(map(len, FIGURES))
     for name, figure in FIGURES.items():
-        full, quick = (open_figure(name).size(scale) for scale in figure.scales)
-        print_to_stdout(f"{name:<{width}}  {figure.title}")
-        print_to_stdout(f"{'':<{width}}  full: {full} | quick: {quick}")
+        sizes = [f"{scale}: {open_figure(name).size(scale)}" for scale in figure.scales]
+        print_to_stdout(f"{name}: {figure.title}")
+        print_to_stdout(f"  {' | '.join(sizes)}")
     print_to_stdout("\n27 × 280 runs: 27 studies of 280 searches each, by nb1shot1 tune")
     print_to_stdout("15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy")
     print_to_stdout("90 × 50 epochs: 90 searches of 50 epochs each")
-    print_to_stdout("full: the paper's setting; quick: minutes on a CPU")
+    print_to_stdout("full: the paper's setting; medium: hours on a CPU; quick: minutes")
     print_to_stdout("nb1shot1 reproduce FIGURE --scale quick")

@@ -157,7 +157,8 @@ def search_variants(name: str) -> dict[str, dict[str, Any]]:
         return {n: v for n, v in {**vars(common), **vars(own)}.items() if n not in ("scale", "preset", "space")}
 
     spaces = [space for space in listed_names("one_shot_spaces") if space in BUILT_IN["search_spaces"]]
-    return default_variants(defaults, [("scale", "quick"), ("preset", "original"), *(("space", s) for s in spaces)])
+    scales = [("scale", "medium"), ("scale", "quick")]
+    return default_variants(defaults, [*scales, ("preset", "original"), *(("space", s) for s in spaces)])
 
 
 MOST_SEEDS = 10_000

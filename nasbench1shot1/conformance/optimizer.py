@@ -45,7 +45,7 @@ from nasbench1shot1.conformance.tiny_search import (
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch
-from nasbench1shot1.one_shot_search.options import SCALES, defaults, search_options
+from nasbench1shot1.one_shot_search.options import defaults, search_options
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.one_shot_search.weight_step import weight_step
@@ -53,6 +53,7 @@ from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CHECKPOINT
+from nasbench1shot1.scales import SCALES
 from nasbench1shot1.space import Choice
 from nasbench1shot1.supernets.presets import PRESETS
 

@@ -69,7 +69,7 @@ BENCHMARK = Benchmark(
         "nesterov": True,
         "grad_clip": 5.0,
     },
-    quick_defaults={"batch_size": 32},
+    scale_defaults={"quick": {"batch_size": 32}},
     black_box_defaults={"seconds": 12_000.0, "epochs": 12},  # section 4 and appendix B
     has_original_preset=True,
     original_defaults={  # exps/NAS-Bench-201-algos in AutoDL-Projects

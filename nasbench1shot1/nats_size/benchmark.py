@@ -44,6 +44,9 @@ BENCHMARK = Benchmark(
         "weight_decay": 5e-4,
         "nesterov": True,
     },
-    quick_defaults={"channels": 64, "cells": 3, "batch_size": 32, "epochs": 8},
+    scale_defaults={
+        "medium": {"channels": 64, "cells": 3, "epochs": 8},
+        "quick": {"channels": 64, "cells": 3, "batch_size": 32, "epochs": 8},
+    },
     black_box_defaults={"seconds": 20_000.0, "epochs": 12},  # exps/NATS-algos/run-all.sh
 )

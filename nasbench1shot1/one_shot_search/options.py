@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,15 +25,18 @@ from nasbench1shot1.runs.options import (
     MOST_EPOCHS,
     Images,
     Names,
+    OfLength,
     Range,
     TableName,
     absolute_file,
     check_learning_rates,
     check_ranges,
     make_options,
+    names_of_length,
     option_names,
     recorded_options,
 )
+from nasbench1shot1.scales import SCALES, fitted
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
 from nasbench1shot1.tables.bounds import NAMES, BoundOptions
 from nasbench1shot1.tables.names import resolve_table_name
@@ -47,21 +50,6 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 UnusedWeights = Literal["kept", "decayed", "decayed-after-use"]
-SCALES: dict[str, dict[str, Any]] = {
-    "full": {},
-    "quick": {
-        "images": "cifar10-sample",
-        "image_side": 16,
-        "epochs": 15,
-        "channels": 8,
-        "cells": 3,
-        "batch_size": 64,
-        "threads": 1,  # a second one would gain nothing with tensors this small (benchmarks/README.md, "The demo")
-    },
-}
-"""Values that a scale sets for options that are not given. The fields' own defaults are the paper's setting; "quick"
-takes about two minutes on a CPU core.
-"""
 FACTS = {
     "space_id": str,
     "table_id": str,
@@ -82,8 +70,9 @@ class SearchConfig(BoundOptions):
     """One-shot optimizer."""
     space: Annotated[str, Names("one_shot_spaces", "your own as module:object")] = "s1"
     """Search space (docs/spaces.md, docs/own_space.md)."""
-    scale: Literal["full", "quick"] = "full"
-    """full: the paper's setting on the official CIFAR-10; quick: a small proxy on bundled images, in minutes."""
+    scale: Literal["full", "medium", "quick"] = "full"
+    """full: the paper's setting on the official CIFAR-10; medium: a small proxy on 20,000 of its images, for a CPU;
+    quick: the same on few bundled images, in a minute."""
     preset: Literal["corrected", "original"] = "corrected"
     """corrected, or original to reproduce the published code's bugs (docs/presets.md)."""
     seed: Annotated[int, Range(0)] = 0
@@ -120,7 +109,7 @@ class SearchConfig(BoundOptions):
     """Weight decay (L2) of the weights."""
     grad_clip: Annotated[float, Range(0)] = 5.0
     """Maximum norm of the weights' gradient; larger gradients are clipped. 0 disables clipping."""
-    warm_start_epochs: Annotated[int, Range(0)] = 0
+    warm_start_epochs: Annotated[int, Range(0), OfLength.EPOCHS] = 0
     """Number of warm-up epochs, which train only the weights (NAS-Bench-1Shot1's scripts: 20)."""
     perturbation: Literal["none", "random", "adversarial"] = "none"
     """Perturbation of the mixing weights during weight steps (SDARTS)."""
@@ -323,21 +312,29 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
 
     Later sources override earlier ones: the optimizer's settings, the space's settings, the optimizer's settings for
     the space's benchmark, under the preset "original" the published settings of the optimizer, of the benchmark, and of
-    the optimizer on the benchmark, the scale's settings, and at the quick scale the space's settings and the
-    optimizer's settings.
+    the optimizer on the benchmark; at other scales than the full one, what fits their length (`scales.fitted`), the
+    scale's settings, and the settings of space and optimizer for this scale.
     """
     family, is_original = space.benchmark.name, preset == "original"
-    return {
+    full = {
         **method.defaults,
         **space.search_defaults,
         **method.family_defaults.get(family, {}),
         **(method.original_defaults if is_original else {}),
         **(space.benchmark.original_defaults if is_original else {}),
         **(method.original_family_defaults.get(family, {}) if is_original else {}),
-        **SCALES.get(scale, {}),
-        **(space.quick_defaults if scale == "quick" else {}),
-        **(method.quick_defaults if scale == "quick" else {}),
     }
+    if not SCALES.get(scale):
+        return full
+    small = {
+        **SCALES[scale],
+        **space.scale_defaults.get(scale, {}),
+        **method.scale_defaults.get(scale, {}),
+    }
+    records = (SearchConfig, method.Hyperparameters)
+    own = {field.name: field.default for record in records for field in fields(record)}
+    marks = {name: mark for record in records for name, mark in names_of_length(record).items()}
+    return {**full, **fitted({**own, **full}, {**own, **full, **small}, scale, marks), **small}
 
 
 def recorded_search(recorded: Mapping[str, Any], where: Path) -> SearchOptions:
@@ -388,7 +385,8 @@ def check_method(method: "type[OneShotOptimizer]") -> None:
     """Check an optimizer's declaration of its own options; raises the errors of `Methods.check_method`."""
     families = (*method.family_defaults.values(), *method.original_family_defaults.values())
     of_families = chain.from_iterable(families)
-    defaults = (*method.defaults, *method.original_defaults, *method.quick_defaults, *of_families)
+    of_scales = chain.from_iterable(method.scale_defaults.values())
+    defaults = (*method.defaults, *method.original_defaults, *of_scales, *of_families)
     METHODS.check_method(method, defaults)
 
 

@@ -7,6 +7,7 @@ range of a number, as in `epochs: Annotated[int, Range(1)] = 50`.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
+from enum import Enum, auto
 from numbers import Real
 from pathlib import Path
 from types import NoneType, UnionType
@@ -75,6 +76,16 @@ class IfGiven:
 
 
 IF_GIVEN = IfGiven()
+
+
+class OfLength(Enum):
+    """Marks an option whose default depends on the length of a search (`scales.fitted`)."""
+
+    EPOCHS = auto()
+    """A number of epochs: its share of all epochs is equal at all scales."""
+    STEP = auto()
+    """A step size: its product with the number of steps is equal at all scales."""
+
 
 TableName = Annotated[str, Form("NAME|FOLDER")]
 """The type of the option `table`: a bundled or imported table, or the folder of a table."""
@@ -157,6 +168,12 @@ def options_to_record(options: Any) -> dict[str, Any]:
 def _names_if_given(record: type) -> set[str]:
     hints = get_type_hints(record, include_extras=True)
     return {name for name, hint in hints.items() if any(isinstance(of, IfGiven) for of in _annotations(hint))}
+
+
+def names_of_length(record: type) -> dict[str, OfLength]:
+    """Return the mark of every option of a record that is marked with `OfLength`, by name."""
+    hints = get_type_hints(record, include_extras=True)
+    return {name: of for name, hint in hints.items() for of in _annotations(hint) if isinstance(of, OfLength)}
 
 
 def _annotations(hint: Any) -> tuple[Any, ...]:

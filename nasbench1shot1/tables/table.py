@@ -370,13 +370,28 @@ class Table(TableRows):
         within: Bounds | None = None,
     ) -> float:
         """Return the mean regret over all networks of a reference; arguments and errors as for `regret`."""
+        return float(np.mean(self.regrets(reference, split, epochs, dataset, metric, within)[1]))
+
+    def regrets(
+        self,
+        reference: str | SearchSpace,
+        split: Literal["test", "validation"] = "test",
+        epochs: int | None = None,
+        dataset: str | None = None,
+        metric: str | None = None,
+        within: Bounds | None = None,
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the ascending rows of all networks of a reference, (M,), and their regrets, (M,).
+
+        Arguments and errors are as for `regret`.
+        """
         epochs, metric = self._budget(epochs), self._ranking_metric(split, metric)
         dataset = self._dataset_of(metric, dataset)
         within = self._on_dataset(within, dataset)
         best = self._references.best_value(reference, metric, epochs, dataset, within)
         rows = self._references.compared(reference, metric, epochs, dataset, within)
         values = self._references.means(metric, rows, epochs, dataset)
-        return float(np.mean(self._references.regret(values, best, metric, dataset)))
+        return rows, self._references.regret(values, best, metric, dataset)
 
     @staticmethod
     def _on_dataset(within: Bounds | None, dataset: str) -> Bounds | None:

@@ -10,13 +10,13 @@ import pytest
 from nasbench1shot1.cli import COMMANDS, main
 from nasbench1shot1.commands.help_screen import default_variants, help_screen
 from nasbench1shot1.commands.options import Hidden, Positional, command_options
-from nasbench1shot1.one_shot_search.options import SCALES
 from nasbench1shot1.optimizers.gradient import RELAXATION_NAMES, TermName, UpdateName
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 from nasbench1shot1.optimizers.terms import TERMS
 from nasbench1shot1.optimizers.updates import UPDATES
 from nasbench1shot1.registry import BUILT_IN, listed_names
 from nasbench1shot1.runs.options import Form, Names
+from nasbench1shot1.scales import SCALES
 from tests.helpers.command_line import new_process
 
 HEAVY = ("torch", "pandas", "matplotlib", "scipy", "sklearn")
@@ -103,11 +103,12 @@ def test_defaults_by_scale_come_from_the_table_of_the_scale(shown: Shown) -> Non
     for value in SCALES["quick"].values():
         assert f"--scale quick: {value}" in text
     channels = "--channels INT Number of channels in the supernet's first stack."
-    assert f"{channels} (default: 16; --scale quick: 8; --space nats-size: 64)" in text
+    assert f"{channels} (default: 16; --scale medium: 8; --scale quick: 8; --space nats-size: 64)" in text
     assert "--compile Compile the supernet" in text, "a flag that is not the default has no --no-compile"
     of_original = "--preset original: running; --preset original --space nb201: batch-in-cells"
     assert f"(default: recalibrated; {of_original})" in text
-    assert "--scale quick: 64; --space nb201: 64; --space nats-size: 64; --scale quick --space nb201: 32; " in text
+    batches = "--scale medium: 64; --scale quick: 64; --space nb201: 64; --space nats-size: 64; "
+    assert f"{batches}--scale quick --space nb201: 32; " in text
     assert "--scale quick --space nats-size: 32)" in text
 
 

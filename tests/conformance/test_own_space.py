@@ -145,7 +145,8 @@ def test_a_class_that_a_run_could_not_reimport_is_refused_before_writing(tmp_pat
 @pytest.fixture
 def partial(short_cells, official_table: Table, tmp_path) -> nb.Run:
     """A search that prefers only architectures outside the table, which contains a few cells of the space."""
-    return search(tmp_path / "run", space=short_cells.SPACE, table=official_table, epochs=1, reference="present")
+    options = {"epochs": 1, "reference": "present", "architecture_learning_rate": 3e-4}
+    return search(tmp_path / "run", space=short_cells.SPACE, table=official_table, **options)
 
 
 def test_a_table_with_missing_cells_is_refused_unless_its_best_is_requested_as_reference(

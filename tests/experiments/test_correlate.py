@@ -40,7 +40,8 @@ def correlate(run, out=None, whole=False, **options):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("search") / "run"
-    return search(folder, epochs=3, cells=2, channels=8, keep_weights_every=1, preset="original")
+    options = {"cells": 2, "channels": 8, "architecture_learning_rate": 3e-4, "preset": "original"}
+    return search(folder, epochs=3, keep_weights_every=1, **options)
 
 
 @pytest.fixture(scope="module")

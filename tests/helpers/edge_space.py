@@ -19,7 +19,7 @@ class EdgeSpace(nb.OneShotSpace):
     name, id, kinds = "nb201", "edges-of-tests", ("all",)
     benchmark = BENCHMARK
     table = split = None
-    search_defaults = quick_defaults = {}  # noqa: RUF012
+    search_defaults = scale_defaults = {}  # noqa: RUF012
 
     def __init__(self, cell: str = EDGE_CELL) -> None:
         self.cell = cell

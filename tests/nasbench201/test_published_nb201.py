@@ -75,7 +75,8 @@ def make_state(tmp_path):
     def make(method: str, **options: Any) -> DoubleState:
         given = {"optimizer": method, "space": "nb201", "preset": "original", "channels": 4, "cells": 3}
         images = {"images": str(random_images(tmp_path)), "image_side": 8, "batch_size": 4}
-        state = tiny_state({**given, **images, **options})
+        rate = {"architecture_learning_rate": 3e-4} if method in ("darts", "gdas", "setn") else {}
+        state = tiny_state({**given, **images, **rate, **options})
         state = DoubleState(**{field.name: getattr(state, field.name) for field in fields(state)})
         state.net.double()
         for name, parameter in state.net.named_parameters():

@@ -187,18 +187,16 @@ ORIGINAL = {
 }
 """In what the published code differs."""
 
-FAST = {"architecture_learning_rate": 0.03}
 QUICK_OWN = {
     **{"random-ws": FEW, "enas": {**FEW, "controller_steps": 30}, "setn": FEW},
-    **{"tas": FAST, "fbnetv2": FAST, "tunas": FAST},
-    "is-darts": {"shrink_interval": 1, "preview_batches": 2},
-    **{
-        "darts-pt": {"selection_epochs": 5},
-        "sgas": {"decision_start": 3, "decision_interval": 1},
-        "drnas-progressive": {"warm_start_epochs": 2},
-        "spos": {"candidates": 20, "candidate_batches": 2, "generations": 5},
-    },
+    "is-darts": {"preview_batches": 2},
+    "spos": {"candidates": 20, "candidate_batches": 2, "generations": 5},
 }
+OF_LENGTH = {
+    *("architecture_learning_rate", "warm_start_epochs", "selection_epochs", "decision_start", "decision_interval"),
+    *("shrink_interval", "term_epochs", "cosine_epochs"),
+}
+"""Options whose defaults follow the length of the search."""
 
 
 def expected(optimizer: str, preset: str, scale: str) -> dict:
@@ -207,6 +205,7 @@ def expected(optimizer: str, preset: str, scale: str) -> dict:
         values |= ORIGINAL.get(optimizer, {})
     if scale == "quick":
         values |= QUICK | QUICK_OWN.get(optimizer, {})
+        values = {name: value for name, value in values.items() if name not in OF_LENGTH}
     return values
 
 
@@ -217,6 +216,35 @@ def test_every_method_has_defaults_for_every_preset_and_scale(optimizer, preset,
     config = search_options({"optimizer": optimizer, "preset": preset, "scale": scale})
     wanted = expected(optimizer, preset, scale)
     assert {name: config.as_dict()[name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "space", "wanted"),
+    [  # Λ's rate: full rate × (epochs × 25,000 / batch size) / (15 × 1,750 / batch size), rounded to two digits
+        ("darts", "s1", {"architecture_learning_rate": 0.0095}),  # 3e-4 × 13,021 / 410
+        ("darts", "nb201", {"architecture_learning_rate": 0.0071}),  # 3e-4 × 19,531 / 820
+        ("gdas", "nb201", {"architecture_learning_rate": 0.036}),  # 250 epochs
+        ("beta-darts", "s1", {"architecture_learning_rate": 0.019}),  # 100 epochs
+        ("gaea", "s1", {"architecture_learning_rate": 3.2}),
+        ("darts-pt", "s1", {"selection_epochs": 3}),  # 25 of 125
+        ("drnas-progressive", "s1", {"warm_start_epochs": 2}),  # 10 of 100, rounded to even
+        ("is-darts", "s1", {"shrink_interval": 1}),  # at least one epoch
+        ("darts", "s1", {"warm_start_epochs": 0}),  # none stays none
+    ],
+)
+def test_at_the_quick_scale_schedules_keep_their_share_and_the_parameters_travel_as_far(optimizer, space, wanted):
+    found = search_options({"optimizer": optimizer, "space": space, "scale": "quick"}).as_dict()
+    assert {name: found[name] for name in wanted} == wanted
+
+
+def test_a_given_number_of_epochs_does_not_change_the_rate_of_a_scale():
+    found = search_options({"optimizer": "darts", "scale": "quick", "epochs": 3}).as_dict()
+    assert found["architecture_learning_rate"] == 0.0095
+
+
+def test_the_full_scale_keeps_every_default():
+    found = search_options({"optimizer": "darts-pt"}).as_dict()
+    assert (found["architecture_learning_rate"], found["selection_epochs"]) == (3e-4, 25)
 
 
 def test_the_table_contains_all_built_in_methods():
@@ -277,7 +305,9 @@ def test_every_option_of_a_method_has_a_default_and_a_unique_name(optimizer):
         assert field.default is not MISSING
     known = common | {field.name for field in fields(kind.Hyperparameters)}
     of_families = [*kind.family_defaults.values(), *kind.original_family_defaults.values()]
-    assert {*kind.defaults, *kind.original_defaults, *kind.quick_defaults}.union(*of_families) <= known
+    of_scales = kind.scale_defaults.values()
+    assert {*kind.defaults, *kind.original_defaults}.union(*of_families, *of_scales) <= known
+    assert set(kind.scale_defaults) <= {"medium", "quick"}
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ def test_flooding_reverses_the_weights_steps_of_a_search(tmp_path):
 
 @pytest.mark.parametrize(("name", "kind"), [("sdarts-rs", "random"), ("sdarts-adv", "adversarial")])
 def test_sdarts_by_name_is_darts_with_a_perturbation(name, kind, tmp_path):
-    options = {"epochs": 2, "images_per_half": 20, "batch_size": 10}
+    options = {"epochs": 2, "images_per_half": 20, "batch_size": 10, "architecture_learning_rate": 3e-4}
     named = search(tmp_path / "named", optimizer=name, **options)
     darts = search(tmp_path / "darts", optimizer="darts", perturbation=kind, **options)
     assert named.config["perturbation"] == kind

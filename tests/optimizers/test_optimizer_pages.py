@@ -10,7 +10,8 @@ from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
-from nasbench1shot1.one_shot_search.options import SCALES, SearchConfig, search_options
+from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
+from nasbench1shot1.scales import SCALES
 
 METHODS = tuple(registry.BUILT_IN["optimizers"])
 TABLES = ("| option | `darts` |", "| option | `beta-darts` |")

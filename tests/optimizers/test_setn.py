@@ -55,7 +55,7 @@ def test_lambda_takes_the_first_order_step_of_darts():
     """With equal weights, the forward pass of DARTS computes the same mixture of all operations."""
     moved = []
     for optimizer in ("setn", "darts"):
-        state = tiny_state(optimizer=optimizer)
+        state = tiny_state(optimizer=optimizer, architecture_learning_rate=3e-4)
         weight_batch, architecture_batch = next(batch_pairs(state, 1))
         for _ in range(3):
             state.method.architecture_step(state.step(weight_batch, architecture_batch))
@@ -141,7 +141,7 @@ def test_a_diverged_lambda_is_reported_in_one_sentence():
 
 
 def test_a_search_records_lambda_and_the_architecture_chosen_by_shared_weights(tmp_path):
-    few = {"candidates": 12, "candidate_batches": 1, "finalists": 2}
+    few = {"candidates": 12, "candidate_batches": 1, "finalists": 2, "architecture_learning_rate": 3e-4}
     run = search(tmp_path / "run", optimizer="setn", epochs=2, **few)
     for epoch, line in enumerate(run.lines):
         raw = {key: values[epoch] for key, values in run.architecture_parameters.items()}

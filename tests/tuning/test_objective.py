@@ -14,8 +14,8 @@ from nasbench1shot1.evaluator import Judge
 from nasbench1shot1.experiments.comparison.entries import TuningEntry
 from nasbench1shot1.ground.errors import DivergedError
 from nasbench1shot1.jobs.job import Ended
-from nasbench1shot1.one_shot_search.options import SCALES
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
+from nasbench1shot1.scales import SCALES
 from nasbench1shot1.tuning import evaluation
 from nasbench1shot1.tuning.drawing import trajectory_figure
 from nasbench1shot1.tuning.evaluation import FAILURE, check_has_objective, objective, trial_job, trial_outcome
