@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
+from nasbench1shot1.experiments.reproduction.method_figures import METHOD_FIGURES
 from nasbench1shot1.experiments.reproduction.nats_bench_figures import NATS_BENCH_FIGURES
 from nasbench1shot1.experiments.reproduction.parts import (
     METHODS,
@@ -37,11 +38,8 @@ WEIGHT_DECAYS = ("1e-4", "3e-4", "9e-4", "27e-4", "81e-4")
 TUNED_ON, STUDY_SEED, TRANSFERRED = "s3", 0, "-transferred"
 """Table 2: the space and the seed of the studies, and the suffix of curves whose configuration is transferred."""
 _FULL: Options = {"scale": "full", "threads": 1}
-_QUICK: Options = {"scale": "quick", "threads": 1, "image_side": 32, "batch_size": 32}  # as in docs/reproduced.md
-_SMALL_RANDOM_SEARCH = {
-    "enas": {"candidates": 20, "finalists": 3, "controller_steps": 10},
-    "random-ws": {"candidates": 20, "finalists": 3},
-}
+_TINY: Options = {"scale": "quick", "threads": 1, "image_side": 32, "batch_size": 32}
+"""Searches of studies at the quick scale, which are many (docs/reproduced.md)."""
 _STUDY: Options = {"tuner": "bohb", "eta": 2}
 _PAPER = "16 channels × 9 cells, 25,000 + 25,000 images (20,000 + 20,000 in tuning)"
 _PAPER_TUNING = "16 channels × 9 cells, 20,000 + 20,000 images"
@@ -83,18 +81,17 @@ _TRANSFERS = tuple(
 )
 
 
-def _searches(
-    number: int, title: str, panels: tuple[Panel, ...], epochs: int = 50, quick_epochs: int = 8, **fields: Any
-) -> Figure:
+def _searches(number: int, title: str, panels: tuple[Panel, ...], epochs: int = 50, **fields: Any) -> Figure:
     """Return a figure of searches. full: the paper's setting; quick: minutes on two CPU cores, too small to rank."""
-    quick = {**_QUICK, "images_per_half": 320, "epochs": quick_epochs}
+    share = epochs // 50
     found = Figure(
         source=f"figure {number} of NAS-Bench-1Shot1",
         title=title,
         runs="search",
         drawing="regrets:RegretCurves",
         full=Scale(panels, {**_FULL, "epochs": epochs}, (0, 1, 2, 3, 4, 5)),
-        quick=Scale(panels, quick, (0, 1), _SMALL_RANDOM_SEARCH),
+        medium=Scale(panels, {"scale": "medium", "threads": 1, "epochs": 40 * share}, tuple(range(10))),
+        quick=Scale(panels, {"scale": "quick", "threads": 1, "epochs": 15 * share}, (0, 1)),
         setting=f"{_PAPER}, {epochs} epochs, 6 seeds",
     )
     return replace(found, **fields)
@@ -107,7 +104,7 @@ def _studies(number: int, title: str, config_space: str, methods: tuple[str, ...
     model to propose some configurations of the last brackets. cs3 tunes the batch size.
     """
     panels = _space_panels(_method_curves(*methods), config_space=config_space)
-    quick = {name: value for name, value in _QUICK.items() if name != "batch_size" or config_space != "cs3"}
+    quick = {name: value for name, value in _TINY.items() if name != "batch_size" or config_space != "cs3"}
     return Figure(
         source=f"figure {number} of NAS-Bench-1Shot1",
         title=f"{title}, {config_space}",
@@ -133,13 +130,14 @@ def _importances(number: int) -> Figure:
 def _transfers() -> Figure:
     """Return table 2, whose searches have the images of the studies."""
     panels = _space_panels(_TRANSFERS, ("s1", "s2"))
-    found = _searches(2, "transfer from s3 (and 3 studies there)", panels, quick_epochs=2)
+    found = _searches(2, "transfer from s3 (and 3 studies there)", panels)
     return replace(
         found,
         source="table 2 of NAS-Bench-1Shot1",
         runs="transfer",
         drawing="transfers:Transfers",
-        quick=replace(found.quick, options={**found.quick.options, "images_per_half": 160}),
+        medium=None,
+        quick=replace(found.quick, options={**_TINY, "images_per_half": 160, "epochs": 2}),
     )
 
 
@@ -157,19 +155,18 @@ _PAPER_FIGURES = {
         3,
         "one-shot versus true ranking",
         _space_panels(_ALL_METHODS),
-        quick_epochs=6,
         runs="ranking",
         drawing="rankings:RankingCurves",
     ),
-    "figure4": _searches(4, f"{_WEIGHT_DECAY} 3", _method_panels("s3", _DECAYS), quick_epochs=6),
+    "figure4": _searches(4, f"{_WEIGHT_DECAY} 3", _method_panels("s3", _DECAYS)),
     "figure5": _trajectories(5, "cs2"),
-    "figure7": _searches(7, "five one-shot optimizers, longer", _space_panels(_ALL_METHODS), 100, 12),
-    "figure8": _searches(8, "first and second order of DARTS", _space_panels(_ORDERS), 200, 12),
+    "figure7": _searches(7, "five one-shot optimizers, longer", _space_panels(_ALL_METHODS), 100),
+    "figure8": _searches(8, "first and second order of DARTS", _space_panels(_ORDERS), 200),
     "figure9": _searches(9, _DARTS_CUTOUT, _method_panels("s3", _CUTOUT)),
     "figure10": _searches(10, f"{_DARTS_CUTOUT}, GDAS", _space_panels(_CUTOUT, ("s1", "s2"), optimizer="gdas")),
     "figure11": _searches(11, f"{_DARTS_CUTOUT}, PC-DARTS", _space_panels(_CUTOUT, ("s1", "s2"), optimizer="pc-darts")),
-    "figure12": _searches(12, f"{_WEIGHT_DECAY} 1", _method_panels("s1", _DECAYS), quick_epochs=6),
-    "figure13": _searches(13, f"{_WEIGHT_DECAY} 2", _method_panels("s2", _DECAYS), quick_epochs=6),
+    "figure12": _searches(12, f"{_WEIGHT_DECAY} 1", _method_panels("s1", _DECAYS)),
+    "figure13": _searches(13, f"{_WEIGHT_DECAY} 2", _method_panels("s2", _DECAYS)),
     "figure14": _trajectories(14, "cs1"),
     "figure15": _trajectories(15, "cs3"),
     "figure16": _importances(16),
@@ -187,5 +184,6 @@ _PAPER_FIGURES = {
 }
 """full: the paper's setting; quick: minutes to an hour on two CPU cores, too small to rank methods."""
 
-FIGURES: dict[str, Figure] = {**_PAPER_FIGURES, **BLACK_BOX_FIGURES, **NATS_BENCH_FIGURES}
-"""All figures and tables by name: figures of NAS-Bench-1Shot1 by number, its table, figures of other papers."""
+FIGURES: dict[str, Figure] = {**_PAPER_FIGURES, **BLACK_BOX_FIGURES, **NATS_BENCH_FIGURES, **METHOD_FIGURES}
+"""All figures and tables by name: figures of NAS-Bench-1Shot1 by number, its table, figures of other papers, and own
+comparisons."""

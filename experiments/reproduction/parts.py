@@ -71,11 +71,11 @@ class Figure:
     """A figure or table of a paper.
 
     Attributes:
-        source: its name in the paper.
+        source: its name in the paper; empty for a comparison that no paper has.
         title: its subject.
         runs: the kind of the runs that it shows: a key of `kinds.KINDS`. Rankings need searches, and transfers studies.
         drawing: the class that reads and draws the runs, as "module:Class" in this package.
-        full, quick: the runs at each scale.
+        full, quick: the runs at the largest and the smallest scale.
         pooling: the pooling of the runs of a curve. None: the figure has no curves of several runs.
         setting: the paper's setting in words, for titles of figures at the quick scale.
         default_curves: patterns of the curves that are drawn by default. Default: all.
@@ -85,6 +85,7 @@ class Figure:
         joins: the runs that --join adds: "studies" (of black-box optimizers) or "searches". Default: --join does not
             apply.
         otherwise: the figure on a table that lacks what the searches observe (`observed.lacking`), if there is one.
+        medium: the runs at the medium scale, if the figure has it.
         note: how the runs of the figure differ from those of the paper, in a sentence for screens and captions.
     """
 
@@ -103,11 +104,13 @@ class Figure:
     joins: Literal["", "studies", "searches"] = ""
     otherwise: "Figure | None" = None
     note: str = ""
+    medium: Scale | None = None
 
     @property
     def scales(self) -> dict[str, Scale]:
-        """Both scales, by name."""
-        return {"full": self.full, "quick": self.quick}
+        """The scales by name, the largest first."""
+        found = {"full": self.full, "medium": self.medium, "quick": self.quick}
+        return {name: scale for name, scale in found.items() if scale is not None}
 
 
 SPACES = {

@@ -35,6 +35,7 @@ from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.scales import SCALES
 
 if TYPE_CHECKING:
     from nasbench1shot1.experiments.reproduction.results import Results
@@ -43,10 +44,11 @@ if TYPE_CHECKING:
 Resolve = Callable[[str, Sequence[Options]], list[dict[str, Any]]]
 CLOCKS = ("seconds", "evaluations")
 """Options that limit black-box searches, of which only one can be given."""
-RANKED_EPOCHS = {"full": 5, "quick": 3}
+RANKED_EPOCHS = {"full": 5, "medium": 4, "quick": 3}
 """Number of ranked epochs of a search in figure 3, evenly spaced (paper: every tenth epoch)."""
 RANKING: dict[str, dict[str, Any]] = {
     "full": {"architectures": "all", "images": "1000"},
+    "medium": {"architectures": "400", "images": "1000", "resamples": 100},
     "quick": {"architectures": "100", "images": "200", "resamples": 10},
 }
 """Options of the rankings by scale. The paper evaluates on the 10,000 test images of CIFAR-10."""
@@ -84,13 +86,16 @@ class Reproduction:
         """Return the selected panels and curves of a scale.
 
         Args:
-            scale: "full" or "quick".
+            scale: "full", "medium" or "quick".
             space: shows the curves of the first panel on this space instead.
 
-        Raises InvalidInputError if the scale is unknown, nothing is selected, or the figure has fixed spaces.
+        Raises InvalidInputError if the figure lacks the scale, nothing is selected, or the figure has fixed spaces.
         """
         if scale not in self.figure.scales:
-            raise unknown_name("scale", scale, self.figure.scales)
+            if scale in SCALES:
+                known = " or ".join(option("scale", name) for name in self.figure.scales)
+                raise InvalidInputError(f"{self.name} has no {scale} scale: use {known}")
+            raise unknown_name("scale", scale, SCALES)
         own = self.figure.scales[scale]
         if space is not None:
             if not self.figure.takes_space:
@@ -128,7 +133,7 @@ class Reproduction:
         """Return the jobs of the figure in the order in which they start: seed by seed.
 
         Args:
-            scale: "full" or "quick".
+            scale: "full", "medium" or "quick".
             out: the figure's folder.
             given: options of all jobs, which override the figure's own options.
             seeds: seeds of every curve. Default: the seeds of the scale.

@@ -64,7 +64,7 @@ def reproduce(
 
     Args:
         name: "figure2", …: a key of `figures.FIGURES`.
-        scale: "full" (the paper's setting) or "quick".
+        scale: "full" (the paper's setting), "medium" or "quick".
         out: folder of the runs, the picture and the CSV file. Default: `reproduce/<name>-<scale>`.
         only: parts of the figure, as in `open_figure`.
         joined: folders of finished runs to show, as in `open_figure`.

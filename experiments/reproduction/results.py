@@ -166,7 +166,8 @@ class Results(ABC):
     def title(self, *lines: str) -> str:
         """Return the title: what is reproduced, lines about the runs, and the paper's setting at the quick scale."""
         setting = f"paper: {self.figure.setting}"
-        first = f"After {self.figure.source}: {self.figure.title}"
+        of_paper = f"After {self.figure.source}: " if self.figure.source else ""
+        first = f"{of_paper}{self.figure.title}"
         return "\n".join([first, *filter(None, lines), *([setting] if self.is_quick and self.figure.setting else [])])
 
     def caption(self, *lines: str, frames: Sequence[pandas.DataFrame] = ()) -> str:

@@ -118,9 +118,17 @@ def test_at_quick_scale_every_figure_is_small(tmp_path):
     for name, figure in FIGURES.items():
         for job in planned(name, tmp_path):
             options = job.options
-            assert job.units == figure.quick.options["epochs"] <= 12, name
-            assert (options["images"], options["images_per_half"]) == ("cifar10-sample", 320)
-            assert options.get("candidates", 0) <= 20
+            assert job.units == figure.quick.options["epochs"] == 15 * figure.full.options["epochs"] // 50, name
+            assert (options["images"], options["images_per_half"]) == ("cifar10-sample", None)
+            assert options.get("candidates", 0) <= 100
+
+
+def test_at_medium_scale_every_figure_has_ten_seeds_and_official_images():
+    for figure in FIGURES.values():
+        assert figure.medium.seeds == tuple(range(10)) and figure.medium.panels == figure.full.panels
+        found = search_options({**figure.medium.options, "seed": 0}).common
+        assert (found.images, found.images_per_half, found.image_side) == ("cifar10", 10_000, 16)
+        assert found.epochs == 40 * figure.full.options["epochs"] // 50
 
 
 def test_the_first_seeds_of_all_curves_come_first(tmp_path):
@@ -209,13 +217,15 @@ def test_seeds_must_be_non_empty_and_distinct(tmp_path, seeds):
 def test_without_a_name_the_figures_are_listed(capsys):
     cli.main(["reproduce"])
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[: 2 * len(ALL_FIGURES) : 2]] == list(ALL_FIGURES)
+    assert [line.split(":")[0] for line in lines[: 2 * len(ALL_FIGURES) : 2]] == list(ALL_FIGURES)
     numbers = [2, 3, 4, 5, *range(7, 18)]
     last = ["table2", "nas101-figure7", "nas101-figure8", "nas201-figure6"]
     last += [f"nats-{part}{space}" for part in ("figure6", "figure7", "table4") for space in ("", "-size")]
+    last += ["methods", "methods-nb201", "methods-size"]
     assert list(ALL_FIGURES) == [*(f"figure{number}" for number in numbers), *last]
     assert "full: 90 × 50 epochs" in lines[1]
-    assert len({line.partition(" ")[2] for line in lines[: 2 * len(ALL_FIGURES) : 2]}) == len(ALL_FIGURES)
+    titles = {line.partition(" ")[2] for line in lines[: 2 * len(ALL_FIGURES) : 2]}
+    assert len(titles) == len(ALL_FIGURES)
     assert "90 searches of 50 epochs each" in lines[-3]
     assert max(map(len, lines)) <= 80
 
@@ -247,7 +257,8 @@ def test_the_page_lists_every_figure_with_its_epochs_and_searches():
     wanted = {}
     for name, figure in FIGURES.items():
         curves, epochs = len(figure.full.pairs()), [scale.options["epochs"] for scale in figure.scales.values()]
-        wanted[name] = [epochs[0], 6 * curves, epochs[1], 2 * curves]
+        full, medium, quick = epochs
+        wanted[name] = [full, 6 * curves, medium, 10 * curves, quick, 2 * curves]
     assert numbers == wanted
 
 
@@ -256,11 +267,11 @@ def test_a_dry_run_reports_the_duration_and_writes_nothing(tmp_path, monkeypatch
     monkeypatch.setattr(estimate, "seconds_per_epoch", lambda options: 20.0)  # the measured time depends on the load
     reproduce(tmp_path / "figure", "--dry-run")
     said = capsys.readouterr().out
-    assert not missing(said, "4 searches", "24 epochs")
-    needs = r"about 2 min, [\d.]+ [MG]B of memory, 1 MB of disk each\n"  # it includes the memory of the tests' process
-    assert re.search(rf"darts/weight-decay-81e-4 × 2 seeds: search of 6 epochs, {needs}", said)
+    assert not missing(said, "4 searches", "60 epochs")
+    needs = r"about 5 min, [\d.]+ [MG]B of memory, 1 MB of disk each\n"  # it includes the memory of the tests' process
+    assert re.search(rf"darts/weight-decay-81e-4 × 2 seeds: search of 15 epochs, {needs}", said)
     assert "seed-1" not in said
-    assert re.search(r"This will take about 4 min, up to [\d.]+ [MG]B of memory and \d MB of disk\.", said)
+    assert re.search(r"This will take about 10 min, up to [\d.]+ [MG]B of memory and \d MB of disk\.", said)
     assert not (tmp_path / "figure").exists()
 
 

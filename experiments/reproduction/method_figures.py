@@ -1,0 +1,49 @@
+"""The comparisons of all one-shot methods as data, one per benchmark. No paper has them."""
+
+from nasbench1shot1.experiments.reproduction.parts import METHODS, Curve, Figure, Scale, space_panel
+from nasbench1shot1.registry import BUILT_IN
+from nasbench1shot1.scales import SCALES
+
+OF_WIDTHS = ("tas", "fbnetv2", "tunas")
+"""Methods that only search widths."""
+OF_OPERATIONS = ("pc-darts", "lambda-darts", "is-darts", "drnas-progressive")
+"""Methods that cannot search widths."""
+SEEDS = tuple(range(10))
+BELOW_FULL = ("medium", "quick")
+
+
+def methods_on(space: str) -> tuple[str, ...]:
+    """Return the names of the built-in methods that can search a space."""
+    unfit = OF_OPERATIONS if space == "nats-size" else OF_WIDTHS
+    return tuple(name for name in BUILT_IN["optimizers"] if name not in unfit)
+
+
+def _comparison(where: str, *spaces: str, epochs: int | None = None) -> Figure:
+    """Return the comparison on spaces of one benchmark; `epochs` replaces the epochs of the small scales.
+
+    All methods share the size, the images and the number of epochs of a scale, and keep their own hyperparameters.
+    """
+    small = {name: {"scale": name, "threads": 1, "epochs": epochs or SCALES[name]["epochs"]} for name in BELOW_FULL}
+    panels = tuple(
+        space_panel(
+            space, tuple(Curve(name, METHODS.get(name, name), {"optimizer": name}) for name in methods_on(space))
+        )
+        for space in spaces
+    )
+    return Figure(
+        source="",
+        title=f"one-shot methods on {where}",
+        runs="search",
+        drawing="method_tables:MethodTable",
+        full=Scale(panels, {"scale": "full", "threads": 1, "epochs": 50}, SEEDS),
+        medium=Scale(panels, small["medium"], SEEDS),
+        quick=Scale(panels, small["quick"], SEEDS),
+    )
+
+
+METHOD_FIGURES = {
+    "methods": _comparison("three spaces of NAS-Bench-101", "s1", "s2", "s3"),
+    "methods-nb201": _comparison("NAS-Bench-201", "nb201"),
+    "methods-size": _comparison("NATS-Bench's size space", "nats-size", epochs=8),
+}
+"""The comparisons by name."""

@@ -1,0 +1,247 @@
+"""The table of one-shot methods on several spaces: final and best-seen regret, anytime regret, rank tests, cost.
+
+An architecture is *looked up* when its table values are read. A search of E epochs prefers E + 1 architectures, one
+after every epoch and one before the first. The *best-seen* architecture is the one among them with the lowest
+validation error in the table. Random sampling with E + 1 look-ups draws as many architectures uniformly from the space,
+and takes the one with the lowest validation error.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.colours import BLACK, BLUE, GREY
+from nasbench1shot1.display.curves import Pooled, pool_values
+from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.experiments.comparison.statistics import SIGNIFICANT, rank_tests
+from nasbench1shot1.experiments.reproduction.parts import Panel
+from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, in_front
+from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.one_shot_search.captions import provenance, scale_text
+from nasbench1shot1.one_shot_search.regret_curve import other_regrets
+
+if TYPE_CHECKING:
+    from nasbench1shot1.display import axes
+    from nasbench1shot1.tables.table import Table
+
+Floats = NDArray[np.float64]
+FINAL, BEST, ANYTIME = MEASURES = ("final", "best_seen", "anytime")
+"""Test regret of the last architecture, of the best-seen one, and the mean over all epochs of the preferred one."""
+RANDOM = "random sampling"
+DRAWS, SAMPLED = 10_000, 1_000
+"""Number of simulated random searches, and how many of them take part in rank tests."""
+Place = tuple[str, str]
+
+
+def measures(frame: pandas.DataFrame) -> dict[str, float]:
+    """Return the test regrets of a search, as fractions.
+
+    Args:
+        frame: the metrics of a search, as in `Run.metrics`.
+    """
+    regrets = frame["test_regret"].to_numpy(np.float64)
+    best = int(np.argmin(frame["validation_regret"].to_numpy(np.float64)))
+    return {FINAL: float(regrets[-1]), BEST: float(regrets[best]), ANYTIME: float(regrets.mean())}
+
+
+def random_regrets(table: "Table", space: str, dataset: str | None, lookups: int, draws: int = DRAWS) -> Floats:
+    """Return the test regrets of random searches, shape (draws,), as fractions.
+
+    Args:
+        table: the table that scores them.
+        space: the space, from whose architectures with table values each is drawn with equal probability.
+        dataset: the data set.
+        lookups: number of architectures of a search; that with the lowest validation error is returned.
+        draws: number of searches.
+    """
+    objective = table.objective(dataset)
+    validation, test = (
+        pandas.Series(regrets, index=rows)
+        for rows, regrets in (
+            table.regrets(space, dataset=of, metric=metric)
+            for of, metric in (
+                (objective.validation, objective.validation_metric),
+                (objective.test, objective.test_metric),
+            )
+        )
+    )
+    both = pandas.concat([validation, test], axis=1, join="inner").to_numpy(np.float64)
+    drawn = both[np.random.default_rng(0).integers(len(both), size=(draws, lookups))]
+    best = drawn[:, :, 0].argmin(axis=1)
+    found: Floats = drawn[np.arange(draws), best, 1]
+    return found
+
+
+class MethodTable(CurveResults):
+    """Regrets, rank tests and costs of all finished searches, scored on one table."""
+
+    HEADINGS = ("space", "method", "seeds", "final test regret", "best seen", "anytime", "seconds")
+    SMALL = "searches this small show how the methods run and what they cost, but hardly how they rank"
+
+    @cached_property
+    def frames(self) -> dict[Place, list[pandas.DataFrame]]:
+        """The metrics of every run, by panel and curve."""
+        return {found.place: [rescore(run, self.table) for run in found.runs] for found in self.found}
+
+    @cached_property
+    def samples(self) -> dict[Place, dict[str, Floats]]:
+        """The values of each measure, one per seed, by panel and curve."""
+        found = {}
+        for place, frames in self.frames.items():
+            values = pandas.DataFrame([measures(frame) for frame in frames])
+            found[place] = {name: values[name].to_numpy(np.float64) for name in MEASURES}
+        return found
+
+    @cached_property
+    def pooled(self) -> dict[Place, dict[str, Pooled]]:
+        """Mean and band of each measure over the seeds, by panel and curve."""
+        return {
+            place: {name: pool_values([0], values[:, None], spread=self.spread) for name, values in own.items()}
+            for place, own in self.samples.items()
+        }
+
+    @cached_property
+    def baselines(self) -> dict[str, dict[str, Floats]]:
+        """The test regrets of random sampling by panel: with one look-up, and with those of a search."""
+        found = {}
+        for panel, curves in self.by_panel:
+            config = curves[0].runs[0].config
+            lookups = {FINAL: 1, BEST: len(self.frames[curves[0].place][0])}
+            found[panel.key] = {
+                name: random_regrets(self.table, config["space"], config["dataset"], number)
+                for name, number in lookups.items()
+            }
+        return found
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return a row for every panel and curve, with regrets as fractions; the last row of a panel is the baseline.
+
+        For each of `MEASURES`, the columns are `<measure>_mean`, `_std` (n - 1), `_low` and `_high` (the band). Then
+        follow the share of final regrets that are measured, the mean seconds of a search, and the mean final test
+        regret on every other data set.
+        """
+        return pandas.DataFrame([row for panel, curves in self.by_panel for row in self._rows_of(panel, curves)])
+
+    def _rows_of(self, panel: Panel, curves: Sequence[Found]) -> list[dict[str, Any]]:
+        rows = []
+        for found in curves:
+            own, last = self.pooled[found.place], pandas.concat([frame.tail(1) for frame in self.frames[found.place]])
+            row: dict[str, Any] = {"panel": panel.key, "curve": found.curve.key, "seeds": len(last)}
+            for name in MEASURES:
+                row |= {f"{name}_{of}": float(own[name].frame[of].iloc[0]) for of in ("mean", "std", "low", "high")}
+            row |= {"final_measured": last["test_measured"].mean(), "seconds": last["search_seconds"].mean()}
+            rows.append(row | {f"final_{name}": last[name].mean() for name in other_regrets(last)})
+        values = self.baselines[panel.key]
+        baseline = {
+            f"{name}_{of}": f(v) for name, v in values.items() for of, f in (("mean", np.mean), ("std", np.std))
+        }
+        return [*rows, {"panel": panel.key, "curve": RANDOM, "seeds": DRAWS, **baseline}]
+
+    def further_tables(self) -> Mapping[str, pandas.DataFrame]:
+        """Return the rank tests of all pairs of methods on each space, by final and by best-seen regret.
+
+        Random sampling takes part with as many simulated searches as `SAMPLED`. Holm's correction applies to the pairs
+        of one space and measure.
+        """
+        frames = []
+        for panel, curves in self.by_panel:
+            for measure, baseline in self.baselines[panel.key].items():
+                samples = {found.curve.key: self.samples[found.place][measure] for found in curves}
+                tests = rank_tests({**samples, RANDOM: baseline[:SAMPLED]}, measure)
+                frames.append(in_front(tests.rename(columns={"moment": "measure"}), panel=panel.key))
+        return {"rank-tests": pandas.concat(frames, ignore_index=True)}
+
+    def rows(self) -> list[list[str]]:
+        """Return mean and band of every measure in percent, and the seconds of a search."""
+        frame = self.as_table()
+        return [
+            [
+                *(row["panel"], row["curve"], f"{row['seeds']:,}"),
+                *(_with_band(row, name) for name in MEASURES),
+                "" if np.isnan(row["seconds"]) else f"{row['seconds']:.0f}",
+            ]
+            for _, row in frame.iterrows()
+        ]
+
+    def notes(self) -> list[str]:
+        """Return how many pairs of methods differ significantly."""
+        tests = self.further_tables()["rank-tests"]
+        found = []
+        for (panel, measure), own in tests.groupby(["panel", "measure"], sort=False):
+            differ = int((own["p_holm"] < SIGNIFICANT).sum())
+            words = {FINAL: "final", BEST: "best-seen"}[str(measure)]
+            found.append(
+                f"{panel}: {words} regrets differ in {differ} of {counted(len(own), 'pair')} "
+                f"(Mann–Whitney, Holm, p < {SIGNIFICANT})"
+            )
+        return found
+
+    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+        """Return the picture: mean and band of the final regret, and of the best-seen one, for every method.
+
+        Methods are sorted by their mean final regret on the first space. Lines show random sampling with one look-up,
+        whose mean is the mean of the space, and with as many look-ups as a search.
+        """
+        first = [found.curve.key for found in self.by_panel[0][1]]
+        order = sorted(first, key=lambda key: self._mean((self.by_panel[0][0].key, key), FINAL))
+        order += [f.curve.key for _, curves in self.by_panel for f in curves if f.curve.key not in order]
+        order, is_cut, columns = list(dict.fromkeys(order)), False, len(self.by_panel)
+        height = 0.8 + 0.24 * len(order)
+        with Canvas(1, columns, panel=(max(3.0, 7 / columns), height), style=style, sharey=True) as canvas:
+            for ax, (panel, curves) in zip(canvas.axes, self.by_panel, strict=True):
+                for found in curves:
+                    colour = colours.get(found.curve.key, BLUE)
+                    for name, shift, fill in ((FINAL, -0.14, colour), (BEST, 0.14, "white")):
+                        pooled = self.pooled[found.place][name]
+                        mean, low, high = (100 * float(v[0]) for v in (pooled.centre, pooled.low, pooled.high))
+                        is_cut |= pooled.is_cut
+                        look: dict[str, Any] = {"fmt": "o", "color": colour, "markerfacecolor": fill, "markersize": 4}
+                        whiskers = [[mean - low], [high - mean]] if len(self.frames[found.place]) > 1 else None
+                        ax.errorbar(mean, order.index(found.curve.key) + shift, xerr=whiskers, **look)
+                baseline = self.baselines[panel.key]
+                ax.axvline(100 * baseline[FINAL].mean(), color=GREY, linestyle=":")
+                ax.axvline(100 * baseline[BEST].mean(), color=BLACK, linestyle="--", linewidth=1)
+                ax.set_title(panel.title)
+                ax.grid(alpha=0.25)
+                ax.set_xlim(left=0)
+                measured = provenance(pandas.concat([f["test_measured"].tail(1) for f in self._frames_of(curves)]))
+                ax.set_xlabel(f"test regret [%]\n({measured})")
+            labels = self.labels
+            canvas.axes[0].set_yticks(range(len(order)), [labels[key] for key in order])
+            canvas.axes[0].set_ylim(len(order) - 0.5, -0.5)
+            configs = [run.config for run in self.runs]
+            lookups = len(next(iter(self.frames.values()))[0])
+            legend: dict[str, dict[str, Any]] = {
+                "after the last epoch": {"marker": "o", "color": BLUE, "linestyle": ""},
+                "best seen": {"marker": "o", "color": BLUE, "markerfacecolor": "white", "linestyle": ""},
+                "mean over the space": {"color": GREY, "linestyle": ":"},
+                f"random sampling, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"},
+            }
+            size = f"{counted(configs[0]['epochs'], 'epoch')}, {counted(self.seeds, 'seed')}"
+            title = self.title(scale_text(configs).splitlines()[0], size)
+            caption = self.caption(
+                "best seen: the architecture with the lowest validation error in the table among those preferred after "
+                "each epoch",
+                frames=[frame for frames in self.frames.values() for frame in frames],
+            )
+            return canvas.finish(title, caption, legend=legend, band=self.band([1], is_cut))
+
+    def _mean(self, place: Place, measure: str) -> float:
+        return float(self.samples[place][measure].mean())
+
+    def _frames_of(self, curves: Sequence[Found]) -> list[pandas.DataFrame]:
+        return [frame for found in curves for frame in self.frames[found.place]]
+
+
+def _with_band(row: "pandas.Series[Any]", measure: str) -> str:
+    """Return mean and band in percent; the mean alone where there is no band."""
+    mean, low, high = (100 * row.get(f"{measure}_{of}", np.nan) for of in ("mean", "low", "high"))
+    if np.isnan(mean):
+        return ""
+    return f"{mean:.2f}" if np.isnan(low) else f"{mean:.2f} [{low:.2f}, {high:.2f}]"

@@ -1,0 +1,138 @@
+"""The comparisons of all one-shot methods: which methods on which spaces, regrets, baselines, rank tests, picture."""
+
+import io
+
+import numpy as np
+import pandas
+import pytest
+from refusals import refuses
+from rich.console import Console
+from tiny_figures import TINY, planned, run_jobs_here, shrink
+
+import nasbench1shot1 as nb
+from nasbench1shot1 import registry
+from nasbench1shot1.experiments.reproduction.method_figures import methods_on
+from nasbench1shot1.experiments.reproduction.method_tables import (
+    ANYTIME,
+    BEST,
+    FINAL,
+    RANDOM,
+    measures,
+    random_regrets,
+)
+from nasbench1shot1.experiments.reproduction.planning import open_figure
+from nasbench1shot1.experiments.reproduction.reproducing import reproduce
+from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.tables.table import load_table
+
+ONLY = ["nb201/gdas", "nb201/random-ws"]
+SEEDS = [0, 1, 2, 3, 4]
+
+
+def fits(method: str, space: str) -> bool:
+    if method == "pc-darts":  # it is refused when the supernet is built
+        return space != "nats-size"
+    try:
+        registry.optimizer(method).check_space(registry.one_shot(registry.search_space(space)))
+    except UserError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("space", ["s1", "s2", "s3", "nb201", "nats-size"])
+def test_every_method_is_compared_on_every_space_that_it_can_search(space):
+    assert list(methods_on(space)) == [name for name in registry.BUILT_IN["optimizers"] if fits(name, space)]
+
+
+@pytest.mark.parametrize(("scale", "epochs"), [("full", 50), ("medium", 40), ("quick", 15)])
+def test_all_methods_have_the_size_of_the_scale_and_ten_seeds(scale, epochs, tmp_path):
+    jobs = planned("methods-nb201", tmp_path, scale=scale, images="cifar10-sample")
+    assert len(jobs) == 10 * len(methods_on("nb201"))
+    wanted = {"epochs": epochs, "channels": 16 if scale == "full" else 8, "threads": 1, "scale": scale}
+    for job in jobs:
+        assert {name: job.options[name] for name in wanted} == wanted
+    rates = {job.curve: job.options.get("architecture_learning_rate") for job in jobs}
+    factor = (
+        1 / 3 if scale == "full" else 2 / 3
+    )  # by default, Λ-DARTS searches 100 epochs with 1e-4, DARTS 50 with 3e-4
+    assert rates["lambda-darts"] == pytest.approx(factor * rates["darts"], rel=0.05)
+
+
+def test_measures_of_a_search():
+    frame = pandas.DataFrame({"test_regret": [0.4, 0.1, 0.2, 0.3], "validation_regret": [0.4, 0.2, 0.1, 0.3]})
+    assert measures(frame) == {FINAL: 0.3, BEST: 0.2, ANYTIME: pytest.approx(0.25)}
+
+
+def test_random_sampling_has_the_expected_regret_of_the_best_of_several_draws():
+    table = load_table("nb201")
+    _, test = table.regrets("nb201", dataset="cifar10")
+    (once,) = (random_regrets(table, "nb201", "cifar10", 1, 40_000),)
+    assert once.mean() == pytest.approx(table.mean_regret("nb201", dataset="cifar10"), rel=0.05)
+    assert once.mean() == pytest.approx(test.mean(), rel=0.05)
+    # E[min of k] = ∑ over sorted values of value × ((1 − i/n)^k − (1 − (i + 1)/n)^k), here by validation error
+    objective = table.objective("cifar10")
+    rows, guide = table.regrets("nb201", dataset=objective.validation, split="validation")
+    test_of = dict(zip(*table.regrets("nb201", dataset="cifar10"), strict=True))
+    ranked = np.array([test_of[row] for row in rows[np.argsort(guide, kind="stable")]])
+    places = np.arange(len(ranked) + 1) / len(ranked)
+    expected = float(ranked @ -np.diff((1 - places) ** 16))
+    assert random_regrets(table, "nb201", "cifar10", 16, 40_000).mean() == pytest.approx(expected, rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """The folder of a finished comparison of two methods with five seeds, and what it printed."""
+    folder, screen = tmp_path_factory.mktemp("methods") / "out", io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        run_jobs_here(patch)
+        shrink(patch, "methods-nb201", {**TINY, "epochs": 2, "threads": 1})
+        console = Console(file=screen, width=120)
+        picture = reproduce("methods-nb201", scale="quick", out=folder, only=ONLY, seeds=SEEDS, console=console)
+    return picture, screen.getvalue()
+
+
+def test_the_table_has_every_measure_with_its_interval_and_the_baseline(compared):
+    picture, screen = compared
+    frame = pandas.read_csv(picture.with_suffix(".csv")).set_index("curve")
+    assert list(frame.index) == ["gdas", "random-ws", RANDOM]
+    runs = [nb.open_run(picture.parent / "nb201" / "gdas" / f"seed-{seed}") for seed in SEEDS]
+    final = np.array([run.lines[-1]["test_regret"] for run in runs])
+    row = frame.loc["gdas"]
+    assert row["final_mean"] == pytest.approx(final.mean()) and row["final_std"] == pytest.approx(final.std(ddof=1))
+    assert row["final_low"] <= row["final_mean"] <= row["final_high"]
+    elsewhere = [run.lines[-1]["other_datasets"]["cifar100"]["test_regret"] for run in runs]
+    assert row["final_cifar100_test_regret"] == pytest.approx(np.mean(elsewhere))
+    assert row["final_measured"] == 1 and row["seeds"] == 5 and row["seconds"] > 0
+    assert frame.loc[RANDOM, "final_mean"] > frame.loc[RANDOM, "best_seen_mean"] > 0
+    assert "random sampling" in screen and "Mann–Whitney" in screen
+
+
+def test_rank_tests_compare_all_pairs_and_random_sampling(compared):
+    picture, _ = compared
+    tests = pandas.read_csv(picture.with_name(f"{picture.stem}-rank-tests.csv"))
+    pairs = {("gdas", "random-ws"), ("gdas", RANDOM), ("random-ws", RANDOM)}
+    assert set(zip(tests["first"], tests["second"], strict=True)) == pairs
+    assert set(tests["measure"]) == {FINAL, BEST} and len(tests) == 6
+    assert (tests["p_holm"] >= tests["p"]).all()
+
+
+def test_the_picture_shows_both_regrets_of_every_method_and_both_baselines(compared, tmp_path, monkeypatch):
+    picture, _ = compared
+    shrink(monkeypatch, "methods-nb201", {**TINY, "epochs": 2, "threads": 1})
+    figure = open_figure("methods-nb201", ONLY)
+    jobs = figure.jobs("quick", picture.parent, {}, SEEDS, lambda function, *rest: function(*rest))
+    table = figure.table(jobs, {})
+    drawn = figure.results(jobs, table).draw()
+    (axes,) = drawn.axes
+    assert [text.get_text() for text in axes.get_yticklabels()] in (["GDAS", "Random WS"], ["Random WS", "GDAS"])
+    assert len(axes.containers) == 4, "final and best-seen regret of two methods"
+    mean = 100 * table.mean_regret("nb201", dataset="cifar10")
+    dotted, dashed = (float(line.get_xdata()[0]) for line in axes.get_lines() if line.get_linestyle() in (":", "--"))
+    assert dotted == pytest.approx(mean, rel=0.05) and dashed < dotted
+    assert "5 seeds" in drawn.title and "After" not in drawn.title
+
+
+def test_a_scale_that_a_figure_does_not_have_is_refused(tmp_path):
+    with refuses(nb.InvalidInputError, "figure5 has no medium scale"):
+        reproduce("figure5", scale="medium", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
