@@ -131,7 +131,9 @@ def collect(folder):
         }
         found["tables"][space] = run.config["table_id"]
         if space not in found["mean_regret"]:
-            found["mean_regret"][space] = nb.load_table(run.config["table"]).mean_regret(space)
+            table = nb.load_table(run.config["table"])
+            test = table.objective(run.config["dataset"]).test
+            found["mean_regret"][space] = table.mean_regret(space, dataset=test)
     return found
 
 
