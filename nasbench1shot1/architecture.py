@@ -27,7 +27,7 @@ class Bars(NamedTuple):
         kinds: the kind of each layer, which selects its colour (L integers).
         values: the chosen size of each layer (L integers).
         candidates: the C possible sizes of every layer, ascending.
-        weights: the softmax weight of each candidate, (L, C); None if they are unknown.
+        weights: the mixing weight of each candidate, (L, C), NaN for excluded ones; None if they are unknown.
         unit: what is counted, such as "channels".
     """
 
@@ -114,34 +114,34 @@ class Architecture:
         """
         return None
 
-    def drawn_graph(self, parameters: Mapping[str, NDArray[Any]] | None = None) -> "networkx.DiGraph[int] | None":
+    def drawn_graph(self, weights: Mapping[str, NDArray[Any]] | None = None) -> "networkx.DiGraph[int] | None":
         """Return the labelled graph that `nb.draw_cell` draws; None if architectures of this form are not graphs.
 
         Nodes are numbered in topological order: node 0 is the input, the last one the output. Loose ends are kept.
 
         - Attributes of a node: `label` is the displayed text; `operation` is the index of its operation, which selects
-          the colour, or None.
+          the colour, or None. Optional: `decided`, whether the search has decided the operation.
         - Attributes of an edge: `label` is the displayed text; `chosen` tells whether the architecture has the edge;
-          `weight` is a mixing weight from 0 to 1, which sets the width.
+          `weight` is a mixing weight from 0 to 1, which sets the width, or NaN for an excluded edge. Optional:
+          `decided`, whether the choice of the edge is decided.
         - Attributes of the graph: `node_characters` and `edge_characters` are the lengths of the longest possible lines
           of labels in graphs of this form, so that all their pictures have the same layout.
 
         Args:
-            parameters: raw architecture parameters Λ of one epoch, for every key of the space's `mixing_shapes()`. If
-                given, the graph has all candidate edges, weights are softmaxes of the parameters, and the label of a
-                chosen operation includes its weight.
+            weights: the mixing weights of one epoch, for every key of the space's `mixing_shapes()`; NaN for excluded
+                entries. If given, the graph has all candidate edges, and the label of a chosen operation includes its
+                weight.
 
         Raises:
             InvalidInputError: "operations" is missing, or an array has another shape.
         """
         return None
 
-    def drawn_bars(self, parameters: Mapping[str, NDArray[Any]] | None = None) -> Bars | None:
+    def drawn_bars(self, weights: Mapping[str, NDArray[Any]] | None = None) -> Bars | None:
         """Return the sizes that `nb.draw_cell` draws as bars; None if architectures of this form are not sizes.
 
         Args:
-            parameters: raw architecture parameters Λ of one epoch, as for `drawn_graph`. If given, the bars have
-                weights.
+            weights: the mixing weights of one epoch, as for `drawn_graph`. If given, the bars have weights.
 
         Raises:
             InvalidInputError: a key is missing, or an array has another shape.
@@ -149,13 +149,13 @@ class Architecture:
         return None
 
 
-def softmax_weights(
-    parameters: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]], needed: str = "operations"
-) -> dict[str, NDArray[np.float64]]:
-    """Return the mixing weights of `Architecture.drawn_graph`: the softmax of each row of architecture parameters.
+def checked_weights(
+    weights: Mapping[str, NDArray[Any]], shapes: Mapping[str, tuple[int, ...]], needed: str = "operations"
+) -> Mapping[str, NDArray[Any]]:
+    """Return the mixing weights of `Architecture.drawn_graph`.
 
     Args:
-        parameters: raw architecture parameters Λ of one epoch.
+        weights: the mixing weights of one epoch.
         shapes: the shapes of arrays by key.
         needed: the required key. Other keys may be missing, because spaces have no keys for choices without
             alternatives.
@@ -164,19 +164,31 @@ def softmax_weights(
         InvalidInputError: the required key is missing, or an array has another shape.
     """
     for key, shape in shapes.items():
-        if key in parameters and np.shape(parameters[key]) != shape:
+        if key in weights and np.shape(weights[key]) != shape:
             raise InvalidInputError(
-                f"parameters['{key}'] has the shape {np.shape(parameters[key])}, not {shape}: give the parameters of "
+                f"parameters['{key}'] has the shape {np.shape(weights[key])}, not {shape}: give the parameters of "
                 "one epoch, such as run.architecture_parameters[key][-1] for every key"
             )
-    if needed not in parameters:
+    if needed not in weights:
         raise InvalidInputError(f"parameters lack '{needed}': give an array for every key of space.mixing_shapes()")
-    return {key: _softmax(values) for key, values in parameters.items()}
+    return weights
 
 
-def _softmax(values: NDArray[Any]) -> NDArray[np.float64]:
-    powers = np.exp(np.asarray(values, np.float64) - np.max(values, axis=-1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+LEFT, EXCLUDED = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
+"""What stands for a candidate of a choice in pictures, in the order of the candidates."""
+
+
+def weight_text(weights: NDArray[Any], entry: int) -> str:
+    """Return the text of a chosen entry's weight: "0.52", or "0.52 ●○●" if other entries of the vector are excluded."""
+    excluded = np.isnan(weights)
+    text = f"{weights[entry]:.2f}"
+    return f"{text} {''.join(EXCLUDED if each else LEFT for each in excluded)}" if excluded.any() else text
+
+
+def is_decided(weights: NDArray[Any], picks: int = 1) -> bool:
+    """Return whether only as many entries of a vector of mixing weights are left as an architecture takes."""
+    excluded = np.isnan(weights)
+    return bool(excluded.any()) and int((~excluded).sum()) <= picks
 
 
 def check_space_name(name: object) -> None:

@@ -12,6 +12,7 @@ from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.hyperparameters import Hyperparameters as Hyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
+from nasbench1shot1.reading import Reading as Reading
 from nasbench1shot1.space import OneShotSpace, as_one_shot
 from nasbench1shot1.supernets.passes import Batch as Batch
 from nasbench1shot1.supernets.passes import Mixing as Mixing
@@ -132,6 +133,17 @@ class OneShotOptimizer(ABC):
         and the costs of all architectures by their number (`Cost.by_number`), for expectations.
         """
         self.constraint = constraint
+
+    @classmethod
+    def reading(cls, hyperparameters: Any, epoch: int, epochs: int) -> Reading:
+        """Return how Λ, as recorded after an epoch, reads as mixing weights, for pictures. Default: its softmax.
+
+        Args:
+            hyperparameters: the options of the search, an instance of `Hyperparameters`.
+            epoch: the epoch, 0 … epochs.
+            epochs: number of epochs of the search when it trained this epoch.
+        """
+        return Reading()
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return the phases of a search; their epochs must add up to `epochs`.
@@ -283,6 +295,32 @@ class OneShotOptimizer(ABC):
     def scorings(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
         """Return the work of `end_epoch` and `choose` per epoch, to estimate times: (architectures, images of each)."""
         return ()
+
+    def mixture_scorings(self, batch_size: int, images: int) -> Sequence[tuple[int, int]]:
+        """Return further work of `choose` per epoch, to estimate times: (mixings, images of each).
+
+        Args:
+            batch_size: number of images of a training step.
+            images: number of images of a half.
+        """
+        return ()
+
+    def score_mixing(self, shared: SharedWeights, rows: Tensor) -> None:
+        """Pass rows of the image set as for one of `scored_mixtures` and `mixture_scorings`, to time it."""
+        shared.scores([self.evaluation_mixing()], rows)
+
+    def remaining_share(self, epoch: int, phases: Sequence[Phase]) -> float:
+        """Return the share of its work that a step of an epoch still has, 0 … 1, to estimate times. Default: 1.
+
+        It falls as candidates are excluded, and may be an expectation. Between two shares, times are interpolated.
+        """
+        return 1.0
+
+    def rehearse(self, epoch: int, phases: Sequence[Phase]) -> None:  # noqa: B027  an intended default
+        """Exclude about as many candidates as before an epoch, chosen arbitrarily, so that its steps can be timed.
+
+        It is called on a copy of the method, before `begin_epoch`, with ascending epochs.
+        """
 
     def scorings_at_end(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
         """Return the work of `end_search`, to estimate times: (architectures or mixings, images of each)."""

@@ -54,6 +54,10 @@ class AllowedEntries:
             raise InvalidInputError(f"{self._choices[number]}: entry {entry} is excluded already")
         self.keep(number, [other for other in self[number] if other != entry])
 
+    def shorten(self, number: int, left: int) -> None:
+        """Exclude the last allowed entries of a choice until `left` remain, in place of a real decision."""
+        self.keep(number, self[number][:left])
+
     def start_here(self) -> None:
         """Let `clear` return to what is allowed now, because an option has excluded the other entries."""
         self._first = list(self._allowed)

@@ -95,8 +95,11 @@ class DARTSPT(DARTS):
 
     def _due(self) -> int:
         """Return the number of choices that are fixed after this epoch: all of them one epoch before the last."""
+        return self._due_after(self.epoch, self.epochs)
+
+    def _due_after(self, epoch: int, epochs: int) -> int:
         selection = self.hyperparameters.selection_epochs
-        begun, choices = self.epoch - (self.epochs - selection), len(self._order)
+        begun, choices = epoch - (epochs - selection), len(self._order)
         if begun < 0:
             return 0
         return choices if begun >= selection - 1 else 1 + begun * (choices - 1) // (selection - 1)
@@ -127,6 +130,18 @@ class DARTSPT(DARTS):
     def changes_structure(self) -> bool:
         """True: Λ alone decides until the selection."""
         return True
+
+    def remaining_share(self, epoch: int, phases: Sequence[Phase]) -> float:
+        """Return the share of the choices that are not fixed before an epoch."""
+        return 1 - self._due_after(epoch - 1, sum(phase.epochs for phase in phases)) / len(self._order)
+
+    def rehearse(self, epoch: int, phases: Sequence[Phase]) -> None:
+        """Fix as many choices as before an epoch."""
+        due = self._due_after(epoch - 1, sum(phase.epochs for phase in phases))
+        missing = due - len(self._order) + len(self.allowed.undecided)
+        left = [number for number in self._order if number in self.allowed.undecided]
+        for number in left[: max(missing, 0)]:
+            self.allowed.shorten(number, self.space.choices()[number].picks)
 
     @property
     def scored_mixtures(self) -> int:

@@ -99,6 +99,10 @@ class GAEA(DARTS):
             self._best_error = error
             self._best = {key: value.detach().clone() for key, value in self.parameters.items()}
 
+    def mixture_scorings(self, batch_size: int, images: int) -> Sequence[tuple[int, int]]:
+        """Return the work that finds the best epoch."""
+        return [(1, images)] if self._returns_best else []
+
     def end_search(self, shared: SharedWeights) -> None:
         """Return to Λ of the best epoch, if it is to be returned."""
         for key, value in self._best.items():

@@ -15,6 +15,7 @@ from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import BETAS, AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.optimizers.widths import check_has_widths
+from nasbench1shot1.reading import Reading
 from nasbench1shot1.runs.options import IF_GIVEN, Form, OfLength, Range
 from nasbench1shot1.space import OneShotSpace
 
@@ -96,6 +97,11 @@ class GradientHyperparameters(AdamHyperparameters):
     def active_term(self) -> str | None:
         """The name of the term that is added to the loss of Λ, if any."""
         return None if self.term == "none" else self.term
+
+    def temperature_at(self, epoch: int, epochs: int) -> float:
+        """Return the temperature of an epoch, 1 … epochs."""
+        share = (epoch - 1) / (epochs if self.temperature_ends_after else max(epochs - 1, 1))
+        return self.temperature_max + share * (self.temperature_min - self.temperature_max)
 
     def check(self) -> None:
         """Raise InvalidInputError for a value that is out of range, and for meaningless combinations."""
@@ -280,10 +286,15 @@ class GradientOptimizer(AdamOptimizer):
         """Set the temperature of the epoch."""
         super().begin_epoch(epoch, epochs, generator)
         settings = self.hyperparameters
-        steps = epochs if settings.temperature_ends_after else max(epochs - 1, 1)
-        share = (epoch - 1) / steps
-        self.temperature = settings.temperature_max + share * (settings.temperature_min - settings.temperature_max)
+        self.temperature = settings.temperature_at(epoch, epochs)
         self.progress = (epoch - 1) / (settings.term_epochs or epochs)
+
+    @classmethod
+    def reading(cls, hyperparameters: Any, epoch: int, epochs: int) -> Reading:
+        """Return the mean of the relaxation at the temperature of an epoch."""
+        from nasbench1shot1.optimizers.relaxation import reading
+
+        return reading(hyperparameters.relaxation, hyperparameters.temperature_at(max(epoch, 1), epochs))
 
     def mixing(self) -> Mixing:
         """Return the relaxation of Λ at this epoch's temperature, with its noise, if any."""

@@ -17,10 +17,11 @@ from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.phases import Data, Phase
+from nasbench1shot1.reading import Reading
 from nasbench1shot1.runs.options import OfLength, Range
 from nasbench1shot1.runs.schedules import Cosine
 from nasbench1shot1.scales import below_full
-from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.space import Choice, OneShotSpace
 
 if TYPE_CHECKING:
     import torch
@@ -137,12 +138,35 @@ class ISDARTS(OneShotOptimizer):
 
     @property
     def scored_mixtures(self) -> int:
-        """The number of times that the supernet passes all training images to measure its candidates."""
-        return self.hyperparameters.shrink_steps
+        """The number of times that the supernet passes a half of the images to measure its candidates."""
+        return self.hyperparameters.shrink_steps * (2 if self.hyperparameters.training_images == "all" else 1)
 
-    def scorings(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
+    def mixture_scorings(self, batch_size: int, images: int) -> Sequence[tuple[int, int]]:
         """Return the work of the measure after an epoch without exclusions."""
-        return [(1, min(self.hyperparameters.preview_batches * batch_size, architecture_images))]
+        of_all = 2 if self.hyperparameters.training_images == "all" else 1
+        return [(1, min(self.hyperparameters.preview_batches * batch_size, of_all * images))]
+
+    def score_mixing(self, shared: SharedWeights, rows: Tensor) -> None:
+        """Measure the candidates on some images."""
+        self._measure(shared, rows)
+
+    def remaining_share(self, epoch: int, phases: Sequence[Phase]) -> float:
+        """Return the share of the excludable entries of all choices that are left before an epoch."""
+        choices, step = self.space.choices(), self._steps_before(epoch, phases)
+        left = [_left(choice, step, self.hyperparameters.shrink_steps) - choice.picks for choice in choices]
+        return sum(left) / max(sum(choice.entries - choice.picks for choice in choices), 1)
+
+    def rehearse(self, epoch: int, phases: Sequence[Phase]) -> None:
+        """Exclude as many entries as before an epoch."""
+        step = self._steps_before(epoch, phases)
+        for number, choice in enumerate(self.space.choices()):
+            self.allowed.shorten(number, _left(choice, step, self.hyperparameters.shrink_steps))
+
+    def _steps_before(self, epoch: int, phases: Sequence[Phase]) -> int:
+        """Return the number of exclusion steps before an epoch."""
+        begun = epoch - 1 - (sum(phase.epochs for phase in phases) - self._shrinking)
+        settings = self.hyperparameters
+        return 0 if begun < 0 else min(begun // settings.shrink_interval + 1, settings.shrink_steps)
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Note which epoch it is; before the first exclusion, all candidates are allowed."""
@@ -150,6 +174,11 @@ class ISDARTS(OneShotOptimizer):
         self.epoch, self.epochs = epoch, epochs
         if epoch <= epochs - self._shrinking:
             self.allowed.clear()  # a search that ended at its first exclusion, and continues with more epochs
+
+    @classmethod
+    def reading(cls, hyperparameters: Any, epoch: int, epochs: int) -> Reading:
+        """Return equal shares of all candidates, of which the excluded ones are missing."""
+        return Reading("equal", "equal")
 
     def mixing(self) -> Mixing:
         """Return the fixed mean of all candidates, without the excluded ones."""
@@ -169,7 +198,7 @@ class ISDARTS(OneShotOptimizer):
         step = begun // settings.shrink_interval + 1
         measures = self._measure(shared, shared.training_rows(settings.training_images))
         for number, choice in enumerate(self.space.choices()):
-            left = choice.entries - (choice.entries - choice.picks) * step // settings.shrink_steps
+            left = _left(choice, step, settings.shrink_steps)
             self.allowed.keep(number, most_informative(measures[number], self.allowed[number], left))
 
     def choose(self, shared: SharedWeights) -> None:
@@ -253,6 +282,11 @@ class Measure:
     def means(self) -> dict[tuple[str, int | None, int], float]:
         """Return the mean over all images and cells, by key, row and entry."""
         return {candidate: float(total) / self._images[candidate] for candidate, total in self._sums.items()}
+
+
+def _left(choice: Choice, step: int, steps: int) -> int:
+    """Return the number of entries of a choice that are left after one of the exclusion steps."""
+    return choice.entries - (choice.entries - choice.picks) * step // steps
 
 
 def most_informative(measures: NDArray[np.float64], allowed: Sequence[int], number: int) -> tuple[int, ...]:

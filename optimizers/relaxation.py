@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nasbench1shot1.optimizer import Mixing
+from nasbench1shot1.reading import LEAST_CONCENTRATION, Reading
 from nasbench1shot1.space import OneShotSpace
 
 Parameters = Mapping[str, Tensor]
@@ -105,9 +106,6 @@ def dirichlet(
     return Mixing(weights)
 
 
-LEAST_CONCENTRATION = 1e-6  # elu(Λ) + 1 underflows for very negative Λ, and a Dirichlet distribution needs more than 0
-
-
 def concentrations(parameters: Tensor) -> Tensor:
     """Return the concentrations elu(Λ) + 1 of DrNAS's Dirichlet distributions, more than 0."""
     return (F.elu(parameters) + 1).clamp_min(LEAST_CONCENTRATION)
@@ -188,6 +186,18 @@ RELAXATIONS: dict[str, Relaxation] = {
     "reinmax": reinmax,
 }
 """The relaxations by their name in the option `relaxation`."""
+
+
+def reading(relaxation: str, temperature: float) -> Reading:
+    """Return how Λ reads under a relaxation.
+
+    Samples of one candidate, and the largest entry of a Gumbel-softmax, have the probabilities S(Λ) at any temperature.
+    """
+    if relaxation == "dirichlet":
+        return Reading("dirichlet", "dirichlet")
+    if relaxation in ("softmax", "sigmoid"):
+        return Reading("sigmoid" if relaxation == "sigmoid" else "softmax", temperature=temperature)
+    return Reading()
 
 
 def add_gumbel_noise(parameters: Parameters, generator: torch.Generator | None) -> dict[str, Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
@@ -164,6 +164,22 @@ class SGAS(DARTS):
             scores[key][..., zero] -= 2 * PENALTY
         return scores
 
+    def remaining_share(self, epoch: int, phases: Sequence[Phase]) -> float:
+        """Return the share of the choices that are not decided before an epoch."""
+        decidable = self._decidable
+        return 1 - min(_decisions_before(epoch, phases), len(decidable)) / max(len(decidable), 1)
+
+    def rehearse(self, epoch: int, phases: Sequence[Phase]) -> None:
+        """Decide as many choices as before an epoch."""
+        missing = _decisions_before(epoch, phases) - len(self._decidable) + len(self.allowed.undecided)
+        for number in self.allowed.undecided[: max(missing, 0)]:
+            self.allowed.shorten(number, self.space.choices()[number].picks)
+
+    @property
+    def _decidable(self) -> list[int]:
+        """The numbers of the choices that have more entries than an architecture takes."""
+        return [number for number, choice in enumerate(self.space.choices()) if choice.entries > choice.picks]
+
     @property
     def changes_structure(self) -> bool:
         """True: Λ alone decides until the first decision."""
@@ -181,6 +197,13 @@ class SGAS(DARTS):
         super().load_state_dict(state)
         self.moved_epochs = int(state["moved_epochs"])
         self._history = [[torch.tensor(p, dtype=torch.float64) for p in epoch] for epoch in state["history"]]
+
+
+def _decisions_before(epoch: int, phases: Sequence[Phase]) -> int:
+    """Return the number of decisions before an epoch: every phase after the first that moves Λ follows one."""
+    ends = accumulate(phase.epochs for phase in phases)
+    begun = [phase for phase, end in zip(phases, ends, strict=True) if end - phase.epochs < epoch]
+    return max(sum(phase.moves_parameters for phase in begun) - 1, 0)
 
 
 def candidates(space: OneShotSpace, choice: Choice) -> list[int]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer, SearchStep
+from nasbench1shot1.phases import Phase
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.space import OneShotSpace
@@ -104,6 +105,11 @@ class WidthOptimizer(OneShotOptimizer):
     def mixing(self) -> Mixing:
         """Return random widths during the warm-up, and the method's mixing weights after it."""
         return self.searched_mixing() if self.full_share is None else self._random_widths(self.full_share)
+
+    def remaining_share(self, epoch: int, phases: Sequence[Phase]) -> float:
+        """Return 0 during the warm-up, whose steps train one width per layer and not Λ, and 1 after it."""
+        progress = (epoch - 1) / sum(phase.epochs for phase in phases)
+        return 0.0 if progress < self.hyperparameters.warm_up_ratio else 1.0
 
     @abstractmethod
     def searched_mixing(self) -> Mixing:

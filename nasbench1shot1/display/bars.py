@@ -1,8 +1,9 @@
 """Drawing architectures whose choices are sizes: one bar per layer, from the input at the top to the output.
 
-With architecture parameters Λ, every candidate is a step of the bar, and its shade is its softmax weight.
+With mixing weights, every candidate is a step of the bar, and its shade is its weight; excluded ones are hatched.
 """
 
+import math
 from collections.abc import Mapping
 from colorsys import hsv_to_rgb, rgb_to_hsv
 from itertools import pairwise
@@ -25,6 +26,8 @@ TEXT = 0.9 * LARGEST_TEXT
 TRACK, EDGE = "#f2f2f2", "#444444"
 """Fill colour of the largest candidate's length, and colour of outlines."""
 
+EXCLUDED = "#bbbbbb"
+"""Colour of the hatching of excluded steps."""
 SATURATION, BRIGHTNESS = 2.2, 0.75
 """Factor of the saturation, and brightness, of the colours of shaded steps, which would otherwise be pale."""
 
@@ -47,7 +50,10 @@ def draw_bars(axes: "Axes", bars: Bars, fills: Mapping[str, str]) -> None:
             color = _vivid(color)
         for low, high, shade in parts:
             corner, width = (low * unit, y - HALF_HEIGHT), (high - low) * unit
-            axes.add_patch(Rectangle(corner, width, height, facecolor=color, alpha=shade, edgecolor="none"))
+            fill: dict[str, Any] = {"facecolor": color, "alpha": min(shade, 1.0), "edgecolor": "none"}
+            if math.isnan(shade):
+                fill = {"facecolor": "none", "edgecolor": EXCLUDED, "linewidth": 0, "hatch": "////"}
+            axes.add_patch(Rectangle(corner, width, height, **fill))
         outline: dict[str, Any] = {"facecolor": "none", "edgecolor": EDGE, "linewidth": 0.9}
         axes.add_patch(Rectangle((0, y - HALF_HEIGHT), value * unit, height, **outline))
         more: dict[str, Any] = {"fontsize": 8, "height": TEXT, "transform": axes.transData}
@@ -72,7 +78,7 @@ def _vivid(color: tuple[float, float, float]) -> tuple[float, float, float]:
 
 
 def _result(bars: Bars, row: int) -> str:
-    """Return the chosen value of a layer, and its softmax weight, if it is known."""
+    """Return the chosen value of a layer, and its mixing weight, if it is known."""
     value = bars.values[row]
     if bars.weights is None:
         return str(value)

@@ -1,10 +1,11 @@
 """Drawing architectures on matplotlib axes: cells as graphs, with operations on nodes or on edges; sizes as bars."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from nasbench1shot1.architecture import Architecture, Bars
+from nasbench1shot1.architecture import EXCLUDED, LEFT, Architecture, Bars
 from nasbench1shot1.display.axes import checked_axes
 from nasbench1shot1.display.bars import draw_bars, figure_size
 from nasbench1shot1.display.canvas import Canvas
@@ -12,6 +13,7 @@ from nasbench1shot1.display.colours import checked_colors
 from nasbench1shot1.display.layout import EDGE_TEXT, HALF_HEIGHT, Layout
 from nasbench1shot1.display.style import PictureStyle, look
 from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.reading import Reading
 
 if TYPE_CHECKING:
     import networkx
@@ -22,6 +24,8 @@ ENDS = "#dddddd"
 """Fill colour of the input and the output."""
 OPERATIONS = ("#9ecae9", "#f7c99b", "#b5dfb1")
 """Fill colours of nodes by their operation; nodes without an operation are white."""
+DECIDED = 1.8
+"""Line width of the frames of nodes with decided operations."""
 Fills = str | Mapping[str, str]
 """The values of `colors=` for cells: one colour, or colours by the text in a node."""
 
@@ -41,6 +45,7 @@ def draw_cell(
     ax: "Axes | None" = None,
     *,
     parameters: Mapping[str, Any] | None = None,
+    weights: Mapping[str, Any] | None = None,
     title: str | None = None,
     colors: Fills | None = None,
     style: PictureStyle | None = None,
@@ -56,6 +61,8 @@ def draw_cell(
         parameters: raw architecture parameters Λ for every key of the space's `mixing_shapes()`. If given, all
             candidate edges are drawn with their softmax weights as widths; edges that the architecture lacks are grey.
             Steps of bars are shaded by the softmax weights of their sizes.
+        weights: mixing weights to draw instead of the softmax of `parameters`, such as `run.mixing_weights(epoch)`; NaN
+            for excluded entries, whose edges are dotted. Decided operations have thick frames.
         title: title of the axes. Default: none.
         colors: fill colours of the nodes with operations: one for all, or colours by the text in the node; for bars,
             by the name of the layer. Default: `OPERATIONS`, in the benchmark's order.
@@ -65,11 +72,15 @@ def draw_cell(
         The axes; `ax.figure.savefig("cell.png")` writes the picture.
 
     Raises:
-        InvalidInputError: `x` cannot be drawn, `ax` is not axes, `parameters` are given for a cell, or
-            `colors` contains an invalid colour.
+        InvalidInputError: `x` cannot be drawn, `ax` is not axes, `parameters` or `weights` are given for a cell, or
+            both, or `colors` contains an invalid colour.
     """
-    drawn = _drawn(Architecture.parse(x) if isinstance(x, str) else x, parameters)
-    size, draw = _bar_drawing(drawn, colors) if isinstance(drawn, Bars) else _graph_drawing(drawn, colors)
+    if parameters is not None:
+        if weights is not None:
+            raise InvalidInputError("parameters= and weights= exclude each other: give one of them")
+        weights = Reading().weights(parameters)
+    drawn = _drawn(Architecture.parse(x) if isinstance(x, str) else x, weights)
+    size, draw = _drawing(drawn, colors)
     axes = Canvas(panel=size, style=style).axes[0] if ax is None else checked_axes(ax)
     with look(style):
         draw(axes)
@@ -78,28 +89,61 @@ def draw_cell(
     return axes
 
 
+def draw_cells_alike(
+    architectures: Sequence[Architecture],
+    panels: "Sequence[Axes]",
+    weights: Sequence[Mapping[str, Any] | None],
+    titles: Sequence[str],
+    colors: Fills | None = None,
+) -> None:
+    """Draw one architecture on each of several axes, with equal limits, and text of one size on axes of one size.
+
+    Arguments are as for `draw_cell`, one of each per axes, and so are the errors.
+    """
+    drawn = [_drawn(arch, of_epoch) for arch, of_epoch in zip(architectures, weights, strict=True)]
+    graphs = [each for each in drawn if not isinstance(each, Bars)]
+    for graph in graphs:
+        graph.graph["node_characters"] = max(other.graph["node_characters"] for other in graphs)
+    for each, axes, title in zip(drawn, panels, titles, strict=True):
+        _drawing(each, colors)[1](axes)
+        axes.set_title(title, fontsize=9)
+    lefts, rights = zip(*(axes.get_xlim() for axes in panels), strict=True)
+    for axes in panels:
+        axes.set_xlim(min(lefts), max(rights))
+
+
 def is_drawable(arch: Architecture) -> bool:
     """Return whether `draw_cell` can draw architectures of this form."""
     return arch.drawn_graph() is not None or arch.drawn_bars() is not None
 
 
-def describe_drawing(arch: Architecture, has_parameters: bool) -> str:
-    """Return what the lines, numbers and colours of `draw_cell` mean, for captions."""
+def describe_drawing(arch: Architecture, weights: str = "", excludes: bool = False) -> str:
+    """Return what the lines, numbers and colours of `draw_cell` mean, for captions.
+
+    Args:
+        arch: an architecture.
+        weights: what the mixing weights are, such as "softmax of Λ"; empty if none are drawn.
+        excludes: whether some candidates are excluded.
+    """
     if (bars := arch.drawn_bars()) is not None:
         outlines = f"outlines: preferred numbers of {bars.unit}"
-        return f"{outlines}; shades of steps and numbers in brackets: softmax of Λ" if has_parameters else outlines
+        outlines += f"; shades of steps and numbers in brackets: {weights}" if weights else ""
+        return f"{outlines}; hatched: excluded" if excludes else outlines
     drawn = "not on a path from input to output"
-    if has_parameters:
-        drawn = f"not chosen, or {drawn}; widths: softmax of Λ; numbers: softmax of Λ for the preferred operations"
+    if weights:
+        drawn = f"not chosen, or {drawn}\nwidths, and numbers at the preferred operations: {weights}"
+    if excludes:
+        drawn += f"\n{LEFT} candidate operation, {EXCLUDED} excluded one; dotted: excluded edge; "
+        drawn += "thick frame: decided operation"
     return f"grey: {drawn}"
 
 
-def _drawn(x: Any, parameters: Mapping[str, Any] | None) -> "networkx.DiGraph[int] | Bars":
-    if parameters is not None and not isinstance(x, Architecture):
+def _drawn(x: Any, weights: Mapping[str, Any] | None) -> "networkx.DiGraph[int] | Bars":
+    if weights is not None and not isinstance(x, Architecture):
         raise InvalidInputError("a cell has no architecture parameters: give an architecture or omit parameters=")
     for form in ("drawn_graph", "drawn_bars"):
         method = getattr(x, form, None)
-        found: networkx.DiGraph[int] | Bars | None = method and (method() if parameters is None else method(parameters))
+        found: networkx.DiGraph[int] | Bars | None = method and (method() if weights is None else method(weights))
         if found is not None:
             return found
     raise InvalidInputError(
@@ -110,6 +154,10 @@ def _drawn(x: Any, parameters: Mapping[str, Any] | None) -> "networkx.DiGraph[in
 
 Drawing = tuple[tuple[float, float], Callable[["Axes"], None]]
 """The size of a new figure in inches, and the function that draws on axes."""
+
+
+def _drawing(drawn: "networkx.DiGraph[int] | Bars", colors: Fills | None) -> Drawing:
+    return _bar_drawing(drawn, colors) if isinstance(drawn, Bars) else _graph_drawing(drawn, colors)
 
 
 def _bar_drawing(bars: Bars, colors: Fills | None) -> Drawing:
@@ -153,16 +201,20 @@ def _draw_edges(axes: "Axes", graph: "networkx.DiGraph[int]", layout: Layout, li
     for source, target in graph.edges:
         edge = graph.edges[source, target]
         shown = edge["chosen"] and source in live and target in live
+        excluded, is_decided = math.isnan(edge["weight"]), bool(edge.get("decided"))
         color = "#222222" if shown else "#c4c4c4"
         start, end = layout.ends((source, target))
         style = {"arrowstyle": "-|>", "mutation_scale": 9, "shrinkA": 0, "shrinkB": 0, "color": color}
         style |= {
-            "linewidth": 0.8 + 2.6 * edge["weight"],
+            "linewidth": 0.8 + (0 if excluded else 2.6 * min(edge["weight"], 1.0)),
+            "linestyle": ":" if excluded else "-",
             "connectionstyle": f"arc3,rad={layout.curvature((source, target))}",
         }
         axes.annotate("", end, start, arrowprops=style, zorder=2 if shown else 1)
         if edge["label"]:
-            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+            box: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
+            if is_decided:
+                box |= {"edgecolor": color, "linewidth": 0.9, "pad": 1.6}
             more: dict[str, Any] = {"color": color if shown else "#8c8c8c", "bbox": box, "zorder": 3}
             more |= {"transform": axes.transData, "linespacing": 1.1}
             place = layout.label_place((source, target))
@@ -187,7 +239,7 @@ def _draw_nodes(
             boxstyle="round,pad=0,rounding_size=0.12",
             facecolor=fills[node] if is_live else "#f6f6f6",
             edgecolor="#444444" if is_live else "#c4c4c4",
-            linewidth=0.8,
+            linewidth=DECIDED if attributes.get("decided") else 0.8,
             zorder=4,
         )
         axes.add_patch(box)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture, check_space_name, softmax_weights
+from nasbench1shot1.architecture import Architecture, check_space_name, checked_weights, is_decided, weight_text
 from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench101.benchmark import BENCHMARK
@@ -135,28 +135,31 @@ class CellArchitecture(Architecture):
         """The blocks with a path to the output, ascending; all other blocks are loose ends."""
         return live_blocks(self.parents)
 
-    def drawn_graph(self, parameters: Mapping[str, NDArray[Any]] | None = None) -> "networkx.DiGraph[int]":
+    def drawn_graph(self, weights: Mapping[str, NDArray[Any]] | None = None) -> "networkx.DiGraph[int]":
         """Return the labelled graph that `nb.draw_cell` draws (`Architecture.drawn_graph`)."""
         pairs = ((parent, node) for node, parents in enumerate(self.parents, start=1) for parent in parents)
         graph = drawn_graph(self.operations, pairs)
-        if parameters is not None:
-            self._weigh(graph, parameters)
+        if weights is not None:
+            self._weigh(graph, weights)
         return graph
 
-    def _weigh(self, graph: "networkx.DiGraph[int]", parameters: Mapping[str, NDArray[Any]]) -> None:
+    def _weigh(self, graph: "networkx.DiGraph[int]", given: Mapping[str, NDArray[Any]]) -> None:
         """Add all candidate edges, the weights of parents, and the weights of operations in labels."""
         nodes = len(self.parents)
         shapes = {"operations": (nodes - 1, len(OPERATIONS)), "output_edges": (nodes,)}
-        weights = softmax_weights(parameters, shapes | {f"input_edges/{node}": (node,) for node in range(1, nodes)})
-        for block, operation in enumerate(self.operations, start=1):
-            graph.nodes[block]["label"] += f" {weights['operations'][block - 1, operation]:.2f}"
-        graph.graph["node_characters"] += len(" 0.00")
-        for node in range(1, nodes + 1):
+        weights = checked_weights(given, shapes | {f"input_edges/{node}": (node,) for node in range(1, nodes)})
+        texts = [weight_text(row, taken) for row, taken in zip(weights["operations"], self.operations, strict=True)]
+        for block, text in enumerate(texts, start=1):
+            graph.nodes[block]["label"] += f" {text}"
+            graph.nodes[block]["decided"] = is_decided(weights["operations"][block - 1])
+        graph.graph["node_characters"] += 1 + max(map(len, texts))
+        for node, parents in enumerate(self.parents, start=1):
             key = "output_edges" if node == nodes else f"input_edges/{node}"
-            for parent, weight in enumerate(weights.get(key, np.ones(node)).tolist()):
+            of_parents = weights.get(key, np.ones(node))
+            for parent, weight in enumerate(of_parents.tolist()):
                 if not graph.has_edge(parent, node):
                     graph.add_edge(parent, node, label="", chosen=False)
-                graph.edges[parent, node]["weight"] = weight
+                graph.edges[parent, node].update(weight=weight, decided=is_decided(of_parents, len(parents)))
 
     def __str__(self) -> str:
         return _text(self.space, self.parents, self.operations)

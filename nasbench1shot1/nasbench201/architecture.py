@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture, check_space_name, softmax_weights
+from nasbench1shot1.architecture import Architecture, check_space_name, checked_weights, is_decided, weight_text
 from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.nasbench201.benchmark import BENCHMARK
@@ -131,10 +131,10 @@ class EdgeArchitecture(Architecture):
         """NAS-Bench-201's string, because the benchmark trained every architecture, including isomorphic ones."""
         return self.official
 
-    def drawn_graph(self, parameters: Mapping[str, NDArray[Any]] | None = None) -> "networkx.DiGraph[int]":
+    def drawn_graph(self, weights: Mapping[str, NDArray[Any]] | None = None) -> "networkx.DiGraph[int]":
         """Return the labelled graph that `nb.draw_cell` draws (`Architecture.drawn_graph`), without zeroized edges.
 
-        With `parameters`, zeroized edges are included as not chosen.
+        With `weights`, zeroized edges are included as not chosen.
         """
         import networkx
 
@@ -145,11 +145,12 @@ class EdgeArchitecture(Architecture):
         for (target, source), operation in zip(EDGES, self.operations, strict=True):
             if operation != NONE:
                 graph.add_edge(source, target, label=OPERATIONS[operation], chosen=True, weight=0.0)
-        if parameters is not None:
-            weights = softmax_weights(parameters, {"operations": (len(EDGES), len(OPERATIONS))})["operations"]
-            for (target, source), operation, row in zip(EDGES, self.operations, weights, strict=True):
-                label, weight = f"{OPERATIONS[operation]}\n{row[operation]:.2f}", float(row[operation])
-                graph.add_edge(source, target, label=label, chosen=operation != NONE, weight=weight)
+        if weights is not None:
+            rows = checked_weights(weights, {"operations": (len(EDGES), len(OPERATIONS))})["operations"]
+            for (target, source), operation, row in zip(EDGES, self.operations, rows, strict=True):
+                more = {"chosen": operation != NONE, "weight": float(row[operation]), "decided": is_decided(row)}
+                label = f"{OPERATIONS[operation]}\n{weight_text(row, operation)}"
+                graph.add_edge(source, target, label=label, **more)
         return graph
 
     def __str__(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from nasbench1shot1.architecture import Architecture, Bars, check_space_name, softmax_weights
+from nasbench1shot1.architecture import Architecture, Bars, check_space_name, checked_weights
 from nasbench1shot1.benchmark import Benchmark
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.nasbench201.architecture import BEST, EdgeArchitecture
@@ -137,13 +137,13 @@ class WidthArchitecture(Architecture):
         """The position of each width in `WIDTHS`, 0 to 7: the entry of each row of Λ."""
         return tuple(map(WIDTHS.index, self.widths))
 
-    def drawn_bars(self, parameters: Mapping[str, NDArray[Any]] | None = None) -> Bars:
+    def drawn_bars(self, weights: Mapping[str, NDArray[Any]] | None = None) -> Bars:
         """Return the widths that `nb.draw_cell` draws (`Architecture.drawn_bars`)."""
-        weights = None
-        if parameters is not None:
-            weights = softmax_weights(parameters, {"widths": (N_LAYERS, N_WIDTHS)}, needed="widths")["widths"]
+        rows = None
+        if weights is not None:
+            rows = checked_weights(weights, {"widths": (N_LAYERS, N_WIDTHS)}, needed="widths")["widths"]
         kinds = tuple(int(name.startswith("reduction")) for name in LAYERS)
-        return Bars(LAYERS, kinds, self.widths, WIDTHS, weights, "channels")
+        return Bars(LAYERS, kinds, self.widths, WIDTHS, rows, "channels")
 
     @property
     def network_id(self) -> str:

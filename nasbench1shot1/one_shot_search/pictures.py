@@ -1,6 +1,6 @@
 """The pictures of a search: its preferred cells over the epochs, with Λ as widths of edges, and its regret."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.display.axes import AxesList, checked_axes_list, save_figure
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.cells import Fills, describe_drawing, draw_cell, is_drawable
+from nasbench1shot1.display.cells import Fills, describe_drawing, draw_cells_alike, is_drawable
 from nasbench1shot1.display.colours import checked_labels
 from nasbench1shot1.display.style import PictureStyle, look
 from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.one_shot_search.captions import table_text
-from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, Parameters, SearchRecord, describe_regrets
+from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SearchRecord, describe_regrets
 from nasbench1shot1.one_shot_search.regret_curve import other_regrets, regret_figure
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import no_result_error
@@ -61,7 +61,9 @@ def draw_cells(
 ) -> AxesList:
     """Draw the preferred cells of some epochs of a search, including the first and the last, with their regrets.
 
-    The width of an edge is the softmax of its architecture parameters Λ, unless the search does not learn Λ.
+    The width of an edge is its mixing weight, as the optimizer's relaxation of Λ gives it at the mean of its noise.
+    Searches that do not learn Λ have no widths. The caption states which weights are drawn. Decided operations
+    have thick frames; excluded edges are dotted.
 
     Args:
         run: a search, finished or not, or its folder.
@@ -99,20 +101,18 @@ def draw_cells(
     columns = -(-len(epochs) // rows)
     with Canvas(rows, columns, panel=(PANEL_WIDTH, PANEL_WIDTH), style=style, empty=True) as canvas:
         drawn = _draw(found, epochs, _centred_panels(canvas.figure, rows, columns, len(epochs)), titles, colors)
-        canvas.finish(caption=_caption(found), height=rows * _height(drawn, canvas.figure.get_figwidth() / columns))
+        canvas.finish(
+            caption=_caption(found, epochs), height=rows * _height(drawn, canvas.figure.get_figwidth() / columns)
+        )
         return drawn
 
 
 def _draw(
     run: SearchRecord, epochs: Sequence[int], panels: "Sequence[Axes]", titles: Sequence[str], colors: Fills | None
 ) -> AxesList:
-    parameters = searched_parameters(run)
-    for place, epoch, title in zip(panels, epochs, titles, strict=True):
-        of_epoch = {key: values[epoch] for key, values in parameters.items()} or None
-        draw_cell(run.architectures[epoch], place, parameters=of_epoch, title=title, colors=colors)
-    lefts, rights = zip(*(axes.get_xlim() for axes in panels), strict=True)
-    for axes in panels:  # equal limits, so that equally large panels have text of one size
-        axes.set_xlim(min(lefts), max(rights))
+    shown = searched_weights(run, epochs)
+    architectures = [run.architectures[epoch] for epoch in epochs]
+    draw_cells_alike(architectures, panels, [shown.get(epoch) for epoch in epochs], titles, colors)
     return AxesList(panels)
 
 
@@ -133,15 +133,17 @@ def _height(panels: "Sequence[Axes]", width: float) -> float:
     return TITLE_HEIGHT + width * min(height / (right - left), TALLEST)
 
 
-def searched_parameters(run: SearchRecord) -> Parameters:
-    """Return Λ of every epoch; empty if the search does not learn Λ.
+def searched_weights(run: SearchRecord, epochs: Sequence[int]) -> dict[int, Mapping[str, NDArray[np.float64]]]:
+    """Return the mixing weights of some epochs; empty if the search does not mix by Λ.
 
     Optimizers that sample architectures, such as random search with weight sharing, record 1 for the choices of the
     preferred architecture and 0 otherwise. Softmaxes of zeros and ones would look like learned weights.
     """
     found = run.architecture_parameters
     is_learned = any(np.ptp(values, axis=0).any() and not np.isin(values, (0, 1)).all() for values in found.values())
-    return found if is_learned else {}
+    if not is_learned and run.reading(0).depends_on_parameters:
+        return {}
+    return {epoch: run.mixing_weights(epoch) for epoch in epochs}
 
 
 def _shown_epochs(run: SearchRecord, panels: int) -> list[int]:
@@ -150,22 +152,21 @@ def _shown_epochs(run: SearchRecord, panels: int) -> list[int]:
     return epochs
 
 
-def _caption(run: SearchRecord) -> str:
+def _caption(run: SearchRecord, epochs: Sequence[int]) -> str:
     """Return the caption: the search, what the drawings mean, and the table."""
     search = f"{run.config['optimizer']} on {run.config['space']}, seed {run.config['seed']}"
     if (dataset := run.config.get("dataset")) and other_regrets(run.metrics):
         search += f"; test regrets on {dataset}"
-    meaning = describe_drawing(run.architectures[0], has_parameters := bool(searched_parameters(run)))
-    if has_parameters and (mixed := OTHER_MIXING.get(str(run.config.get("relaxation")))):
-        meaning += f"\nthe search mixes {mixed}, not with this softmax"
+    weights = searched_weights(run, epochs)
+    excludes = any(np.isnan(values).any() for of_epoch in weights.values() for values in of_epoch.values())
+    meaning = describe_drawing(run.architectures[0], _reading_text(run, epochs) if weights else "", excludes)
     return "\n".join((search, meaning, table_text([run.metrics], run.config["table_id"])))
 
 
-OTHER_MIXING = {
-    "sigmoid": "operations with sigmoids of Λ",
-    "dirichlet": "with samples of Dirichlet distributions",
-}
-"""What searches mix with whose relaxation is not a softmax of Λ, by the name of the relaxation."""
+def _reading_text(run: SearchRecord, epochs: Sequence[int]) -> str:
+    """Return what the mixing weights are; with the temperature, unless it is always 1."""
+    readings = [run.reading(epoch) for epoch in epochs]
+    return str(max(readings, key=lambda reading: reading.temperature != 1))
 
 
 def _title(run: SearchRecord, epoch: int) -> str:

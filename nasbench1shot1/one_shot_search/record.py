@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +14,15 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import BOUNDS, Baseline
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, quote
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError, quote
 from nasbench1shot1.ground.files import as_path, atomic_write, read_npz
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.options import FACTS, SearchConfig
+from nasbench1shot1.reading import Reading
+from nasbench1shot1.registry import is_trusted, one_shot, optimizer, search_space
 from nasbench1shot1.runs.folder import CONFIG, RECORDED, SEEDS, SUMMARY, WEIGHTS, damaged_file_error, read_description
 from nasbench1shot1.runs.lock import FolderLock
+from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
 
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     import pandas
     from torch import Tensor
 
+    from nasbench1shot1.space import OneShotSpace
     from nasbench1shot1.supernets.supernet import Supernet
 
 PARAMETERS, FIGURE, CELLS = "architecture_parameters.npz", "regret.png", "cells.png"
@@ -153,6 +158,26 @@ class SearchRecord(RunRecord):
             raise damaged_file_error(self.folder / PARAMETERS, f"its values are not those that {SUMMARY} summarises")
         return stored
 
+    def reading(self, epoch: int) -> Reading:
+        """Return how Λ after an epoch reads as mixing weights; its softmax, if nothing else is known."""
+        return Reading()
+
+    def mixing_weights(self, epoch: int) -> "dict[str, NDArray[np.float64]]":
+        """Return the mixing weights that Λ stands for after an epoch, at the mean of any noise; NaN where excluded.
+
+        Raises the errors of `architecture_parameters`.
+        """
+        parameters = {key: values[epoch] for key, values in self.architecture_parameters.items()}
+        return self.reading(epoch).weights(parameters, self._space, self.lines[epoch].get("structure"))
+
+    @cached_property
+    def _space(self) -> "OneShotSpace | None":
+        """The space of the search; None if its module is not imported, because a record names it."""
+        if is_trusted("search_spaces", self.config["space"]):
+            with suppress(UserError):
+                return one_shot(search_space(self.config["space"]))
+        return None
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run(SearchRecord):
@@ -164,6 +189,16 @@ class Run(SearchRecord):
     """
 
     KIND, COMMAND, OPTIONS, FACTS = "search", "search", SearchConfig, FACTS
+
+    def reading(self, epoch: int) -> Reading:
+        """Return how Λ after an epoch reads, as the optimizer states; a softmax if its module is not imported."""
+        config = self.config
+        if not is_trusted("optimizers", config["optimizer"]):
+            return Reading()
+        method = optimizer(config["optimizer"])
+        own = recorded_options(method.Hyperparameters, config, self.folder / CONFIG)
+        longer = [growth["from"] for growth in config.get("grown", ()) if epoch <= growth["after_epoch"]]
+        return method.reading(own, epoch, (longer or [config["epochs"]])[0])
 
     def supernet(self, epoch: int) -> "tuple[Supernet, dict[str, Tensor]]":
         """Return the network with the weights of a saved epoch, and Λ after that epoch.

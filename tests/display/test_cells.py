@@ -14,7 +14,9 @@ from matplotlib.transforms import Bbox
 from refusals import refuses
 
 import nasbench1shot1 as nb
+from nasbench1shot1.display.cells import DECIDED
 from nasbench1shot1.display.layout import LEFT, RIGHT, STRAIGHT, sides
+from nasbench1shot1.reading import Reading
 
 GREY, BLUE, ORANGE, PALE = "#dddddd", "#9ecae9", "#f7c99b", "#f6f6f6"
 S1 = "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
@@ -64,7 +66,7 @@ def test_zeroized_edges_are_left_out() -> None:
 @pytest.mark.parametrize("space", ["s1", "s2", "s3"])
 def test_parent_weights_are_softmaxes_and_the_largest_are_chosen(space: str) -> None:
     arch, parameters = drawn(space, seed=1)
-    graph = arch.drawn_graph(parameters)
+    graph = arch.drawn_graph(Reading().weights(parameters))
     n = len(arch.operations)
     for node in range(1, n + 2):
         weights = [graph.edges[parent, node]["weight"] for parent in range(node)]
@@ -79,7 +81,7 @@ def test_parent_weights_are_softmaxes_and_the_largest_are_chosen(space: str) -> 
 
 def test_operation_weights_label_the_edges_of_nasbench201() -> None:
     arch, parameters = drawn("nb201", seed=0)
-    graph = arch.drawn_graph(parameters)
+    graph = arch.drawn_graph(Reading().weights(parameters))
     assert len(graph.edges) == 6
     largest = (np.exp(parameters["operations"]) / np.exp(parameters["operations"]).sum(1, keepdims=True)).max(1)
     assert sorted(weight for *_, weight in graph.edges(data="weight")) == pytest.approx(sorted(largest))
@@ -118,6 +120,49 @@ def test_colours_of_bars_are_given_by_layer() -> None:
         nb.draw_cell("64:48:32:16:8", parameters={"operations": np.zeros((5, 8))})
     with refuses(nb.InvalidInputError, "widths", "(8, 5)", "(5, 8)"):
         nb.draw_cell("64:48:32:16:8", parameters={"widths": np.zeros((8, 5))})
+
+
+def excluded(space: str, kept: dict[str, list[int]]) -> tuple[nb.Architecture, dict[str, Any]]:
+    """Return an architecture of a space, and mixing weights in which only some entries of choices are left."""
+    found, parameters = nb.search_space(space), drawn(space, seed=3)[1]
+    weights = Reading().weights(parameters, found, kept)
+    return found.discretise({key: np.nan_to_num(value, nan=-9) for key, value in weights.items()}), weights
+
+
+def test_decided_operations_are_framed_and_excluded_edges_dotted() -> None:
+    arch, weights = excluded("s1", {"operations[0]": [1], "operations[1]": [0, 2], "output_edges": [1, 4]})
+    axes = nb.draw_cell(arch, weights=weights)
+    first, second, third = texts(axes)[1:4]
+    assert first == "1×1 conv 1.00 ○●○" and second.endswith(" ●○●") and "●" not in third
+    frames = [patch.get_linewidth() for patch in axes.patches]
+    assert frames == [0.8, DECIDED, *[0.8] * 4]
+    styles = {
+        edge: arrow.get_linestyle() for edge, arrow in zip(arch.drawn_graph(weights).edges, arrows(axes), strict=True)
+    }
+    assert [source for (source, target), style in styles.items() if target == 5 and style == ":"] == [0, 2, 3]
+    assert all(style == "-" for (_, target), style in styles.items() if target < 5)
+    assert arch.parents[-1] == (1, 4)
+
+
+def test_decided_edges_of_nasbench201_are_framed_and_list_excluded_operations() -> None:
+    arch, weights = excluded("nb201", {"operations[0]": [3], "operations[5]": [0, 4]})
+    axes = nb.draw_cell(arch, weights=weights)
+    framed = {text.get_text(): text.get_bbox_patch().get_edgecolor()[3] for text in axes.texts if text.get_bbox_patch()}
+    assert framed["nor_conv_3x3\n1.00 ○○○●○"] == 1
+    assert sorted(framed.values()) == [0, 0, 0, 0, 0, 1]
+    assert sum(text.endswith(" ●○○○●") for text in framed) == 1
+
+
+def test_excluded_widths_are_hatched() -> None:
+    arch, weights = excluded("nats-size", {"widths[2]": [0, 1, 7]})
+    hatched = [patch for patch in nb.draw_cell(arch, weights=weights).patches if patch.get_hatch()]
+    assert len(hatched) == 5 and len({patch.get_y() for patch in hatched}) == 1
+    with refuses(nb.InvalidInputError, "parameters=", "weights="):
+        nb.draw_cell(arch, parameters={}, weights=weights)
+
+
+def arrows(axes: Axes) -> list[Any]:
+    return [text.arrow_patch for text in axes.texts if getattr(text, "arrow_patch", None) is not None]
 
 
 @given(st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda edge: edge[0] < edge[1])))

@@ -16,6 +16,7 @@ from nasbench1shot1.cli import main
 from nasbench1shot1.display.style import COLUMN_WIDTH
 from nasbench1shot1.one_shot_search.pictures import PANEL_WIDTH
 from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.reading import Reading
 
 EPOCHS = "search epoch (0: before training)"
 TINY = {"scale": "quick", "epochs": 2, "channels": 2, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
@@ -100,7 +101,7 @@ def test_the_cells_of_a_search_are_drawn_on_given_axes(group, tmp_path):
     assert all(axes.get_title().endswith(f" %{source}") for axes, source in zip(new, sources, strict=True))
     caption = new[0].figure.get_supxlabel().replace("\n", " ")
     assert f"table {run.config['table_id']}; values called predicted are estimates, not measurements" in caption
-    assert "numbers: softmax of Λ for the preferred operations" in caption
+    assert "widths, and numbers at the preferred operations: softmax of Λ" in caption
     folder = shutil.copytree(run.folder, tmp_path / "run")
     (folder / "summary.json").unlink()
     (folder / "metrics.jsonl").write_text("")
@@ -128,6 +129,8 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
     run.metrics = pandas.DataFrame(run.lines)
     learned = {key: np.stack([each[key] for each in history]) for key in history[0]}
     run.architecture_parameters = learned if learns else {key: 1.0 * (of > 0) for key, of in learned.items()}
+    run.reading = lambda epoch: Reading()
+    run.mixing_weights = lambda epoch: Reading().weights(history[epoch])
     for given in (None, Figure(figsize=(12, 4)).subplots(1, 4)):
         drawn = nb.draw_cells(run, given)
         figure = drawn[0].get_figure(root=True)
@@ -149,6 +152,7 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
 def test_a_picture_of_chains_is_not_too_tall():
     chain = nb.Architecture.parse("nb101:0|1|2|3|4|5:" + ",".join(["conv3x3"] * 5))
     run = Mock(spec=SearchRecord, architectures=[chain] * 2, architecture_parameters={})
+    run.reading = lambda epoch: Reading()
     run.config = {"optimizer": "random-ws", "space": "nb101", "seed": 0, "table_id": "T", "dataset": "cifar10"}
     run.lines = [{"test_regret": 0.1, "test_measured": True}] * 2
     run.metrics = pandas.DataFrame(run.lines)

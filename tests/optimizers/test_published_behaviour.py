@@ -413,17 +413,3 @@ def test_a_whole_step_of_drnas_follows_the_pathwise_gradient(space, term):
         moments = method.adam.state[method.parameters[key]]["exp_avg"].numpy()  # the size of the gradient, not its sign
         np.testing.assert_allclose(moments / 0.5, total, rtol=2e-3, atol=1e-7)
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6)
-
-
-# Mixing weights other than a softmax ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("optimizer", "wanted"), [("fair-darts", "sigmoids of Λ"), ("drnas", "Dirichlet"), ("darts", "")]
-)
-def test_pictures_of_cells_say_if_the_search_does_not_mix_with_a_softmax(optimizer, wanted, tmp_path):
-    run = search(tmp_path / "run", optimizer=optimizer, epochs=1)
-    caption = nb.draw_cells(run)[0].figure.get_supxlabel()
-    assert "softmax of Λ" in caption
-    assert ("not with this softmax" in caption) == bool(wanted)
-    assert wanted in caption

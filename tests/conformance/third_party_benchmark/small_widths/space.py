@@ -43,7 +43,7 @@ class WidthArchitecture(nb.Architecture):
         """The text without the space."""
         return "-".join(str(WIDTHS[position]) for position in self.widths)
 
-    def drawn_graph(self, parameters: Mapping[str, Any] | None = None) -> networkx.DiGraph:
+    def drawn_graph(self, weights: Mapping[str, Any] | None = None) -> networkx.DiGraph:
         """Return a chain: the input, a node for each stage, the output."""
         labels = ["input", *(f"{WIDTHS[position]} / {len(WIDTHS)}" for position in self.widths), "output"]
         graph = networkx.DiGraph(node_characters=6, edge_characters=0)
