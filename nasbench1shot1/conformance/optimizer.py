@@ -284,6 +284,7 @@ class OptimizerStepsConformance:
         scorings = [*state.method.scorings(*sizes), *state.method.scorings_at_end(*sizes)]
         announced = sum(architectures * images for architectures, images in scorings)
         announced += mixtures * IMAGES_PER_HALF
+        announced += sum(number * images for number, images in state.method.mixture_scorings(*sizes))
         used = len(rows) if decides_on_weights else sum(scored)
         assert used <= announced
         assert bool(used) is bool(announced)

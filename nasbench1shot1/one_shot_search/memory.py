@@ -17,11 +17,17 @@ COPIES = 3  # weights, gradients and momentum; the checkpoint needs as much agai
 MOST_CHANNELS = MOST_CELLS = 10**6  # larger numbers are not counted exactly, because no memory holds them
 
 
-def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, side: int = 32) -> None:
+def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, side: int = 32, when: str = "") -> None:
     """Check that a supernet for images of some classes and side (in pixels) can be trained in its device's memory.
 
     The estimate includes only what every method keeps: weights, gradients, momentum and the feature maps for
     backpropagation. So a search that passes may still run out of memory.
+
+    Args:
+        config: options of the search.
+        space: its space.
+        classes, side: number of classes, and height and width of the images in pixels.
+        when: words for the message that name the part of the search with these options, such as " in its last phase".
 
     Raises:
         InvalidInputError: the estimate exceeds the memory, or `partial_channels` does not divide the channels.
@@ -37,7 +43,7 @@ def check_fits(config: SearchConfig, space: OneShotSpace, classes: int = 10, sid
         needed,
         config.device,
         f"{option('channels', config.channels)} and {option('cells', config.cells)} give a supernet of "
-        f"{at_least}{size.parameters:,} parameters, which with gradients, momentum and the feature maps of "
+        f"{at_least}{size.parameters:,} parameters{when}, which with gradients, momentum and the feature maps of "
         f"{config.batch_size} images needs",
         f"lower {option('channels')}, {option('cells')} or {option('batch_size')}",
     )

@@ -244,9 +244,12 @@ def _check_perturbation(config: SearchConfig) -> None:
         )
 
 
+ONE_SHOT_IMAGES, TRAINING = "one_shot_images", "training"
+"""Field of config.json, and its value, for searches whose one-shot error is measured on images that train the weights.
+"""
 RESERVED = frozenset(
     {"out", "resume", "overwrite", "seeds", "tensorboard", "callbacks", "allow_module", "console", "help"}
-    | {"named", "kind", "grown", COMMON, OWN, *FACTS, *option_names(WorkerOptions)}
+    | {"named", "kind", "grown", ONE_SHOT_IMAGES, COMMON, OWN, *FACTS, *option_names(WorkerOptions)}
 )
 """Names that no option of an optimizer can have: `nb.search`, the command line or config.json use them otherwise."""
 METHODS = Methods(lambda: names("optimizers"), optimizer, SearchConfig, RESERVED)
@@ -398,6 +401,16 @@ def threads_per_search(common: SearchConfig, workers: int) -> int:
         workers: number of processes.
     """
     return SCALES[common.scale].get("threads") or max(usable_cores() // max(workers, 1), 1)
+
+
+def table_of_search(config: SearchConfig) -> "Table":
+    """Open the table of a search, with the networks of its space as a reference.
+
+    Raises InvalidInputError for a space without relaxation, and as `tables.table.table_for` does.
+    """
+    from nasbench1shot1.tables.table import table_for
+
+    return table_for(one_shot(search_space(config.space)), config.table, config.reference)
 
 
 def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves: "Split") -> dict[str, Any]:

@@ -10,11 +10,13 @@ from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.one_shot_search.callbacks import Callback, CallbackReporter, check_callbacks, tensorboard_callbacks
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.options import (
-    SearchConfig,
+    ONE_SHOT_IMAGES,
+    TRAINING,
     SearchOptions,
     data_facts,
     recorded_search,
     search_options,
+    table_of_search,
 )
 from nasbench1shot1.one_shot_search.record import Run, SearchWriter, open_search, summarise
 from nasbench1shot1.phases import first_moved_epoch, phase_at
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.one_shot_search.state import SearchState
     from nasbench1shot1.optimizer import OneShotOptimizer
-    from nasbench1shot1.tables.table import Table
 
 
 @options_by_keyword('nb.search("darts", space="s1")')
@@ -133,15 +134,16 @@ class SearchKind(Kind[SearchOptions, "SearchState", Run, SearchWriter]):
 
     def begin(self, options: SearchOptions, resumed: Run | None) -> "Begun[SearchState]":
         """Build the supernet, and read the images and the table."""
-        from nasbench1shot1.one_shot_search.state import begin
+        from nasbench1shot1.one_shot_search.state import begin, constrain
 
         table = table_of_search(options.common)
         state = begin(options)
         dataset, space = state.images.dataset, state.net.space
         labels: dict[str, Any] = {"grown": []}
         table.objective(dataset)
-        if state.judge.within is not None:
-            state.method.constrain(table.constraint(space, state.judge.within, dataset))
+        constrain(state, table)
+        if not state.holds_out_images:
+            labels[ONE_SHOT_IMAGES] = TRAINING
         if (baseline := state.judge.baseline(space.name, table)) is not None:
             labels |= baseline.fields()
         return Begun(state, data_facts(space, table, state.images, state.split), labels, table)
@@ -209,13 +211,3 @@ def check_longer(run: Run, options: SearchOptions) -> None:
 def check_data(options: SearchOptions) -> None:
     """Raise the UserError that a search would raise before it writes anything, such as for missing images."""
     SearchKind().begin(replace(options, common=replace(options.common, device="cpu")), None)
-
-
-def table_of_search(config: SearchConfig) -> "Table":
-    """Open the table of a search, with the networks of its space as a reference.
-
-    Raises InvalidInputError for a space without relaxation, and as `tables.table.table_for` does.
-    """
-    from nasbench1shot1.tables.table import table_for
-
-    return table_for(one_shot(search_space(config.space)), config.table, config.reference)

@@ -1,10 +1,10 @@
 """The state of a search between two epochs: supernet, optimizers and images, and the content of a checkpoint."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, scheme_for, split_images
 from nasbench1shot1.one_shot_search.memory import check_fits
-from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions
+from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions, table_of_search
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
 from nasbench1shot1.phases import Phase, check_phases, phase_at
 from nasbench1shot1.runs.checkpoints import checked_restore
@@ -31,6 +31,9 @@ from nasbench1shot1.supernets.presets import PRESETS, Preset, preset_of
 from nasbench1shot1.supernets.supernet import Supernet
 from nasbench1shot1.supernets.weight_sharing import SharedWeights
 from nasbench1shot1.supernets.widening import draw_visible_channels, set_partial_channels
+
+if TYPE_CHECKING:
+    from nasbench1shot1.tables.table import Table
 
 
 @dataclass
@@ -115,6 +118,11 @@ class SearchState:
     def phase(self, epoch: int) -> Phase:
         """Return the phase of an epoch, 1 … epochs."""
         return phase_at(self.phases, epoch)[0]
+
+    @property
+    def holds_out_images(self) -> bool:
+        """Whether the images that measure the one-shot error train no weights."""
+        return all(phase.data != "all" for phase in self.phases)
 
     def learning_rate(self, epoch: int) -> float:
         """Return the weights' learning rate in an epoch, 1 … epochs."""
@@ -276,6 +284,21 @@ def begin(options: SearchOptions) -> SearchState:
     return state
 
 
+def constrain(state: SearchState, table: "Table | None" = None) -> None:
+    """Give the method the bounds of the search, if it has any.
+
+    Args:
+        state: the search.
+        table: the table with the costs. Default: the search's own.
+
+    Raises UserError if the table cannot be opened, lacks the costs, or has no network within the bounds.
+    """
+    if state.judge.within is not None:
+        space, dataset = state.net.space, state.images.dataset
+        costs = table_of_search(state.config) if table is None else table
+        state.method.constrain(costs.constraint(space, state.judge.within, dataset))
+
+
 def load_halves(config: SearchConfig) -> tuple[ImageSet, Split]:
     """Load a search's images and split them into its two halves; raises as `load_images` and `split` do."""
     images, rng = load_images(config.images), np.random.default_rng(config.seed)
@@ -332,6 +355,8 @@ def _check_cells(state: SearchState) -> None:
     phases = _phases(state.config, state.method)
     _check_increase(state.config, phases, state.split)
     _check_widening(state.config, phases)
+    largest = largest_settings(state.config, phases)
+    check_fits(largest, net.space, state.images.classes, state.images.side, " in its largest phase")
     if any(phase.trains == "batch-norm" for phase in phases) and not _has_affine_norm(net.cells):
         raise InvalidInputError(
             f"{name} trains only the scales and shifts of batch-norm, which the cells of {net.space.name} do not have: "
@@ -350,6 +375,15 @@ def _check_cells(state: SearchState) -> None:
             f"{name} compares the gradients of several cells, and the supernet has one: give at least "
             f"{option('cells', 2)}"
         )
+
+
+def largest_settings(config: SearchConfig, phases: Sequence[Phase]) -> SearchConfig:
+    """Return a search's options with the largest batches and the largest share of channels of its phases."""
+    return replace(
+        config,
+        batch_size=config.batch_size + max(phase.batch_increase for phase in phases),
+        partial_channels=min(phase.partial_channels or config.partial_channels for phase in phases),
+    )
 
 
 def _check_increase(config: SearchConfig, phases: Sequence[Phase], halves: Split) -> None:

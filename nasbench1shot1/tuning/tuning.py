@@ -14,8 +14,7 @@ from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.jobs.job import Ended
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.one_shot_search.memory import check_fits
-from nasbench1shot1.one_shot_search.options import SearchOptions, data_facts
-from nasbench1shot1.one_shot_search.searching import table_of_search
+from nasbench1shot1.one_shot_search.options import SearchOptions, data_facts, table_of_search
 from nasbench1shot1.proposers.configurations import format_id, parse_id, require_extra
 from nasbench1shot1.registry import check_importable, check_recorded_names, one_shot, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE

@@ -1,15 +1,19 @@
-"""Estimated duration of an epoch, with a clock that ticks at every call."""
+"""Estimated duration of a search, with a clock that ticks at every call."""
 
+from collections.abc import Mapping
 from copy import deepcopy
 from itertools import count
+from typing import Any
 
 import pytest
-from tiny_search import FOR_CELLS, FOR_TINY, tiny_state
+from tiny_search import FOR_CELLS, FOR_TINY, search, tiny_state
 
+import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import are_identical
 from nasbench1shot1.one_shot_search import estimate, loop, measurements
 from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS
+from nasbench1shot1.one_shot_search.state import constrain
 
 SELECTING = ("random-ws", "enas", "setn", "spos", "is-darts")
 
@@ -31,13 +35,13 @@ def ticking_clock(monkeypatch):
         ("darts", {}),
     ],
 )
-def test_the_estimate_counts_every_image_of_a_selection(optimizer, options, batch_norm):
+def test_the_estimate_counts_every_image_of_a_selection(optimizer, options, batch_norm, monkeypatch):
     state = tiny_state(optimizer=optimizer, evaluation_batch_norm=batch_norm, **options)
-    shared, timed = state.shared_weights(0), 2 * state.config.batch_size
-    wanted = 0.0
+    monkeypatch.setattr(estimate, "TIMED_SCORED_IMAGES", 30)
+    shared, wanted = state.shared_weights(0), 0.0
     for architectures, images in state.method.scorings(state.config.batch_size, len(state.split.architecture)):
         together = min(architectures, estimate.TIMED_ARCHITECTURES)
-        wanted += shared.images_passed(architectures, images) / shared.images_passed(together, timed)
+        wanted += shared.images_passed(architectures, images) / shared.images_passed(together, min(images, 30))
     scorings = state.method.scorings(state.config.batch_size, len(state.split.architecture))
     assert estimate._seconds_to_score(state, scorings) == pytest.approx(wanted)
     assert (wanted > 0) is (optimizer != "darts")
@@ -53,7 +57,6 @@ def test_the_estimate_assumes_all_power_iterations(monkeypatch):
         return 1.0
 
     monkeypatch.setattr(estimate, "dominant_eigenvalue", looks)
-    assert estimate._seconds_of_the_eigenvalue(tiny_state()) == 0
     seconds = estimate._seconds_of_the_eigenvalue(tiny_state(hessian_eigenvalue=True))
     assert asked == [1, 2]
     assert seconds == 1 + 10 + MOST_ITERATIONS
@@ -121,7 +124,127 @@ def test_estimating_takes_few_steps_and_no_second_network(monkeypatch):
 def test_a_failed_estimate_leaves_the_search_unchanged(monkeypatch):
     state = tiny_state()
     before = deepcopy(state.net.state_dict())
-    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state: 1 / 0)
+    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state, epoch: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         estimate.expected_seconds(state, 2)
     assert are_identical(state.net.state_dict(), before)
+
+
+# Phases and excluded candidates ---------------------------------------------------------------------------------------
+
+DECIDING = {
+    "sgas": {"decision_start": 2, "decision_interval": 1, "batch_increase": 0, "epochs": 8},
+    "darts-pt": {"selection_epochs": 4, "epochs": 6},
+    "is-darts": {"shrink_steps": 3, "shrink_interval": 1, "epochs": 5},
+}
+"""Searches that exclude candidates step by step."""
+
+
+def left_in(space: nb.OneShotSpace, structure: Mapping[str, Any]) -> list[int]:
+    """Return how many entries of each choice a recorded structure has left."""
+    return [len(structure.get(str(choice), range(choice.entries))) for choice in space.choices()]
+
+
+@pytest.mark.parametrize("space", ["s1", "nb201"])
+@pytest.mark.parametrize("optimizer", DECIDING)
+def test_a_rehearsal_excludes_as_many_candidates_as_the_search(optimizer, space, tmp_path):
+    options = {"optimizer": optimizer, "space": space, **DECIDING[optimizer]}
+    run, found = search(tmp_path / "run", **options), nb.search_space(space)
+    counts = (lambda left, choice: left > choice.picks) if optimizer != "is-darts" else lambda left, choice: left
+    state, shares, choices = tiny_state(**options), [], found.choices()
+    for epoch in range(1, options["epochs"] + 1):
+        before = left_in(found, run.lines[epoch - 1].get("structure", {}))
+        state.method.rehearse(epoch, state.phases)
+        rehearsed = left_in(found, state.method.structure())
+        assert sum(map(counts, before, choices)) == sum(map(counts, rehearsed, choices))
+        shares.append(state.method.remaining_share(epoch, state.phases))
+        if optimizer == "is-darts":
+            excludable = sum(choice.entries - choice.picks for choice in choices)
+            assert shares[-1] == pytest.approx(1 - (sum(c.entries for c in choices) - sum(before)) / excludable)
+        else:
+            of = sum(c.entries > c.picks for c in choices) if optimizer == "sgas" else len(choices)
+            assert shares[-1] == pytest.approx(1 - sum(map(lambda left, c: left == c.picks, before, choices)) / of)
+    assert shares == sorted(shares, reverse=True) and shares[0] == 1 and shares[-1] < 1
+
+
+def test_times_are_interpolated_by_the_share_of_candidates_that_is_left(monkeypatch):
+    state = tiny_state(optimizer="sgas", images_per_half=60, **DECIDING["sgas"])
+    rehearsed = []
+
+    def timed(state, epoch, share):
+        rehearsed.append(epoch)
+        return estimate._Timed(share, image=1.0 + share, error=10 * share, mixing=0.0)
+
+    monkeypatch.setattr(estimate, "_timed", timed)
+    shares = [state.method.remaining_share(epoch, state.phases) for epoch in range(3, 9)]
+    assert estimate.expected_seconds(state, 6) == pytest.approx(
+        sum(60 * (1 + share) + 10 * share for share in shares) + 10 * shares[0]  # the error before training, too
+    )
+    assert len(set(shares)) > 2 and rehearsed == [3, 8]
+
+
+def test_every_stage_is_rehearsed_with_its_channels_and_operations(monkeypatch):
+    state = tiny_state(optimizer="drnas-progressive", channels=4, epochs=8, warm_start_epochs=1)
+    seen, real = [], estimate._seconds_per_image
+
+    def spied(state, epoch):
+        seconds = real(state, epoch)
+        excluded = any("operations" in name for name in state.method.structure())
+        seen.append((epoch, state.net.partial_channels, state.phase(epoch).moves_parameters, excluded))
+        return seconds
+
+    monkeypatch.setattr(estimate, "_seconds_per_image", spied)
+    estimate.expected_seconds(state, 8)
+    assert seen == [(1, 4, False, False), (4, 4, True, False), (5, 2, False, True), (8, 2, True, True)]
+    assert state.net.partial_channels == 4 and not state.method.allowed.is_restricted
+
+
+def test_the_steps_of_lambda_after_several_weight_steps_are_timed_in_proportion(monkeypatch):
+    state = tiny_state(optimizer="idarts", space="s1", images_per_half=60, batch_size=5, weight_steps=3)
+    moved, weights = [], []
+    monkeypatch.setattr(type(state.method), "architecture_step", lambda self, step: moved.append(len(weights)))
+    real = loop.weight_step
+    monkeypatch.setattr(loop, "weight_step", lambda *given: weights.append(1) or real(*given))
+    estimate._seconds_per_image(state, 1)
+    assert moved == [0, 3] and len(weights) == 4  # the first step is not timed
+
+
+def test_the_best_epoch_of_gaea_costs_a_further_evaluation(monkeypatch):
+    monkeypatch.setattr(estimate, "_seconds_per_image", lambda state, epoch: 0.0)
+    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state, epoch: 5.0)
+    monkeypatch.setattr(estimate, "_seconds_per_scored_image", lambda state, epoch: 1.0)
+    plain, best = (tiny_state(optimizer="gaea", returned_epoch=which) for which in ("last", "best"))
+    passed = best.shared_weights(0).images_passed(1, len(best.split.architecture))
+    assert estimate.expected_seconds(plain, 4) == 5 * 5
+    assert estimate.expected_seconds(best, 4) == 5 * (5 + passed)
+
+
+def test_previews_and_measures_of_candidates_are_counted(monkeypatch):
+    monkeypatch.setattr(estimate, "_seconds_per_image", lambda state, epoch: 0.0)
+    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state, epoch: 0.0)
+    monkeypatch.setattr(estimate, "_seconds_per_scored_image", lambda state, epoch: 1.0)
+    for images, halves in (("weight-half", 1), ("all", 2)):
+        state = tiny_state(optimizer="is-darts", training_images=images, preview_batches=1, **DECIDING["is-darts"])
+        shared, half = state.shared_weights(0), len(state.split.architecture)
+        previews = 6 * shared.images_passed(1, state.config.batch_size)  # before training, too
+        assert estimate.expected_seconds(state, 5) == previews + 3 * halves * shared.images_passed(1, half)
+
+
+def test_the_rehearsal_has_the_bounds_of_the_search(monkeypatch):
+    from nasbench1shot1.optimizers import expectation
+
+    penalties, real = [], expectation.excess
+    monkeypatch.setattr(expectation, "excess", lambda *given: penalties.append(given) or real(*given))
+    state = tiny_state(space="s1", batch_size=4, cost_weight=1.0, max_parameters=2e6)
+    constrain(state)
+    assert estimate.expected_seconds(state, 2) > 0 and len(penalties) == 1 + estimate.TIMED_STEPS
+    penalties.clear()
+    assert estimate.seconds_per_epoch(state.options) > 0 and len(penalties) == 1 + estimate.TIMED_STEPS
+
+
+def test_noisy_evaluations_pass_the_reference_images_for_every_batch(monkeypatch):
+    monkeypatch.setattr(estimate, "MIXED_BATCH", 10)
+    quiet, noisy = (tiny_state(optimizer="drnas", evaluation_noise=noise) for noise in (False, True))
+    once, often = (estimate._seconds_to_evaluate(state, 1) for state in (quiet, noisy))
+    passed = [quiet.shared_weights(0).images_passed(parts, 40 // parts) for parts in (1, 4)]
+    assert often / once == pytest.approx(passed[1] / passed[0])

@@ -7,8 +7,7 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
-from nasbench1shot1.one_shot_search.options import SearchConfig
-from nasbench1shot1.one_shot_search.searching import table_of_search
+from nasbench1shot1.one_shot_search.options import SearchConfig, table_of_search
 from nasbench1shot1.tables.references import Reference
 from nasbench1shot1.tables.table import Table
 
