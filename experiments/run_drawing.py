@@ -21,6 +21,7 @@ from nasbench1shot1.display.marks import draw_marked
 from nasbench1shot1.display.style import PictureStyle, Spread, look
 from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
+from nasbench1shot1.one_shot_search.captions import one_shot_error_text
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.one_shot_search.regret_curve import (
@@ -177,7 +178,9 @@ def _draw_searches(
         if not pair:
             return axes
         labels = [str(text) for text in axes.get_legend_handles_labels()[1]]
-        draw_one_shot_error(found, pair[1], method, colors=looks["colors"], labels=labels).set_xlabel(EPOCH_LABEL)
+        name = one_shot_error_text([run.config for run in runs])
+        second = draw_one_shot_error(found, pair[1], method, colors=looks["colors"], labels=labels, name=name)
+        second.set_xlabel(EPOCH_LABEL)
         _fit_labels(*pair)
         return AxesList(pair)
 
@@ -188,7 +191,7 @@ def _fit_labels(first: "Axes", second: "Axes") -> None:
     if max(one.x0, other.x0) < min(one.x1, other.x1) and one.y0 != other.y0:  # one above the other
         (first if one.y0 > other.y0 else second).set_xlabel("")
         return
-    second.set_ylabel("one-shot validation error [%]")
+    second.set_ylabel(second.get_ylabel().replace("\n", " "))
     right = first if one.x0 > other.x0 else second
     right.yaxis.tick_right()
     right.yaxis.set_label_position("right")

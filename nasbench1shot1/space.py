@@ -331,6 +331,10 @@ class OneShotSpace(SearchSpace):
                 "different numbers"
             )
 
+    def describe_entries(self, choice: Choice, entries: Sequence[int]) -> str:
+        """Return entries of one of `choices()` in words, for screens; by default, their numbers."""
+        return f"{choice}: {', '.join(map(str, entries))}"
+
     def live_choices(self, arch: Architecture) -> tuple[Choice, ...]:
         """Return the decisions that affect the network of an architecture; by default, all decisions."""
         return self.choices()

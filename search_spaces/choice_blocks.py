@@ -13,7 +13,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.configurable import checked_values
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
-from nasbench1shot1.nasbench101.architecture import CellArchitecture, live_blocks
+from nasbench1shot1.nasbench101.architecture import SHORT_NAMES, CellArchitecture, live_blocks
 from nasbench1shot1.nasbench101.benchmark import BENCHMARK
 from nasbench1shot1.nasbench101.encoding import OPERATIONS, Encodings
 from nasbench1shot1.nasbench101.numbering import canonicalise
@@ -263,6 +263,14 @@ class ChoiceBlockSpace(OneShotSpace):
                 yield node, Choice(key, None, node, picks)
             if node <= self.n_blocks:
                 yield node, Choice(self.operation_key, node - 1, N_OPERATIONS, 1)
+
+    def describe_entries(self, choice: Choice, entries: Sequence[int]) -> str:
+        """Return words such as "operation of block 2: conv1x1" or "inputs of the output: input, block 3"."""
+        node = next(node for node, other in self._choices_of_nodes() if other == choice)
+        name = "the output" if node > self.n_blocks else f"block {node}"
+        if choice.key == self.operation_key:
+            return f"operation of {name}: {', '.join(SHORT_NAMES[entry] for entry in entries)}"
+        return f"inputs of {name}: {', '.join(f'block {entry}' if entry else 'input' for entry in entries)}"
 
     def live_choices(self, arch: Architecture) -> tuple[Choice, ...]:
         """Return the decisions of the blocks with a path to the output, and of the output's inputs."""

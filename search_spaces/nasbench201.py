@@ -1,6 +1,6 @@
 """NAS-Bench-201's topology space (Dong and Yang 2020, section 2.1): an operation for each edge of a four-node cell."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from nasbench1shot1.nasbench201.numbering import N_ARCHITECTURES, all_operations
 from nasbench1shot1.nasbench201.topology import unique_indices
 from nasbench1shot1.search_spaces.cell_choices import checked_choice
 from nasbench1shot1.search_spaces.independent_choices import IndependentChoices, with_another_entry
-from nasbench1shot1.space import Numbers
+from nasbench1shot1.space import Choice, Numbers
 
 if TYPE_CHECKING:
     from ConfigSpace import Configuration, ConfigurationSpace
@@ -60,6 +60,10 @@ class NASBench201Space(IndependentChoices[EdgeArchitecture]):
 
     def __repr__(self) -> str:
         return f"NASBench201Space('{self.name}', {len(self):,} architectures)"
+
+    def describe_entries(self, choice: Choice, entries: Sequence[int]) -> str:
+        """Return words such as "edge 2<-0: nor_conv_3x3"."""
+        return f"edge {EDGE_NAMES[choice.row or 0]}: {', '.join(OPERATIONS[entry] for entry in entries)}"
 
     # Numbers ---------------------------------------------------------------------------------------------------
 

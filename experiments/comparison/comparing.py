@@ -1,9 +1,11 @@
 """Comparing runs of any kind: `nb.compare` draws a figure, `compare_runs` returns the numbers."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
 from nasbench1shot1.display.colours import Colors, checked_labels
@@ -24,7 +26,7 @@ from nasbench1shot1.experiments.comparison.entries import (
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.experiments.rescoring import recorded_table, warn_of_other_values
-from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, quoted_option, unknown_name
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
@@ -131,7 +133,25 @@ def compare_runs(
             baseline = Baseline.of(space, scored_on, baseline.bounds, facts.dataset, goal.guide.metric)
         facts = facts._replace(table=scored_on.id)
         goal = goal if goal.is_default else goal.on_table(scored_on, facts.dataset)
-    return Comparison(contenders, axis, facts, goal, scored_on is not None, checked_spread(spread), baseline, regrets)
+    mean = _mean_regret(entries[0], scored_on, facts, goal, baseline)
+    band = checked_spread(spread)
+    return Comparison(contenders, axis, facts, goal, scored_on is not None, band, baseline, regrets, mean)
+
+
+def _mean_regret(
+    entry: Entry, scored_on: Table | None, facts: Facts, goal: Goal, baseline: Baseline | None
+) -> float | None:
+    """Return the mean test regret of the networks of the space, within the bounds if there are any.
+
+    None if the table cannot be opened, or does not have all test values.
+    """
+    with suppress(UserError):
+        table = recorded_table(entry.run) if scored_on is None else scored_on
+        if table is not None:
+            space, within = search_space(entry.configs[0]["space"]).name, baseline and baseline.bounds
+            objective = table.objective(facts.dataset, goal.guide.metric)
+            return table.mean_regret(space, metric=objective.test_metric, dataset=objective.test, within=within)
+    return None
 
 
 def _marked(mark: Iterable[Asked] | None, entries: Sequence[Entry], scored_on: Table | None) -> MarkedRegrets:

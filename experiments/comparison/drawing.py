@@ -21,10 +21,13 @@ from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.ground.text import counted
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_WITHIN, draw_mean
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes, Figure
 
+FARTHEST_MEAN = 1.5
+"""The mean of the space is drawn up to this multiple of the largest value of the curves, which it must not flatten."""
 X_LABELS = {
     EPOCHS: EPOCH_LABEL,
     SEARCH_TIME: "search time [s]",
@@ -38,6 +41,8 @@ def comparison_figure(
 ) -> "Figure":
     """Return a figure with the curves in rows of at most five, a legend below each row and a caption.
 
+    A grey dashed line shows the mean regret of the space, unless it is far above the curves; the caption states it.
+
     Args:
         comparison: the runs.
         colors: colours by label or optimizer, or one per run. Default: the methods' colours.
@@ -45,6 +50,8 @@ def comparison_figure(
     """
     with Canvas(len(rows_of(comparison)), panel=(7.2, 4.4), style=style, sharex=True, sharey=True) as canvas:
         for axes in draw_rows(comparison, canvas.axes, colors):
+            if comparison.mean is not None and comparison.mean <= FARTHEST_MEAN * _largest(comparison):
+                draw_mean(axes, comparison.goal.scale * comparison.mean, mean_label(comparison), "--")
             legend = axes.get_legend()
             assert legend is not None  # `draw_comparison` adds it
             legend_below(axes, legend.get_title().get_text())
@@ -128,6 +135,22 @@ def baseline_label(comparison: Comparison) -> str:
     return baseline.label(goal.text(baseline.test_regret), goal.source(baseline.test_measured))
 
 
+def mean_label(comparison: Comparison) -> str:
+    """Return the label of the mean regret of the space, with its value; empty if it is unknown."""
+    if comparison.mean is None:
+        return ""
+    of = MEAN_LABEL if comparison.baseline is None else MEAN_WITHIN
+    return f"{of} ({comparison.goal.text(comparison.mean)})"
+
+
+def _largest(comparison: Comparison) -> float:
+    """Return the largest drawn value of all curves."""
+    return max(
+        float(np.nanmax(curve.high if curve.has_band else curve.centre, initial=0.0))
+        for curve in comparison.curves.values()
+    )
+
+
 def _draw_end(axes: "Axes", end: float, last: float, result: float, color: str) -> None:
     """Mark the end of a curve with a dot, and extend its result as a dotted line to the end of the longest curve."""
     look: dict[str, Any] = {"linestyle": ":", "linewidth": 1.0, "marker": "o", "markersize": 3.5, "markevery": [0]}
@@ -169,6 +192,7 @@ def caption(comparison: Comparison) -> str:
         f"{goal.title} of the preferred architecture, {comparison.source}; table {comparison.facts.table}.",
         objective_text(comparison),
         comparison.baseline.sentence if comparison.baseline else "",
+        f"Test regret, {mean_label(comparison)}." if comparison.mean is not None else "",
         _bands(comparison),
         f"Simulated time: {'; '.join(dict.fromkeys(of.entry.CLOCK for of in comparison.contenders))}."
         if is_simulated

@@ -77,6 +77,7 @@ class Comparison:
         spread: what the bands show. Default: "ci", the 95 % confidence interval of the mean.
         baseline: the bounds of all runs and their baseline; None without bounds.
         marked: the regrets of marked networks.
+        mean: the mean test regret of the networks of the space, within the bounds if there are any; None if unknown.
     """
 
     contenders: Sequence[Contender]
@@ -87,6 +88,7 @@ class Comparison:
     spread: Spread | None = None
     baseline: Baseline | None = None
     marked: MarkedRegrets = NO_REGRETS
+    mean: float | None = None
 
     def __repr__(self) -> str:
         means = (f"{of.label} {self.goal.text(of.final.mean())} (n = {len(of.final)})" for of in self.contenders)

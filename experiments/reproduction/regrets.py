@@ -25,7 +25,7 @@ from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Panel
 from nasbench1shot1.experiments.reproduction.results import CurveResults, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.captions import provenance, scale_text
+from nasbench1shot1.one_shot_search.captions import one_shot_error_text, provenance, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import (
     CURVES,
     AnytimeRegret,
@@ -121,7 +121,7 @@ class RegretCurves(CurveResults):
         start_at_zero(canvas.axes[0])
         measured = provenance(pandas.concat([frame[f"{REGRET}_measured"] for frame in self.by_epoch.values()]))
         canvas.grid[0, 0].set_ylabel(f"test regret [%]\n({measured})")
-        canvas.grid[1, 0].set_ylabel("one-shot validation\nerror [%]")
+        canvas.grid[1, 0].set_ylabel(f"{one_shot_error_text([run.config for run in self.runs])} [%]")
 
     def _title(self) -> str:
         configs = [run.config for run in self.runs]

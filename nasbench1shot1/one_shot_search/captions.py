@@ -10,7 +10,7 @@ import pandas
 
 from nasbench1shot1.ground.errors import UserError, flag
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.options import non_default_options
+from nasbench1shot1.one_shot_search.options import ONE_SHOT_IMAGES, TRAINING, non_default_options
 from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
@@ -69,6 +69,17 @@ def option_text(name: str, value: object, space: str = " ") -> str:
     if isinstance(value, bool):
         return flag(name if value else f"no_{name}")
     return f"{flag(name)}{space}{value}"
+
+
+def one_shot_error_text(configs: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the field `one_shot_validation_error` of searches is, for axes.
+
+    It is an error on training images if all images train the weights, and just called an error if searches differ.
+    """
+    found = {config.get(ONE_SHOT_IMAGES) for config in configs}
+    if found == {TRAINING}:
+        return "one-shot error on training images"
+    return "one-shot error" if TRAINING in found else "one-shot validation error"
 
 
 def _notes_text(configs: Sequence[Mapping[str, Any]]) -> str:

@@ -106,7 +106,7 @@ def evaluate(state: SearchState, epoch: int) -> Outcome:
 def _outcome(state: SearchState, epoch: int) -> Outcome:
     error, method = one_shot_error(state, epoch), state.method
     check_network(state.net, _advice(epoch))  # the last step of an epoch may have caused the divergence
-    checked_finite(error, "the one-shot validation loss", _advice(epoch))
+    checked_finite(error, "the one-shot loss", _advice(epoch))
     check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "architecture_"))
     parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
     chosen = preferred_within(method.constraint, method.architecture(), method.space, method.preferences())

@@ -23,7 +23,14 @@ from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import percent
-from nasbench1shot1.one_shot_search.captions import is_estimated, provenance, scale_text, table_text
+from nasbench1shot1.one_shot_search.captions import (
+    is_estimated,
+    one_shot_error_text,
+    provenance,
+    scale_text,
+    table_text,
+)
+from nasbench1shot1.one_shot_search.events import decision_epochs, phase_names, phase_starts
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.reference_points import Asked, marked_regrets
 
@@ -35,7 +42,8 @@ if TYPE_CHECKING:
 TEST, VALIDATION, ERROR = CURVES = ("test_regret", "validation_regret", "one_shot_validation_error")
 SHORT = 20
 """Number of characters from which the provenance in a legend has its own line."""
-MEAN_LABEL, MEAN_COLOUR = "mean over the space", "#555555"
+MEAN_LABEL, MEAN_WITHIN, MEAN_COLOUR = "mean over the space", "mean within the bounds", "#555555"
+DECISION_LABEL = "decisions"
 ELSEWHERE = "_test_regret"
 """Suffix of the columns with test regrets on other data sets (`Run.as_frame`)."""
 OPERATION_COLOURS = {
@@ -59,7 +67,8 @@ def regret_figure(
     """Return the figure of one run or of several seeds of one configuration, with its scale and its table in words.
 
     The rows of axes share the epochs. They show the regrets and the mean regret of the space, the one-shot validation
-    error if it is recorded, and, if architectures count them, the operations of the preferred architecture.
+    error if it is recorded, and, if architectures count them, the operations of the preferred architecture. Vertical
+    lines show where phases begin, and triangles the epochs with decisions (`draw_events`).
 
     Args:
         runs: the runs, for their configurations.
@@ -83,15 +92,16 @@ def regret_figure(
         baseline = baseline_of(runs[0], table, space)
         within = None if baseline is None else baseline.bounds
         if (mean := mean_regret_of(space, dataset, table, within)) is not None:
-            of = MEAN_LABEL if within is None else "mean within the bounds"
+            of = MEAN_LABEL if within is None else MEAN_WITHIN
             draw_mean_regret(mean, rows[0], f"{of}{found.where(dataset)} ({percent(mean)})")
         draw_largest(baseline, rows[0], found.where(dataset))
         regrets = marked_regrets(mark, table, runs[0])
         start_at_zero(draw_marked(rows[0], regrets.levels()))
         if found.has_error:
-            draw_one_shot_error(found, rows[1], method)
+            draw_one_shot_error(found, rows[1], method, name=one_shot_error_text([run.config for run in runs]))
         if counts is not None:
             draw_operation_counts(counts.loc[found.frame.index], rows[-1])
+        draw_events(frames, config, rows[: 1 + found.has_error])
         band = describe_band(spread, len(runs), is_cut=found.is_cut)
         legend_above(rows[0], band, columns=2 if found.others else 3)
         label_epochs(rows[-1])
@@ -267,11 +277,52 @@ def draw_one_shot_error(
     *,
     colors: Colors | None = None,
     labels: Sequence[str] | None = None,
+    name: str = "one-shot validation error",
 ) -> "Axes":
-    """Draw the one-shot validation error in percent; arguments as in `draw_anytime_regret`."""
+    """Draw the one-shot error in percent; other arguments as in `draw_anytime_regret`.
+
+    `name` is what the error is (`captions.one_shot_error_text`).
+    """
     draw_curve(axes, found.curves[ERROR], label="", style=_styles(found, method, colors, labels)[0])
-    axes.set_ylabel("one-shot validation\nerror [%]")
+    axes.set_ylabel(_halved(f"{name} [%]"))
     return _over_epochs(axes)
+
+
+def _halved(name: str) -> str:
+    """Return words in two lines of about equal length."""
+    words = name.split(" ")
+    breaks = [(" ".join(words[:place]), " ".join(words[place:])) for place in range(1, len(words))]
+    return "\n".join(min(breaks, key=lambda lines: max(map(len, lines))))
+
+
+def draw_events(frames: Sequence[pandas.DataFrame], config: Mapping[str, Any], rows: "Sequence[Axes]") -> None:
+    """Mark where phases begin, with vertical lines, and epochs with decisions, with ticks at the lower edge.
+
+    A line is drawn before the first epoch of each phase but the first one, whose name has no line. The decisions of
+    several runs are drawn together.
+
+    Args:
+        frames: the metrics of the runs.
+        config: the configuration of one of them.
+        rows: axes over epochs; the first one gets the names of phases, the ticks, and their label in its legend.
+    """
+    last = min(int(frame["epoch"].max()) for frame in frames)
+    longest = max(frames, key=len)
+    starts = phase_starts(phase_names(longest, config.get("warm_start_epochs") or 0))
+    for epoch, name in starts.items():
+        if epoch > last:
+            continue
+        for axes in rows if epoch > 1 else ():
+            axes.axvline(epoch - 0.5, color=MEAN_COLOUR, linewidth=0.8, zorder=0.5)
+        place = {"xy": (epoch - 0.5, 1), "xycoords": rows[0].get_xaxis_transform(), "textcoords": "offset points"}
+        style = {"rotation": 90, "va": "top", "ha": "left", "fontsize": "x-small", "color": MEAN_COLOUR}
+        style["bbox"] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
+        rows[0].annotate(name, xytext=(2, -3), **place, **style)
+    decided = sorted({epoch for frame in frames for epoch in decision_epochs(frame) if epoch <= last})
+    if decided:
+        look = {"marker": "^", "linestyle": "", "color": MEAN_COLOUR, "markersize": 6, "clip_on": False}
+        across = rows[0].get_xaxis_transform()
+        rows[0].plot(decided, [0.0] * len(decided), transform=across, label=DECISION_LABEL, zorder=3, **look)
 
 
 def _over_epochs(axes: "Axes") -> "Axes":
@@ -281,9 +332,14 @@ def _over_epochs(axes: "Axes") -> "Axes":
 
 
 def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axes":
-    """Draw the mean regret of a space, a fraction, as a dotted horizontal line; return the axes."""
-    axes.axhline(100 * mean, color=MEAN_COLOUR, linestyle=":", label=label, zorder=1)
-    return start_at_zero(axes)
+    """Draw the mean regret of a space, a fraction, as a dotted horizontal line; axes start at zero."""
+    return start_at_zero(draw_mean(axes, 100 * mean, label))
+
+
+def draw_mean(axes: "Axes", value: float, label: str, dashes: str = ":") -> "Axes":
+    """Draw a mean over a space, in the unit of the axes, as a horizontal line; return the axes."""
+    axes.axhline(value, color=MEAN_COLOUR, linestyle=dashes, linewidth=1.2, label=label, zorder=1)
+    return axes
 
 
 def draw_largest(baseline: Baseline | None, axes: "Axes", where: str = "") -> "Axes":

@@ -17,6 +17,7 @@ from nasbench1shot1.ground.text import counted, duration, line_printer, percent,
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.one_shot_search.captions import is_estimated, option_text
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
+from nasbench1shot1.one_shot_search.events import describe_decisions, phase_starts
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
@@ -27,6 +28,7 @@ from nasbench1shot1.registry import SCRIPT
 from nasbench1shot1.runs.folder import WEIGHTS
 from nasbench1shot1.runs.next_command import command_for
 from nasbench1shot1.runs.options import required
+from nasbench1shot1.space import OneShotSpace
 from nasbench1shot1.tables.columns import partly_text, source_text
 from nasbench1shot1.tables.table import Table
 
@@ -61,6 +63,8 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     note = f" (bundled; CIFAR-10 has {CIFAR10.training_images:,})" if config.images == "cifar10-sample" else ""
     note += f", at {side} × {side} pixels" if (side := config.image_side) else ""
     print_line(f"Images: {len(halves.weights):,} + {len(halves.architecture):,} of {state.images.name}{note}")
+    if not state.holds_out_images:
+        print_line("All images train the weights, so one-shot errors are measured on training images.")
     has_preset_split = state.net.space.split is None  # others do not validate on these images
     if (seen := halves.nasbench101_validation_images) and has_preset_split:
         print_line(f"Preset {config.preset} searches on {seen:,} images that NAS-Bench-101 validates on.")
@@ -86,26 +90,47 @@ def announce_table(table: Table, print_line: Callable[[str], None]) -> None:
 class SearchProgress(ProgressDisplay):
     """Reports a search on a console; a context manager. Without a terminal, it only prints a row per epoch.
 
+    A line says when a phase begins, if the search has several, and what a method has decided in an epoch.
+
     Args:
         steps: number of steps of every epoch, from epoch 1.
         first_epoch: the first epoch that is not recorded.
         console: for the progress.
+        phases: the name of the phase of every epoch, from epoch 1. Default: a single phase.
+        space: the space of the search, to describe decisions. Default: decisions are not shown.
+        structure: what the method had changed before the first epoch (`OneShotOptimizer.structure`).
+        images: number of training images of every epoch, by which the bar weighs steps. Default: steps count equally.
     """
 
-    def __init__(self, steps: Sequence[int], first_epoch: int, console: Console) -> None:
+    def __init__(
+        self,
+        steps: Sequence[int],
+        first_epoch: int,
+        console: Console,
+        *,
+        phases: Sequence[str] = (),
+        space: OneShotSpace | None = None,
+        structure: Mapping[str, Any] | None = None,
+        images: Sequence[int] = (),
+    ) -> None:
         self._print_line = row_printer(console, HEADING)
         super().__init__(console)
-        epochs, done = len(steps), sum(steps[: max(first_epoch - 1, 0)])
+        epochs, self._work = len(steps), images or steps
+        done = sum(self._work[: max(first_epoch - 1, 0)])
         first = f"epoch {min(first_epoch, epochs)}/{epochs}" + (
             "  measuring the untrained supernet" if first_epoch == 0 else ""
         )
-        self._task = self._bar.add_task(first, total=sum(steps), completed=done)
+        self._task = self._bar.add_task(first, total=sum(self._work), completed=done)
         self._steps, self._regret = steps, "–"
+        self._phases = {e: f"{name}, {_span(e, phases)}" for e, name in phase_starts(phases).items()}
+        self._space, self._structure = space, structure or {}
         self._step, self._training_share, self._began, self._trained = 0, 1.0, time.monotonic(), 0.0
 
     def step(self, epoch: int, loss: float | None) -> None:
         """Advance the bar by a step; after an epoch's last step, only the evaluation remains."""
         self._step += 1
+        if self._step == 1 and (phase := self._phases.get(epoch)):
+            self._print_line(f"{'':>5}  phase: {phase}")
         trains = self._step < (last := self._steps[epoch - 1])
         if loss is not None or self._step in (1, last):
             now = "evaluating" if not trains else "training" if loss is None else f"loss {loss:.3f}"
@@ -114,7 +139,7 @@ class SearchProgress(ProgressDisplay):
             )
         if not trains:
             self._trained = time.monotonic()
-        self._bar.advance(self._task, self._training_share)
+        self._bar.advance(self._task, self._training_share * self._work[epoch - 1] / last)
 
     def epoch_done(self, line: dict[str, Any]) -> None:
         """Print an epoch's row, and measure the share of an epoch's time that training takes."""
@@ -122,7 +147,7 @@ class SearchProgress(ProgressDisplay):
         if self._step:
             self._training_share = (self._trained - self._began) / max(now - self._began, 1e-9)
         self._began, self._step = now, 0
-        self._bar.update(self._task, completed=sum(self._steps[: line["epoch"]]))
+        self._bar.update(self._task, completed=sum(self._work[: line["epoch"]]))
         self._regret = percent(line["test_regret"])
         loss = line["train_loss"]
         self._print_line(
@@ -135,12 +160,26 @@ class SearchProgress(ProgressDisplay):
                 seconds=f"{line['search_seconds']:.0f}",
             )
         )
+        before, self._structure = self._structure, line.get("structure", {})
+        if self._space is not None and (text := describe_decisions(self._space, before, self._structure)):
+            self._print_line(f"{'':>5}  {text}")
+
+
+def _span(epoch: int, phases: Sequence[str]) -> str:
+    """Return the epochs of the phase that begins with an epoch, in words."""
+    last = epoch
+    while last < len(phases) and phases[last] == phases[epoch - 1]:
+        last += 1
+    return f"epoch {epoch}" if last == epoch else f"epochs {epoch} to {last}"
 
 
 def progress(state: SearchState, console: Console) -> SearchProgress:
     """Return the reporter that shows the bar and a row per epoch."""
-    steps = [state.steps(epoch) for epoch in range(1, state.config.epochs + 1)]
-    return SearchProgress(steps, state.epoch + 1, console)
+    epochs = range(1, state.config.epochs + 1)
+    steps, images = [state.steps(epoch) for epoch in epochs], [len(state.rows(epoch)[0]) for epoch in epochs]
+    more: dict[str, Any] = {"phases": [state.phase(epoch).name for epoch in epochs], "images": images}
+    more |= {"space": state.net.space, "structure": state.method.structure()}
+    return SearchProgress(steps, state.epoch + 1, console, **more)
 
 
 def show_result(run: Run, table: Table, console: Console) -> None:

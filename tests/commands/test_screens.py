@@ -185,3 +185,16 @@ def test_an_overview_fits_a_terminal_of_80_columns(
     shown = capsys.readouterr().out.splitlines()
     assert len(shown) > 5
     assert max(map(len, shown)) <= 80
+
+
+def test_the_bar_weighs_steps_by_their_images() -> None:
+    """Two epochs of 60 images, in 6 and in 3 steps."""
+    console = Console(file=StringIO(), force_terminal=True, width=100)
+    with SearchProgress([6, 3], 1, console, images=[60, 60]) as progress:
+        task, done = progress._bar.tasks[0], []
+        for epoch, steps in ((1, 6), (2, 3)):
+            for _ in range(steps):
+                progress.step(epoch, None)
+                done.append(task.completed)
+            progress._step = 0  # as after an epoch, without its time
+    assert task.total == 120 and done == pytest.approx([*range(10, 70, 10), 80, 100, 120])

@@ -59,9 +59,26 @@ def test_the_figure_explains_its_bands_and_names_unfinished_runs(folder):
         "a (one-shot, n = 3)",
         "b (black-box, n = 10)",
         "c (one-shot, n = 1, unfinished)",
+        f"mean over the space ({100 * found.mean:.2f} %)",
     ]
     assert "mean and 25 % to 75 % quantiles" in caption(compare_runs([folder / "random"], spread="quartiles"))
     assert "One run per curve." in caption(compare_runs([folder / "one"]))
+
+
+def test_the_mean_regret_of_the_space_is_drawn_unless_it_flattens_the_curves(folder, tmp_path):
+    table, (low, high) = nb.load_table(), ((2, 1, 0), (59, 58, 57))
+    mean = table.mean_regret("s1")
+    for number, (ranks, is_drawn) in enumerate(((low, False), (high, True))):
+        found = compare_runs([make.search(tmp_path / str(number), ranks, finished=False)])
+        assert found.mean == mean
+        figure = comparison_figure(found)
+        label = f"mean over the space ({100 * mean:.2f} %)"
+        drawn = [line for line in figure.axes[0].get_lines() if line.get_label() == label]
+        assert [list(line.get_ydata()) for line in drawn] == ([[100 * mean] * 2] if is_drawn else [])
+        assert (label in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]) == is_drawn
+        assert f"Test regret, {label}." in figure.caption
+        axes = nb.compare([tmp_path / str(number)], ax=Figure().add_subplot())
+        assert len(axes.get_lines()) == 1, "given axes show the runs alone"
 
 
 def test_many_curves_have_no_bands(folder, tmp_path):
@@ -74,8 +91,8 @@ def test_many_curves_have_no_bands(folder, tmp_path):
 def test_more_than_five_runs_are_drawn_on_two_axes(folder, tmp_path):
     searches = [make.search(tmp_path / str(number), (40, 30 + number), finished=False) for number in range(7)]
     above, below = nb.compare(searches, labels=list("abcdefg"))
-    assert [len(axes.get_lines()) for axes in (above, below)] == [4, 3]
-    assert [text.get_text()[0] for text in below.get_legend().get_texts()] == ["e", "f", "g"]
+    assert [len(axes.get_lines()) for axes in (above, below)] == [5, 4], "with the mean of the space"
+    assert [text.get_text()[0] for text in below.get_legend().get_texts()] == ["e", "f", "g", "m"]
     assert above.figure is below.figure and above.get_ylim() == below.get_ylim()
     given = Figure().subplots(2)
     assert nb.compare(searches, labels=list("abcdefg"), ax=given) == list(given)
@@ -105,7 +122,7 @@ def test_all_curves_and_their_ends_are_within_the_limits(over, tmp_path):
         dotted = [line for line in axes.get_lines() if line.get_linestyle() == ":"]
         assert all((line.get_marker(), line.get_markevery()) == ("o", [0]) for line in dotted)
         assert {line.get_xdata()[-1] for line in dotted} <= {longest} and (dotted or axes is below)
-        for line in axes.get_lines():
+        for line in (line for line in axes.get_lines() if not str(line.get_label()).startswith("mean over")):
             assert low <= min(line.get_ydata()) and max(line.get_ydata()) <= high
             assert left <= min(line.get_xdata()) and max(line.get_xdata()) <= right
 
