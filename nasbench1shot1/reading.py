@@ -95,10 +95,10 @@ def _weights(values: NDArray[np.float64], form: Form, temperature: float) -> NDA
     if form == "equal":
         return np.where(np.isneginf(values), 0.0, 1 / values.shape[-1])
     if form == "sigmoid":
-        return (1 + np.tanh(values / (2 * temperature))) / 2
+        return np.asarray((1 + np.tanh(values / (2 * temperature))) / 2)
     if form == "dirichlet":
         concentrations = np.where(values > 0, values, np.expm1(np.minimum(values, 0))) + 1
         concentrations = np.where(np.isneginf(values), 0, np.maximum(concentrations, LEAST_CONCENTRATION))
-        return concentrations / concentrations.sum(axis=-1, keepdims=True)
+        return np.asarray(concentrations / concentrations.sum(axis=-1, keepdims=True))
     powers = np.exp((values - values.max(axis=-1, keepdims=True)) / temperature)
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))

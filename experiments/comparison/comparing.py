@@ -148,7 +148,7 @@ def _mean_regret(
     with suppress(UserError):
         table = recorded_table(entry.run) if scored_on is None else scored_on
         if table is not None:
-            space, within = search_space(entry.configs[0]["space"]).name, baseline and baseline.bounds
+            space, within = search_space(entry.configs[0]["space"]).name, baseline.bounds if baseline else None
             objective = table.objective(facts.dataset, goal.guide.metric)
             return table.mean_regret(space, metric=objective.test_metric, dataset=objective.test, within=within)
     return None

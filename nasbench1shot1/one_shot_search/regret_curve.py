@@ -314,13 +314,17 @@ def draw_events(frames: Sequence[pandas.DataFrame], config: Mapping[str, Any], r
             continue
         for axes in rows if epoch > 1 else ():
             axes.axvline(epoch - 0.5, color=MEAN_COLOUR, linewidth=0.8, zorder=0.5)
-        place = {"xy": (epoch - 0.5, 1), "xycoords": rows[0].get_xaxis_transform(), "textcoords": "offset points"}
-        style = {"rotation": 90, "va": "top", "ha": "left", "fontsize": "x-small", "color": MEAN_COLOUR}
+        place: dict[str, Any] = {
+            "xy": (epoch - 0.5, 1),
+            "xycoords": rows[0].get_xaxis_transform(),
+            "textcoords": "offset points",
+        }
+        style: dict[str, Any] = {"rotation": 90, "va": "top", "ha": "left", "fontsize": "x-small", "color": MEAN_COLOUR}
         style["bbox"] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.7, "pad": 0.5}
         rows[0].annotate(name, xytext=(2, -3), **place, **style)
     decided = sorted({epoch for frame in frames for epoch in decision_epochs(frame) if epoch <= last})
     if decided:
-        look = {"marker": "^", "linestyle": "", "color": MEAN_COLOUR, "markersize": 6, "clip_on": False}
+        look: dict[str, Any] = {"marker": "^", "linestyle": "", "color": MEAN_COLOUR, "markersize": 6, "clip_on": False}
         across = rows[0].get_xaxis_transform()
         rows[0].plot(decided, [0.0] * len(decided), transform=across, label=DECISION_LABEL, zorder=3, **look)
 
