@@ -5,10 +5,11 @@ See docs/spos.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -18,13 +19,16 @@ from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.random_ws import RandomWS
 from nasbench1shot1.optimizers.sampling import SamplingHyperparameters
 from nasbench1shot1.phases import Data, Phase
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import OnlyWith, Range
 from nasbench1shot1.runs.schedules import Cosine
 from nasbench1shot1.scales import below_full
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
+BATCH = 128  # images in a batch of recalibration, as published
 ATTEMPTS = 10  # proposals for each wanted architecture, as published; a small space may have no others
 
 
@@ -48,8 +52,15 @@ class SPOSHyperparameters(SamplingHyperparameters):
     """Number of crossovers per generation, whose choices come from two parents."""
     mutations: Annotated[int, Range(0)] = 25
     """Number of mutations per generation; random architectures complete the generation."""
-    mutation_probability: Annotated[float, Range(0, 1)] = 0.1
+    mutation_probability: Annotated[float, Range(0, 1), OnlyWith("mutations")] = 0.1
     """Probability that a mutation redraws a choice."""
+    recalibration_batches: Annotated[int, Range(1), OnlyWith("evaluation_batch_norm", ("recalibrated",))] = 1
+    """Number of batches of 128 training images that recalibrate batch-norm before the fitness of an architecture is
+    measured (published: 200). 1: one batch, which all architectures share. More: augmented batches of its own for each
+    architecture."""
+    fitness_images: Annotated[int, Range(0)] = 0
+    """Number of images of the architecture half on which fitness is measured (published: 8,000). 0: all of them.
+    Otherwise, all architectures share the images, unless --own-images is given."""
 
     def check(self) -> None:
         """Raise InvalidInputError for values that are out of range or contradict each other."""
@@ -70,9 +81,17 @@ class SPOS(RandomWS):
 
     Hyperparameters = SPOSHyperparameters
     defaults = {"batch_size": 64}  # noqa: RUF012
-    scale_defaults = below_full(candidates=20, candidate_batches=2, generations=5)
+    original_defaults = {  # noqa: RUF012
+        "evaluation_batch_norm": "recalibrated",
+        "recalibration_batches": 200,
+        "fitness_images": 8000,
+        "own_images": True,
+    }
+    scale_defaults = below_full(
+        candidates=20, candidate_batches=2, generations=5, recalibration_batches=1, fitness_images=0
+    )
     family_defaults = {}  # noqa: RUF012
-    original_family_defaults = {}  # noqa: RUF012
+    original_family_defaults = {"nasbench201": {"evaluation_batch_norm": "recalibrated"}}  # noqa: RUF012
     hyperparameters: SPOSHyperparameters
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
@@ -85,8 +104,22 @@ class SPOS(RandomWS):
         data: Data = "all" if self.hyperparameters.training_images == "all" else "halves"
         return [Phase("training", epochs, Cosine(epochs), moves_parameters=False, data=data)]
 
+    def check_images(self, weight_images: int, architecture_images: int) -> None:
+        """Raise InvalidInputError for more images of fitness, or a larger batch of recalibration, than there are."""
+        settings = self.hyperparameters
+        if settings.fitness_images > architecture_images:
+            raise InvalidInputError(
+                f"{option('fitness_images', settings.fitness_images)} is more than the {architecture_images:,} images "
+                "of the architecture half: lower it, or use more images"
+            )
+        if settings.recalibration_batches > 1 and weight_images < BATCH:
+            raise InvalidInputError(
+                f"{option('recalibration_batches', settings.recalibration_batches)} needs batches of {BATCH} images, "
+                f"and the weight half has only {weight_images:,}: remove it, or use more images"
+            )
+
     def end_search(self, shared: SharedWeights) -> None:
-        """Evolve architectures on the whole architecture half, and choose the best one."""
+        """Evolve architectures on images of the architecture half, and choose the best one."""
         import torch
 
         from nasbench1shot1.supernets.supernet import to_tensors
@@ -95,14 +128,37 @@ class SPOS(RandomWS):
         rng = np.random.default_rng(int(torch.randint(2**62, (), generator=self.generator)))
         errors: dict[Architecture, float] = {}
         best: list[Architecture] = []
+        errors_of = self._fitness(shared)
         for _ in range(settings.generations):
             made = self._generation(best, errors, rng)
             if not made:
                 break  # every architecture of the space is scored
-            errors.update(zip(made, shared.errors(made).tolist(), strict=True))
+            errors.update(zip(made, errors_of(made), strict=True))
             best = sorted(errors, key=errors.__getitem__)[: settings.survivors]  # stable: ties go to the earlier one
         self.chosen = best[0]
         self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)
+
+    def _fitness(self, shared: SharedWeights) -> Callable[[Sequence[Architecture]], list[float]]:
+        """Return the function that measures the errors of architectures as the options select."""
+        settings, calibration = self.hyperparameters, None
+        if settings.recalibration_batches > 1 and shared.batch_norm == "recalibrated":
+            calibration = shared.training_batches(BATCH, self.generator)
+        rows: Iterator[Tensor | None] = repeat(None)
+        if settings.fitness_images and settings.own_images:
+            rows = shared.rows_in_turn(settings.fitness_images, self.generator)
+        elif settings.fitness_images:
+            rows = repeat(shared.rows(settings.fitness_images, self.generator))
+
+        def errors(made: Sequence[Architecture]) -> list[float]:
+            if calibration is not None:
+                batches = settings.recalibration_batches
+                return [shared.recalibrated_error(arch, islice(calibration, batches), next(rows)) for arch in made]
+            if settings.fitness_images and settings.own_images:
+                return [float(shared.errors([arch], next(rows))[0]) for arch in made]
+            chosen = next(rows)
+            return list(map(float, shared.errors(made) if chosen is None else shared.errors(made, chosen)))
+
+        return errors
 
     def _generation(
         self, parents: Sequence[Architecture], scored: dict[Architecture, float], rng: np.random.Generator
@@ -161,6 +217,7 @@ class SPOS(RandomWS):
         return None
 
     def scorings_at_end(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
-        """Return the work of the evolution on the whole architecture half."""
+        """Return the work of the evolution: images of fitness and of recalibration, whose first batch always counts."""
         settings = self.hyperparameters
-        return [(settings.generations * settings.population, architecture_images)]
+        images = settings.fitness_images or architecture_images
+        return [(settings.generations * settings.population, images + (settings.recalibration_batches - 1) * BATCH)]

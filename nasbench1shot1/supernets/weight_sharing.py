@@ -1,6 +1,6 @@
 """Scores of architectures with a supernet's shared weights, for sampling methods and rankings."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +32,7 @@ from nasbench1shot1.supernets.passes import (
     path_of,
 )
 from nasbench1shot1.supernets.presets import BATCH_NORMS
+from nasbench1shot1.supernets.recalibration import MovingStatistics
 from nasbench1shot1.supernets.supernet import Supernet, to_tensors
 
 # Batch-norm statistics of groups --------------------------------------------------------------------------------------
@@ -354,6 +355,36 @@ class SharedWeights:
             sums.index_add_(1, torch.tensor(positions, device=sums.device), found[:, None].expand(2, len(positions)))
         wrong, losses = sums.cpu().numpy() / len(rows)  # the only time that the host waits for a GPU
         return Scores(wrong, losses)
+
+    def training_batches(self, images: int, generator: torch.Generator) -> Iterator[Tensor]:
+        """Yield batches of augmented images of the weight half without end, (images, 3, H, W), on the device.
+
+        Every image is used once before the half is shuffled again, except a remainder that does not fill a batch.
+        """
+        for rows in endless_batches(self._split.weights, images, generator, drop_last=True):
+            yield self._augmentation(self._images.batch(rows)[0], generator)
+
+    @torch.no_grad()
+    def recalibrated_error(self, arch: Pass, calibration: Iterable[Tensor], rows: Tensor | None = None) -> float:
+        """Return the classification error of an architecture with statistics of its own (`MovingStatistics`).
+
+        Args:
+            arch: as for `scores`.
+            calibration: batches of images (N, 3, H, W), at least one.
+            rows: as for `scores`.
+        """
+        check_passes([arch], self.net.space)
+        mixing, measured, wrong = as_mixing(arch, self.net.space), MovingStatistics(), 0.0
+        rows = self._rows(rows)
+        size = min(PATH_BATCH, len(rows))
+        with self._evaluating(), normalised_by(self.net, measured):
+            for images in calibration:
+                class_scores(self.net, mixing, images, self._precision)
+            measured.is_fixed = True
+            for batch in self._batches(rows, size, size):
+                logits = class_scores(self.net, mixing, batch.images, self._precision)
+                wrong += float(_Answers.from_logits(logits, batch.labels).wrong.sum())
+        return wrong / len(rows)
 
     @torch.no_grad()
     def scores_in_training(self, mixings: Sequence[Mixing], generator: torch.Generator) -> Scores:
