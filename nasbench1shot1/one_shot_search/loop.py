@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,10 +15,10 @@ from nasbench1shot1.ground.errors import option
 from nasbench1shot1.images.batches import batches, draw_rows, endless_batches
 from nasbench1shot1.one_shot_search.measurements import dominant_eigenvalue, one_shot_error
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
-from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, returned_epoch
+from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, Unended, returned_epoch
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.one_shot_search.weight_step import set_trained, weight_step
-from nasbench1shot1.optimizer import Batch
+from nasbench1shot1.optimizer import Batch, OneShotOptimizer
 from nasbench1shot1.phases import USUAL, phase_at
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
@@ -58,11 +58,16 @@ class Training:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The preferred architecture after an epoch, Λ, and the supernet's error on the architecture half, a fraction."""
+    """The preferred architecture after an epoch, Λ, and the supernet's error on the architecture half, a fraction.
+
+    Attributes:
+        unended: after the last epoch of a method that ends the search, the outcome if the search went on.
+    """
 
     one_shot_error: float
     architecture: Architecture
     parameters: Parameters
+    unended: "Outcome | None" = None
 
 
 def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter: Reporter) -> None:
@@ -72,6 +77,9 @@ def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter:
         UserError: the loss became NaN or infinite, or the disk is full; the record is complete up to the previous
             epoch.
     """
+    if state.unended is not None and state.epoch < state.config.epochs:
+        writer.replace_last(state.unended)
+        state.unended = None
     for epoch in range(state.epoch + 1, state.config.epochs + 1):
         if state.config.early_stopping and returned_epoch(state.eigenvalues) is not None:
             return
@@ -82,6 +90,9 @@ def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter:
         state.search_seconds += time.perf_counter() - started
         state.epoch = epoch
         line = epoch_line(state, table, training, outcome)
+        if outcome.unended is not None:
+            other = epoch_line(state, table, training, outcome.unended)
+            state.unended = Unended(other, outcome.unended.parameters)
         record_epoch(state, writer, line, outcome.parameters)
         reporter.epoch_done(line)
 
@@ -90,17 +101,20 @@ def evaluate(state: SearchState, epoch: int) -> Outcome:
     """Let the method choose an architecture, and measure the one-shot error.
 
     After the last epoch, the method also ends the search. This is undone once its outcome is known, so that the
-    checkpoint holds a search that can be continued for more epochs.
+    checkpoint holds a search that can be continued for more epochs; the record of this epoch is then replaced by the
+    outcome without the end.
     """
     shared = state.shared_weights(epoch)
     state.method.choose(shared)
-    if epoch < state.config.epochs:
+    method = state.method
+    if epoch < state.config.epochs or type(method).end_search is OneShotOptimizer.end_search:
         return _outcome(state, epoch)
-    before = deepcopy(state.method.state_dict())
-    state.method.end_search(shared)
-    outcome = _outcome(state, epoch)
-    state.method.load_state_dict(before)
-    return outcome
+    before, drawn = deepcopy(method.state_dict()), method.generator.get_state()
+    method.end_search(shared)
+    ended = _outcome(state, epoch)
+    method.load_state_dict(before)
+    method.generator.set_state(drawn)
+    return replace(ended, unended=_outcome(state, epoch))
 
 
 def _outcome(state: SearchState, epoch: int) -> Outcome:

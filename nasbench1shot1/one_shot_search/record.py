@@ -24,7 +24,7 @@ from nasbench1shot1.runs.folder import CONFIG, RECORDED, SEEDS, SUMMARY, WEIGHTS
 from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
-from nasbench1shot1.runs.writer import RunWriter
+from nasbench1shot1.runs.writer import IF_EXTENDED, RunWriter
 
 if TYPE_CHECKING:
     import pandas
@@ -63,6 +63,22 @@ PARAMETERS_DIGEST = "architecture_parameters_sha256"
 """Field of summary.json and checkpoints: `parameters_digest` of the epochs that they follow."""
 Parameters = Mapping[str, NDArray[np.float32]]
 """Λ of one epoch."""
+
+
+@dataclass(frozen=True)
+class Unended:
+    """The record of a search's last epoch if the search went on, without the final selection of its method.
+
+    Checkpoints keep it, because it replaces the record of this epoch in a search that is continued for more epochs.
+
+    Attributes:
+        line: the line of metrics.jsonl.
+        parameters: Λ.
+    """
+
+    line: Mapping[str, Any]
+    parameters: Parameters
+
 
 FROM_CONFIG = ("optimizer", "space", "seed", "scale", "preset", "epochs", "images", "channels", "cells")
 """Options that the summary repeats."""
@@ -249,6 +265,21 @@ class SearchWriter(RunWriter[SearchRecord]):
     def digests(self) -> dict[str, str]:
         """Return SHA-256s of the lines and of Λ."""
         return {**super().digests(), PARAMETERS_DIGEST: parameters_digest(self._history)}
+
+    def digests_to_save(self, state: Any) -> dict[str, str]:
+        """Return the digests of the record, and those with the last epoch as it is if the search is extended."""
+        digests, kept = self.digests(), (self._lines[-1], self._history[-1])
+        if state.unended is None:
+            return digests
+        self._lines[-1], self._history[-1] = dict(state.unended.line), state.unended.parameters
+        others = {IF_EXTENDED + name: sha256 for name, sha256 in self.digests().items()}
+        self._lines[-1], self._history[-1] = kept
+        return {**digests, **others}
+
+    def replace_last(self, unended: Unended) -> None:
+        """Replace the record of the last epoch, because the search is extended."""
+        self._lines[-1], self._history[-1] = dict(unended.line), unended.parameters
+        self.rewrite()
 
     def restore(self, state: Any) -> None:
         """Restore a fresh state from the last checkpoint; raises the errors of `RunWriter.restore`."""

@@ -21,8 +21,9 @@ from nasbench1shot1.images.image_set import ImageSet, load_images
 from nasbench1shot1.images.splits import Split, scheme_for, split_images
 from nasbench1shot1.one_shot_search.memory import check_fits
 from nasbench1shot1.one_shot_search.options import SearchConfig, SearchOptions, table_of_search
+from nasbench1shot1.one_shot_search.record import Unended
 from nasbench1shot1.optimizer import Batch, Mixing, OneShotOptimizer, SearchStep
-from nasbench1shot1.phases import Phase, check_phases, phase_at
+from nasbench1shot1.phases import Data, Phase, check_phases, phase_at
 from nasbench1shot1.runs.checkpoints import checked_restore
 from nasbench1shot1.runs.options import required
 from nasbench1shot1.supernets.layers import BatchNorm2d, check_partial, other_buffers, unchanged_statistics
@@ -44,6 +45,7 @@ class SearchState:
         epoch: the last finished epoch; -1 before epoch 0 is recorded.
         search_seconds: wall-clock time of all epochs so far.
         eigenvalues: dominant eigenvalue of the Hessian with respect to Λ after every epoch; None where not measured.
+        unended: the record of the last epoch if the search went on; None if it does not differ.
     """
 
     options: SearchOptions
@@ -56,6 +58,7 @@ class SearchState:
     epoch: int = -1
     search_seconds: float = 0.0
     eigenvalues: list[float | None] = field(default_factory=list)
+    unended: Unended | None = None
 
     @property
     def config(self) -> SearchConfig:
@@ -131,14 +134,7 @@ class SearchState:
 
     def rows(self, epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the images that train the weights in an epoch, and those that move Λ, as rows of the image set."""
-        match self.phase(epoch).data:
-            case "halves":
-                return self.split.weights, self.split.architecture
-            case "weight-half":
-                return self.split.weights, self.split.weights
-            case "all":
-                together = np.concatenate([self.split.weights, self.split.architecture])
-                return together, together
+        return _rows(self.split, self.phase(epoch).data)
 
     def batch_size(self, epoch: int) -> int:
         """Return the number of images of a training batch in an epoch, 1 … epochs."""
@@ -211,6 +207,7 @@ class SearchState:
             "supernet": self.net.state_dict(),
             "weight_optimizer": self.weight_optimizer.state_dict(),
             "method": self.method.state_dict(),
+            **({} if self.unended is None else {"unended": _as_tensors(self.unended)}),
         }
 
     def identity(self) -> dict[str, Any]:
@@ -230,8 +227,33 @@ class SearchState:
             self.method.load_state_dict(state["method"])
             self.epoch, self.search_seconds = state["epoch"], state["search_seconds"]
             self.eigenvalues = list(state["eigenvalues"])
+            self.unended = _from_tensors(state["unended"]) if "unended" in state else None
             if len(self.eigenvalues) != self.epoch + 1:
                 raise ValueError("every epoch must have an eigenvalue or None")
+
+
+def _rows(split: Split, data: Data) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the images that train the weights, and those that move Λ, as rows of the image set."""
+    match data:
+        case "halves":
+            return split.weights, split.architecture
+        case "weight-half":
+            return split.weights, split.weights
+        case "all":
+            together = np.concatenate([split.weights, split.architecture])
+            return together, together
+
+
+def _as_tensors(unended: Unended) -> dict[str, Any]:
+    """Return a record as a checkpoint holds it."""
+    parameters = {key: torch.from_numpy(value) for key, value in unended.parameters.items()}
+    return {"line": dict(unended.line), "parameters": parameters}
+
+
+def _from_tensors(saved: Mapping[str, Any]) -> Unended:
+    """Return the record that `_as_tensors` returned."""
+    parameters = {key: value.numpy() for key, value in saved["parameters"].items()}
+    return Unended(saved["line"], parameters)
 
 
 def begin(options: SearchOptions) -> SearchState:
@@ -312,23 +334,28 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
     """Raise InvalidInputError for options that the method's mixing weights do not support."""
     if config.early_stopping and method.is_annealed:
         raise InvalidInputError(
-            f"{option('early_stopping')} would act on the falling temperature, with which the Hessian's eigenvalue "
-            "grows: leave it out, or keep the temperature constant"
+            f"{switch('early_stopping')} would react to the falling temperature, with which the Hessian's eigenvalue "
+            "grows: remove it, or keep the temperature constant"
         )
     if config.early_stopping and method.changes_structure:
         raise InvalidInputError(
-            f"{config.optimizer} fixes choices until its last epoch, and {option('early_stopping')} would return the "
-            "architecture of an earlier one: leave it out"
+            f"{config.optimizer} fixes choices until its last epoch, but {switch('early_stopping')} would return the "
+            "architecture of an earlier epoch: remove it"
+        )
+    if config.early_stopping and method.selects_epoch:
+        raise InvalidInputError(
+            f"{switch('early_stopping')} and {option('returned_epoch', 'best')} would both select the epoch whose "
+            f"architecture the search returns: remove the first, or give {option('returned_epoch', 'last')}"
         )
     if config.perturbation != "none" and not method.is_relaxed:
         raise InvalidInputError(
             f"{config.optimizer} trains single paths, without mixing weights that depend on Λ: remove "
             f"{option('perturbation')}"
         )
-    if config.perturbation_projection == "simplex" and not method.mixes_shares:
+    if config.perturbation != "none" and config.perturbation_variant == "published" and not method.mixes_shares:
         raise InvalidInputError(
-            f"{option('perturbation_projection', 'simplex')} needs positive mixing weights that add up to 1, which "
-            f"{config.optimizer} does not have here: give {option('perturbation_projection', 'sum')}"
+            f"{option('perturbation_variant', 'published')} needs positive mixing weights that add up to 1, which "
+            f"{config.optimizer} does not have here: give {option('perturbation_variant', 'corrected')}"
         )
     if (name := method.option_needing_bounds) and config.bounds is None:
         raise InvalidInputError(
@@ -355,6 +382,9 @@ def _check_cells(state: SearchState) -> None:
     phases = _phases(state.config, state.method)
     _check_increase(state.config, phases, state.split)
     _check_widening(state.config, phases)
+    images, size = len(_rows(state.split, phases[0].data)[0]), state.config.batch_size + phases[0].batch_increase
+    state.method.check_length(state.config.epochs, -(-images // size))
+    state.method.check_images(len(state.split.weights), len(state.split.architecture))
     largest = largest_settings(state.config, phases)
     check_fits(largest, net.space, state.images.classes, state.images.side, " in its largest phase")
     if any(phase.trains == "batch-norm" for phase in phases) and not _has_affine_norm(net.cells):
@@ -403,11 +433,15 @@ def _check_widening(config: SearchConfig, phases: Sequence[Phase]) -> None:
         now = phase.partial_channels or config.partial_channels
         if now > before:
             raise InvalidInputError(
-                f"{config.optimizer} widens 1/{before} of the channels to 1/{now} in its phase {phase.name}, which is "
-                f"less: raise {option('partial_channels', config.partial_channels)}"
+                f"{config.optimizer} uses {_share(before)} before its phase '{phase.name}' and {_share(now)} in it, "
+                f"but channels can only be added: raise {option('partial_channels')}"
             )
         check_partial(config.channels, now)
         before = now
+
+
+def _share(k: int) -> str:
+    return "all channels" if k == 1 else f"1/{k} of the channels"
 
 
 def _has_affine_norm(module: nn.Module) -> bool:

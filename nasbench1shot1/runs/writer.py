@@ -25,6 +25,8 @@ from nasbench1shot1.runs.record import DIGEST, RunRecord, digest
 
 DIGESTS = "recorded_sha256s"
 """Field of checkpoints: the digests of the lines before the checkpoint."""
+IF_EXTENDED = "if_extended_"
+"""Prefix of the digests of a record that replaces the recorded one when a finished run is extended."""
 
 
 class Resumable(Protocol):
@@ -102,7 +104,7 @@ class RunWriter(Generic[Record]):
     def save(self, state: Resumable) -> None:
         """Replace the checkpoint; raises the errors of `append_line`."""
         self._lock.check()
-        save_checkpoint(self.folder / CHECKPOINT, {**state.state_dict(), DIGESTS: self.digests()})
+        save_checkpoint(self.folder / CHECKPOINT, {**state.state_dict(), DIGESTS: self.digests_to_save(state)})
         self._report_record()
 
     def _report_record(self) -> None:
@@ -113,6 +115,14 @@ class RunWriter(Generic[Record]):
     def digests(self) -> dict[str, str]:
         """Return the SHA-256s of the recorded lines, by name, for checkpoint and summary."""
         return {DIGEST: digest(self._lines)}
+
+    def digests_to_save(self, state: Resumable) -> dict[str, str]:
+        """Return the digests for a checkpoint of a state.
+
+        If another record replaces this one when the run is extended, its digests have the prefix `IF_EXTENDED`.
+        Default: only the digests of this record.
+        """
+        return self.digests()
 
     def restore(self, state: Resumable) -> None:
         """Restore a fresh state from the last checkpoint, if it exists, and remove everything written after it.
@@ -142,14 +152,14 @@ class RunWriter(Generic[Record]):
 
         Args:
             recorded: number of lines to keep.
-            sha256s: the result of `digests` after the last of these lines.
+            sha256s: the result of `digests_to_save` after the last of these lines.
 
         Raises:
             DamagedFileError: a file is missing, damaged, or differs from the record; nothing is changed.
         """
         self.read(recorded)
         for name, found in self.digests().items():
-            if sha256s.get(name) != found:
+            if found not in (sha256s.get(name), sha256s.get(IF_EXTENDED + name)):
                 raise DamagedFileError(
                     f"'{self.folder}' was changed after it was recorded ({name} differs): restore it, or start a new "
                     "run"

@@ -14,6 +14,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import are_identical, differences
 from nasbench1shot1.ground.errors import RunStoppedError
 from nasbench1shot1.one_shot_search import estimate, loop
+from nasbench1shot1.one_shot_search.record import SearchWriter
 from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 
@@ -87,20 +88,59 @@ def test_a_search_killed_in_its_final_selection_and_resumed_equals_an_uninterrup
     assert differences(ended.run, nb.search(resume=tmp_path / "run", console=Console(quiet=True))) == []
 
 
-def test_a_finished_search_is_continued_from_the_state_before_the_final_selection(ended, tmp_path):
-    """More epochs continue the search as if it had not ended; only the last architecture differs."""
+SECONDS = {"search_seconds": 0, "simulated_seconds": 0}
+
+
+def untimed(run: nb.Run) -> list[dict]:
+    return [{**line, **SECONDS} for line in run.lines]
+
+
+def test_a_finished_search_is_continued_as_if_it_had_not_ended(ended, tmp_path):
+    """Its old last line loses the final selection, and its new last line has one."""
     run, plain = ended.run, ended.plain
-    assert differences(run, plain) and not [name for name in differences(run, plain) if "checkpoint" in name]
+    assert differences(run, plain)
     folders = [shutil.copytree(of.folder, tmp_path / name) for of, name in ((run, "grown"), (plain, "plain"))]
     grown = nb.search(resume=folders[0], epochs=4, console=Console(quiet=True))
-    with without_hook(ended.method):
+    after, real = [], ended.method.end_search
+
+    def noted(self, shared):
+        real(self, shared)
+        after.append(str(self.architecture()))
+
+    with patch.object(ended.method, "end_search", noted):
         plain = nb.search(resume=folders[1], epochs=4, console=Console(quiet=True))
-    assert grown.lines[2]["architecture"] == run.lines[2]["architecture"]
-    assert grown.lines[3]["architecture"] == plain.lines[3]["architecture"]
-    assert grown.lines[3]["one_shot_validation_error"] == plain.lines[3]["one_shot_validation_error"]
+    assert untimed(grown) == untimed(plain)
+    assert grown.lines[2]["architecture"] != run.lines[2]["architecture"]
+    assert [grown.lines[-1]["architecture"]] == [grown.summary["architecture"]] == after
+    for key, values in grown.architecture_parameters.items():
+        assert (values == plain.architecture_parameters[key]).all()
     ours, theirs = (load_checkpoint(of.folder / "checkpoint.pt") for of in (grown, plain))
     assert are_identical(ours["supernet"], theirs["supernet"])
     assert are_identical(ours["method"], theirs["method"])
+
+
+@pytest.mark.parametrize("moment", ["before", "between", "after"])
+def test_a_search_killed_while_its_old_last_line_is_replaced_is_resumed(ended, tmp_path, moment):
+    """Before anything is written, between the lines and Λ, or before the first new epoch."""
+    whole = shutil.copytree(ended.run.folder, tmp_path / "whole")
+    whole = nb.search(resume=whole, epochs=3, console=Console(quiet=True))
+    folder = shutil.copytree(ended.run.folder, tmp_path / "killed")
+    target = {
+        "before": (SearchWriter, "replace_last"),
+        "between": (SearchWriter, "_write_history"),
+        "after": (loop, "train_epoch"),
+    }[moment]
+    calls, real = [], getattr(*target)
+
+    def killed(*arguments):
+        calls.append(1)
+        if moment != "between" or len(calls) == 2:  # the first call restores the record
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    with patch.object(*target, killed), pytest.raises(RunStoppedError):
+        nb.search(resume=folder, epochs=3, console=Console(quiet=True))
+    assert differences(whole, nb.search(resume=folder, console=Console(quiet=True))) == []
 
 
 def test_resuming_a_finished_search_changes_nothing(ended, tmp_path):
