@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 INITIAL_SPREAD = 1e-3  # standard deviation of the initial Λ, as published
 
+WITHOUT_STEPS_OF_LAMBDA = dict.fromkeys(
+    ("augment_architecture_images", "draw_with_replacement"), "this method takes no steps of Λ"
+)
+"""`unused_options` of methods without steps of Λ."""
+
 
 @dataclass(frozen=True)
 class SearchStep:
@@ -153,6 +158,17 @@ class OneShotOptimizer(ABC):
         """
         return bilevel_phases(epochs, warm_start_epochs)
 
+    def check_length(self, epochs: int, steps: int) -> None:  # noqa: B027  an intended default
+        """Raise InvalidInputError if a search of this length ends before the method differs from another one.
+
+        Args:
+            epochs: number of epochs.
+            steps: number of weight steps of the first epoch.
+        """
+
+    def check_images(self, weight_images: int, architecture_images: int) -> None:  # noqa: B027  an intended default
+        """Raise InvalidInputError if the method needs more images than the halves of a search have."""
+
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Begin an epoch, 1 … epochs; all random numbers of the method in this epoch must come from `generator`."""
         self.generator = generator
@@ -160,6 +176,15 @@ class OneShotOptimizer(ABC):
     @classmethod  # noqa: B027  an intended default
     def check_space(cls, space: OneShotSpace) -> None:
         """Raise InvalidInputError if the method cannot search a space, before anything is read or built."""
+
+    @classmethod
+    def unused_options(cls, hyperparameters: Any) -> Mapping[str, str]:
+        """Return common options that have no effect on the method, with the reason: "because …".
+
+        Giving one of them is refused. An option that depends on a single other option declares this in its annotation
+        (`runs.options.OnlyWith`).
+        """
+        return {}
 
     @property
     def learns_parameters(self) -> bool:
@@ -188,6 +213,11 @@ class OneShotOptimizer(ABC):
     def option_needing_bounds(self) -> str | None:
         """The name of an option that is set and only applies to searches with bounds on costs; None without any."""
         return None
+
+    @property
+    def selects_epoch(self) -> bool:
+        """Whether the search returns the architecture of an epoch that the method selects, instead of the last one."""
+        return False
 
     @property
     def trains_weights_first(self) -> bool:

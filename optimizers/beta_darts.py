@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters, TermName
-from nasbench1shot1.runs.options import IF_GIVEN
+from nasbench1shot1.runs.options import IF_GIVEN, OnlyWith
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,7 +22,7 @@ class BetaDARTSHyperparameters(GradientHyperparameters):
 
     term: Annotated[TermName | None, IF_GIVEN] = "beta"
     """Term added to the loss of Λ; none disables it."""
-    second_order_term: Annotated[bool | None, IF_GIVEN] = None
+    second_order_term: Annotated[bool | None, OnlyWith("update", ("second-order",)), IF_GIVEN] = None
     """Add the term also with --update second-order; no omits it there, as in the published code. Default: yes."""
 
 

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
-from nasbench1shot1.runs.options import IF_GIVEN, Range
+from nasbench1shot1.runs.options import IF_GIVEN, OnlyWith, Range
 
 if TYPE_CHECKING:
     import torch
+
+
+FADING = (None, "linear", "cosine", "slow-cosine")
+"""Values of `skip_schedule` under which the factor falls; None is linear."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +28,11 @@ class DARTSMinusHyperparameters(GradientHyperparameters):
 
     skip_max: Annotated[float, Range(0)] = 1.0
     """Factor of the auxiliary skip connections in the first epoch; it falls to 0."""
-    skip_ends_after: bool = False
+    skip_ends_after: Annotated[bool, OnlyWith("skip_max"), OnlyWith("skip_schedule", FADING)] = False
     """Let the factor reach 0 one epoch after the last, as in the published code, instead of in the last epoch."""
-    skip_schedule: Annotated[Literal["linear", "cosine", "slow-cosine", "constant"] | None, IF_GIVEN] = None
+    skip_schedule: Annotated[
+        Literal["linear", "cosine", "slow-cosine", "constant"] | None, OnlyWith("skip_max"), IF_GIVEN
+    ] = None
     """Schedule of the factor: linear; cosine (half a period); slow-cosine (a quarter of a period); or constant, which
     does not fall. Default: linear."""
 

@@ -13,7 +13,7 @@ from nasbench1shot1.optimizer import Mixing
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
-from nasbench1shot1.runs.options import OfLength, Range
+from nasbench1shot1.runs.options import OfLength, OnlyWith, Range
 from nasbench1shot1.runs.schedules import Constant
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class DARTSPTHyperparameters(GradientHyperparameters):
     selection_mode: Literal["evaluation", "training"] = "evaluation"
     """Mode of batch-norm while candidates are compared. evaluation: as for the one-shot error. training: statistics of
     each batch, which also updates the running statistics (published)."""
-    selection_keeps_momentum: bool = True
+    selection_keeps_momentum: Annotated[bool, OnlyWith("momentum")] = True
     """Keep the momentum of the search when the selection begins; the published code discards it."""
 
     def check(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import REJECTIONS
@@ -68,21 +68,16 @@ class ENASHyperparameters(SamplingHyperparameters):
     """Bias added to the scores of conv3x3 and maxpool3x3, and subtracted from conv1x1's."""
     controller_layers: Annotated[int | None, Range(1, 100), IF_GIVEN] = None
     """Number of layers of the controller's LSTM. Default: 1."""
-    controller_shared: Annotated[bool | None, IF_GIVEN] = None
-    """Use one embedding and one output layer for all decisions, with PyTorch's initial biases, as in NAS-Bench-201's
-    published code, instead of layers and biases per decision. Default: no."""
+    controller: Annotated[Literal["corrected", "nasbench201"] | None, IF_GIVEN] = None
+    """Network and gradient of the controller. corrected: layers of its own for each decision, the gradient of the
+    expected reward with entropy, and a baseline that follows every reward. nasbench201: as in NAS-Bench-201's published
+    code (docs/enas.md). Default: corrected."""
     controller_beta1: Annotated[float | None, Range(0), IF_GIVEN] = None
     """First beta of the controller's Adam, less than 1. Default: 0.1."""
     controller_grad_clip: Annotated[float | None, Range(0), IF_GIVEN] = None
     """Maximum norm of the controller's gradient; 0 disables clipping. Default: 0."""
     controller_architectures: Annotated[int | None, Range(1), IF_GIVEN] = None
     """Number of sampled architectures over which a controller step averages its gradient. Default: 1."""
-    controller_reward_gradient: Annotated[bool | None, IF_GIVEN] = None
-    """Differentiate the entropy as a part of the reward that multiplies the log-probability, as in NAS-Bench-201's
-    published code, instead of adding it to the objective. Default: no."""
-    controller_baseline_per_epoch: Annotated[bool | None, IF_GIVEN] = None
-    """Update the baseline from its value at the start of the epoch, which is the accuracy itself in the first epoch, as
-    in NAS-Bench-201's published code. Default: no, it follows every reward."""
     learning_rate_period: Annotated[int | None, Range(1), IF_GIVEN] = None
     """Number of epochs in which the weights' learning rate falls to its minimum; it then rises for as long, and so on.
     Default: the number of epochs."""
@@ -148,11 +143,9 @@ class ENAS(SamplingOptimizer):
             "controller_steps": 50,
             "controller_architectures": 20,
             "controller_layers": 2,
-            "controller_shared": True,
+            "controller": "nasbench201",
             "controller_beta1": 0.0,
             "controller_grad_clip": 5.0,
-            "controller_reward_gradient": True,
-            "controller_baseline_per_epoch": True,
         }
     }
     hyperparameters: ENASHyperparameters
@@ -238,7 +231,7 @@ class ENAS(SamplingOptimizer):
 
         Args:
             scored: `controller_architectures` sampled architectures, each with its accuracy, a fraction.
-            at_start: the baseline at the start of the epoch, for `controller_baseline_per_epoch`.
+            at_start: the baseline at the start of the epoch, for the controller of NAS-Bench-201.
         """
         from torch.nn.utils import clip_grad_norm_
 
@@ -256,17 +249,16 @@ class ENAS(SamplingOptimizer):
         settings = self.hyperparameters
         decay, scale = settings.controller_baseline_decay, settings.controller_reward_scale
         reward, weight = scale * accuracy, scale * settings.controller_entropy_weight
-        rewarded = reward + weight * (
-            samples.entropy if settings.controller_reward_gradient else samples.entropy.detach()
-        )
-        if settings.controller_baseline_per_epoch:
+        published = settings.controller == "nasbench201"
+        rewarded = reward + weight * (samples.entropy if published else samples.entropy.detach())
+        if published:
             baseline: Any = reward if at_start is None else at_start + (1 - decay) * (rewarded - at_start)
             self.baseline = float(torch.as_tensor(baseline).detach())
         else:
             observed = float(rewarded.detach())
             baseline = observed if self.baseline is None else self.baseline
             self.baseline = baseline + (1 - decay) * (observed - baseline)
-        if settings.controller_reward_gradient:
+        if published:
             loss = -((rewarded - baseline) * samples.log_probability).mean()
         else:
             loss = reinforce_loss(samples, torch.tensor([reward]), float(baseline), weight)
@@ -364,7 +356,7 @@ def controller_settings(space: OneShotSpace, hyperparameters: ENASHyperparameter
         operation_bias=tuple(favoured * sign for sign in signs) if favoured else (),
         operation_bias_start=tuple(BIAS_START * (sign > 0) for sign in signs) if favoured else (),
         layers=hyperparameters.controller_layers or 1,
-        shared=bool(hyperparameters.controller_shared),
+        shared=hyperparameters.controller == "nasbench201",
     )
 
 

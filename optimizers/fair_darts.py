@@ -5,29 +5,34 @@ See docs/fair_darts.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.ground.errors import InvalidInputError, option, switch
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.gradient import (
     PUBLISHED_SETTINGS,
-    GradientHyperparameters,
     GradientOptimizer,
     RelaxationName,
     TermName,
 )
-from nasbench1shot1.phases import Data, Phase, bilevel_phases
+from nasbench1shot1.optimizers.levels import LevelHyperparameters, level_phases
+from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.options import IF_GIVEN, OfLength, Range
 
 if TYPE_CHECKING:
     import torch
 
+BATCHES_OF_LAMBDA = dict.fromkeys(
+    ("augment_architecture_images", "draw_with_replacement"), "the batches of the weights also move Λ"
+)
+"""Options without an effect on a search with a single level."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class FairDARTSHyperparameters(GradientHyperparameters):
+class FairDARTSHyperparameters(LevelHyperparameters):
     """Options of FairDARTS: a sigmoid for each operation, and a term that drives the sigmoids to 0 or 1."""
 
     relaxation: RelaxationName = "sigmoid"
@@ -36,9 +41,9 @@ class FairDARTSHyperparameters(GradientHyperparameters):
     """Term added to the loss of Λ; none disables it."""
     architecture_learning_rate: Annotated[float, Range(0), OfLength.STEP] = 3e-3
     """Learning rate of Λ (Adam)."""
-    levels: Annotated[Literal["bilevel", "single-level"] | None, IF_GIVEN] = None
-    """bilevel: one half of the images trains the weights, the other Λ; single-level: every batch of the weight half
-    trains both simultaneously. Default: bilevel."""
+    levels: Literal["bilevel", "single-level"] = "bilevel"
+    """bilevel: the weight half trains the weights, and the architecture half Λ. single-level: every batch of
+    --training-images trains both at once."""
     operation_threshold: Annotated[float | None, Range(0, 1), IF_GIVEN] = None
     """Choose `none` on an edge unless the sigmoid of another operation reaches this value (published: 0.85). Only for
     spaces with the operation `none`. Default: the largest sigmoid wins."""
@@ -48,8 +53,8 @@ class FairDARTSHyperparameters(GradientHyperparameters):
         super().check()
         if self.operation_threshold is not None and self.exclude_none:
             raise InvalidInputError(
-                f"{option('operation_threshold', self.operation_threshold)} chooses none where other operations are "
-                f"weak, and {switch('exclude_none')} excludes it: remove {option('exclude_none')}"
+                f"{option('operation_threshold', self.operation_threshold)} chooses the operation none where all "
+                f"others are weak, but {option('exclude_none', True)} excludes it: remove one of them"
             )
         if self.operation_threshold is not None and self.relaxation != "sigmoid":
             raise InvalidInputError(
@@ -77,21 +82,21 @@ class FairDARTS(GradientOptimizer):
         threshold = self.hyperparameters.operation_threshold
         if threshold is not None and self.space.zero_operation is None:
             raise InvalidInputError(
-                f"{option('operation_threshold', threshold)} needs an operation none, which {self.space.name} lacks: "
+                f"{option('operation_threshold', threshold)} needs the operation none, which {self.space.name} lacks: "
                 f"remove {option('operation_threshold')}, or choose another space"
             )
         if self.space.operation_key in self.parameters:
             self.parameters[self.space.operation_key].data.zero_()
         self._before: Mixing | None = None
 
-    @property
-    def _is_single_level(self) -> bool:
-        return self.hyperparameters.levels == "single-level"
+    @classmethod
+    def unused_options(cls, hyperparameters: FairDARTSHyperparameters) -> Mapping[str, str]:
+        """Return the options for batches of Λ, if the batches of the weights move Λ."""
+        return BATCHES_OF_LAMBDA if hyperparameters.is_single_level else {}
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
-        """Return the usual phases, on the weight half alone if the search has a single level."""
-        data: Data = "weight-half" if self._is_single_level else "halves"
-        return bilevel_phases(epochs, warm_start_epochs, data=data)
+        """Return the usual phases, on the images of the option `levels`."""
+        return level_phases(self.hyperparameters, epochs, warm_start_epochs)
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Begin an epoch, as other gradient methods do."""
@@ -105,7 +110,7 @@ class FairDARTS(GradientOptimizer):
         """
         import torch
 
-        if self._is_single_level:
+        if self.hyperparameters.is_single_level:
             step = replace(step, architecture_batch=step.weight_batch)
             if not self.trains_weights_first:
                 with torch.no_grad():

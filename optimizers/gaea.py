@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.darts import DARTS
-from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, GradientHyperparameters, RuleName
-from nasbench1shot1.phases import Data, Phase, bilevel_phases
-from nasbench1shot1.runs.options import IF_GIVEN, OfLength, Range
+from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, RuleName
+from nasbench1shot1.optimizers.levels import LevelHyperparameters, level_phases
+from nasbench1shot1.phases import Phase
+from nasbench1shot1.runs.options import IF_GIVEN, OfLength, OnlyWith, Range
 from nasbench1shot1.runs.schedules import Cosine
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GAEAHyperparameters(GradientHyperparameters):
+class GAEAHyperparameters(LevelHyperparameters):
     """Options of GAEA: DARTS whose mixing weights are updated by exponentiated gradients."""
 
     rule: Annotated[RuleName | None, IF_GIVEN] = "exponentiated-gradient"
@@ -31,14 +32,14 @@ class GAEAHyperparameters(GradientHyperparameters):
     """Learning rate of Λ."""
     architecture_weight_decay: Annotated[float, Range(0)] = 0.0
     """Weight of an entropy term in the loss of Λ, or Adam's weight decay."""
-    levels: Literal["bilevel", "single-level"] = "bilevel"
-    """bilevel: one half of the images trains the weights, the other Λ; single-level (ERM): all images train both."""
     cosine_epochs: Annotated[int | None, Range(1), OfLength.EPOCHS, IF_GIVEN] = None
     """Length in epochs of the cosine schedule of the weights' learning rate; a search with fewer epochs uses only its
     beginning (published: 50, for 25 epochs). Default: the number of epochs."""
-    returned_epoch: Annotated[Literal["last", "best"] | None, IF_GIVEN] = None
-    """Epoch whose Λ is returned. best: the epoch with the lowest one-shot error (published); a single-level search has
-    no held-out images, so it returns the last epoch. Default: last."""
+    returned_epoch: Annotated[
+        Literal["last", "best"] | None, OnlyWith("training_images", ("weight-half",)), IF_GIVEN
+    ] = None
+    """Epoch whose Λ is returned. best: the epoch with the lowest one-shot error (published), which needs images that do
+    not train the weights. Default: last."""
 
 
 class GAEA(DARTS):
@@ -65,16 +66,21 @@ class GAEA(DARTS):
 
     @property
     def _returns_best(self) -> bool:
-        return self.hyperparameters.returned_epoch == "best" and self.hyperparameters.levels == "bilevel"
+        settings = self.hyperparameters
+        return settings.returned_epoch == "best" and settings.training_images == "weight-half"
+
+    @property
+    def selects_epoch(self) -> bool:
+        """Whether the search returns its best epoch."""
+        return self._returns_best
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
-        """Return the usual phases, on all images if the search has a single level.
+        """Return the usual phases, on the images of the option `levels`.
 
         Raises InvalidInputError if the search is longer than `cosine_epochs`.
         """
         settings = self.hyperparameters
-        data: Data = "all" if settings.levels == "single-level" else "halves"
-        phases = bilevel_phases(epochs, warm_start_epochs, data=data)
+        phases = level_phases(settings, epochs, warm_start_epochs)
         if (length := settings.cosine_epochs) is None:
             return phases
         if length < epochs:

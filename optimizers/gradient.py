@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import Constraint
-from nasbench1shot1.ground.errors import InvalidInputError, option, options, switch, unknown_name, value_of
+from nasbench1shot1.ground.errors import InvalidInputError, option, options, unknown_name, value_of
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import BETAS, AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.optimizers.widths import check_has_widths
 from nasbench1shot1.reading import Reading
-from nasbench1shot1.runs.options import IF_GIVEN, Form, OfLength, Range
+from nasbench1shot1.runs.options import IF_GIVEN, Form, OfLength, OnlyWith, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ UpdateName = Literal["first-order", "second-order", "implicit"]
 """The names in `updates.UPDATES`."""
 TermName = Literal["none", "beta", "zero-one", "zero-one-l1", "dirichlet-kl"]
 """The names in `terms.TERMS`, and none."""
+TERM_NAMES = get_args(TermName)[1:]
 RuleName = Literal["adam", "exponentiated-gradient"]
 SAME_FOR_ALL_CELLS = {
     "softmax": "is not random",
@@ -44,6 +45,8 @@ SAME_FOR_ALL_CELLS = {
 """Relaxations that give a pass only one sample, and why."""
 SHARES = ("softmax", "gumbel", "dirichlet")
 """Relaxations with positive mixing weights that add up to 1."""
+RANDOM = tuple(name for name in RELAXATION_NAMES if name not in ("softmax", "sigmoid"))
+"""Relaxations with noise."""
 SAMPLED = ("gumbel-operations", "single-path", "interpolation", "reinmax")
 """Relaxations that give most candidates the weight 0, so that a weight step computes only the sampled ones."""
 FOR_OPERATIONS = ("gumbel-operations", "sigmoid", "reinmax")
@@ -69,18 +72,19 @@ class GradientHyperparameters(AdamHyperparameters):
     """Reach the minimum temperature one epoch after the last, as in the published code."""
     draws: Annotated[int, Range(1, 1000)] = 1
     """Number of samples per forward pass, which the cells use in turn."""
-    evaluation_noise: bool = False
+    evaluation_noise: Annotated[bool, OnlyWith("relaxation", RANDOM)] = False
     """Also sample for the one-shot error, as in the published code, instead of using the mode."""
     update: UpdateName = "first-order"
     """Gradient of Λ: first-order (at the current weights), second-order (through one virtual weight step) or implicit
     (through the optimum of the weights, iDARTS)."""
-    neumann_terms: Annotated[int | None, Range(0, 100), IF_GIVEN] = None
+    neumann_terms: Annotated[int | None, Range(0, 100), OnlyWith("update", ("implicit",)), IF_GIVEN] = None
     """Order K at which the Neumann series of --update implicit is truncated. Default: 2."""
     term: Annotated[TermName | None, IF_GIVEN] = None
     """Term added to the loss of Λ; none removes a method's own term. Default: none."""
-    term_weight: Annotated[float | None, Range(0), IF_GIVEN] = None
-    """Weight of the term; beta's weight grows from 0 to this value. Default: the published weight."""
-    term_epochs: Annotated[int | None, Range(1), OfLength.EPOCHS, IF_GIVEN] = None
+    term_weight: Annotated[float | None, Range(0), OnlyWith("term", TERM_NAMES), IF_GIVEN] = None
+    """Weight of the term; beta's weight grows from 0 to this value. Default: beta: 50; zero-one and zero-one-l1: 10;
+    dirichlet-kl: 0.001."""
+    term_epochs: Annotated[int | None, Range(1), OfLength.EPOCHS, OnlyWith("term", ("beta",)), IF_GIVEN] = None
     """Number of epochs over which beta's weight grows (published: 100). Default: the number of epochs."""
     cost_weight: Annotated[float | None, Range(0), IF_GIVEN] = None
     """Weight of a penalty in the loss of Λ: Σ max(E / bound - 1, 0) over the expected values E of all bounded costs.
@@ -109,11 +113,6 @@ class GradientHyperparameters(AdamHyperparameters):
         for name, known in (("relaxation", RELAXATION_NAMES), ("update", get_args(UpdateName))):
             if getattr(self, name) not in known:
                 raise unknown_name(name, getattr(self, name), known)
-        if self.neumann_terms is not None and self.update != "implicit":
-            raise InvalidInputError(
-                f"{option('neumann_terms', self.neumann_terms)} belongs to {option('update', 'implicit')}, not to "
-                f"{self.update}: remove one of them"
-            )
         self._check_term()
         self._check_rule()
         self._check_costs()
@@ -149,21 +148,11 @@ class GradientHyperparameters(AdamHyperparameters):
         from nasbench1shot1.optimizers.terms import TERMS
 
         if self.active_term is None:
-            # a preset may set term_epochs, which --term none leaves without effect
-            for name in ("term_weight", "term_epochs") if self.term is None else ("term_weight",):
-                if getattr(self, name) is not None:
-                    raise InvalidInputError(
-                        f"{option(name)} needs a term of the loss of Λ: remove it, or add {option('term')}"
-                    )
-        elif self.relaxation not in (suitable := TERMS[self.active_term].relaxations):
+            return
+        if self.relaxation not in (suitable := TERMS[self.active_term].relaxations):
             raise InvalidInputError(
                 f"the term {self.term} cannot be used with {option('relaxation', self.relaxation)}: use "
                 f"{' or '.join(suitable)}, or give {option('term', 'none')}"
-            )
-        elif self.term_epochs is not None and not TERMS[self.active_term].grows:
-            raise InvalidInputError(
-                f"the weight of the term {self.term} does not grow over the epochs: remove {option('term_epochs')}, "
-                f"or use {option('preset', 'corrected')}, which does not set it"
             )
 
     def _check_costs(self) -> None:
@@ -259,8 +248,8 @@ class GradientOptimizer(AdamOptimizer):
         space, entry = self.space, self.space.zero_operation
         if entry is None:
             raise InvalidInputError(
-                f"{switch('exclude_none')} needs an operation none, which {space.name} lacks: remove it, or choose "
-                "another space"
+                f"{option('exclude_none', True)} needs the operation none, which {space.name} lacks: remove it, or "
+                "choose another space"
             )
         for number, choice in enumerate(space.choices()):
             if choice.key == space.operation_key:
@@ -281,6 +270,17 @@ class GradientOptimizer(AdamOptimizer):
     def evaluates_with_noise(self) -> bool:
         """Whether the option `evaluation_noise` is set."""
         return self.hyperparameters.evaluation_noise
+
+    def check_length(self, epochs: int, steps: int) -> None:
+        """Raise InvalidInputError if a growing term never gets a weight."""
+        from nasbench1shot1.optimizers.terms import TERMS
+
+        term = self.hyperparameters.active_term
+        if term and TERMS[term].grows and epochs == 1:
+            raise InvalidInputError(
+                f"{option('epochs', epochs)} has only the first epoch, in which the weight of the term {term} is 0: "
+                f"raise it, or give {option('term', 'none')}"
+            )
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Set the temperature of the epoch."""

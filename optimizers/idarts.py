@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, UpdateName
 from nasbench1shot1.phases import Phase, bilevel_phases
@@ -22,6 +23,15 @@ class IDARTSHyperparameters(GradientHyperparameters):
     (through the optimum of the weights, iDARTS)."""
     weight_steps: Annotated[int, Range(1)] = 4
     """Number of weight steps for each step of Λ."""
+
+    def check(self) -> None:
+        """Raise InvalidInputError for a value that is out of range, and for another gradient of Λ."""
+        super().check()
+        if self.update != "implicit":
+            raise InvalidInputError(
+                f"iDARTS is DARTS with {option('update', 'implicit')}, not {option('update', self.update)}: remove it, "
+                f"or use {option('optimizer', 'darts')}"
+            )
 
 
 class IDARTS(DARTS):

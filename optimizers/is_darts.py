@@ -14,7 +14,7 @@ import numpy as np
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.hyperparameters import Hyperparameters
-from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
+from nasbench1shot1.optimizer import WITHOUT_STEPS_OF_LAMBDA, Mixing, OneShotOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.phases import Data, Phase
 from nasbench1shot1.reading import Reading
@@ -86,6 +86,11 @@ class ISDARTS(OneShotOptimizer):
                 "another space or optimizer"
             )
 
+    @classmethod
+    def unused_options(cls, hyperparameters: ISDARTSHyperparameters) -> Mapping[str, str]:
+        """Return the options for batches of Λ, which does not follow gradients."""
+        return WITHOUT_STEPS_OF_LAMBDA
+
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return the training of all candidates, and the epochs after the first exclusion.
 
@@ -100,9 +105,9 @@ class ISDARTS(OneShotOptimizer):
         if epochs <= shrinking:
             settings = self.hyperparameters
             raise InvalidInputError(
-                f"{option('shrink_steps', settings.shrink_steps)} with {option('shrink_interval')} "
-                f"{settings.shrink_interval} leave no epoch of {option('epochs', epochs)} before the first exclusion: "
-                "lower the first two or raise the last"
+                f"{option('shrink_steps', settings.shrink_steps)} and "
+                f"{option('shrink_interval', settings.shrink_interval)} leave no epoch of {option('epochs', epochs)} "
+                "before the first exclusion: lower one of the first two, or raise the last"
             )
         data: Data = "all" if self.hyperparameters.training_images == "all" else "halves"
         before = epochs - shrinking

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, GradientHyperparameters
-from nasbench1shot1.runs.options import OfLength, Range
+from nasbench1shot1.runs.options import OfLength, OnlyWith, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class LambdaDARTSHyperparameters(GradientHyperparameters):
     """Learning rate of Λ (Adam)."""
     alignment: Annotated[float, Range(0)] = 0.25
     """Weight of the alignment in the last epoch; it grows linearly from 0 over the epochs."""
-    alignment_step: Annotated[float, Range(above=0)] = 1e-4
+    alignment_step: Annotated[float, Range(above=0), OnlyWith("alignment")] = 1e-4
     """Step length of the finite difference, as the norm over all cells."""
 
 
@@ -60,6 +60,15 @@ class LambdaDARTS(DARTS):
             raise InvalidInputError(
                 f"Λ-DARTS compares the gradients of cells that share Λ, but each layer of {space.name} has its own "
                 "part of Λ: choose another space or optimizer"
+            )
+
+    def check_length(self, epochs: int, steps: int) -> None:
+        """Raise InvalidInputError if the alignment never gets a weight."""
+        super().check_length(epochs, steps)
+        if self.hyperparameters.alignment and epochs == 1:
+            raise InvalidInputError(
+                f"{option('epochs', epochs)} has only the first epoch, in which the weight of the alignment is 0: "
+                f"raise it, or give {option('alignment', 0)}"
             )
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import SearchStep, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
-from nasbench1shot1.runs.options import IF_GIVEN, Range
+from nasbench1shot1.runs.options import IF_GIVEN, OnlyWith, Range
 
 if TYPE_CHECKING:
     import torch
@@ -33,9 +34,11 @@ class OLESHyperparameters(GradientHyperparameters):
     """Number of steps over which the cosine of an operation is averaged."""
     summed_gradients: bool = False
     """Compare the gradient on the weight half with the sum of both gradients, as in the published code."""
-    clipped_gradients: Annotated[bool | None, IF_GIVEN] = None
-    """Use the gradient on the weight half after clipping, as in the published code. This matters only with
-    --summed-gradients. Default: no."""
+    clipped_gradients: Annotated[
+        bool | None, OnlyWith("summed_gradients", (True,)), OnlyWith("grad_clip"), IF_GIVEN
+    ] = None
+    """Use the gradient on the weight half after clipping, as in the published code. Needs --summed-gradients.
+    Default: no."""
     window_counts_one_more: Annotated[bool | None, IF_GIVEN] = None
     """Sum one value more than --window, but divide by --window, as in the published code. Default: no."""
 
@@ -62,6 +65,16 @@ class OLES(DARTS):
         self.frozen: dict[str, tuple[str, ...]] = {}
         self.cosines: dict[str, list[float]] = {}
         self._trained: dict[str, Tensor] = {}
+
+    def check_length(self, epochs: int, steps: int) -> None:
+        """Raise InvalidInputError if the search ends before the first window, so that nothing can be frozen."""
+        super().check_length(epochs, steps)
+        values = epochs * (steps - 1)  # the first step of an epoch has none
+        if self._values_per_window > values:
+            raise InvalidInputError(
+                f"OLES averages a cosine over {option('window', self.hyperparameters.window)} steps, and the search "
+                f"has only {values} with a cosine: lower {option('window')}, or raise {option('epochs')}"
+            )
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Forget the gradients of the last epoch, which a checkpoint does not hold."""
@@ -114,10 +127,14 @@ class OLES(DARTS):
             return
         seen = self.cosines.setdefault(operation, [])
         seen.append(float(torch.stack(cosines).mean()))
-        if len(seen) == settings.window + bool(settings.window_counts_one_more):
+        if len(seen) == self._values_per_window:
             if sum(seen) / settings.window < self._threshold:
                 self.frozen[operation] = tuple(names)
             del self.cosines[operation]
+
+    @property
+    def _values_per_window(self) -> int:
+        return self.hyperparameters.window + bool(self.hyperparameters.window_counts_one_more)
 
     @property
     def _threshold(self) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.optimizer import Hyperparameters, Mixing, OneShotOptimizer
+from nasbench1shot1.optimizer import WITHOUT_STEPS_OF_LAMBDA, Hyperparameters, Mixing, OneShotOptimizer
 from nasbench1shot1.runs.options import IF_GIVEN, Range
 from nasbench1shot1.scales import below_full
 from nasbench1shot1.space import OneShotSpace
@@ -63,6 +63,11 @@ class SamplingOptimizer(OneShotOptimizer):
         super().__init__(space, hyperparameters, generator, device)
         self.parameters = {key: value.detach() for key, value in self.parameters.items()}
         self.chosen = self.space.discretise(self.parameters)
+
+    @classmethod
+    def unused_options(cls, hyperparameters: SamplingHyperparameters) -> Mapping[str, str]:
+        """Return the options for batches of Λ, which does not follow gradients."""
+        return WITHOUT_STEPS_OF_LAMBDA
 
     @abstractmethod
     def sample(self) -> Architecture:

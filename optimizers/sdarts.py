@@ -10,7 +10,7 @@ class RandomSDARTS(DARTS):
     """DARTS with random perturbations of the mixing weights in weight steps (SDARTS-RS)."""
 
     defaults = {"perturbation": "random", "epochs": 100}  # noqa: RUF012
-    original_defaults = {"perturbation_start": 0.03, "perturbation_projection": "simplex"}  # noqa: RUF012
+    original_defaults = {"perturbation_variant": "published"}  # noqa: RUF012
     original_family_defaults = {"nasbench201": PUBLISHED_SETTINGS}  # noqa: RUF012
 
 
@@ -18,12 +18,5 @@ class AdversarialSDARTS(DARTS):
     """DARTS with adversarial perturbations of the mixing weights in weight steps (SDARTS-ADV)."""
 
     defaults = {"perturbation": "adversarial", "epochs": 100}  # noqa: RUF012
-    original_defaults = {  # noqa: RUF012
-        "perturbation_start": 0.03,
-        "perturbation_projection": "simplex",
-        "perturbation_random_start": True,
-        "perturbation_ascent": 2.0,
-        "perturbation_batch_norm": "running",
-        "perturbation_keeps_gains": True,
-    }
+    original_defaults = {"perturbation_variant": "published"}  # noqa: RUF012
     original_family_defaults = {"nasbench201": PUBLISHED_SETTINGS}  # noqa: RUF012

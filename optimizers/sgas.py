@@ -14,7 +14,7 @@ from nasbench1shot1.optimizers.allowed import PENALTY
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters
 from nasbench1shot1.phases import Phase, bilevel_phases
-from nasbench1shot1.runs.options import OfLength, Range
+from nasbench1shot1.runs.options import OfLength, OnlyWith, Range
 from nasbench1shot1.runs.schedules import Cosine
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class SGASHyperparameters(GradientHyperparameters):
     """Number of epochs that update Λ before the first decision."""
     decision_interval: Annotated[int, Range(1), OfLength.EPOCHS] = 5
     """Number of epochs between two decisions."""
-    stability_window: Annotated[int, Range(1)] = 4
+    stability_window: Annotated[int, Range(1), OnlyWith("criterion", (2,))] = 4
     """Number of previous epochs with which the stability compares the softmax of Λ."""
     batch_increase: Annotated[int, Range(0)] = 8
     """Number of images by which batches grow after each decision."""

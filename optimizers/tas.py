@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from nasbench1shot1.constraint import Cost
 from nasbench1shot1.optimizers.fbnetv2 import FBNetV2, FBNetV2Hyperparameters
 from nasbench1shot1.optimizers.gradient import RelaxationName
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import OnlyWithBounds, Range
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,9 +24,9 @@ class TASHyperparameters(FBNetV2Hyperparameters):
 
     relaxation: RelaxationName = "interpolation"
     """Relaxation, which turns Λ into mixing weights."""
-    cost_weight: Annotated[float | None, Range(0)] = 2.0
+    cost_weight: Annotated[float | None, Range(0), OnlyWithBounds()] = 2.0
     """Weight of the penalty on expected costs in Λ's loss, in searches with bounds."""
-    cost_tolerance: Annotated[float, Range(0, 1)] = 0.05
+    cost_tolerance: Annotated[float, Range(0, 1), OnlyWithBounds()] = 0.05
     """Gap below a bound, as a share of the largest cost, beyond which the penalty raises costs."""
 
 

@@ -17,7 +17,7 @@ from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.moving_average import MovingAverage
 from nasbench1shot1.optimizers.widths import WidthHyperparameters, WidthOptimizer, used_samples
-from nasbench1shot1.runs.options import Range
+from nasbench1shot1.runs.options import OnlyWithBounds, Range
 from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class TuNASHyperparameters(AdamHyperparameters, WidthHyperparameters):
     """Update the baseline before it is subtracted from the reward, as in the published code, instead of after."""
     reward_in_percent: bool = False
     """Measure the reward in percent, as in the published code, instead of as a fraction."""
-    cost_weight: Annotated[float, Range(0)] = 0.1
+    cost_weight: Annotated[float, Range(0), OnlyWithBounds()] = 0.1
     """Weight w of a bounded cost in the reward: accuracy - w · |cost / bound - 1|, in searches with bounds."""
-    rejection: bool = False
+    rejection: Annotated[bool, OnlyWithBounds()] = False
     """Draw only architectures within the bounds, instead of using a reward that depends on costs (TabNAS)."""
 
     def check(self) -> None:

@@ -279,6 +279,45 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "candidates that are not mixed": lambda tmp: search(tmp, "darts-pt", relaxation="single-path"),
         "a warm-up of the weights alone": lambda tmp: search(tmp, "spos", warm_start_epochs=1),
         "too small a population": lambda tmp: search(tmp, "spos", population=10),
+        "a size without a perturbation": lambda tmp: search(tmp, "darts", perturbation_size=0.1),
+        "a perturbation of sampled weights": lambda tmp: search(
+            tmp, "gdas", perturbation="random", perturbation_variant="published"
+        ),
+        "an option of another gradient": lambda tmp: search(tmp, "darts", neumann_terms=3),
+        "clipped gradients without their sum": lambda tmp: search(tmp, "oles", clipped_gradients=True),
+        "a bound that is missing": lambda tmp: nb.search("tunas", space="nats-size", scale="quick", rejection=True),
+        "an alignment that never begins": lambda tmp: search(tmp, "lambda-darts", epochs=1),
+        "a term that never begins": lambda tmp: search(tmp, "beta-darts", epochs=1),
+        "no window of a cosine": lambda tmp: search(tmp, "oles", window=1000, epochs=2),
+        "another gradient of iDARTS": lambda tmp: search(tmp, "idarts", update="first-order"),
+        "no images for Λ": lambda tmp: search(tmp, "gaea", training_images="all"),
+        "the best epoch without held-out images": lambda tmp: search(
+            tmp, "gaea", levels="single-level", training_images="all", returned_epoch="best"
+        ),
+        "two rules for the returned epoch": lambda tmp: search(
+            tmp, "gaea", returned_epoch="best", early_stopping=True, hessian_eigenvalue=True
+        ),
+        "batches of Λ in a single level": lambda tmp: search(
+            tmp, "fair-darts", levels="single-level", draw_with_replacement=True
+        ),
+        "batches of Λ that does not move": lambda tmp: search(tmp, "spos", augment_architecture_images=True),
+        "too few images of fitness": lambda tmp: search(tmp, "spos", fitness_images=8000),
+        "too few images of recalibration": lambda tmp: search(
+            tmp, "spos", recalibration_batches=200, images_per_half=100
+        ),
+        "recalibration without its statistics": lambda tmp: search(
+            tmp, "spos", recalibration_batches=200, evaluation_batch_norm="running"
+        ),
+        "a controller of other decisions": lambda tmp: search(tmp, "enas", controller="nasbench201"),
+        "a threshold without none": lambda tmp: search(tmp, "fair-darts", operation_threshold=0.85),
+        "no epochs before an exclusion": lambda tmp: search(tmp, "is-darts", epochs=4),
+        "no epochs for two stages": lambda tmp: search(tmp, "drnas-progressive", epochs=4),
+        "fewer channels in a later stage": lambda tmp: search(tmp, "drnas-progressive", partial_channels=1),
+        "no epoch after the first decision": lambda tmp: search(tmp, "sgas", epochs=3),
+        "a step of Λ that never comes": lambda tmp: search(tmp, "idarts", weight_steps=100, weights_first=True),
+        "early stopping before all choices": lambda tmp: search(
+            tmp, "sgas", early_stopping=True, hessian_eigenvalue=True
+        ),
     },
     "one_shot_search": {
         "a folder with other files": lambda tmp: nb.search(scale="quick", out=notes(tmp)),

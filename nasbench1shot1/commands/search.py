@@ -20,9 +20,15 @@ Own = TypeVar("Own")
 
 WEIGHTS = (
     *("learning_rate", "learning_rate_min", "momentum", "nesterov", "weight_decay", "grad_clip", "warm_start_epochs"),
-    *("partial_channels", "batch_norm_affine", "perturbation", "perturbation_size", "perturbation_start"),
-    *("perturbation_projection", "perturbation_random_start", "perturbation_ascent", "perturbation_batch_norm"),
-    "perturbation_keeps_gains",
+    *(
+        "partial_channels",
+        "channel_sampling",
+        "batch_norm_affine",
+        "perturbation",
+        "perturbation_size",
+        "perturbation_steps",
+    ),
+    "perturbation_variant",
     *("cutout_length", "cutout_probability", "cutout_schedule", "unused_weights"),
     *("augment_architecture_images", "draw_with_replacement"),
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, options, switch, value_of
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, switch
 from nasbench1shot1.ground.files import PictureFormat
 from nasbench1shot1.hyperparameters import Methods, RunOptions, options_of
 from nasbench1shot1.images.data_sets import SMALLEST_SIDE
@@ -26,9 +26,11 @@ from nasbench1shot1.runs.options import (
     Images,
     Names,
     OfLength,
+    OnlyWith,
     Range,
     TableName,
     absolute_file,
+    check_effects,
     check_learning_rates,
     check_ranges,
     make_options,
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Table
 
 UnusedWeights = Literal["kept", "decayed", "decayed-after-use"]
+Perturbation = Literal["none", "random", "adversarial"]
+PerturbationVariant = Literal["corrected", "published"]
 FACTS = {
     "space_id": str,
     "table_id": str,
@@ -59,7 +63,6 @@ FACTS = {
     "dataset": str,
 }
 """Fields of config.json besides the options, with their types: the data that the run used."""
-ASCENT = 2.5  # total length of the steps of an adversarial perturbation, relative to the largest change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,25 +114,20 @@ class SearchConfig(BoundOptions):
     """Maximum norm of the weights' gradient; larger gradients are clipped. 0 disables clipping."""
     warm_start_epochs: Annotated[int, Range(0), OfLength.EPOCHS] = 0
     """Number of warm-up epochs, which train only the weights (NAS-Bench-1Shot1's scripts: 20)."""
-    perturbation: Literal["none", "random", "adversarial"] = "none"
+    perturbation: Perturbation = "none"
     """Perturbation of the mixing weights during weight steps (SDARTS)."""
-    perturbation_size: Annotated[float, Range(0, 1)] = 0.3
+    perturbation_size: Annotated[float, Range(0, 1), OnlyWith("perturbation", ("random", "adversarial"))] = 0.3
     """Maximum change of a mixing weight in the last epoch; the maximum grows linearly over the epochs."""
-    perturbation_start: Annotated[float | None, Range(0, 1), IF_GIVEN] = None
-    """Maximum change in the first epoch; it grows linearly to --perturbation-size one epoch after the last (published:
-    0.03). Default: the maximum grows from 0 and reaches --perturbation-size in the last epoch."""
-    perturbation_projection: Annotated[Literal["sum", "simplex"] | None, IF_GIVEN] = None
-    """Normalisation of perturbed weights. sum: once, at the end; negative weights become 0, and each vector keeps its
-    sum and zeros. simplex: after every step; clip to [0, 1] and divide by the sum (published). Default: sum."""
-    perturbation_random_start: Annotated[bool | None, IF_GIVEN] = None
-    """Start an adversarial perturbation at a random point within the maximum change (published). Default: no."""
-    perturbation_ascent: Annotated[float | None, Range(above=0), IF_GIVEN] = None
-    """Total length of the seven steps of an adversarial perturbation, in units of the maximum change (published: 2).
-    Default: 2.5."""
-    perturbation_batch_norm: Annotated[Literal["batch", "running"] | None, IF_GIVEN] = None
-    """Batch-norm statistics with which an adversarial perturbation is computed (published: running). Default: batch."""
-    perturbation_keeps_gains: Annotated[bool | None, IF_GIVEN] = None
-    """Drop an adversarial perturbation that lowers the loss (published). Default: no."""
+    perturbation_steps: Annotated[int | None, Range(1, 1000), OnlyWith("perturbation", ("adversarial",)), IF_GIVEN] = (
+        None
+    )
+    """Number of steps along the sign of the loss's gradient that find an adversarial perturbation. Default: 7."""
+    perturbation_variant: Annotated[
+        PerturbationVariant | None, OnlyWith("perturbation", ("random", "adversarial")), IF_GIVEN
+    ] = None
+    """Details of the perturbation. corrected: works with all mixing weights. published: as in the authors' code, in
+    bound, projection, start, steps and batch-norm, for mixing weights that add up to 1 (docs/optimizers.md). Default:
+    corrected."""
     cutout_length: Annotated[int, Range(0)] = 16
     """Side length of the cutout square, in pixels."""
     cutout_probability: Annotated[float, Range(0, 1)] = 0.0
@@ -203,7 +201,6 @@ def _check_together(config: SearchConfig) -> None:
             f"{option('warm_start_epochs', config.warm_start_epochs)} leaves no epoch for Λ out of {config.epochs}: "
             "lower it"
         )
-    _check_perturbation(config)
     if config.unused_weights == "decayed-after-use" and not config.momentum:
         raise InvalidInputError(
             f"{option('unused_weights', config.unused_weights)} recognises used weights by their momentum, and "
@@ -217,30 +214,6 @@ def _check_together(config: SearchConfig) -> None:
     if config.early_stopping and not config.hessian_eigenvalue:
         raise InvalidInputError(
             f"{option('early_stopping')} needs the Hessian's eigenvalue: add {switch('hessian_eigenvalue')}"
-        )
-
-
-ADVERSARIAL: Mapping[str, Any] = {
-    "perturbation_random_start": False,
-    "perturbation_ascent": ASCENT,
-    "perturbation_batch_norm": "batch",
-    "perturbation_keeps_gains": False,
-}
-"""The options of adversarial perturbations, and the values that they have by default."""
-
-
-def _check_perturbation(config: SearchConfig) -> None:
-    """Raise InvalidInputError for options of a perturbation that the search does not have."""
-    usual = dict(ADVERSARIAL) if config.perturbation != "adversarial" else {}
-    if config.perturbation == "none":
-        usual["perturbation_projection"] = "sum"
-    without_effect = {name: value for name, value in usual.items() if getattr(config, name) not in (None, value)}
-    if without_effect:
-        kind = "adversarial perturbations" if set(without_effect) <= set(ADVERSARIAL) else "perturbations"
-        needed = option("perturbation", "adversarial") if usual.keys() >= ADVERSARIAL.keys() else option("perturbation")
-        raise InvalidInputError(
-            f"{' and '.join(map(value_of, without_effect))} apply only to {kind}, and the search has "
-            f"{option('perturbation', config.perturbation)}: give {options(without_effect)}, or {needed}"
         )
 
 
@@ -288,10 +261,21 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
     method = optimizer(given.get("optimizer") or SearchConfig.optimizer)
     check_method(method)
     METHODS.check_known(method, given)
-    options = _with_defaults(method, given)
+    options, usual = _with_defaults(method, given)
     if given.get("image_side") is None:
         options = replace(options, common=_with_fitting_side(options.common))
-    return options.resolved()
+    options = options.resolved()
+    _check_used(options, given, usual)
+    check_effects((options.common, options.own), given, usual)
+    return options
+
+
+def _check_used(options: SearchOptions, given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
+    """Raise InvalidInputError for a given option that the method does not use."""
+    for name, reason in options.method.unused_options(options.own).items():
+        value = getattr(options.common, name)
+        if given.get(name) is not None and value != usual.get(name, getattr(SearchConfig, name)):
+            raise InvalidInputError(f"{option(name, value)} has no effect here, because {reason}: remove it")
 
 
 def _with_fitting_side(common: SearchConfig) -> SearchConfig:
@@ -301,13 +285,13 @@ def _with_fitting_side(common: SearchConfig) -> SearchConfig:
     return replace(common, image_side=common.image_side and quick_side(common.images, common.image_side))
 
 
-def _with_defaults(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -> SearchOptions:
+def _with_defaults(method: "type[OneShotOptimizer]", given: Mapping[str, Any]) -> tuple[SearchOptions, dict[str, Any]]:
+    """Return the options, and the values of options that are not given, where they replace the fields' own."""
     common, own = (options_of(record, given) for record in (SearchConfig, method.Hyperparameters))
     asked = make_options(SearchConfig, common, {})  # for its scale and preset, which decide about the rest
     usual = defaults(method, one_shot(search_space(asked.space)), asked.scale, asked.preset)
-    return SearchOptions(
-        make_options(SearchConfig, common, usual), make_options(method.Hyperparameters, own, usual), method
-    )
+    records = (make_options(SearchConfig, common, usual), make_options(method.Hyperparameters, own, usual))
+    return SearchOptions(*records, method), usual
 
 
 def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str, preset: str) -> dict[str, Any]:
@@ -368,7 +352,7 @@ def help_defaults(
         setting: scale, preset and space, where they are not the usual ones.
     """
     check_method(method)
-    options = _with_defaults(method, {"optimizer": name, **setting})
+    options, _ = _with_defaults(method, {"optimizer": name, **setting})
     common, preset = options.common, PRESETS[options.common.preset]
     decided: dict[str, Any] = {
         "table": search_space(common.space).table,

@@ -2,33 +2,62 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
-from nasbench1shot1.one_shot_search.options import ASCENT
+from nasbench1shot1.one_shot_search.options import PerturbationVariant
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.optimizer import Batch, Mixing
 
-ASCENT_STEPS = 7
+STEPS = 7  # of an adversarial perturbation, as in the authors' code
+PUBLISHED_START = 0.03  # largest change in the first epoch of the authors' code
 LEAST_SUM = 1e-12  # sum of perturbed weights up to which they keep their old values
+
+
+@dataclass(frozen=True)
+class Details:
+    """What a variant of the perturbation sets besides its kind and size.
+
+    Attributes:
+        start: the largest change ε in the first epoch (`largest_change`).
+        on_simplex: whether each step ends with `onto_simplex`; otherwise `_as_shares` follows the last step.
+        random_start: whether the ascent starts at a random point within ±ε.
+        ascent: total length of all steps of the ascent, in units of ε.
+        running_statistics: whether batch-norm uses its running statistics during the ascent.
+        keeps_gains: whether a result that lowers the loss is dropped.
+    """
+
+    start: float | None
+    on_simplex: bool
+    random_start: bool
+    ascent: float
+    running_statistics: bool
+    keeps_gains: bool
+
+
+VARIANTS: dict[PerturbationVariant, Details] = {
+    "corrected": Details(None, False, False, 2.5, False, False),
+    "published": Details(PUBLISHED_START, True, True, 2.0, True, True),
+}
+"""The details by the names of the option `perturbation_variant`; "published" is the authors' code."""
 
 
 class Perturbation:
     """Maps mixing weights and a batch to perturbed mixing weights, as `config.perturbation` selects; Λ does not change.
 
     "random" adds uniform noise in ±ε; "adversarial" climbs the loss of the training batch in ε-bounded steps along
-    the gradient's sign. ε grows linearly to `config.perturbation_size` in the last epoch. No weight becomes negative,
-    and each vector keeps its sum, whatever it is. Unlike in the authors' code, zero weights stay zero, so that only
-    sampled operations are used. The options `perturbation_…` select the authors' behaviour.
+    the gradient's sign. In the variant "corrected", no weight becomes negative, and each vector keeps its sum, whatever
+    it is, and its zeros, so that only sampled operations are used.
     """
 
     def __init__(self, state: SearchState, epoch: int) -> None:
-        self._state, self._config = state, state.config
-        self._size = largest_change(
-            epoch, self._config.epochs, self._config.perturbation_size, self._config.perturbation_start
-        )
+        self._state, config = state, state.config
+        self._kind, self._steps = config.perturbation, config.perturbation_steps or STEPS
+        self._details = VARIANTS[config.perturbation_variant or "corrected"]
+        self._size = largest_change(epoch, config.epochs, config.perturbation_size, self._details.start)
         self._generator = state.generator("perturbation", epoch)
 
     def __call__(self, mixing: Mixing, batch: Batch) -> Mixing:
@@ -36,26 +65,22 @@ class Perturbation:
 
         Raises InvalidInputError if the mixing has no weights.
         """
-        kind = self._config.perturbation
-        if kind == "none":
+        if self._kind == "none":
             return mixing
         if mixing.weights is None:
             raise InvalidInputError(
-                f"{self._config.optimizer} has no mixing weights to perturb: give {option('perturbation', 'none')}"
+                f"{self._state.config.optimizer} has no mixing weights to perturb: give "
+                f"{option('perturbation', 'none')}"
             )
         clean = mixing.tensors()
-        changed = self._with_noise(clean) if kind == "random" else self._adversarial(mixing, batch)
-        if not self._is_on_simplex:
+        changed = self._with_noise(clean) if self._kind == "random" else self._adversarial(mixing, batch)
+        if not self._details.on_simplex:
             changed = [_as_shares(new, old) for new, old in zip(changed, clean, strict=True)]
         return mixing.with_tensors(iter(changed))
 
-    @property
-    def _is_on_simplex(self) -> bool:
-        return self._config.perturbation_projection == "simplex"
-
     def _projected(self, changed: Sequence[Tensor]) -> list[Tensor]:
         """Return weights after a step, which are normalised if each step is."""
-        return [onto_simplex(new) for new in changed] if self._is_on_simplex else list(changed)
+        return [onto_simplex(new) for new in changed] if self._details.on_simplex else list(changed)
 
     def _with_noise(self, clean: Sequence[Tensor]) -> list[Tensor]:
         noise = [torch.empty(tensor.shape).uniform_(-1, 1, generator=self._generator) for tensor in clean]
@@ -65,31 +90,31 @@ class Perturbation:
         return self._projected(moved)
 
     def _adversarial(self, mixing: Mixing, batch: Batch) -> list[Tensor]:
-        config, clean, weights = self._config, mixing.tensors(), dict(self._state.net.named_parameters())
-        step = (config.perturbation_ascent or ASCENT) * self._size / ASCENT_STEPS
+        clean, weights = mixing.tensors(), dict(self._state.net.named_parameters())
+        step = self._details.ascent * self._size / self._steps
 
         def loss(of: Sequence[Tensor]) -> Tensor:
             return self._state.loss_at(weights, mixing.with_tensors(iter(of)), batch)
 
         with self._batch_norm():
-            moved = self._with_noise(clean) if config.perturbation_random_start else clean
-            for _ in range(ASCENT_STEPS):
+            moved = self._with_noise(clean) if self._details.random_start else clean
+            for _ in range(self._steps):
                 leaves = [tensor.detach().requires_grad_() for tensor in moved]
                 gradients = torch.autograd.grad(loss(leaves), leaves, materialize_grads=True)  # a path uses only some
                 climbed = [leaf.detach() + step * g.sign() for leaf, g in zip(leaves, gradients, strict=True)]
                 bounds = [(old - self._size, old + self._size) for old in clean]
                 moved = self._projected([new.clamp(*bound) for new, bound in zip(climbed, bounds, strict=True)])
-            if config.perturbation_keeps_gains:
+            if self._details.keeps_gains:
                 with torch.no_grad():
                     return clean if loss(clean) > loss(moved) else moved
         return moved
 
     @contextmanager
     def _batch_norm(self) -> Iterator[None]:
-        """Let batch-norm use the statistics that `perturbation_batch_norm` selects."""
+        """Let batch-norm use running statistics, if the variant does."""
         net = self._state.net
         was_training = net.training
-        if self._config.perturbation_batch_norm == "running":
+        if self._details.running_statistics:
             net.eval()
         try:
             yield

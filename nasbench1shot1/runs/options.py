@@ -13,7 +13,16 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option, quote, unknown_name, value_of
+from nasbench1shot1.ground.errors import (
+    DamagedFileError,
+    InvalidInputError,
+    alternatives,
+    option,
+    quote,
+    switch,
+    unknown_name,
+    value_of,
+)
 from nasbench1shot1.ground.files import as_path
 
 T = TypeVar("T")
@@ -87,6 +96,61 @@ class OfLength(Enum):
     """A step size: its product with the number of steps is equal at all scales."""
 
 
+@dataclass(frozen=True)
+class OnlyWith:
+    """Marks an option that has an effect only with some values of another option of the run.
+
+    A given value without an effect is refused, unless the option would have it anyway (`check_effects`).
+
+    Attributes:
+        name: the other option, or a property of the record of options.
+        values: its values with which the option has an effect.
+        above: used without `values`: the other option must be greater than this number.
+    """
+
+    name: str
+    values: tuple[Any, ...] = ()
+    above: float = 0.0
+
+    def allows(self, other: Any) -> bool:
+        """Return whether the option has an effect with a value of the other option."""
+        return other in self.values if self.values else other is not None and other > self.above
+
+    @property
+    def condition(self) -> str:
+        """The condition in a message, such as `--update implicit` or `--alignment above 0`."""
+        if not self.values:
+            return f"{option(self.name)} above {self.above:g}"
+        first, *others = [value for value in self.values if value is not None]
+        return alternatives([switch(self.name) if first is True else option(self.name, first), *others])
+
+    @property
+    def advice(self) -> str:
+        """What to do so that the option has an effect."""
+        return f"add {switch(self.name)}" if self.values == (True,) else f"change {value_of(self.name)}"
+
+
+class OnlyWithBounds(OnlyWith):
+    """Marks an option that has an effect only in searches with bounds on costs."""
+
+    def __init__(self) -> None:
+        super().__init__("bounds")
+
+    def allows(self, other: Any) -> bool:
+        """Return whether there are bounds."""
+        return other is not None
+
+    @property
+    def condition(self) -> str:
+        """The condition in a message."""
+        return "a bound on costs"
+
+    @property
+    def advice(self) -> str:
+        """What to do so that the option has an effect."""
+        return f"add {option('max_parameters')}, {option('max_flops')} or {option('max')}"
+
+
 TableName = Annotated[str, Form("NAME|FOLDER")]
 """The type of the option `table`: a bundled or imported table, or the folder of a table."""
 Mark = Annotated[tuple[str, ...], Form("NAME|ARCHITECTURE …")]
@@ -152,6 +216,35 @@ def check_ranges(record: Any) -> None:
         if get_origin(hint) is Annotated and value is not None:
             for range_ in (extra for extra in hint.__metadata__ if isinstance(extra, Range)):
                 range_.check(name, value)
+
+
+def check_effects(records: Iterable[Any], given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
+    """Raise InvalidInputError for a given option that has no effect, because of the value of another one (`OnlyWith`).
+
+    Args:
+        records: the resolved records of options.
+        given: the given options by name; None counts as not given.
+        usual: defaults that replace the fields' own defaults. A value that an option has by default is not refused.
+    """
+    records = list(records)
+    for record in records:
+        hints = get_type_hints(type(record), include_extras=True)
+        for field in fields(record):
+            value = getattr(record, field.name)
+            if given.get(field.name) is None or value == usual.get(field.name, field.default):
+                continue
+            for needed in (extra for extra in _annotations(hints[field.name]) if isinstance(extra, OnlyWith)):
+                other = next(getattr(of, needed.name) for of in records if hasattr(of, needed.name))
+                if not needed.allows(other):
+                    raise InvalidInputError(
+                        f"{_written(value, field.name, hints)} has an effect only with {needed.condition}: remove it, "
+                        f"or {needed.advice}"
+                    )
+
+
+def _written(value: Any, name: str, hints: Mapping[str, Any]) -> str:
+    """Return how a message names an option with its value; flags of the command line have no value."""
+    return switch(name) if _alternatives(hints[name]) == (bool,) and value is True else option(name, value)
 
 
 def has_simple_type(hint: Any) -> bool:

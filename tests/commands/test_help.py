@@ -8,8 +8,9 @@ from typing import Annotated, Literal, get_args
 import pytest
 
 from nasbench1shot1.cli import COMMANDS, main
-from nasbench1shot1.commands.help_screen import default_variants, help_screen
-from nasbench1shot1.commands.options import Hidden, Positional, command_options
+from nasbench1shot1.commands.help_screen import default_variants, help_screen, help_text
+from nasbench1shot1.commands.options import Asked, Hidden, Positional, command_options
+from nasbench1shot1.commands.search import Search
 from nasbench1shot1.optimizers.gradient import RELAXATION_NAMES, TermName, UpdateName
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 from nasbench1shot1.optimizers.terms import TERMS
@@ -116,6 +117,33 @@ def test_defaults_of_a_black_box_optimizer_on_a_space(shown: Shown) -> None:
     text = in_one_line(shown("blackbox"))
     assert "(default: 1e7; --space nb201: 12000; --space nats-size: 20000)" in text
     assert "(default: the table's full budget; --space nb201: 12; --space nats-size: 12)" in text
+
+
+WITHOUT_DEFAULTS = {"seeds", "resume", "allow_module"}
+"""Options of `search` that ask for something else when they are given, and have no value otherwise."""
+
+
+@pytest.mark.parametrize("optimizer", BUILT_IN["optimizers"])
+def test_every_option_of_a_search_gives_its_default_or_says_how_it_is_determined(optimizer: str) -> None:
+    """Flags are off unless they are given."""
+    command = Search.choose(Asked({"optimizer": optimizer}, []))
+    for option in command_options(Search, command):
+        if option.name not in WITHOUT_DEFAULTS and option.default is not False:
+            text = help_text(option, {})
+            assert text.endswith(")") and text.partition(" (default: ")[2].strip(")"), (option.name, text)
+
+
+def test_every_common_option_of_a_search_is_under_its_heading(shown: Shown) -> None:
+    text = shown("search")
+    last = text.partition("\nRunning:")[2]
+    assert "--channel-sampling" in text and "--channel-sampling" not in last
+    assert {line.split()[0] for line in last.splitlines() if line.startswith("  --")} == RUNNING
+
+
+RUNNING = {
+    *("--out", "--overwrite", "--resume", "--tensorboard", "--allow-module", "--device", "--threads"),
+    *("--precision", "--compile", "--keep-weights-every", "--format", "--style", "--spread"),
+}
 
 
 def test_registered_names_are_listed(shown: Shown) -> None:

@@ -44,6 +44,7 @@ FOR_TINY: dict[str, dict[str, Any]] = {
     "lambda-darts": {"cells": 2},
     "darts-pt": {"selection_epochs": 1, "epochs": 2},
     "is-darts": {"shrink_steps": 1, "shrink_interval": 1, "epochs": 2},
+    "oles": {"window": 2},
     "sgas": {"decision_start": 1, "batch_increase": 0, "epochs": 2},
     "drnas-progressive": {"channels": 4, "warm_start_epochs": 0, "epochs": 2},
     "spos": {**FEW, "generations": 1, "population": 4, "crossovers": 1, "mutations": 1},

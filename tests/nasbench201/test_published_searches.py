@@ -100,7 +100,7 @@ def test_the_final_selection_of_enas_has_its_own_number_of_candidates(monkeypatc
             {"optimizer": "gdas", "space": "nb201", "unsampled_terms": True, "relaxation": "softmax"},
             ["unsampled_terms"],
         ),
-        ({"optimizer": "enas", "space": "s1", "controller_shared": True}, ["controller_shared", "s1"]),
+        ({"optimizer": "enas", "space": "s1", "controller": "nasbench201"}, ["controller", "s1"]),
         ({"optimizer": "enas", "space": "nb201", "controller_beta1": 1}, ["controller_beta1"]),
         ({"optimizer": "darts", "space": "nb201", "own_images": True}, ["own_images"]),
     ],

@@ -49,7 +49,7 @@ def attack(state, clean: list[torch.Tensor], mixing: Mixing, batch, epsilon: flo
 @pytest.mark.parametrize("space", ["s1", "s2", "s3", "nb201"])
 @pytest.mark.parametrize("kind", ["rs", "adv"])
 def test_the_published_perturbation(space, kind):
-    state = tiny_state(optimizer=f"sdarts-{kind}", space=space, **published(kind))
+    state = tiny_state(optimizer=f"sdarts-{kind}", space=space, perturbation_variant=original(kind))
     state.net.double()
     for value in state.method.parameters.values():
         value.data = value.data.double()
@@ -75,15 +75,13 @@ def test_the_published_perturbation(space, kind):
     assert all(torch.equal(buffer, running[name]) for name, buffer in state.net.named_buffers())
 
 
-def published(kind: str) -> dict[str, object]:
-    options = search_options({"optimizer": f"sdarts-{kind}", "preset": "original"}).common
-    return {
-        name: value for name, value in vars(options).items() if name.startswith("perturbation") and value is not None
-    }
+def original(kind: str) -> str | None:
+    """The variant that the preset original selects."""
+    return search_options({"optimizer": f"sdarts-{kind}", "preset": "original"}).common.perturbation_variant
 
 
 def test_a_perturbation_that_lowers_the_loss_is_dropped(monkeypatch):
-    state = tiny_state(optimizer="sdarts-adv", perturbation_keeps_gains=True)
+    state = tiny_state(optimizer="sdarts-adv", perturbation_variant="published")
     with torch.no_grad():
         mixing = state.method.mixing()
     losses = iter([*[torch.zeros((), requires_grad=True)] * 7, torch.tensor(2.0), torch.tensor(1.0)])
@@ -118,19 +116,21 @@ def test_the_default_keeps_sums_other_than_one_and_exact_zeros(relaxation):
 
 
 REFUSED = [
-    ({"perturbation_random_start": True}, ("perturbation_random_start=False", 'perturbation="adversarial"')),
-    ({"perturbation": "random", "perturbation_ascent": 2.0}, ("perturbation_ascent=2.5", 'perturbation="adversarial"')),
-    ({"perturbation_projection": "simplex"}, ('perturbation_projection="sum"', 'perturbation="none"')),
     (
-        {"perturbation": "random", "perturbation_projection": "simplex", "relaxation": "sigmoid"},
-        ('perturbation_projection="sum"', "darts"),
+        {"perturbation_variant": "published"},
+        ('perturbation_variant="published"', 'perturbation="random" or adversarial'),
+    ),
+    ({"perturbation_size": 0.1}, ("perturbation_size=0.1", 'perturbation="random" or adversarial')),
+    ({"perturbation": "random", "perturbation_steps": 3}, ("perturbation_steps=3", 'perturbation="adversarial"')),
+    (
+        {"perturbation": "random", "perturbation_variant": "published", "relaxation": "sigmoid"},
+        ('perturbation_variant="corrected"', "darts"),
     ),
     (
-        {"perturbation": "random", "perturbation_projection": "simplex", "optimizer": "gdas"},
-        ('perturbation_projection="sum"', "gdas"),
+        {"perturbation": "random", "perturbation_variant": "published", "optimizer": "gdas"},
+        ('perturbation_variant="corrected"', "gdas"),
     ),
-    ({"perturbation": "random", "perturbation_start": 1.5}, ("perturbation_start",)),
-    ({"perturbation": "adversarial", "perturbation_ascent": 0.0}, ("perturbation_ascent",)),
+    ({"perturbation": "adversarial", "perturbation_steps": 0}, ("perturbation_steps",)),
 ]
 
 
@@ -141,23 +141,36 @@ def test_options_without_a_meaning_are_refused_before_anything_is_written(option
     assert not (tmp_path / "run").exists()
 
 
-def test_the_advice_for_a_published_attack_without_a_perturbation_is_accepted():
+def test_a_variant_from_the_preset_does_not_need_a_perturbation():
     given = {"optimizer": "sdarts-adv", "preset": "original", "perturbation": "none"}
-    with refuses(nb.InvalidInputError, "perturbation_keeps_gains=False"):
-        search_options(given)
-    usual = {
-        "perturbation_random_start": False,
-        "perturbation_ascent": 2.5,
-        "perturbation_batch_norm": "batch",
-        "perturbation_keeps_gains": False,
-        "perturbation_projection": "sum",
-    }
-    assert search_options({**given, **usual}).common.perturbation == "none"
+    assert search_options(given).common.perturbation_variant == "published"
+
+
+@pytest.mark.parametrize(("variant", "length"), [("corrected", 2.5), ("published", 2.0)])
+def test_the_number_of_steps_does_not_change_their_total_length(variant, length, monkeypatch):
+    """All steps have the same direction here, without a projection or a random start."""
+    monkeypatch.setattr("nasbench1shot1.one_shot_search.perturbation._as_shares", lambda changed, clean: changed)
+    monkeypatch.setattr(Perturbation, "_projected", lambda self, changed: list(changed))
+    monkeypatch.setattr(Perturbation, "_with_noise", lambda self, clean: list(clean))
+    state = tiny_state(perturbation="adversarial", perturbation_steps=2, perturbation_variant=variant)
+    sizes = []
+
+    def loss_at(weights, mixing, batch):
+        sizes.append(mixing.tensors()[0].detach().clone())
+        return sum(tensor.sum() for tensor in mixing.tensors())
+
+    monkeypatch.setattr(state, "loss_at", loss_at, raising=False)
+    with torch.no_grad():
+        mixing = state.method.mixing()
+    Perturbation(state, 4)(mixing, tiny_batch(side=16))
+    bound = 0.3 if variant == "corrected" else 0.03 + 0.27 * 3 / 4
+    torch.testing.assert_close(sizes[1] - sizes[0], torch.full_like(sizes[0], min(length / 2, 1) * bound))
+    assert len(sizes) == 2 + 2 * (variant == "published")
 
 
 def test_a_search_records_the_options_only_if_they_are_given(tmp_path):
     run = search(tmp_path / "run", optimizer="sdarts-rs", epochs=1)
     assert not [name for name in run.config if name.startswith("perturbation_") and name != "perturbation_size"]
     published_run = search(tmp_path / "original", optimizer="sdarts-adv", preset="original", epochs=1)
-    assert published_run.config["perturbation_ascent"] == 2.0
+    assert published_run.config["perturbation_variant"] == "published"
     assert np.isfinite(published_run.lines[-1]["train_loss"])

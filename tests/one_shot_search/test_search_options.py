@@ -60,6 +60,7 @@ SAMPLING = {"batch_size": 64, "grad_clip": 0.25, "candidates": 1000, "candidate_
 QUICK = {"epochs": 15, "batch_size": 64, "channels": 8, "cells": 3, "images": "cifar10-sample", "image_side": 16}
 FEW = {"candidates": 100, "candidate_batches": 2}
 
+LEVELS = {"levels": "bilevel", "training_images": "weight-half"}
 CORRECTED = {
     "darts": GRADIENT,
     "darts-second-order": {**GRADIENT, "update": "second-order"},
@@ -86,7 +87,7 @@ CORRECTED = {
         "rule": "exponentiated-gradient",
         "architecture_learning_rate": 0.1,
         "architecture_weight_decay": 0.0,
-        "levels": "bilevel",
+        **LEVELS,
     },
     "lambda-darts": {
         **GRADIENT,
@@ -115,8 +116,16 @@ CORRECTED = {
         "crossovers": 25,
         "mutations": 25,
         "mutation_probability": 0.1,
+        "recalibration_batches": 1,
+        "fitness_images": 0,
     },
-    "fair-darts": {**GRADIENT, "relaxation": "sigmoid", "term": "zero-one", "architecture_learning_rate": 3e-3},
+    "fair-darts": {
+        **GRADIENT,
+        **LEVELS,
+        "relaxation": "sigmoid",
+        "term": "zero-one",
+        "architecture_learning_rate": 3e-3,
+    },
     "rf-darts": {**GRADIENT, "batch_norm_affine": True},
     "sdarts-rs": {**GRADIENT, "epochs": 100, "perturbation": "random"},
     "sdarts-adv": {**GRADIENT, "epochs": 100, "perturbation": "adversarial"},
@@ -174,8 +183,14 @@ ORIGINAL = {
     "darts-pt": {"selection_mode": "training", "selection_keeps_momentum": False},
     "fair-darts": {"learning_rate": 0.005, "batch_size": 128, "architecture_beta1": 0.9},
     "gaea": {"returned_epoch": "best"},
-    "sdarts-rs": {"perturbation_start": 0.03, "perturbation_projection": "simplex"},
-    "sdarts-adv": {"perturbation_start": 0.03, "perturbation_ascent": 2.0, "perturbation_keeps_gains": True},
+    "sdarts-rs": {"perturbation_variant": "published"},
+    "sdarts-adv": {"perturbation_variant": "published"},
+    "spos": {
+        "evaluation_batch_norm": "recalibrated",
+        "recalibration_batches": 200,
+        "fitness_images": 8000,
+        "own_images": True,
+    },
     "darts-minus": {"batch_size": 64, "skip_ends_after": True},
     "is-darts": {"training_images": "all"},
     "oles": {
@@ -190,7 +205,13 @@ ORIGINAL = {
 QUICK_OWN = {
     **{"random-ws": FEW, "enas": {**FEW, "controller_steps": 30}, "setn": FEW},
     "is-darts": {"preview_batches": 2},
-    "spos": {"candidates": 20, "candidate_batches": 2, "generations": 5},
+    "spos": {
+        "candidates": 20,
+        "candidate_batches": 2,
+        "generations": 5,
+        "recalibration_batches": 1,
+        "fitness_images": 0,
+    },
 }
 OF_LENGTH = {
     *("architecture_learning_rate", "warm_start_epochs", "selection_epochs", "decision_start", "decision_interval"),

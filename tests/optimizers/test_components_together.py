@@ -99,8 +99,8 @@ def test_the_best_epoch_of_gaea_is_one_that_moved_lambda():
         ({"optimizer": "sgas", "decision_start": 4}, ("decision_start=4", "epochs=4")),
         ({"optimizer": "darts-minus", "relaxation": "gumbel-operations"}, ("gumbel-operations", "mixtures")),
         (
-            {"optimizer": "sdarts-rs", "space": "nb201", "exclude_none": True, "perturbation_projection": "simplex"},
-            ("perturbation_projection",),
+            {"optimizer": "sdarts-rs", "space": "nb201", "exclude_none": True, "perturbation_variant": "published"},
+            ("perturbation_variant",),
         ),
     ],
 )

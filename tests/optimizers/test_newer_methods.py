@@ -179,13 +179,19 @@ def test_a_step_of_gaea_multiplies_mixing_weights(space):
         torch.testing.assert_close(value.detach().softmax(dim=-1), wanted, rtol=1e-12, atol=0)
 
 
-@pytest.mark.parametrize("levels", ["bilevel", "single-level"])
-def test_the_levels_of_gaea_select_the_images(levels):
-    state = tiny_state(optimizer="gaea", levels=levels)
-    halves = [set(half.tolist()) for half in (state.split.weights, state.split.architecture)]
-    found = [set(rows.tolist()) for rows in state.rows(1)]
-    assert found == ([halves[0] | halves[1]] * 2 if levels == "single-level" else halves)
-    assert state.steps(1) == (4 if levels == "single-level" else 2)
+@pytest.mark.parametrize("optimizer", ["gaea", "fair-darts"])
+def test_levels_and_training_images_mean_the_same_in_all_methods(optimizer):
+    state = tiny_state(optimizer=optimizer)
+    weights, architecture = (set(half.tolist()) for half in (state.split.weights, state.split.architecture))
+    wanted = {
+        ("bilevel", "weight-half"): ([weights, architecture], 2),
+        ("single-level", "weight-half"): ([weights] * 2, 2),
+        ("single-level", "all"): ([weights | architecture] * 2, 4),
+    }
+    for (levels, images), (rows, steps) in wanted.items():
+        state = tiny_state(optimizer=optimizer, levels=levels, training_images=images)
+        assert [set(found.tolist()) for found in state.rows(1)] == rows
+        assert state.steps(1) == steps
 
 
 def test_a_step_of_drnas_follows_the_pathwise_gradient_of_its_sample():

@@ -16,7 +16,7 @@ from nasbench1shot1.optimizer import SearchStep, WeightStep
 
 def observed(summed: bool):
     """Return the measures of one step, and the gradients of both halves on a tiny supernet in float64."""
-    state = tiny_state(optimizer="oles", cells=2, summed_gradients=summed)
+    state = tiny_state(optimizer="oles", cells=2, window=4, summed_gradients=summed)
     net, method = state.net.double().train(), state.method
     method.parameters = {key: value.detach().double().requires_grad_() for key, value in method.parameters.items()}
     weights, first, second = dict(net.named_parameters()), tiny_batch(seed=1, side=16), tiny_batch(seed=2, side=16)

@@ -4,19 +4,19 @@ import re
 from pathlib import Path
 
 import numpy as np
+import option_tables
 import pytest
 from conftest import CHECKOUT
+from option_tables import FOR_CELLS, METHODS, NEWER, changes, resolved, written
 from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
-from nasbench1shot1.scales import SCALES
+from nasbench1shot1.runs.options import option_names
 
-METHODS = tuple(registry.BUILT_IN["optimizers"])
 TABLES = ("| option | `darts` |", "| option | `beta-darts` |")
 """The headers of the tables of methods: those of the benchmarks' papers, and newer ones."""
-NEWER = METHODS[METHODS.index("beta-darts") :]
 PAGES = {"sdarts-rs": "sdarts.md", "sdarts-adv": "sdarts.md", "drnas-progressive": "drnas.md"}
 """Pages that describe several methods."""
 TINY = {"scale": "quick", "epochs": 3, "channels": 4, "cells": 1, "images_per_half": 40, "batch_size": 20, "threads": 1}
@@ -29,18 +29,6 @@ def rows(page: str, first: str) -> list[list[str]]:
     table = [line for line in lines[start:] if not line.startswith("|---")]
     end = next(i for i, line in enumerate(table) if not line.startswith("|"))
     return [[cell.strip().replace("`", "") for cell in line.strip("|").split(" | ")] for line in table[:end]]
-
-
-def written(value: object) -> str:
-    return {"True": "on", "False": "off", "None": "–"}.get(str(value), str(value))
-
-
-def resolved(**options: str) -> dict[str, object]:
-    config = search_options(options).as_dict()
-    batch_norm = {"corrected": "recalibrated", "original": "running"}
-    scale = SCALES[str(config["scale"])]
-    of_machine = {name: scale.get(name, getattr(SearchConfig, name)) for name in ("table", "threads", "device")}
-    return {**config, **of_machine, "evaluation_batch_norm": batch_norm[config["preset"]]}
 
 
 def test_the_table_of_common_options_is_complete_with_defaults():
@@ -56,40 +44,37 @@ def test_the_tables_of_methods_contain_every_method_once():
     assert [name for first in TABLES for name in rows("optimizers.md", first)[0][1:]] == list(METHODS)
 
 
-@pytest.mark.parametrize("first", TABLES)
-def test_the_tables_of_methods_list_all_their_differences(first):
-    header, *table = rows("optimizers.md", first)
-    both = [[resolved(optimizer=name, preset=preset) for preset in ("corrected", "original")] for name in header[1:]]
-    for name, *cells in table:
-        assert cells == [_cell(name, *presets) for presets in both], name
-    usual = resolved()
-    differing = {
-        name
-        for corrected, original in both
-        for name in {*corrected, *original} - {"preset", "evaluation_batch_norm"}
-        if corrected.get(name) != usual.get(name) or corrected.get(name) != original.get(name)
-    }
-    own = {name for name in differing if not name.startswith("controller_")} - {"optimizer"}
-    assert {name for name, *_ in table} >= own
+@pytest.mark.parametrize(("page", "header", "table"), option_tables.TABLES)
+def test_tables_from_the_code_are_current(page, header, table):
+    """`python -m tests.helpers.option_tables` writes them."""
+    lines = (CHECKOUT / "docs" / page).read_text().split("\n")
+    assert option_tables.replace_table(lines, header, table()) == lines
 
 
-def _cell(name: str, corrected: dict[str, object], original: dict[str, object]) -> str:
-    if name not in corrected and name not in original:
-        return "–"
-    values = [written(corrected.get(name)), written(original.get(name))]
-    return values[0] if values[0] == values[1] else " / ".join(values)
+def test_the_tables_of_methods_have_every_option_of_every_method():
+    for first, names in zip(TABLES, (option_tables.OLDER, NEWER), strict=True):
+        header, *table = rows("optimizers.md", first)
+        found = {(row[0], name) for row in table for name, cell in zip(header[1:], row[1:], strict=True) if cell != "–"}
+        for name in names:
+            own = {
+                of for of in option_names(registry.optimizer(name).Hyperparameters) if not of.startswith("controller")
+            }
+            assert {option for option, method in found if method == name} >= own, name
+
+
+def test_the_table_of_nas_bench_201_has_every_change_of_every_method():
+    _, *table = rows("presets.md", "| option | `corrected` | `original` | methods |")
+    found = {(*row[:3], name) for row in table for name in (FOR_CELLS if row[3] == "all" else row[3].split(", "))}
+    assert found == {(*change, name) for name in FOR_CELLS for change in changes(name, "nb201")}
+    assert len({name for *_, name in found}) == len(FOR_CELLS)
 
 
 def test_the_presets_page_lists_all_changes_of_optimizers_by_original():
+    """Evaluation batch-norm is a switch of the preset itself, unless a method sets it."""
     _, *table = rows("presets.md", "| `--optimizer` | option |")
-    changed = []
-    for method in METHODS:
-        corrected, original = (resolved(optimizer=method, preset=preset) for preset in ("corrected", "original"))
-        for name in {*corrected, *original} - {"preset", "evaluation_batch_norm"}:
-            before, after = corrected.get(name), original.get(name)
-            if before != after:
-                changed.append([method, name, written(before), written(after)])
-    assert sorted(row[:4] for row in table) == sorted(changed)
+    of_preset = ("evaluation_batch_norm", "recalibrated", "running")
+    wanted = [[name, *change] for name in METHODS for change in changes(name, "s1") if change != of_preset]
+    assert sorted(row[:4] for row in table) == sorted(wanted)
 
 
 @pytest.mark.parametrize("method", NEWER)

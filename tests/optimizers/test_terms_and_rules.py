@@ -208,7 +208,7 @@ def test_the_weight_of_beta_grows_from_zero_over_the_epochs_or_over_the_publishe
 
 
 def test_screens_and_pictures_name_options_that_are_only_recorded_if_given(tmp_path):
-    run = search(tmp_path / "run", optimizer="darts", epochs=1, term="beta", batch_norm_affine=True)
+    run = search(tmp_path / "run", optimizer="darts", epochs=2, term="beta", batch_norm_affine=True)
     found = non_default_options(run.config)
     assert found["term"] == "beta"
     assert found["batch_norm_affine"] is True

@@ -30,7 +30,9 @@ ROWS = (0, 0, 1, 2, 3, 4)
 def method(name: str, seed: int = 0, **options):
     """A method whose Λ is spread out."""
     kind = registry.optimizer(name)
-    own = search_options({"optimizer": name, "space": "nats-size", "device": "cpu", **options}).own
+    own = search_options(
+        {"optimizer": name, "space": "nats-size", "device": "cpu", "max_parameters": 1e6, **options}
+    ).own
     made = kind(SPACE, own, generator(seed), torch.device("cpu"))
     with torch.no_grad():
         made.parameters["widths"].normal_(0, 1, generator=generator(seed))
