@@ -73,7 +73,7 @@ class OLES(DARTS):
         if self._values_per_window > values:
             raise InvalidInputError(
                 f"OLES averages a cosine over {option('window', self.hyperparameters.window)} steps, and the search "
-                f"has only {values} with a cosine: lower {option('window')}, or raise {option('epochs')}"
+                f"has only {values} such steps: lower {option('window')}, or raise {option('epochs')}"
             )
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:

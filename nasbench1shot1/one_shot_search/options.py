@@ -198,8 +198,8 @@ def _check_together(config: SearchConfig) -> None:
     check_learning_rates(config.learning_rate, config.learning_rate_min)
     if config.warm_start_epochs and config.warm_start_epochs >= config.epochs:
         raise InvalidInputError(
-            f"{option('warm_start_epochs', config.warm_start_epochs)} leaves no epoch for Λ out of {config.epochs}: "
-            "lower it"
+            f"{option('warm_start_epochs', config.warm_start_epochs)} leaves no epoch of "
+            f"{option('epochs', config.epochs)} for Λ: lower the first or raise the second"
         )
     if config.unused_weights == "decayed-after-use" and not config.momentum:
         raise InvalidInputError(
