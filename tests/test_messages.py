@@ -313,7 +313,7 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "no epochs before an exclusion": lambda tmp: search(tmp, "is-darts", epochs=4),
         "no epochs for two stages": lambda tmp: search(tmp, "drnas-progressive", epochs=4),
         "fewer channels in a later stage": lambda tmp: search(tmp, "drnas-progressive", partial_channels=1),
-        "no epoch after the first decision": lambda tmp: search(tmp, "sgas", epochs=3),
+        "no epoch after the first decision": lambda tmp: search(tmp, "sgas", epochs=3, decision_start=3),
         "a step of Λ that never comes": lambda tmp: search(tmp, "idarts", weight_steps=100, weights_first=True),
         "early stopping before all choices": lambda tmp: search(
             tmp, "sgas", early_stopping=True, hessian_eigenvalue=True

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from nasbench1shot1 import registry
-from nasbench1shot1.one_shot_search.options import SCALES, SearchConfig, search_options
+from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
+from nasbench1shot1.scales import SCALES
 from nasbench1shot1.runs.options import option_names
 
 CHECKOUT = Path(__file__).parents[2]
