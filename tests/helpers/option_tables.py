@@ -5,8 +5,8 @@ from pathlib import Path
 
 from nasbench1shot1 import registry
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
-from nasbench1shot1.scales import SCALES
 from nasbench1shot1.runs.options import option_names
+from nasbench1shot1.scales import SCALES
 
 CHECKOUT = Path(__file__).parents[2]
 METHODS = tuple(registry.BUILT_IN["optimizers"])

@@ -133,7 +133,7 @@ def test_a_resumed_search_repeats_no_decision(tmp_path):
 
 
 SINGLE_LEVEL = {
-    "gaea": ({"levels": "single-level"}, "one-shot error on training images"),
+    "gaea": ({"levels": "single-level", "training_images": "all"}, "one-shot error on training images"),
     "is-darts": ({"training_images": "all", **FOR_TINY["is-darts"]}, "one-shot error on training images"),
     "spos": ({"training_images": "all", **FOR_TINY["spos"]}, "one-shot error on training images"),
     "fair-darts": ({"levels": "single-level"}, "one-shot validation error"),  # the architecture half trains nothing
