@@ -1,4 +1,4 @@
-"""What a minute of a one-shot search buys: a pilot that compares settings of about two CPU minutes.
+"""What a minute of a one-shot search buys: a pilot that compares settings of one to ten CPU minutes.
 
     python benchmarks/scales_pilot.py run FOLDER            # one search at a time; run it again to continue
     python benchmarks/scales_pilot.py collect FOLDER --out benchmarks/results/scales_pilot.json

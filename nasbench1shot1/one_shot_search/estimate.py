@@ -120,7 +120,7 @@ class _Timed(NamedTuple):
     mixing: float
 
     def between(self, other: "_Timed", share: float) -> "_Timed":
-        """Return the times at a share between those of two epochs."""
+        """Return times for a share of candidates, interpolated between the times of two epochs."""
         part = (share - self.share) / (other.share - self.share) if other.share != self.share else 0.0
         return _Timed(*(mine + part * (theirs - mine) for mine, theirs in zip(self, other, strict=True)))
 

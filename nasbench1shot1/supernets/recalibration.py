@@ -17,9 +17,9 @@ class MovingStatistics:
     """Moving averages of mean and variance of every `BatchNorm2d` of a network, over several batches.
 
     Batches are normalised by their own statistics until `is_fixed` is set, and by the averages from then on
-    (`layers.normalised_by`). The averages are those of PyTorch's training mode with a momentum of 0.1, divided by the
-    weight of all batches, so that they do not depend on initial values. After the 200 batches of the published code,
-    which starts at mean 0 and variance 1, this weight is 1 - 7e-10.
+    (`layers.normalised_by`). PyTorch's training mode computes such averages with a momentum of 0.1. Here, they are
+    divided by the total weight of all batches, so that they do not depend on initial values. After the 200 batches of
+    the published code, which starts at mean 0 and variance 1, this weight is 1 - 7e-10.
     """
 
     def __init__(self) -> None:

@@ -141,7 +141,7 @@ def test_runs_of_every_optimizer_can_be_ranked(optimizer, tmp_path):
         "beta-darts",
         "lambda-darts",
         "oles",
-    ):  # a single step of Λ is refused, as it would be that of DARTS
+    ):  # they refuse a single step of Λ, which would equal DARTS's
         few |= {"epochs": 2, "batch_size": 10}
     searched = search(tmp_path / "run", optimizer=optimizer, keep_weights_every=1, **few)
     ranking = correlate(searched, images=20, budgets=108)
