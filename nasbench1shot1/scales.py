@@ -22,7 +22,7 @@ SCALES: dict[str, dict[str, Any]] = {
 On a CPU core, a search of DARTS takes half a minute at the quick scale, and ten minutes at the medium one. What they
 show is measured in docs/scales.md.
 """
-HALVES = {"full": 25_000, "medium": 10_000, "quick": 1_750}
+HALVES = {"full": 25_000, "medium": SCALES["medium"]["images_per_half"], "quick": 1_750}
 """Number of images in each half at every scale: half of CIFAR-10, a part of it, and half of the bundled sample."""
 
 

@@ -29,6 +29,7 @@ from nasbench1shot1.experiments.rescoring import recorded_table, warn_of_other_v
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, quoted_option, unknown_name
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.registry import check_trusted, import_trusted, search_space
 from nasbench1shot1.runs.folder import CONFIG
@@ -149,8 +150,7 @@ def _mean_regret(
         table = recorded_table(entry.run) if scored_on is None else scored_on
         if table is not None:
             space, within = search_space(entry.configs[0]["space"]).name, baseline.bounds if baseline else None
-            objective = table.objective(facts.dataset, goal.guide.metric)
-            return table.mean_regret(space, metric=objective.test_metric, dataset=objective.test, within=within)
+            return mean_regret_of(space, facts.dataset, table, within, goal.guide.metric)
     return None
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
-from nasbench1shot1.experiments.reproduction.method_figures import METHOD_FIGURES
+from nasbench1shot1.experiments.reproduction.method_figures import BELOW_FULL, METHOD_FIGURES
 from nasbench1shot1.experiments.reproduction.nats_bench_figures import NATS_BENCH_FIGURES
 from nasbench1shot1.experiments.reproduction.parts import (
     METHODS,
@@ -26,6 +26,7 @@ from nasbench1shot1.experiments.reproduction.parts import (
     Scale,
     space_panel,
 )
+from nasbench1shot1.scales import SCALES
 
 OTHER_FIGURES = {1: "an overview", 6: "the distribution of test errors"}
 """Content of the figures of NAS-Bench-1Shot1 that `reproduce` does not draw, by number."""
@@ -83,15 +84,17 @@ _TRANSFERS = tuple(
 
 def _searches(number: int, title: str, panels: tuple[Panel, ...], epochs: int = 50, **fields: Any) -> Figure:
     """Return a figure of searches. full: the paper's setting; quick: minutes on two CPU cores, too small to rank."""
-    share = epochs // 50
+    small = {
+        name: {"scale": name, "threads": 1, "epochs": epochs * SCALES[name]["epochs"] // 50} for name in BELOW_FULL
+    }
     found = Figure(
         source=f"figure {number} of NAS-Bench-1Shot1",
         title=title,
         runs="search",
         drawing="regrets:RegretCurves",
         full=Scale(panels, {**_FULL, "epochs": epochs}, (0, 1, 2, 3, 4, 5)),
-        medium=Scale(panels, {"scale": "medium", "threads": 1, "epochs": 40 * share}, tuple(range(10))),
-        quick=Scale(panels, {"scale": "quick", "threads": 1, "epochs": 15 * share}, (0, 1)),
+        medium=Scale(panels, small["medium"], tuple(range(10))),
+        quick=Scale(panels, small["quick"], (0, 1)),
         setting=f"{_PAPER}, {epochs} epochs, 6 seeds",
     )
     return replace(found, **fields)

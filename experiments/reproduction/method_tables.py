@@ -24,7 +24,7 @@ from nasbench1shot1.experiments.reproduction.results import CurveResults, Found,
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
-from nasbench1shot1.one_shot_search.regret_curve import other_regrets
+from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of, other_regrets
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
@@ -64,7 +64,7 @@ def random_regrets(table: "Table", space: str, dataset: str | None, lookups: int
     validation, test = (
         pandas.Series(regrets, index=rows)
         for rows, regrets in (
-            table.regrets(space, dataset=of, metric=metric)
+            table.regrets(space, metric, of)
             for of, metric in (
                 (objective.validation, objective.validation_metric),
                 (objective.test, objective.test_metric),
@@ -108,7 +108,7 @@ class MethodTable(CurveResults):
 
     @cached_property
     def baselines(self) -> dict[str, dict[str, Floats]]:
-        """The test regrets of random sampling by panel: with one look-up, and with those of a search."""
+        """The test regrets of random sampling by panel: with one look-up, and with as many as a search has."""
         found = {}
         for panel, curves in self.by_panel:
             config = curves[0].runs[0].config
@@ -141,10 +141,22 @@ class MethodTable(CurveResults):
         baseline = {
             f"{name}_{of}": f(v) for name, v in values.items() for of, f in (("mean", np.mean), ("std", np.std))
         }
-        return [*rows, {"panel": panel.key, "curve": RANDOM, "seeds": DRAWS, **baseline}]
+        exact = {f"{FINAL}_mean": self.mean_of(curves)}
+        return [*rows, {"panel": panel.key, "curve": RANDOM, "seeds": DRAWS, **baseline, **exact}]
+
+    def mean_of(self, curves: Sequence[Found]) -> float:
+        """Return the mean regret of the space of some curves, NaN if the table does not have it."""
+        config = curves[0].runs[0].config
+        mean = mean_regret_of(config["space"], config["dataset"], self.table)
+        return float("nan") if mean is None else mean
 
     def further_tables(self) -> Mapping[str, pandas.DataFrame]:
-        """Return the rank tests of all pairs of methods on each space, by final and by best-seen regret.
+        """Return `rank_tests`."""
+        return {"rank-tests": self.rank_tests}
+
+    @cached_property
+    def rank_tests(self) -> pandas.DataFrame:
+        """The rank tests of all pairs of methods on each space, by final and by best-seen regret.
 
         Random sampling takes part with as many simulated searches as `SAMPLED`. Holm's correction applies to the pairs
         of one space and measure.
@@ -155,7 +167,7 @@ class MethodTable(CurveResults):
                 samples = {found.curve.key: self.samples[found.place][measure] for found in curves}
                 tests = rank_tests({**samples, RANDOM: baseline[:SAMPLED]}, measure)
                 frames.append(in_front(tests.rename(columns={"moment": "measure"}), panel=panel.key))
-        return {"rank-tests": pandas.concat(frames, ignore_index=True)}
+        return pandas.concat(frames, ignore_index=True)
 
     def rows(self) -> list[list[str]]:
         """Return mean and band of every measure in percent, and the seconds of a search."""
@@ -171,9 +183,8 @@ class MethodTable(CurveResults):
 
     def notes(self) -> list[str]:
         """Return how many pairs of methods differ significantly."""
-        tests = self.further_tables()["rank-tests"]
         found = []
-        for (panel, measure), own in tests.groupby(["panel", "measure"], sort=False):
+        for (panel, measure), own in self.rank_tests.groupby(["panel", "measure"], sort=False):
             differ = int((own["p_holm"] < SIGNIFICANT).sum())
             words = {FINAL: "final", BEST: "best-seen"}[str(measure)]
             found.append(
@@ -205,7 +216,7 @@ class MethodTable(CurveResults):
                         whiskers = [[mean - low], [high - mean]] if len(self.frames[found.place]) > 1 else None
                         ax.errorbar(mean, order.index(found.curve.key) + shift, xerr=whiskers, **look)
                 baseline = self.baselines[panel.key]
-                ax.axvline(100 * baseline[FINAL].mean(), color=GREY, linestyle=":")
+                ax.axvline(100 * self.mean_of(curves), color=GREY, linestyle=":")
                 ax.axvline(100 * baseline[BEST].mean(), color=BLACK, linestyle="--", linewidth=1)
                 ax.set_title(panel.title)
                 ax.grid(alpha=0.25)

@@ -164,11 +164,12 @@ class Results(ABC):
     # Words
 
     def title(self, *lines: str) -> str:
-        """Return the title: what is reproduced, lines about the runs, and the paper's setting at the quick scale."""
-        setting = f"paper: {self.figure.setting}"
+        """Return the title: what is reproduced, lines about the runs, and below the full scale the paper's setting."""
+        is_full = self.jobs[0].options.get("scale", "full") == "full"
+        setting = "" if is_full or not self.figure.setting else f"paper: {self.figure.setting}"
         of_paper = f"After {self.figure.source}: " if self.figure.source else ""
         first = f"{of_paper}{self.figure.title}"
-        return "\n".join([first, *filter(None, lines), *([setting] if self.is_quick and self.figure.setting else [])])
+        return "\n".join(filter(None, [first, *lines, setting]))
 
     def caption(self, *lines: str, frames: Sequence[pandas.DataFrame] = ()) -> str:
         """Return the caption: lines about the figure, unfinished curves, the scale's limits, and the table."""

@@ -373,17 +373,22 @@ def baseline_of(run: SearchRecord, table: "Table", space: str) -> Baseline | Non
     return Baseline.of(space, table, run.baseline.bounds, run.config["dataset"])
 
 
-def mean_regret_of(space: str, dataset: str | None, table: "Table", within: "Bounds | None" = None) -> float | None:
-    """Return the mean test regret of the networks of a space, a fraction; None if the table does not have it.
+def mean_regret_of(
+    space: str, dataset: str | None, table: "Table", within: "Bounds | None" = None, guide: str | None = None
+) -> float | None:
+    """Return the mean test regret of the networks of a space; None if the table does not have it.
 
     Args:
         space: the name of the space, as in the text of its architectures.
         dataset: the data set of the search. Default: the table's only one.
         table: the table that scores the search.
         within: bounds of the search, resolved (`Table.resolve`).
+        guide: the metric that guides the search; the regret is in the unit of the metric that judges it. Default:
+            validation accuracy, judged by test accuracy as a fraction.
     """
     try:
-        return table.mean_regret(space, dataset=table.objective(dataset).test, within=within)
+        objective = table.objective(dataset, guide)
+        return table.mean_regret(space, metric=objective.test_metric, dataset=objective.test, within=within)
     except UserError:  # a table without test accuracy, or of another space
         return None
 

@@ -370,22 +370,23 @@ class Table(TableRows):
         within: Bounds | None = None,
     ) -> float:
         """Return the mean regret over all networks of a reference; arguments and errors as for `regret`."""
-        return float(np.mean(self.regrets(reference, split, epochs, dataset, metric, within)[1]))
+        metric = self._ranking_metric(split, metric)
+        return float(np.mean(self.regrets(reference, metric, dataset, epochs=epochs, within=within)[1]))
 
     def regrets(
         self,
         reference: str | SearchSpace,
-        split: Literal["test", "validation"] = "test",
-        epochs: int | None = None,
+        metric: str = "test_accuracy",
         dataset: str | None = None,
-        metric: str | None = None,
+        *,
+        epochs: int | None = None,
         within: Bounds | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the ascending rows of all networks of a reference, (M,), and their regrets, (M,).
 
         Arguments and errors are as for `regret`.
         """
-        epochs, metric = self._budget(epochs), self._ranking_metric(split, metric)
+        epochs, metric = self._budget(epochs), self._known_metric(metric)
         dataset = self._dataset_of(metric, dataset)
         within = self._on_dataset(within, dataset)
         best = self._references.best_value(reference, metric, epochs, dataset, within)
