@@ -175,7 +175,7 @@ def checked_weights(
 
 
 LEFT, EXCLUDED = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
-"""What stands for a candidate of a choice in pictures, in the order of the candidates."""
+"""Symbols for the candidates of a choice in pictures, in the order of the candidates."""
 
 
 def weight_text(weights: NDArray[Any], entry: int) -> str:

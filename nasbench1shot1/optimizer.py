@@ -141,7 +141,7 @@ class OneShotOptimizer(ABC):
 
     @classmethod
     def reading(cls, hyperparameters: Any, epoch: int, epochs: int) -> Reading:
-        """Return how Λ, as recorded after an epoch, reads as mixing weights, for pictures. Default: its softmax.
+        """Return how Λ, as recorded after an epoch, maps to mixing weights, for pictures. Default: by a softmax.
 
         Args:
             hyperparameters: the options of the search, an instance of `Hyperparameters`.
@@ -336,11 +336,11 @@ class OneShotOptimizer(ABC):
         return ()
 
     def score_mixing(self, shared: SharedWeights, rows: Tensor) -> None:
-        """Pass rows of the image set as for one of `scored_mixtures` and `mixture_scorings`, to time it."""
+        """Score one mixing on rows of the image set, as in `scored_mixtures` and `mixture_scorings`, to time it."""
         shared.scores([self.evaluation_mixing()], rows)
 
     def remaining_share(self, epoch: int, phases: Sequence[Phase]) -> float:
-        """Return the share of its work that a step of an epoch still has, 0 … 1, to estimate times. Default: 1.
+        """Return the share of the initial work, 0 … 1, that a step of an epoch needs, to estimate times. Default: 1.
 
         It falls as candidates are excluded, and may be an expectation. Between two shares, times are interpolated.
         """

@@ -1,4 +1,4 @@
-"""How recorded architecture parameters Λ read as mixing weights, for pictures: a softmax, sigmoids, or fixed shares."""
+"""How recorded architecture parameters Λ map to mixing weights, for pictures: softmax, sigmoids, or fixed shares."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ WORDS: dict[Form, str] = {
     "dirichlet": "means of the Dirichlet distributions of Λ",
     "equal": "equal shares of all candidates",
 }
-"""What weights of each form are, in captions."""
+"""Descriptions of the weights of each form, for captions."""
 
 
 LEAST_CONCENTRATION = 1e-6
@@ -86,7 +86,7 @@ LEAST_CONCENTRATION = 1e-6
 
 
 def _left(space: OneShotSpace, structure: Mapping[str, Any]) -> dict[Choice, list[int]]:
-    """Return the entries that are left of every choice of which some are excluded."""
+    """Return the remaining entries of every choice that has excluded entries."""
     return {choice: list(structure[str(choice)]) for choice in space.choices() if str(choice) in structure}
 
 

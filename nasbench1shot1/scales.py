@@ -1,4 +1,4 @@
-"""The scales of a search: what each sets for options that are not given, and how other defaults fit its length."""
+"""The scales of a search: defaults that each sets for options, and how other defaults depend on its length."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -30,7 +30,7 @@ class AdamHyperparameters(Hyperparameters):
     architecture_grad_clip: Annotated[float, Range(0)] = 0.0
     """Maximum norm of Λ's gradient; 0 disables clipping."""
     architecture_beta1: Annotated[float | None, Range(0), IF_GIVEN] = None
-    """First beta of Λ's Adam, the decay of its mean of gradients: at least 0, and less than 1. Default: 0.5."""
+    """First beta of Λ's Adam, the decay rate of the mean of gradients: at least 0, less than 1. Default: 0.5."""
     weights_first: Annotated[bool | None, IF_GIVEN] = None
     """Train the weights before Λ in every step, as in the published code of NAS-Bench-201. Default: no."""
 

@@ -22,7 +22,7 @@ PENALTY = 1e3
 
 
 class AllowedEntries:
-    """The entries of each choice of a space that a method still allows, by the number of the choice; first all."""
+    """The allowed entries of each choice of a space, by the number of the choice. At first, all are allowed."""
 
     def __init__(self, space: OneShotSpace) -> None:
         self._space, self._choices = space, space.choices()
@@ -49,17 +49,17 @@ class AllowedEntries:
         self._allowed[number] = kept
 
     def drop(self, number: int, entry: int) -> None:
-        """Exclude an entry of a choice; raises the errors of `keep`."""
+        """Exclude an entry of a choice; raises the same errors as `keep`."""
         if entry not in self[number]:
             raise InvalidInputError(f"{self._choices[number]}: entry {entry} is excluded already")
         self.keep(number, [other for other in self[number] if other != entry])
 
     def shorten(self, number: int, left: int) -> None:
-        """Exclude the last allowed entries of a choice until `left` remain, in place of a real decision."""
+        """Keep the first `left` allowed entries of a choice, as a stand-in for a real decision."""
         self.keep(number, self[number][:left])
 
     def start_here(self) -> None:
-        """Let `clear` return to what is allowed now, because an option has excluded the other entries."""
+        """Let `clear` restore the entries that are allowed now; an option has excluded the others."""
         self._first = list(self._allowed)
 
     def clear(self) -> None:
@@ -94,7 +94,7 @@ class AllowedEntries:
         return masked
 
     def ranked(self, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """Return Λ less a large penalty for excluded entries.
+        """Return Λ minus a large penalty for excluded entries.
 
         Every architecture without excluded entries is more probable than any other; if bounds rule all of these out,
         the next ones have few excluded entries, and Λ still decides between them.

@@ -12,7 +12,7 @@ class DARTS(GradientOptimizer):
     original_family_defaults = {"nasbench201": {"weights_first": True}}  # noqa: RUF012
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """Let no variant inherit the published order of DARTS on NAS-Bench-201: variants have code of their own."""
+        """Prevent variants from inheriting DARTS's published order on NAS-Bench-201: they have their own code."""
         super().__init_subclass__(**named)
         if "original_family_defaults" not in vars(cls):
             cls.original_family_defaults = {}

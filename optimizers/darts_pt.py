@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DARTSPTHyperparameters(GradientHyperparameters):
-    """Options of DARTS-PT: DARTS with choices by the accuracy that the supernet loses without a candidate."""
+    """Options of DARTS-PT: DARTS that fixes choices by the accuracy lost without each candidate."""
 
     selection_epochs: Annotated[int, Range(1), OfLength.EPOCHS] = 25
     """Number of final epochs in which choices are fixed one by one while the supernet is fine-tuned."""

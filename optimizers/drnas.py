@@ -51,7 +51,7 @@ class ProgressiveDrNASHyperparameters(DrNASHyperparameters):
     """Apply operations to 1/k of a block's channels in the second stage; --partial-channels is k of the first stage."""
 
     def check(self) -> None:
-        """Raise InvalidInputError for a value that is out of range, and for combinations without a meaning."""
+        """Raise InvalidInputError for a value that is out of range, and for meaningless combinations."""
         super().check()
         if self.relaxation == "interpolation":
             raise InvalidInputError(
@@ -145,7 +145,7 @@ class ProgressiveDrNAS(DrNAS):
 
 
 ROUNDING = 1e-9
-"""What a product of a share and a number may exceed a whole number by because of rounding: 0.6 · 5 is 3."""
+"""Tolerance for floating-point error before rounding up: 0.6 · 5 must give 3."""
 
 
 def _first_stage(epochs: int) -> int:

@@ -69,7 +69,7 @@ class ENASHyperparameters(SamplingHyperparameters):
     controller_layers: Annotated[int | None, Range(1, 100), IF_GIVEN] = None
     """Number of layers of the controller's LSTM. Default: 1."""
     controller: Annotated[Literal["corrected", "nasbench201"] | None, IF_GIVEN] = None
-    """Network and gradient of the controller. corrected: layers of its own for each decision, the gradient of the
+    """Network and gradient of the controller. corrected: separate layers for each decision, the gradient of the
     expected reward with entropy, and a baseline that follows every reward. nasbench201: as in NAS-Bench-201's published
     code (docs/enas.md). Default: corrected."""
     controller_beta1: Annotated[float | None, Range(0), IF_GIVEN] = None
@@ -79,7 +79,7 @@ class ENASHyperparameters(SamplingHyperparameters):
     controller_architectures: Annotated[int | None, Range(1), IF_GIVEN] = None
     """Number of sampled architectures over which a controller step averages its gradient. Default: 1."""
     learning_rate_period: Annotated[int | None, Range(1), IF_GIVEN] = None
-    """Number of epochs in which the weights' learning rate falls to its minimum; it then rises for as long, and so on.
+    """Number of epochs in which the weights' learning rate falls to its minimum, and then rises again, repeatedly.
     Default: the number of epochs."""
     final_candidates: Annotated[int | None, Range(1), IF_GIVEN] = None
     """Number of candidates of a further selection at the end of the search. Default: none."""

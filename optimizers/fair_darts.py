@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import torch
 
 BATCHES_OF_LAMBDA = dict.fromkeys(
-    ("augment_architecture_images", "draw_with_replacement"), "the batches of the weights also move Λ"
+    ("augment_architecture_images", "draw_with_replacement"), "the batches of the weights also train Λ"
 )
 """Options without an effect on a search with a single level."""
 
@@ -42,7 +42,7 @@ class FairDARTSHyperparameters(LevelHyperparameters):
     architecture_learning_rate: Annotated[float, Range(0), OfLength.STEP] = 3e-3
     """Learning rate of Λ (Adam)."""
     levels: Literal["bilevel", "single-level"] = "bilevel"
-    """bilevel: the weight half trains the weights, and the architecture half Λ. single-level: every batch of
+    """bilevel: the weight half trains the weights, and the architecture half trains Λ. single-level: every batch of
     --training-images trains both at once."""
     operation_threshold: Annotated[float | None, Range(0, 1), IF_GIVEN] = None
     """Choose `none` on an edge unless the sigmoid of another operation reaches this value (published: 0.85). Only for
@@ -91,7 +91,7 @@ class FairDARTS(GradientOptimizer):
 
     @classmethod
     def unused_options(cls, hyperparameters: FairDARTSHyperparameters) -> Mapping[str, str]:
-        """Return the options for batches of Λ, if the batches of the weights move Λ."""
+        """Return the options for batches of Λ, if the batches of the weights train Λ."""
         return BATCHES_OF_LAMBDA if hyperparameters.is_single_level else {}
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:

@@ -52,9 +52,9 @@ SAMPLED = ("gumbel-operations", "single-path", "interpolation", "reinmax")
 FOR_OPERATIONS = ("gumbel-operations", "sigmoid", "reinmax")
 """Relaxations that treat operations in another way than edges."""
 PUBLISHED_WEIGHTS = {"weight_decay": 3e-4, "nesterov": False, "evaluation_batch_norm": "running"}
-"""What the published code of newer methods sets, other than that of NAS-Bench-201."""
+"""Settings in which the published code of newer methods differs from NAS-Bench-201's published code."""
 PUBLISHED_SETTINGS = {**PUBLISHED_WEIGHTS, "augment_scored_images": True}
-"""What the published code of most newer methods sets: its transformation of training images applies to both halves."""
+"""Settings of the published code of most newer methods, which augments the images of both halves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -323,7 +323,7 @@ class GradientOptimizer(AdamOptimizer):
         return self.space.discretise(self.preferences())
 
     def preferences(self) -> Mapping[str, Tensor]:
-        """Return Λ less a large penalty for excluded entries."""
+        """Return Λ minus a large penalty for excluded entries."""
         return self.allowed.ranked(self.parameters)
 
     def structure(self) -> Mapping[str, Any]:
@@ -389,7 +389,7 @@ class GradientOptimizer(AdamOptimizer):
         return [Expectation(self.space, cost.by_number) for cost in costs]
 
     def _with_costs(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-        """Return gradients of Λ with that of the penalty on expected costs added; excluded entries cost nothing."""
+        """Return the gradients of Λ plus those of the penalty on expected costs under the allowed entries."""
         import torch
 
         from nasbench1shot1.optimizers.expectation import excess

@@ -35,7 +35,7 @@ class IDARTSHyperparameters(GradientHyperparameters):
 
 
 class IDARTS(DARTS):
-    """Move Λ along the gradient through the weights' optimum, after every few weight steps."""
+    """Update Λ with the gradient through the optimum of the weights, once every few weight steps."""
 
     Hyperparameters = IDARTSHyperparameters
     family_defaults = {  # noqa: RUF012

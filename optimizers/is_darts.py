@@ -174,7 +174,7 @@ class ISDARTS(OneShotOptimizer):
         return 0 if begun < 0 else min(begun // settings.shrink_interval + 1, settings.shrink_steps)
 
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
-        """Note which epoch it is; before the first exclusion, all candidates are allowed."""
+        """Set the current epoch; before the first exclusion, all candidates are allowed."""
         super().begin_epoch(epoch, epochs, generator)
         self.epoch, self.epochs = epoch, epochs
         if epoch <= epochs - self._shrinking:
@@ -182,7 +182,7 @@ class ISDARTS(OneShotOptimizer):
 
     @classmethod
     def reading(cls, hyperparameters: Any, epoch: int, epochs: int) -> Reading:
-        """Return equal shares of all candidates, of which the excluded ones are missing."""
+        """Return equal mixing weights of all candidates, without the excluded ones."""
         return Reading("equal", "equal")
 
     def mixing(self) -> Mixing:
@@ -196,7 +196,7 @@ class ISDARTS(OneShotOptimizer):
         return self.allowed.restrict(Mixing(to_tensors(weights, self.device)))
 
     def end_epoch(self, shared: SharedWeights) -> None:
-        """Measure all candidates on all training images, and exclude the least informative ones, if it is time."""
+        """Measure all candidates on all training images; exclude the least informative ones if this is due."""
         begun, settings = self.epoch - (self.epochs - self._shrinking), self.hyperparameters
         if begun < 0 or begun % settings.shrink_interval or begun == self._shrinking:
             return
@@ -207,7 +207,7 @@ class ISDARTS(OneShotOptimizer):
             self.allowed.keep(number, most_informative(measures[number], self.allowed[number], left))
 
     def choose(self, shared: SharedWeights) -> None:
-        """Prefer the most informative candidates that are left, measured on a few batches unless all is decided."""
+        """Prefer the most informative candidates that are left, measured on a few batches unless all are decided."""
         from nasbench1shot1.images.batches import batches
         from nasbench1shot1.supernets.supernet import to_tensors
 

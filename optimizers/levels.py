@@ -19,7 +19,7 @@ class LevelHyperparameters(GradientHyperparameters):
     """Options of methods whose weights and Λ can train on the same images."""
 
     levels: Literal["bilevel", "single-level"] = "bilevel"
-    """bilevel: the weight half trains the weights, and the architecture half Λ. single-level: the images of
+    """bilevel: the weight half trains the weights, and the architecture half trains Λ. single-level: the images of
     --training-images train both."""
     training_images: Literal["weight-half", "all"] = "weight-half"
     """Images that train the weights: weight-half, or all, which needs --levels single-level. With all, no images are

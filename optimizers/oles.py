@@ -82,7 +82,7 @@ class OLES(DARTS):
         self._trained = {}
 
     def architecture_step(self, step: SearchStep) -> None:
-        """Compare the gradients of operations with those of the last weight step, then move Λ as DARTS does."""
+        """Compare the gradients of operations with those of the last weight step, then update Λ as DARTS does."""
         if self._trained:
             self._compare(step)
         super().architecture_step(step)

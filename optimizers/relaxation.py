@@ -189,7 +189,7 @@ RELAXATIONS: dict[str, Relaxation] = {
 
 
 def reading(relaxation: str, temperature: float) -> Reading:
-    """Return how Λ reads under a relaxation.
+    """Return how Λ maps to mixing weights under a relaxation.
 
     Samples of one candidate, and the largest entry of a Gumbel-softmax, have the probabilities S(Λ) at any temperature.
     """

@@ -33,7 +33,7 @@ class SamplingHyperparameters(Hyperparameters):
     finalists: Annotated[int, Range(1)] = 5
     """Number of best candidates scored again on the whole architecture half; 1 disables the second round."""
     own_images: Annotated[bool | None, IF_GIVEN] = None
-    """Score every candidate on batches of its own, as in the published code, instead of all on the same images.
+    """Score every candidate on its own batches, as in the published code, instead of all on the same images.
     Default: no."""
 
     def check(self) -> None:
@@ -90,7 +90,7 @@ class SamplingOptimizer(OneShotOptimizer):
         self.choose_among(self.hyperparameters.candidates, shared)
 
     def choose_among(self, candidates: int, shared: SharedWeights) -> None:
-        """Draw a number of candidates and select the best one; only on images of their own, repeated ones differ."""
+        """Draw candidates and select the best one; drop duplicates, unless each is scored on its own images."""
         from nasbench1shot1.supernets.supernet import to_tensors
 
         drawn = [self.sample_allowed() for _ in range(candidates)]

@@ -41,11 +41,11 @@ class SGASHyperparameters(GradientHyperparameters):
     """Number of images by which batches grow after each decision."""
 
     def check(self) -> None:
-        """Raise InvalidInputError for a value that is out of range, and for combinations without a meaning."""
+        """Raise InvalidInputError for a value that is out of range, and for meaningless combinations."""
         super().check()
         if self.relaxation in ("single-path", "interpolation"):
             raise InvalidInputError(
-                f"SGAS gives the k entries of a decided choice the weight 1/k, which "
+                "SGAS gives the k entries of a decided choice the weight 1/k, which "
                 f"{option('relaxation', self.relaxation)} does not use: choose another {option('relaxation')}"
             )
 
@@ -157,7 +157,7 @@ class SGAS(DARTS):
         ]
 
     def preferences(self) -> Mapping[str, Tensor]:
-        """Return Λ less a penalty for entries that decided choices do not keep, and a larger one for `none`."""
+        """Return Λ minus a penalty for entries that decided choices do not keep, and a larger one for `none`."""
         key, zero = self.space.operation_key, self.space.zero_operation
         scores = {name: value.detach().clone() for name, value in super().preferences().items()}
         if zero is not None:

@@ -56,7 +56,7 @@ class SPOSHyperparameters(SamplingHyperparameters):
     """Probability that a mutation redraws a choice."""
     recalibration_batches: Annotated[int, Range(1), OnlyWith("evaluation_batch_norm", ("recalibrated",))] = 1
     """Number of batches of 128 training images that recalibrate batch-norm before the fitness of an architecture is
-    measured (published: 200). 1: one batch, which all architectures share. More: augmented batches of its own for each
+    measured (published: 200). 1: one batch, which all architectures share. More: separate, augmented batches for each
     architecture."""
     fitness_images: Annotated[int, Range(0)] = 0
     """Number of images of the architecture half on which fitness is measured (published: 8,000). 0: all of them.
@@ -105,7 +105,7 @@ class SPOS(RandomWS):
         return [Phase("training", epochs, Cosine(epochs), moves_parameters=False, data=data)]
 
     def check_images(self, weight_images: int, architecture_images: int) -> None:
-        """Raise InvalidInputError for more images of fitness, or a larger batch of recalibration, than there are."""
+        """Raise InvalidInputError if fitness or recalibration needs more images than there are."""
         settings = self.hyperparameters
         if settings.fitness_images > architecture_images:
             raise InvalidInputError(

@@ -122,7 +122,7 @@ def describe_drawing(arch: Architecture, weights: str = "", excludes: bool = Fal
 
     Args:
         arch: an architecture.
-        weights: what the mixing weights are, such as "softmax of Λ"; empty if none are drawn.
+        weights: a description of the mixing weights, such as "softmax of Λ"; empty if none are drawn.
         excludes: whether some candidates are excluded.
     """
     if (bars := arch.drawn_bars()) is not None:

@@ -72,7 +72,7 @@ def option_text(name: str, value: object, space: str = " ") -> str:
 
 
 def one_shot_error_text(configs: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the field `one_shot_validation_error` of searches is, for axes.
+    """Return a label for axes with the field `one_shot_validation_error` of searches.
 
     It is an error on training images if all images train the weights, and just called an error if searches differ.
     """

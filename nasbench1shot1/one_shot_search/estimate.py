@@ -28,7 +28,7 @@ from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH
 from nasbench1shot1.supernets.widening import set_partial_channels
 
 TIMED_STEPS = 2  # steps after one that is not timed: the first step of a process or on a GPU is slower
-TIMED_SECONDS = 0.3  # more steps are timed if they are shorter, because short times vary more
+TIMED_SECONDS = 0.3  # shorter steps are timed more often, because short times vary more
 MOST_TIMED_STEPS = 20
 TIMED_IMAGES = 128  # images on which the one-shot error is timed
 TIMED_SCORED_IMAGES = 512  # images on which that scoring is timed: reference images take longer than scored ones

@@ -1,4 +1,4 @@
-"""Phases and decisions of a search as screens and pictures show them: when a phase begins, and what was excluded."""
+"""Phases and decisions of a search, for screens and pictures: when a phase begins, and what was excluded."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

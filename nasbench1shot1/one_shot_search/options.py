@@ -75,7 +75,7 @@ class SearchConfig(BoundOptions):
     """Search space (docs/spaces.md, docs/own_space.md)."""
     scale: Literal["full", "medium", "quick"] = "full"
     """full: the paper's setting on the official CIFAR-10; medium: a small proxy on 20,000 of its images, for a CPU;
-    quick: the same on few bundled images, in a minute."""
+    quick: a small proxy on a few bundled images, in a minute."""
     preset: Literal["corrected", "original"] = "corrected"
     """corrected, or original to reproduce the published code's bugs (docs/presets.md)."""
     seed: Annotated[int, Range(0)] = 0
@@ -141,9 +141,9 @@ class SearchConfig(BoundOptions):
     """Batch-norm statistics for measuring one-shot errors. batch-in-cells: batch statistics in the cells, and running
     statistics in all other layers."""
     augment_architecture_images: Annotated[bool | None, IF_GIVEN] = None
-    """Augment the images that move Λ like those that train the weights. Default: as the preset does."""
+    """Augment the images that train Λ like those that train the weights. Default: as the preset does."""
     draw_with_replacement: Annotated[bool | None, IF_GIVEN] = None
-    """Draw the images that move Λ with replacement, instead of reshuffling them in every epoch. Default: no."""
+    """Draw the images that train Λ with replacement, instead of reshuffling them in every epoch. Default: no."""
     augment_scored_images: Annotated[bool | None, IF_GIVEN] = None
     """Augment the images on which shared weights score architectures. Default: as the preset does."""
     unused_weights: Annotated[UnusedWeights | None, IF_GIVEN] = None

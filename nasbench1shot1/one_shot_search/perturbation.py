@@ -19,7 +19,7 @@ LEAST_SUM = 1e-12  # sum of perturbed weights up to which they keep their old va
 
 @dataclass(frozen=True)
 class Details:
-    """What a variant of the perturbation sets besides its kind and size.
+    """Properties of a variant of the perturbation, besides its kind and size.
 
     Attributes:
         start: the largest change ε in the first epoch (`largest_change`).

@@ -134,7 +134,7 @@ def _height(panels: "Sequence[Axes]", width: float) -> float:
 
 
 def searched_weights(run: SearchRecord, epochs: Sequence[int]) -> dict[int, Mapping[str, NDArray[np.float64]]]:
-    """Return the mixing weights of some epochs; empty if the search does not mix by Λ.
+    """Return the mixing weights of some epochs; empty if the mixing weights of the search do not depend on Λ.
 
     Optimizers that sample architectures, such as random search with weight sharing, record 1 for the choices of the
     preferred architecture and 0 otherwise. Softmaxes of zeros and ones would look like learned weights.
@@ -164,7 +164,7 @@ def _caption(run: SearchRecord, epochs: Sequence[int]) -> str:
 
 
 def _reading_text(run: SearchRecord, epochs: Sequence[int]) -> str:
-    """Return what the mixing weights are; with the temperature, unless it is always 1."""
+    """Return a description of the mixing weights, with the temperature, unless it is always 1."""
     readings = [run.reading(epoch) for epoch in epochs]
     return str(max(readings, key=lambda reading: reading.temperature != 1))
 

@@ -67,7 +67,7 @@ Parameters = Mapping[str, NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Unended:
-    """The record of a search's last epoch if the search went on, without the final selection of its method.
+    """The record of a search's last epoch if the search is continued, without the final selection of its method.
 
     Checkpoints keep it, because it replaces the record of this epoch in a search that is continued for more epochs.
 
@@ -175,7 +175,7 @@ class SearchRecord(RunRecord):
         return stored
 
     def reading(self, epoch: int) -> Reading:
-        """Return how Λ after an epoch reads as mixing weights; its softmax, if nothing else is known."""
+        """Return how Λ after an epoch maps to mixing weights; by a softmax, if nothing else is known."""
         return Reading()
 
     def mixing_weights(self, epoch: int) -> "dict[str, NDArray[np.float64]]":
@@ -207,7 +207,7 @@ class Run(SearchRecord):
     KIND, COMMAND, OPTIONS, FACTS = "search", "search", SearchConfig, FACTS
 
     def reading(self, epoch: int) -> Reading:
-        """Return how Λ after an epoch reads, as the optimizer states; a softmax if its module is not imported."""
+        """Return the optimizer's reading of Λ after an epoch; a softmax if its module is not imported."""
         config = self.config
         if not is_trusted("optimizers", config["optimizer"]):
             return Reading()

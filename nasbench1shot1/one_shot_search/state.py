@@ -124,7 +124,7 @@ class SearchState:
 
     @property
     def holds_out_images(self) -> bool:
-        """Whether the images that measure the one-shot error train no weights."""
+        """Whether the images that measure the one-shot error are not used to train the weights."""
         return all(phase.data != "all" for phase in self.phases)
 
     def learning_rate(self, epoch: int) -> float:
@@ -133,7 +133,7 @@ class SearchState:
         return phase.schedule.rate(number, self.config.learning_rate, self.config.learning_rate_min)
 
     def rows(self, epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the images that train the weights in an epoch, and those that move Λ, as rows of the image set."""
+        """Return the images that train the weights in an epoch, and those that train Λ, as rows of the image set."""
         return _rows(self.split, self.phase(epoch).data)
 
     def batch_size(self, epoch: int) -> int:
@@ -158,7 +158,7 @@ class SearchState:
 
     @property
     def augments_architecture_images(self) -> bool:
-        """Whether the images that move Λ are augmented."""
+        """Whether the images that train Λ are augmented."""
         given = self.config.augment_architecture_images
         return self.preset.augment_architecture_half if given is None else given
 
@@ -233,7 +233,7 @@ class SearchState:
 
 
 def _rows(split: Split, data: Data) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the images that train the weights, and those that move Λ, as rows of the image set."""
+    """Return the images that train the weights, and those that train Λ, as rows of the image set."""
     match data:
         case "halves":
             return split.weights, split.architecture

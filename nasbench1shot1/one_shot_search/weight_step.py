@@ -39,7 +39,7 @@ def weight_step(
 
 
 def _mixing(state: SearchState, batch: Batch, perturb: Callable[[Mixing, Batch], Mixing] | None) -> Mixing:
-    """Return the mixing of a weight step, perturbed if asked, with the gradients that `adjust_gradients` reads."""
+    """Return the mixing of a weight step, perturbed if requested, with the gradients that `adjust_gradients` reads."""
     method = state.method
     with torch.no_grad():  # no gradient flows to Λ from here
         mixing = method.weight_mixing()

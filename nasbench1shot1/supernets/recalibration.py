@@ -1,4 +1,4 @@
-"""Batch-norm statistics that an architecture measures on several batches, as the published code of SPOS does.
+"""Batch-norm statistics of an architecture on several batches, as in the published code of SPOS.
 
 `SharedWeights` otherwise recalibrates on one batch of up to 128 reference images, which all architectures share.
 """

@@ -194,7 +194,7 @@ class Supernet(nn.Module):
         if not all(hasattr(cell, "observe") for cell in self.cells):
             raise InvalidInputError(
                 f"the cells of {self.space.name} do not show the outputs of single operations: give them a method "
-                "observe(observer), as nasbench201/supernet.py has it"
+                "observe(observer), as in nasbench201/supernet.py"
             )
         cells: list[Any] = list(self.cells)
         for cell in cells:

@@ -327,7 +327,7 @@ class SharedWeights:
         return next(batches(half, min(images, len(half)), generator))
 
     def rows_in_turn(self, images: int, generator: torch.Generator) -> Iterator[Tensor]:
-        """Yield batches of the architecture half without end, each time in a new order; the last one may be smaller."""
+        """Yield batches of the architecture half endlessly, in a new order each time; the last one may be smaller."""
         half = self._split.architecture
         return endless_batches(half, min(images, len(half)), generator)
 
@@ -357,7 +357,7 @@ class SharedWeights:
         return Scores(wrong, losses)
 
     def training_batches(self, images: int, generator: torch.Generator) -> Iterator[Tensor]:
-        """Yield batches of augmented images of the weight half without end, (images, 3, H, W), on the device.
+        """Yield batches of augmented images of the weight half endlessly, (images, 3, H, W), on the device.
 
         Every image is used once before the half is shuffled again, except a remainder that does not fill a batch.
         """
@@ -366,7 +366,7 @@ class SharedWeights:
 
     @torch.no_grad()
     def recalibrated_error(self, arch: Pass, calibration: Iterable[Tensor], rows: Tensor | None = None) -> float:
-        """Return the classification error of an architecture with statistics of its own (`MovingStatistics`).
+        """Return the classification error of an architecture with its own statistics (`MovingStatistics`).
 
         Args:
             arch: as for `scores`.

@@ -1,4 +1,4 @@
-"""Which channels the operations of a supernet with partial channels see: other shares, and random ones.
+"""Changes of the channels that operations see with partial channels: another share of them, or random ones.
 
 A larger share needs Net2Wider's random copies.
 
@@ -72,7 +72,7 @@ def draw_visible_channels(net: Supernet, generator: torch.Generator) -> None:
 def _set_width(
     layers: nn.Module, width: int, generator: torch.Generator | None, optimizer: torch.optim.Optimizer | None
 ) -> None:
-    """Give all convolutions of an operation a number of input and output channels, and all batch norms after them."""
+    """Set the input and output channels of all convolutions of an operation, and of all batch-norms after them."""
     outputs = None
     for layer in layers.modules():
         if isinstance(layer, nn.Conv2d):
@@ -96,7 +96,7 @@ def _set_width(
 
 
 def _channels(before: int, after: int, generator: torch.Generator | None) -> Tensor:
-    """Return the channels, of `before` ones, that `after` channels are copies of."""
+    """Return, for each of `after` channels, which of `before` channels it copies."""
     if after <= before:
         return torch.arange(after)
     added = after - before
@@ -105,14 +105,14 @@ def _channels(before: int, after: int, generator: torch.Generator | None) -> Ten
 
 
 def _with_momentum(weight: Tensor, optimizer: torch.optim.Optimizer | None) -> list[Tensor]:
-    """Return a weight, and its momentum if it has some."""
+    """Return a weight, and its momentum if it has one."""
     state: Any = optimizer.state.get(weight, {}) if optimizer else {}
     momentum = state.get("momentum_buffer")
     return [weight] if momentum is None else [weight, momentum]
 
 
 def _replace(tensor: Tensor, values: Tensor) -> None:
-    """Give a tensor other values of another shape, in the layout of convolutions."""
+    """Replace the values of a tensor by values of another shape, in the layout of convolutions."""
     layout = torch.channels_last if values.dim() == 4 else torch.contiguous_format
     fresh = torch.empty(values.shape, dtype=values.dtype, device=values.device, memory_format=layout)
     tensor.data = fresh.copy_(values)
