@@ -16,7 +16,7 @@ Shares = dict[str, NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Reading:
-    """The mixing weights that Λ stands for, at the mean of any noise.
+    """How Λ maps to mixing weights, at the mean of any noise.
 
     With samples of one candidate, such as Gumbel-max, these are the probabilities of the candidates.
 

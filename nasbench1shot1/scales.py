@@ -36,8 +36,8 @@ def fitted(
 ) -> dict[str, Any]:
     """Return the defaults at a scale of options whose values depend on the length of the search.
 
-    A number of epochs keeps its share of all epochs, but is at least 1. The learning rate of Λ is such that the product
-    of rate and steps, which bounds how far Λ travels, is as large as at the full scale.
+    A number of epochs remains the same fraction of all epochs, but is at least 1. The learning rate of Λ is such that
+    the product of rate and steps, which bounds how far Λ moves, is as large as at the full scale.
 
     Args:
         full: defaults at the full scale, with `epochs` and `batch_size`.

@@ -1,4 +1,4 @@
-"""The comparisons of all one-shot methods as data, one per benchmark. No paper has them."""
+"""The comparisons of all one-shot methods as data, one per benchmark. They do not come from a paper."""
 
 from nasbench1shot1.experiments.reproduction.parts import METHODS, Curve, Figure, Scale, space_panel
 from nasbench1shot1.registry import BUILT_IN

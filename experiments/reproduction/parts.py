@@ -71,7 +71,7 @@ class Figure:
     """A figure or table of a paper.
 
     Attributes:
-        source: its name in the paper; empty for a comparison that no paper has.
+        source: its name in the paper; empty for a comparison that does not come from a paper.
         title: its subject.
         runs: the kind of the runs that it shows: a key of `kinds.KINDS`. Rankings need searches, and transfers studies.
         drawing: the class that reads and draws the runs, as "module:Class" in this package.

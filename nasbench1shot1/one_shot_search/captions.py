@@ -74,7 +74,7 @@ def option_text(name: str, value: object, space: str = " ") -> str:
 def one_shot_error_text(configs: Sequence[Mapping[str, Any]]) -> str:
     """Return a label for axes with the field `one_shot_validation_error` of searches.
 
-    It is an error on training images if all images train the weights, and just called an error if searches differ.
+    The label mentions training images if all images train the weights, and no kind of images if searches differ.
     """
     found = {config.get(ONE_SHOT_IMAGES) for config in configs}
     if found == {TRAINING}:

@@ -61,7 +61,7 @@ class Outcome:
     """The preferred architecture after an epoch, Λ, and the supernet's error on the architecture half, a fraction.
 
     Attributes:
-        unended: after the last epoch of a method that ends the search, the outcome if the search went on.
+        unended: after the last epoch of a method with a final selection, the outcome without this selection.
     """
 
     one_shot_error: float

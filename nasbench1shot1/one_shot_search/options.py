@@ -299,7 +299,7 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
 
     Later sources override earlier ones: the optimizer's settings, the space's settings, the optimizer's settings for
     the space's benchmark, under the preset "original" the published settings of the optimizer, of the benchmark, and of
-    the optimizer on the benchmark; at other scales than the full one, what fits their length (`scales.fitted`), the
+    the optimizer on the benchmark; below the full scale, defaults that fit the length (`scales.fitted`), the
     scale's settings, and the settings of space and optimizer for this scale.
     """
     family, is_original = space.benchmark.name, preset == "original"

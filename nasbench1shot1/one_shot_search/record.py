@@ -179,7 +179,7 @@ class SearchRecord(RunRecord):
         return Reading()
 
     def mixing_weights(self, epoch: int) -> "dict[str, NDArray[np.float64]]":
-        """Return the mixing weights that Λ stands for after an epoch, at the mean of any noise; NaN where excluded.
+        """Return the mixing weights that Λ gives after an epoch, at the mean of any noise; NaN where excluded.
 
         Raises the errors of `architecture_parameters`.
         """

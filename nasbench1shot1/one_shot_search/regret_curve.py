@@ -281,7 +281,7 @@ def draw_one_shot_error(
 ) -> "Axes":
     """Draw the one-shot error in percent; other arguments as in `draw_anytime_regret`.
 
-    `name` is what the error is (`captions.one_shot_error_text`).
+    `name` describes the error (`captions.one_shot_error_text`).
     """
     draw_curve(axes, found.curves[ERROR], label="", style=_styles(found, method, colors, labels)[0])
     axes.set_ylabel(_halved(f"{name} [%]"))
@@ -298,8 +298,8 @@ def _halved(name: str) -> str:
 def draw_events(frames: Sequence[pandas.DataFrame], config: Mapping[str, Any], rows: "Sequence[Axes]") -> None:
     """Mark where phases begin, with vertical lines, and epochs with decisions, with ticks at the lower edge.
 
-    A line is drawn before the first epoch of each phase but the first one, whose name has no line. The decisions of
-    several runs are drawn together.
+    A line precedes every phase except the first, whose name is written without a line. The decisions of several runs
+    are drawn together.
 
     Args:
         frames: the metrics of the runs.

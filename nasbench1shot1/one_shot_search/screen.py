@@ -90,7 +90,7 @@ def announce_table(table: Table, print_line: Callable[[str], None]) -> None:
 class SearchProgress(ProgressDisplay):
     """Reports a search on a console; a context manager. Without a terminal, it only prints a row per epoch.
 
-    A line says when a phase begins, if the search has several, and what a method has decided in an epoch.
+    Lines report the beginning of each phase, if the search has several, and the decisions of a method in an epoch.
 
     Args:
         steps: number of steps of every epoch, from epoch 1.

@@ -100,7 +100,7 @@ class OfLength(Enum):
 class OnlyWith:
     """Marks an option that has an effect only with some values of another option of the run.
 
-    A given value without an effect is refused, unless the option would have it anyway (`check_effects`).
+    A given value without an effect is refused, unless it equals the default (`check_effects`).
 
     Attributes:
         name: the other option, or a property of the record of options.

@@ -163,8 +163,9 @@ def apply_to_part(
 ) -> Tensor:
     """Apply `compute` to the first 1/partial of the channels, (N, C, H, W) → (N, C, H, W), and shuffle all channels.
 
-    The other channels pass by (PC-DARTS, Xu et al. 2020, section 3.1). With `visible`, `compute` sees the channels with
-    these numbers, (C / partial,), and its results take their places, without a shuffle (equation 2).
+    The other channels bypass `compute` (PC-DARTS, Xu et al. 2020, section 3.1). With `visible`, `compute` sees the
+    channels with these numbers, (C / partial,), and the results replace these channels in place, without a shuffle
+    (equation 2).
     """
     if partial == 1:
         return compute(x)

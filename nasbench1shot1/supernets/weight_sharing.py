@@ -390,9 +390,9 @@ class SharedWeights:
     def scores_in_training(self, mixings: Sequence[Mixing], generator: torch.Generator) -> Scores:
         """Score mixings on the architecture half in training mode, as the published code of DARTS-PT does.
 
-        Every batch of `batch_size` images is normalised by its own statistics, and moves the running statistics: unlike
-        all other scores, these change the supernet, and depend on the order of the mixings. Each mixing sees the images
-        in another order and, under a preset that augments them, with another augmentation.
+        Every batch of `batch_size` images is normalised by its own statistics, and updates the running statistics.
+        Unlike all other scores, these scores change the supernet, and depend on the order of the mixings. Each mixing
+        sees the images in another order and, under a preset that augments them, with another augmentation.
 
         Args:
             mixings: A mixings for `Supernet.forward`.
