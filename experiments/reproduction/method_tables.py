@@ -81,6 +81,7 @@ def random_regrets(table: "Table", space: str, dataset: str | None, lookups: int
 class MethodTable(CurveResults):
     """Regrets, rank tests and costs of all finished searches, scored on one table."""
 
+    WHOLE = ("space", "method")
     HEADINGS = ("space", "method", "seeds", "final test regret", "best seen", "anytime", "seconds")
     SMALL = "searches this small show how the methods run and what they cost, but hardly how they rank"
 
@@ -134,7 +135,9 @@ class MethodTable(CurveResults):
             own, last = self.pooled[found.place], pandas.concat([frame.tail(1) for frame in self.frames[found.place]])
             row: dict[str, Any] = {"panel": panel.key, "curve": found.curve.key, "seeds": len(last)}
             for name in MEASURES:
-                row |= {f"{name}_{of}": float(own[name].frame[of].iloc[0]) for of in ("mean", "std", "low", "high")}
+                of_measure = own[name].frame.iloc[0]
+                ends = ("low", "high") if len(last) > 1 else ()  # one search has no interval
+                row |= {f"{name}_{of}": float(of_measure[of]) for of in ("mean", "std", *ends)}
             row |= {"final_measured": last["test_measured"].mean(), "seconds": last["search_seconds"].mean()}
             rows.append(row | {f"final_{name}": last[name].mean() for name in other_regrets(last)})
         values = self.baselines[panel.key]
@@ -234,7 +237,7 @@ class MethodTable(CurveResults):
                 "mean over the space": {"color": GREY, "linestyle": ":"},
                 f"random sampling, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"},
             }
-            size = f"{counted(configs[0]['epochs'], 'epoch')}, {counted(self.seeds, 'seed')}"
+            size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"
             title = self.title(scale_text(configs).splitlines()[0], size)
             caption = self.caption(
                 "best seen: the architecture with the lowest validation error in the table among those preferred after "

@@ -218,7 +218,7 @@ class AccuracyByEpoch(CurveResults):
 
     def _title(self) -> str:
         config = self.runs[0].config
-        size = f"{counted(config['epochs'], 'epoch')}, {counted(self.seeds, 'seed')}"
+        size = f"{counted(config['epochs'], 'epoch')}, {self.seeds_text}"
         return self.title(*described_scales(self.by_panel), size)
 
     def _caption(self) -> str:

@@ -154,7 +154,7 @@ class RankingCurves(CurveResults):
 
     def _title(self) -> str:
         configs = [open_search(search_folder(ranking.folder)).config for ranking in self.runs]  # may have moved
-        size = f"{counted(configs[0]['epochs'], 'epoch')}, {counted(self.seeds, 'seed')}"
+        size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"
         return self.title(scale_text(configs), size)
 
     def _caption(self) -> str:

@@ -125,7 +125,7 @@ class RegretCurves(CurveResults):
 
     def _title(self) -> str:
         configs = [run.config for run in self.runs]
-        size = f"{counted(configs[0]['epochs'], 'epoch')}, {counted(self.seeds, 'seed')}"
+        size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"
         drawn = {found.curve.key: found.curve.label for found in self.found}
         part = "" if len(drawn) == len({c.key for _, c in self.figure.full.pairs()}) else ", ".join(drawn.values())
         return self.title(part, scale_text(configs), size)

@@ -25,6 +25,8 @@ from nasbench1shot1.experiments.reproduction.progress import (
     missing_images,
     nouns,
 )
+from nasbench1shot1.experiments.reproduction.records import pack as write_records
+from nasbench1shot1.experiments.reproduction.records import unpack
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option
 from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, write_json
 from nasbench1shot1.ground.text import counted, line_printer
@@ -52,6 +54,9 @@ def reproduce(
     joined: Sequence[str | Path] = (),
     seeds: Sequence[int] | None = None,
     dry_run: bool = False,
+    draw_only: bool = False,
+    records: str | Path | None = None,
+    pack: str | Path | None = None,
     format: PictureFormat = "png",
     style: PictureStyle | None = None,
     spread: Spread | None = None,
@@ -70,6 +75,9 @@ def reproduce(
         joined: folders of finished runs to show, as in `open_figure`.
         seeds: random seeds. Default: the seeds of the scale.
         dry_run: only list the jobs and the estimated time.
+        draw_only: draw the finished jobs and run none; another process may be running them.
+        records: a file that `pack` wrote. Its finished jobs are copied to `out`, unless they have been started there.
+        pack: a zip file to which the records of all finished jobs are written, without checkpoints and pictures.
         format: file format of the picture.
         style: "screen" (default) or "paper".
         spread: what bands show: "ci" (default, the 95 % confidence interval by bootstrap), "std", "quartiles" or
@@ -102,6 +110,10 @@ def reproduce(
     if unfit := sorted(name for name in unset if options.get(name, False) is not False):
         raise InvalidInputError(f"{option(unfit[0])} does not apply to {figure.name}: remove it")
     check_belongs_to(folder, name)
+    source, target = (
+        as_path(path, which, is_option=True) if path is not None else None
+        for which, path in (("records", records), ("pack", pack))
+    )
     device = options.get("device", figure.kind.device)
     with workers.open(device, options.get("threads", 1), console, default=None) as places:
         if workers.scheduler is not None:
@@ -109,9 +121,12 @@ def reproduce(
         options = _with_absolute_paths(options)
         figure = figure.on_table(scale, options, places.call)
         jobs = figure.jobs(scale, folder, options, seeds, places.call)
+        if source is not None and not dry_run:
+            unpack(source, jobs)
+            mark_folder(folder, name)
         check_recorded(jobs, options)
         table = figure.table(jobs, options)
-        todo = [job for job in jobs if not job.is_finished]
+        todo = [job for job in jobs if not job.is_finished and not draw_only]
         missing = places.call(missing_images, todo) if dry_run else []
         if not missing:
             _check_data(todo, places)
@@ -122,13 +137,17 @@ def reproduce(
             return None
         check_writable(folder)
         try:
-            failures = _run(name, jobs, folder, places, console)
+            failures = {} if draw_only else _run(name, jobs, folder, places, console)
         except KeyboardInterrupt as stop:
             kept = f"finished {nouns(jobs)[1]} stay in {folder}"
             raise KeyboardInterrupt(f"stopped; {kept}: run the same command to continue") from stop
     picture = folder / f"{stem(name, only)}.{format}"
     if (results := figure.results(jobs, table, band)) is not None:  # otherwise, the error below lists the causes
         _draw(picture, results, console, {"style": style, "colors": colors, "labels": labels})
+    elif draw_only:
+        raise InvalidInputError(f"{folder} has nothing finished to draw: remove {option('draw_only')}")
+    if target is not None:
+        line_printer(console)(f"Records of {counted_jobs(jobs, write_records(jobs, target))}: {target}")
     if failures:
         told = "; ".join(f"{job}: {message}" for job, message in failures.items())
         failed = f"{len(failures)} of {counted_jobs(jobs)}"

@@ -1,6 +1,7 @@
 """The results of a figure's finished runs, scored on one table: CSV files, a picture and a summary on the screen."""
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from nasbench1shot1.display import axes
+
+
+MOST_LISTED = 6
+"""Maximum number of unfinished curves that captions list."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +140,20 @@ class Results(ABC):
             panels.setdefault(found.panel.key, []).append(found)
         return [(curves[0].panel, curves) for curves in panels.values()]
 
-    @property
+    @cached_property
     def seeds(self) -> int:
-        """Number of runs of a complete curve."""
-        return len({{**job.search, **job.options}["seed"] for job in self.shown})
+        """Largest number of finished runs of a curve."""
+        return max(len(found.runs) for found in self.found)
+
+    @property
+    def seeds_text(self) -> str:
+        """The number of finished runs of a curve in words: "10 seeds", or "1 to 2 of 10 seeds"."""
+        planned = len({{**job.search, **job.options}["seed"] for job in self.shown})
+        least = min(len(found.runs) for found in self.found)
+        if least == planned:
+            return counted(planned, "seed")
+        done = f"{least} to {self.seeds}" if least < self.seeds else str(least)
+        return f"{done} of {counted(planned, 'seed')}"
 
     def band(self, axes_have: Sequence[int], is_cut: bool = False) -> str:
         """Return what the curves and bands show, for the legend.
@@ -183,15 +198,15 @@ class Results(ABC):
         return bool(self.jobs[0].options.get("scale") == "quick")
 
     def unfinished(self) -> list[str]:
-        """Return a line that lists the curves with unfinished runs, if any."""
+        """Return a line that says how many runs are finished, if some are not, and how many of each curve, if few."""
         counts = {found.place: len(found.runs) for found in self.found}
-        planned = dict[tuple[str, str], int]()
-        for job in self.shown:
-            planned[job.panel, job.curve] = planned.get((job.panel, job.curve), 0) + 1
-        short = [
-            f"{'/'.join(place)} {counts.get(place, 0)}" for place, n in planned.items() if counts.get(place, 0) < n
-        ]
-        return [f"{self.jobs[-1].of.nouns[1]} finished so far: {', '.join(short)}"] if short else []
+        planned = Counter((job.panel, job.curve) for job in self.shown)
+        short = {place: counts.get(place, 0) for place, n in planned.items() if counts.get(place, 0) < n}
+        if not short:
+            return []
+        line = f"{self.jobs[-1].of.nouns[1]} finished so far: {sum(counts.values()):,} of {planned.total():,}"
+        listed = ", ".join(f"{'/'.join(place)} {n}" for place, n in short.items())
+        return [f"{line} ({listed})" if len(short) <= MOST_LISTED else line]
 
 
 class CurveResults(Results):

@@ -80,7 +80,7 @@ class Transfers(CurveResults):
                 ax.set_title(panel.title)
                 ax.set_xlabel(f"test regret after the last epoch [%]\n({source})")
             configs = [run.config for run in self.runs]
-            size = f"{counted(configs[0]['epochs'], 'epoch')}, {counted(self.seeds, 'seed')}"
+            size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"
             title = self.title(scale_text(configs).splitlines()[0], size)
             return canvas.finish(title, self._caption(), band=self.band([1], is_cut))
 

@@ -39,7 +39,7 @@ class Reproduce:
     """
 
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
-        "What to reproduce": ("scale", "only", "seeds", "join", "dry_run"),
+        "What to reproduce": ("scale", "only", "seeds", "join", "dry_run", "draw_only", "records", "pack"),
         "Searches and trainings": ("epochs", "images", "preset", "space", "seconds", "evaluations", "repeats", "table"),
         "Workers": option_names(WorkerOptions),
         "Running": ("out",),
@@ -65,6 +65,12 @@ class Reproduce:
     """Where the searches, trainings or studies run."""
     dry_run: bool = False
     """List the runs with their expected time, memory and disk space, and stop; official images may be missing."""
+    draw_only: bool = False
+    """Draw the finished runs and start none."""
+    records: Path | None = None
+    """File with the records of finished runs, which --pack wrote. They are copied to --out and not run again."""
+    pack: Path | None = None
+    """Zip file for the records of all finished runs, without checkpoints and pictures. Default: not written."""
     format: PictureFormat = "png"
     """File format of the picture."""
     style: PictureStyle = "screen"
@@ -121,6 +127,9 @@ class Reproduce:
             joined=self.join,
             seeds=parse_seeds(self.seeds) if self.seeds else None,
             dry_run=self.dry_run,
+            draw_only=self.draw_only,
+            records=self.records,
+            pack=self.pack,
             format=self.format,
             style=self.style,
             spread=self.spread,

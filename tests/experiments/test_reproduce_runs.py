@@ -415,7 +415,9 @@ def test_an_unfinished_part_is_named_in_the_caption(finished, tiny, tmp_path):
     shutil.rmtree(out / JOBS[3])
     results = results_in(out)
     drawn = results.draw()
-    assert "finished so far: darts/weight-decay-81e-4 1" in "\n".join(text.get_text() for text in drawn.findobj(Text))
+    assert "finished so far: 3 of 4 (darts/weight-decay-81e-4 1)" in "\n".join(
+        text.get_text() for text in drawn.findobj(Text)
+    )
     assert results.as_table().groupby("curve")["seeds"].first().to_dict() == {
         "weight-decay-1e-4": 2,
         "weight-decay-81e-4": 1,

@@ -1,0 +1,95 @@
+"""The records of a figure's finished runs in one small file, from which the figure is drawn elsewhere or continued.
+
+A record of a run consists of its text and its numbers. Pictures, checkpoints and kept weights are not part of it, so a
+figure of hundreds of searches takes a few megabytes.
+"""
+
+import zipfile
+import zlib
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from nasbench1shot1.experiments.reproduction.kinds import FigureJob
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option
+from nasbench1shot1.ground.files import atomic_folder, atomic_write, open_regular, read_bytes
+from nasbench1shot1.jobs.job import is_started
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY
+
+SUFFIXES = (".csv", ".json", ".jsonl", ".npz")
+"""Suffixes of the files that a record consists of."""
+LARGEST = 2**28
+"""Maximum number of bytes of a file of a record."""
+_SAME_TIME = (1980, 1, 1, 0, 0, 0)  # the first that zip files can have
+
+
+def pack(jobs: Sequence[FigureJob], path: Path) -> int:
+    """Write the records of all finished runs to a zip file, and return their number.
+
+    The same records give the same bytes.
+
+    Args:
+        jobs: the runs of a figure.
+        path: the file.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    finished = sorted((job for job in jobs if job.is_finished), key=lambda job: job.name)
+    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for job in finished:
+            for each in sorted(job.folder.iterdir()):
+                if each.suffix in SUFFIXES:
+                    info = zipfile.ZipInfo(f"{job.name}/{each.name}", _SAME_TIME)
+                    info.compress_type = zipfile.ZIP_DEFLATED
+                    archive.writestr(info, read_bytes(each), compresslevel=9)
+    return len(finished)
+
+
+def unpack(path: Path, jobs: Sequence[FigureJob]) -> int:
+    """Create the folders of all runs that a file of `pack` has and that have not been started; return their number.
+
+    Args:
+        path: the file.
+        jobs: the runs of a figure; the file may contain other runs, too, which are ignored.
+
+    Raises:
+        InvalidInputError: the file contains none of the runs, or is not a zip file.
+        DamagedFileError: a record in the file is damaged.
+        UserError: a folder cannot be written.
+    """
+    try:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
+            members = defaultdict[str, list[zipfile.ZipInfo]](list)
+            for info in archive.infolist():
+                members[str(PurePosixPath(info.filename).parent)].append(info)
+            known = [job for job in jobs if job.name in members]
+            if not known:
+                raise InvalidInputError(
+                    f"{path} has no record of these runs: give the records of this figure and scale, or remove "
+                    f"{option('records')}"
+                )
+            missing = [job for job in known if not is_started(job.folder)]
+            for job in missing:
+                _unpack_run(path, archive, members[job.name], job.folder)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise InvalidInputError(
+            f"{path} cannot be read as a file of records ({error}): give a file that {option('pack')} wrote"
+        ) from error
+    return len(missing)
+
+
+def _unpack_run(path: Path, archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo], folder: Path) -> None:
+    """Create the folder of one run; names of files come from the archive, but without folders."""
+    names = {PurePosixPath(info.filename).name: info for info in members}
+    too_large = any(info.file_size > LARGEST for info in members)
+    if too_large or not {CONFIG, SUMMARY} <= set(names) or any(Path(name).suffix not in SUFFIXES for name in names):
+        raise DamagedFileError(f"{path} has a damaged record of {folder}: get the file again")
+    with atomic_folder(folder) as beside:
+        for name, info in names.items():
+            try:
+                (beside / name).write_bytes(archive.read(info))
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+                raise DamagedFileError(
+                    f"{path} has a damaged record of {folder} ({error}): get the file again"
+                ) from error
