@@ -1,11 +1,11 @@
-"""What a minute of a one-shot search buys: a pilot that compares settings of one to ten CPU minutes.
+"""Pilot study of the scales: compare search settings that take one to ten CPU minutes.
 
     python benchmarks/scales_pilot.py run FOLDER            # one search at a time; run it again to continue
     python benchmarks/scales_pilot.py collect FOLDER --out benchmarks/results/scales_pilot.json
     python benchmarks/scales_pilot.py table benchmarks/results/scales_pilot.json
 
 Every setting is searched with random-ws, DARTS and GDAS. The shared weights of random-ws and DARTS then rank 400
-architectures. The learning rate of Λ makes steps × rate as large as at full scale. Start the pilot
+architectures. The learning rate of Λ makes steps × rate as large as at full scale. Start the study
 with `nice -n 19` to keep the machine usable.
 """
 

@@ -158,8 +158,8 @@ def _check_alike(space: OneShotSpace, choices: Sequence[Choice]) -> None:
     """Raise InvalidInputError unless all choices have the same entries."""
     if len({(choice.key, choice.entries) for choice in choices}) > 1:
         raise InvalidInputError(
-            f"{option('controller', 'nasbench201')} needs decisions with equally many entries, and those of "
-            f"{space.name} differ: give {option('controller', 'corrected')}"
+            f"{option('controller', 'nasbench201')} needs decisions with the same number of entries, but the "
+            f"decisions of {space.name} differ: give {option('controller', 'corrected')}"
         )
 
 

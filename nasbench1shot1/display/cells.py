@@ -77,7 +77,7 @@ def draw_cell(
     """
     if parameters is not None:
         if weights is not None:
-            raise InvalidInputError("parameters= and weights= exclude each other: give one of them")
+            raise InvalidInputError("parameters= and weights= cannot be combined: give only one of them")
         weights = Reading().weights(parameters)
     drawn = _drawn(Architecture.parse(x) if isinstance(x, str) else x, weights)
     size, draw = _drawing(drawn, colors)
