@@ -245,11 +245,14 @@ class OneShotSpace(SearchSpace):
             `none` of NAS-Bench-201; None if there is none.
         masks_operations: whether the cells of its supernets can compute only some operations of a row
             (`Mixing.allowed`). Otherwise, they compute excluded operations with the weight 0.
+        masks_edges: whether the cells of its supernets can leave out entries of all other choices
+            (`Mixing.allowed_edges`).
     """
 
     operation_key: str = "operations"
     zero_operation: int | None = None
     masks_operations: bool = False
+    masks_edges: bool = False
 
     @cached_property
     def cell(self) -> Reference | None:
@@ -330,6 +333,18 @@ class OneShotSpace(SearchSpace):
                 f"operations={operations!r} is not valid: give {rows} numbers from 0 to {entries[0] - 1}, or tuples of "
                 "different numbers"
             )
+
+    def check_edges(self, edges: Mapping[str, Sequence[int]]) -> None:
+        """Raise InvalidInputError unless cells can leave out edges, and every key has different entries of a choice."""
+        if not self.masks_edges:
+            raise InvalidInputError(f"the cells of {self.name} cannot leave out edges: remove edges")
+        entries = {choice.key: choice.entries for choice in self.choices() if choice.key != self.operation_key}
+        for key, taken in edges.items():
+            if key not in entries or not _are_entries(tuple(taken), entries[key]):
+                known = ", ".join(f"{name} (0 to {number - 1})" for name, number in entries.items())
+                raise InvalidInputError(
+                    f"edges={{{key!r}: {taken!r}}} is not valid: give different entries of {known or 'no choice'}"
+                )
 
     def describe_entries(self, choice: Choice, entries: Sequence[int]) -> str:
         """Return entries of one of `choices()` in words, for screens; by default, their numbers."""

@@ -1,7 +1,8 @@
 """Structural decisions of a search: the entries of each choice that a method has not excluded.
 
 DARTS-PT and SGAS fix one choice after another; IS-DARTS and progressive DrNAS exclude operations. Supernets do not
-compute excluded operations, so their weights have no gradient, and neither momentum nor weight decay changes them.
+compute excluded operations and edges, so weights that only these need have no gradient, and neither momentum nor weight
+decay changes them.
 """
 
 from __future__ import annotations
@@ -116,11 +117,13 @@ class AllowedEntries:
         return fixed
 
     def restrict(self, mixing: Mixing) -> Mixing:
-        """Return a mixing that does not compute excluded operations; unchanged if it samples or nothing is excluded.
+        """Return a mixing that does not compute excluded edges or, unless it samples operations, excluded operations.
 
         Raises InvalidInputError if it samples an excluded operation.
         """
         operations = self.operations()
+        if self._space.masks_edges and mixing.path is None:
+            mixing = replace(mixing, allowed_edges=self.edges())
         if operations is None or not (mixing.is_sampled or self._space.masks_operations):
             return mixing
         if not mixing.is_sampled:
@@ -151,6 +154,15 @@ class AllowedEntries:
         if all(self[number] == self._all[number] for number in self._rows):
             return None
         return tuple(self[number] for number in self._rows)
+
+    def edges(self) -> dict[str, tuple[int, ...]] | None:
+        """Return the allowed entries of every restricted choice other than operations, by key; None without any."""
+        restricted = {
+            choice.key: allowed
+            for choice, allowed, everything in zip(self._choices, self._allowed, self._all, strict=True)
+            if choice.key != self._space.operation_key and allowed != everything
+        }
+        return restricted or None
 
     def structure(self) -> dict[str, list[int]]:
         """Return the allowed entries of every restricted choice by its name, for the record of an epoch."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nasbench1shot1.nasbench101.architecture import CellArchitecture
+from nasbench1shot1.nasbench101.architecture import CellArchitecture, live_blocks
 from nasbench1shot1.space import Place
 from nasbench1shot1.supernets.layers import (
     BATCH_NORM_EPSILON,
@@ -119,10 +119,13 @@ class ChoiceBlockCell(nn.Module):
         mixing: Mapping[str, Tensor] | None,
         operations: Sequence[int | tuple[int, ...]] | None = None,
         path: CellArchitecture | None = None,
+        edges: Mapping[str, Sequence[int]] | None = None,
     ) -> Tensor:
         """(N, in_channels, H, W) → (N, out_channels, H, W); checked arguments, as in `Supernet.forward`."""
         if path is not None:
-            return self._path(x, path, mixing)
+            return self._parts(x, path.parents, path.operations, mixing)
+        if edges is not None:
+            return self._parts(x, self._parents(edges), operations or [None] * len(self.blocks), mixing)
         assert mixing is not None
         outputs: list[Tensor] = []
         *projected, shortcut = self.project(x)
@@ -147,36 +150,53 @@ class ChoiceBlockCell(nn.Module):
             for node, value in enumerate(inputs):
                 self.observer(key, None, node, value)
 
-    def _path(self, x: Tensor, path: CellArchitecture, mixing: Mapping[str, Tensor] | None) -> Tensor:
-        """Compute only the blocks with a path to the output, their operations, and the projections that they need."""
-        outputs: dict[int, Tensor] = {}
-        for node in path.live_blocks:
-            inputs = [outputs[parent] if parent else self.projections[node - 1](x) for parent in path.parents[node - 1]]
-            mixed = total(self._scale_inputs(inputs, node, path, mixing))
-            of_block = None if mixing is None else mixing["operations"][..., node - 1, :]
-            outputs[node] = self.blocks[node - 1](mixed, of_block, path.operations[node - 1])
-        taken = path.parents[-1]
-        shortcut = [self.projections[-1](x)] if 0 in taken else []
-        read = self._scale_inputs(
-            [*shortcut, *(outputs[node] for node in taken if node)], len(path.parents), path, mixing
-        )
-        if taken == (0,):
-            return read[0]
-        of_node = dict(zip([node for node in taken if node], read[len(shortcut) :], strict=True))
-        like = next(iter(of_node.values()))
-        nothing = torch.zeros_like(like)
-        joined = torch.cat([of_node.get(node, nothing) for node in range(1, len(self.blocks) + 1)], dim=1)
-        return read[0] + joined if shortcut else joined
+    def _parents(self, edges: Mapping[str, Sequence[int]]) -> list[Sequence[int]]:
+        """Return the inputs of every node, given the inputs of nodes of which some are left out."""
+        return [edges.get(key or "", range(node)) for node, key in enumerate(self._keys, start=1)]
 
-    def _scale_inputs(
-        self, inputs: list[Tensor], node: int, path: CellArchitecture, mixing: Mapping[str, Tensor] | None
-    ) -> list[Tensor]:
-        """Return a node's inputs along a path, scaled by their mixing weights if there are any."""
+    def _parts(
+        self,
+        x: Tensor,
+        parents: Sequence[Sequence[int]],
+        operations: Sequence[int | tuple[int, ...] | None],
+        mixing: Mapping[str, Tensor] | None,
+    ) -> Tensor:
+        """Compute only the blocks with a path to the output, their operations, and the projections that they need.
+
+        `parents` are the ascending inputs of block 1, …, block n, the output; `operations` those of the blocks.
+        """
+        outputs: dict[int, Tensor] = {}
+        for node in live_blocks(parents):
+            read = self._scaled_inputs(node, parents[node - 1], x, outputs, mixing)
+            of_block = None if mixing is None else mixing["operations"][..., node - 1, :]
+            outputs[node] = self.blocks[node - 1](total(list(read.values())), of_block, operations[node - 1])
+        read = self._scaled_inputs(len(parents), parents[-1], x, outputs, mixing)
+        shortcut = read.pop(0, None)
+        if not read:
+            assert shortcut is not None
+            return shortcut
+        nothing = torch.zeros_like(next(iter(read.values())))
+        joined = torch.cat([read.get(node, nothing) for node in range(1, len(self.blocks) + 1)], dim=1)
+        return joined if shortcut is None else shortcut + joined
+
+    def _scaled_inputs(
+        self,
+        node: int,
+        parents: Sequence[int],
+        x: Tensor,
+        outputs: Mapping[int, Tensor],
+        mixing: Mapping[str, Tensor] | None,
+    ) -> dict[int, Tensor]:
+        """Return a node's inputs by parent, of which 0 is a projection of x, scaled by mixing weights if any."""
+        inputs = {parent: outputs[parent] if parent else self.projections[node - 1](x) for parent in parents}
         key = self._keys[node - 1]
+        if key is not None and self.observer is not None:
+            for parent, value in inputs.items():
+                self.observer(key, None, parent, value)
         if mixing is None or key is None:
             return inputs
-        weights = as_broadcastable(mixing[key], inputs[0])
-        return [weights[parent] * x for parent, x in zip(path.parents[node - 1], inputs, strict=True)]
+        weights = as_broadcastable(mixing[key], x)
+        return {parent: weights[parent] * value for parent, value in inputs.items()}
 
     @staticmethod
     def output_width(space: ChoiceBlocks, in_channels: int, channels: int) -> int:

@@ -25,7 +25,7 @@ def weight_step(
 
     Weights that the pass does not use have no gradient, so momentum and weight decay do not change them, unless the
     option `unused_weights` asks for it; nor do they change weights that the phase or the method excludes from training.
-    Operations that the method has excluded (`Mixing.allowed`) lose their momentum.
+    Operations and edges that the method has excluded (`Mixing.allowed`, `Mixing.allowed_edges`) lose their momentum.
     """
     mixing = _mixing(state, batch, perturb)
     logits = state.logits(mixing, batch.images)
@@ -52,10 +52,10 @@ def _mixing(state: SearchState, batch: Batch, perturb: Callable[[Mixing, Batch],
 def _prepare_gradients(state: SearchState, mixing: Mixing, batch: Batch, loss: Tensor) -> None:
     """Turn the gradients of a backward pass into those that SGD follows."""
     method, weights = state.method, dict(state.net.named_parameters())
-    if mixing.allowed is None:
-        give_unused_zero_gradients(state)
-    else:
+    if mixing.leaves_out_excluded:
         drop_unused_momentum(state.weight_optimizer)
+    else:
+        give_unused_zero_gradients(state)
     method.adjust_gradients(WeightStep(mixing, batch, loss, weights, state.net.operation_weights, state.loss_at))
     for name in method.frozen_weights():
         weights[name].grad = None

@@ -37,6 +37,9 @@ class Mixing:
         allowed: the operations of every row that the method has not excluded, for all sets of weights. Excluded
             operations are not computed, whatever their weight, and lose their momentum in a weight step. None: all are
             allowed, or the pass samples.
+        allowed_edges: the entries that the method has not excluded, for each other choice with excluded entries, by
+            key. Parts that only excluded edges need are not computed, and lose their momentum if the pass does not
+            sample. None: all are allowed.
         path: the architecture to which the pass is restricted: only its live blocks, operations and edges.
     """
 
@@ -44,10 +47,14 @@ class Mixing:
     operations: tuple[Any, ...] | None = None
     path: Architecture | None = None
     allowed: tuple[tuple[int, ...], ...] | None = None
+    allowed_edges: Mapping[str, tuple[int, ...]] | None = None
 
     def arguments(self) -> tuple[Any, ...]:
         """Return the arguments of `Supernet.forward` that follow the images."""
-        return (self.path,) if self.weights is None else (self.weights, self.computed, self.path)
+        if self.weights is None:
+            return (self.path,)
+        edges = () if self.allowed_edges is None else (self.allowed_edges,)
+        return (self.weights, self.computed, self.path, *edges)
 
     @property
     def computed(self) -> tuple[Any, ...] | None:
@@ -66,6 +73,11 @@ class Mixing:
         Allowed operations change rarely. A compiled supernet is compiled again for every change, up to PyTorch's limit.
         """
         return self.operations is not None or self.path is not None
+
+    @property
+    def leaves_out_excluded(self) -> bool:
+        """Whether the pass leaves out exactly the parts that the method has excluded: some, and nothing is sampled."""
+        return not self.is_sampled and (self.allowed is not None or self.allowed_edges is not None)
 
     def tensors(self) -> list[Tensor]:
         """Return all mixing weights, in a fixed order."""

@@ -35,6 +35,7 @@ class SupernetCell(Protocol):
         """(N, in_channels, H, W) → (N, out_channels, H, W), with the mixing weights that reach this place.
 
         With `path`, only the parts of that architecture are computed; without mixing weights, they are not scaled.
+        Cells of spaces with `masks_edges` also accept a fifth argument: `edges` of `Supernet.forward`.
         """
 
     @staticmethod
@@ -117,6 +118,7 @@ class Supernet(nn.Module):
         mixing: Weights | Architecture | Sequence[Weights],
         operations: Sequence[Any] | None = None,
         path: Architecture | None = None,
+        edges: Mapping[str, Sequence[int]] | None = None,
     ) -> Tensor:
         """Return class scores of images with mixing weights, or of a single architecture.
 
@@ -130,19 +132,21 @@ class Supernet(nn.Module):
                 space's `operation_key`, or a tuple of operations, as Python integers (a list of sequences if `mixing`
                 is a list). Their outputs are still scaled by their weights in `mixing`, so that these have a gradient.
             path: an architecture to compute alone, scaled by its entries in `mixing`.
+            edges: for methods that exclude edges, the entries to compute of each choice other than operations, by key;
+                all entries of a choice that is missing. The weights of the other entries in `mixing` must be 0.
 
         Returns:
             (N, classes) logits.
 
         Raises:
-            InvalidInputError: mixing weights have wrong keys or shapes, the space does not have the operations, or the
-                architecture is not in the space; not checked inside `torch.compile`.
+            InvalidInputError: mixing weights have wrong keys or shapes, the space does not have the operations or
+                edges, or the architecture is not in the space; not checked inside `torch.compile`.
         """
         if isinstance(mixing, Architecture):
             self.space.index(mixing)
-            in_turn: list[Any] = [(None, None, mixing)]
+            in_turn: list[Any] = [(None, None, mixing, None)]
         else:
-            in_turn = self._arguments_in_turn(images, mixing, operations, path)
+            in_turn = self._arguments_in_turn(images, mixing, operations, path, edges)
         x, mixed = images, 0
         for place in self.places[:-1]:
             layer = self._layer_at(place)
@@ -216,12 +220,15 @@ class Supernet(nn.Module):
             return self.cells[place.number]
         return self.stem if place.kind == "stem" else self.reductions[str(place.number)]
 
-    def _arguments_at(self, place: Place, mixing: Any, operations: Any, path: Architecture | None) -> tuple[Any, ...]:
-        """Return the parts of mixing weights and sampled operations that reach a place, and the path."""
+    def _arguments_at(
+        self, place: Place, mixing: Any, operations: Any, path: Architecture | None, edges: Any
+    ) -> tuple[Any, ...]:
+        """Return the parts of mixing weights and sampled operations that reach a place, the path, and edges, if any."""
         return (
             None if mixing is None else self.space.weights_at(place, mixing),
             None if operations is None else self.space.operations_at(place, operations),
             path,
+            *(() if edges is None else (edges,)),
         )
 
     def cell_input(self, x: Tensor, cell: int) -> Tensor:
@@ -229,8 +236,10 @@ class Supernet(nn.Module):
         reduced: Tensor = self.reductions[str(cell)](x) if str(cell) in self.reductions else x
         return reduced
 
-    def _arguments_in_turn(self, images: Tensor, mixing: Any, operations: Any, path: Architecture | None) -> list[Any]:
-        """Check and return the arguments (mixing, operations, path) that the mixed places use in turn."""
+    def _arguments_in_turn(
+        self, images: Tensor, mixing: Any, operations: Any, path: Architecture | None, edges: Any
+    ) -> list[Any]:
+        """Check and return the arguments (mixing, operations, path, edges) that the mixed places use in turn."""
         several = isinstance(mixing, list | tuple)
         mixings = list(mixing) if several else [mixing]
         sampled = list(operations) if several and operations is not None else [operations] * len(mixings)
@@ -246,7 +255,9 @@ class Supernet(nn.Module):
                     self.space.check_operations(of_cell)
             if path is not None:
                 self.space.index(path)
-        return [(*both, path) for both in zip(mixings, sampled, strict=True)]
+            if edges is not None:
+                self.space.check_edges(edges)
+        return [(*both, path, edges) for both in zip(mixings, sampled, strict=True)]
 
     def discrete_mixing(self, architectures: Architecture | Sequence[Architecture]) -> dict[str, Tensor]:
         """Return the mixing weights with which this supernet evaluates discrete architectures, given its preset.

@@ -173,6 +173,114 @@ def test_a_weight_step_drops_the_momentum_of_excluded_operations_only(space):
     assert dropped == {n for name, of in operations if _row(name, None) == 0 and not name.endswith(kept) for n in of}
 
 
+def decided_edges(space: Any) -> AllowedEntries:
+    """Exclude the cell's input from all choices of inputs, and the last block from the output."""
+    allowed = AllowedEntries(space)
+    for number, choice in enumerate(space.choices()):
+        if choice.key != space.operation_key:
+            allowed.drop(number, 0)
+        if choice.key == "output_edges":
+            allowed.drop(number, space.n_blocks)
+    return allowed
+
+
+@pytest.mark.parametrize("mixed_operations", [False, True])
+@pytest.mark.parametrize("space", ["s1", "s2", "s3"])
+def test_a_pass_without_excluded_edges_equals_one_in_which_their_weights_are_zero(space, mixed_operations):
+    space = nb.search_space(space)
+    allowed, net = decided_edges(space), Supernet(space, 2, 3, generator=generator(1)).double()
+    if mixed_operations:
+        allowed.drop(next(n for n, choice in enumerate(space.choices()) if str(choice) == "operations[1]"), 0)
+    leaves = {key: value.requires_grad_() for key, value in random_parameters(space).items()}
+    weights = RELAXATIONS["softmax"](space, allowed.masked(leaves), 1.0, None).weights
+    mixing, batch = allowed.restrict(Mixing(weights)), tiny_batch()
+    assert mixing.allowed_edges
+    dense, sparse = net.train()(batch.images, weights), net(batch.images, *mixing.arguments())
+    assert torch.allclose(sparse, dense, atol=1e-12)
+    wanted, found = (
+        torch.autograd.grad(out.square().sum(), leaves.values(), retain_graph=True, materialize_grads=True)
+        for out in (dense, sparse)
+    )
+    for one, other in zip(wanted, found, strict=True):
+        torch.testing.assert_close(other, one)
+
+
+@pytest.mark.parametrize("space", ["s1", "s2", "s3"])
+def test_excluded_edges_are_not_computed(space):
+    space = nb.search_space(space)
+    allowed, net = decided_edges(space), Supernet(space, 2, 2, generator=generator(1)).double()
+    mixing = allowed.restrict(
+        Mixing(RELAXATIONS["softmax"](space, allowed.masked(random_parameters(space)), 1.0, None).weights)
+    )
+    computed: dict[str, int] = {}
+    for name, module in net.named_modules():
+        if name.startswith("cells"):
+            module.register_forward_hook(lambda *_, name=name: computed.update({name: computed.get(name, 0) + 1}))
+    net(tiny_batch().images, *mixing.arguments()).square().sum().backward()
+    last = space.n_blocks - 1
+    for cell in range(2):
+        projected = {n for n in range(last + 2) if f"cells.{cell}.projections.{n}" in computed}
+        assert projected == {n for n in range(last) if space.mixing_key(n + 1) is None}
+        applied = {n for n in range(last + 1) if f"cells.{cell}.blocks.{n}" in computed}
+        assert applied == set(range(last))
+    for name, weight in net.named_parameters():
+        layer = name.rsplit(".", 2)[0]
+        assert (weight.grad is None) == (name.startswith("cells") and layer not in computed), name
+    assert set(computed.values()) == {1}
+
+
+def test_a_weight_step_drops_the_momentum_of_excluded_edges_only():
+    state = tiny_state(space="s1")
+    batch = next(batch_pairs(state, 1))[0]
+    weight_step(state, batch)
+    weights, momenta = dict(state.net.named_parameters()), state.weight_optimizer.state
+    number = next(n for n, choice in enumerate(state.net.space.choices()) if choice.key == "output_edges")
+    state.method.allowed.keep(number, [2, 4])
+    before = {name: weight.detach().clone() for name, weight in weights.items()}
+    weight_step(state, batch)
+    dropped = {name for name, weight in weights.items() if weight not in momenta}
+    assert {name.split(".conv")[0].split(".bn")[0] for name in dropped} == {"cells.0.projections.4"}
+    for name, weight in weights.items():
+        assert torch.equal(weight, before[name]) == (name in dropped)
+
+
+def test_a_sampled_pass_leaves_out_excluded_edges_and_keeps_momentum():
+    space = nb.search_space("s1")
+    allowed = decided_edges(space)
+    sampled = RELAXATIONS["gumbel-operations"](space, allowed.masked(random_parameters(space)), 1.0, generator(0))
+    restricted = allowed.restrict(sampled)
+    assert restricted.allowed_edges == allowed.edges()
+    assert not restricted.leaves_out_excluded
+    path = RELAXATIONS["single-path"](space, allowed.masked(random_parameters(space)), 1.0, generator(0))
+    assert allowed.restrict(path) == path
+
+
+def test_a_pass_without_excluded_edges_is_compiled_as_one_graph():
+    space = nb.search_space("s1")
+    allowed, net = decided_edges(space), Supernet(space, 2, 1, generator=generator(1)).eval()
+    parameters = random_parameters(space, torch.float32)
+    mixing = allowed.restrict(Mixing(RELAXATIONS["softmax"](space, allowed.masked(parameters), 1.0, None).weights))
+    compiled, seen = torch.compile(net, backend="eager", fullgraph=True), tiny_batch(dtype=torch.float32).images
+    arguments = mixing.arguments()
+    torch.testing.assert_close(compiled(seen, *arguments), net(seen, *arguments), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("space", "edges", "words"),
+    [
+        ("nb201", {"operations": (0,)}, ["nb201", "cannot leave out edges"]),
+        ("s1", {"operations": (0,)}, ["operations", "output_edges (0 to 4)"]),
+        ("s1", {"output_edges": (1, 5)}, ["(1, 5)", "output_edges (0 to 4)"]),
+        ("s1", {"output_edges": ()}, ["()", "output_edges (0 to 4)"]),
+    ],
+)
+def test_edges_that_do_not_exist_are_refused(space, edges, words):
+    space = nb.search_space(space)
+    weights = {key: torch.ones(shape) for key, shape in space.mixing_shapes().items()}
+    with refuses(InvalidInputError, *words):
+        Supernet(space, 2, 1)(torch.zeros(1, 3, 8, 8), weights, None, None, edges)
+
+
 def test_a_mask_is_compiled_and_a_sample_is_not():
     space = nb.search_space("s1")
     allowed, sets = restricted(space), ({"operations": torch.ones(4, 3)},) * 2
