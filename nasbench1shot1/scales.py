@@ -22,8 +22,15 @@ SCALES: dict[str, dict[str, Any]] = {
 On a CPU core, a search of DARTS takes half a minute at the quick scale, and ten minutes at the medium one. What they
 show is measured in docs/scales.md.
 """
-HALVES = {"full": 25_000, "medium": SCALES["medium"]["images_per_half"], "quick": 1_750}
-"""Number of images in each half at every scale: half of CIFAR-10, a part of it, and half of the bundled sample."""
+HALVES: Mapping[str, Mapping[str, int]] = {
+    "20k/20k": {"full": 20_000, "quick": 1_750},
+    "25k/25k": {"full": 25_000, "quick": 1_750},
+    "nasbench201": {"full": 25_000, "quick": 1_610},
+}
+"""Number of images on which the weights train, by scheme (`images.splits`): of CIFAR-10, and of the bundled sample.
+
+Schemes that are not listed count as "25k/25k". The medium scale sets `images_per_half`.
+"""
 
 
 def below_full(**values: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -32,21 +39,23 @@ def below_full(**values: Any) -> Mapping[str, Mapping[str, Any]]:
 
 
 def fitted(
-    full: Mapping[str, Any], small: Mapping[str, Any], scale: str, marks: Mapping[str, OfLength]
+    full: Mapping[str, Any], small: Mapping[str, Any], scale: str, scheme: str, marks: Mapping[str, OfLength]
 ) -> dict[str, Any]:
     """Return the defaults at a scale of options whose values depend on the length of the search.
 
-    A number of epochs remains the same fraction of all epochs, but is at least 1. The learning rate of Λ is such that
-    the product of rate and steps, which bounds how far Λ moves, is as large as at the full scale.
+    A number of epochs keeps its share of all epochs, but is at least 1. The learning rate of Λ is such that the product
+    of rate and steps, which bounds how far Λ travels, is as large as at the full scale. Both refer to searches on
+    CIFAR-10 with the epochs of the scales: given epochs or images change nothing.
 
     Args:
         full: defaults at the full scale, with `epochs` and `batch_size`.
-        small: `epochs` and `batch_size` at the scale.
+        small: `epochs`, `batch_size` and `images_per_half` at the scale.
         scale: a key of `SCALES`.
+        scheme: the scheme that splits the images.
         marks: the options, with what they depend on (`runs.options.names_of_length`).
     """
     share = small["epochs"] / full["epochs"]
-    longer = _steps(full, "full") / _steps(small, scale)
+    longer = _steps(full, "full", scheme) / _steps(small, scale, scheme)
     found = dict[str, Any]()
     for name, mark in marks.items():
         value = full[name]
@@ -57,6 +66,7 @@ def fitted(
     return found
 
 
-def _steps(options: Mapping[str, Any], scale: str) -> float:
+def _steps(options: Mapping[str, Any], scale: str, scheme: str) -> int:
     """Return the number of steps of a search."""
-    return float(options["epochs"] * HALVES[scale] / options["batch_size"])
+    images: int = options["images_per_half"] or HALVES.get(scheme, HALVES["25k/25k"])[scale]
+    return int(options["epochs"]) * -(-images // int(options["batch_size"]))

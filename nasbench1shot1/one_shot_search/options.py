@@ -321,7 +321,8 @@ def defaults(method: "type[OneShotOptimizer]", space: "OneShotSpace", scale: str
     records = (SearchConfig, method.Hyperparameters)
     own = {field.name: field.default for record in records for field in fields(record)}
     marks = {name: mark for record in records for name, mark in names_of_length(record).items()}
-    return {**full, **fitted({**own, **full}, {**own, **full, **small}, scale, marks), **small}
+    scheme = space.split or PRESETS[preset].split
+    return {**full, **fitted({**own, **full}, {**own, **full, **small}, scale, scheme, marks), **small}
 
 
 def recorded_search(recorded: Mapping[str, Any], where: Path) -> SearchOptions:

@@ -10,8 +10,11 @@ from tiny_search import search
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.one_shot_search.options import SearchConfig, check_method, search_options
+from nasbench1shot1.one_shot_search.state import load_halves
 from nasbench1shot1.optimizer import Hyperparameters
 from nasbench1shot1.optimizers.darts import DARTS
+from nasbench1shot1.scales import HALVES
+from nasbench1shot1.supernets.presets import PRESETS
 
 OPTIMIZERS = (
     *("darts", "darts-second-order", "gdas", "pc-darts", "snas", "random-ws", "enas", "setn"),
@@ -241,12 +244,12 @@ def test_every_method_has_defaults_for_every_preset_and_scale(optimizer, preset,
 
 @pytest.mark.parametrize(
     ("optimizer", "space", "wanted"),
-    [  # Λ's rate: full rate × (epochs × 25,000 / batch size) / (15 × 1,750 / batch size), rounded to two digits
-        ("darts", "s1", {"architecture_learning_rate": 0.0095}),  # 3e-4 × 13,021 / 410
-        ("darts", "nb201", {"architecture_learning_rate": 0.0071}),  # 3e-4 × 19,531 / 820
-        ("gdas", "nb201", {"architecture_learning_rate": 0.036}),  # 250 epochs
-        ("beta-darts", "s1", {"architecture_learning_rate": 0.019}),  # 100 epochs
-        ("gaea", "s1", {"architecture_learning_rate": 3.2}),
+    [  # Λ's rate: full rate × steps of the full scale / steps of the quick scale, rounded to two digits
+        ("darts", "s1", {"architecture_learning_rate": 0.0075}),  # 3e-4 × 50 × ⌈20,000 / 96⌉ / (15 × ⌈1,750 / 64⌉)
+        ("darts", "nb201", {"architecture_learning_rate": 0.0077}),  # 3e-4 × 50 × ⌈25,000 / 64⌉ / (15 × ⌈1,610 / 32⌉)
+        ("gdas", "nb201", {"architecture_learning_rate": 0.038}),  # 250 epochs
+        ("beta-darts", "s1", {"architecture_learning_rate": 0.015}),  # 100 epochs
+        ("gaea", "s1", {"architecture_learning_rate": 2.5}),
         ("darts-pt", "s1", {"selection_epochs": 3}),  # 25 of 125
         ("drnas-progressive", "s1", {"warm_start_epochs": 2}),  # 10 of 100, rounded to even
         ("is-darts", "s1", {"shrink_interval": 1}),  # at least one epoch
@@ -258,9 +261,18 @@ def test_at_the_quick_scale_schedules_keep_their_share_and_the_parameters_travel
     assert {name: found[name] for name in wanted} == wanted
 
 
+@pytest.mark.parametrize("space", ["s1", "nb201", "nats-size"])
+def test_the_bundled_images_of_a_scheme_are_counted_right(space):
+    """Steps of the quick scale follow from the size of the halves, which are only known once images are loaded."""
+    options = search_options({"space": space, "scale": "quick"})
+    _, halves = load_halves(options.common)
+    scheme = registry.one_shot(registry.search_space(space)).split or PRESETS["corrected"].split
+    assert len(halves.weights) == HALVES[scheme]["quick"]
+
+
 def test_a_given_number_of_epochs_does_not_change_the_rate_of_a_scale():
     found = search_options({"optimizer": "darts", "scale": "quick", "epochs": 3}).as_dict()
-    assert found["architecture_learning_rate"] == 0.0095
+    assert found["architecture_learning_rate"] == 0.0075
 
 
 def test_the_full_scale_keeps_every_default():

@@ -44,7 +44,7 @@ def test_defaults_equal_the_defaults_of_the_optimizer(optimizer, batch_size):
         "weight_decay": 3e-4,
         "cutout_probability": 0,
         "learning_rate": 0.025,
-        "architecture_learning_rate": 0.0095,  # of the quick scale
+        "architecture_learning_rate": 0.0075,  # of the quick scale
         "architecture_weight_decay": 1e-3,
         "momentum": 0.9,
         "cutout_length": 16,
