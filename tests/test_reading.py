@@ -13,7 +13,7 @@ from rich.console import Console
 from tiny_search import FOR_CELLS, FOR_TINY, generator, search, tiny_state
 
 import nasbench1shot1 as nb
-from nasbench1shot1.one_shot_search.pictures import searched_weights
+from nasbench1shot1.one_shot_search.entropy import learned_weights
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 from nasbench1shot1.reading import Reading
 
@@ -128,7 +128,7 @@ def test_captions_of_cells_say_which_weights_are_drawn(optimizer, words, tmp_pat
 
 def test_random_search_has_no_weights_to_draw(tmp_path):
     run = search(tmp_path / "run", optimizer="random-ws", epochs=1, **FOR_TINY["random-ws"])
-    assert searched_weights(run, [0, 1]) == {}
+    assert learned_weights(run, [0, 1]) == {}
     assert "widths" not in nb.draw_cells(run)[0].figure.get_supxlabel()
 
 

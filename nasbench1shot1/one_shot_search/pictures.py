@@ -1,6 +1,6 @@
 """The pictures of a search: its preferred cells over the epochs, with Λ as widths of edges, and its regret."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.one_shot_search.captions import table_text
+from nasbench1shot1.one_shot_search.entropy import learned_weights
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SearchRecord, describe_regrets
 from nasbench1shot1.one_shot_search.regret_curve import other_regrets, regret_figure
 from nasbench1shot1.runs.opening import open_run
@@ -110,7 +111,7 @@ def draw_cells(
 def _draw(
     run: SearchRecord, epochs: Sequence[int], panels: "Sequence[Axes]", titles: Sequence[str], colors: Fills | None
 ) -> AxesList:
-    shown = searched_weights(run, epochs)
+    shown = learned_weights(run, epochs)
     architectures = [run.architectures[epoch] for epoch in epochs]
     draw_cells_alike(architectures, panels, [shown.get(epoch) for epoch in epochs], titles, colors)
     return AxesList(panels)
@@ -133,19 +134,6 @@ def _height(panels: "Sequence[Axes]", width: float) -> float:
     return TITLE_HEIGHT + width * min(height / (right - left), TALLEST)
 
 
-def searched_weights(run: SearchRecord, epochs: Sequence[int]) -> dict[int, Mapping[str, NDArray[np.float64]]]:
-    """Return the mixing weights of some epochs; empty if the mixing weights of the search do not depend on Λ.
-
-    Optimizers that sample architectures, such as random search with weight sharing, record 1 for the choices of the
-    preferred architecture and 0 otherwise. Softmaxes of zeros and ones would look like learned weights.
-    """
-    found = run.architecture_parameters
-    is_learned = any(np.ptp(values, axis=0).any() and not np.isin(values, (0, 1)).all() for values in found.values())
-    if not is_learned and run.reading(0).depends_on_parameters:
-        return {}
-    return {epoch: run.mixing_weights(epoch) for epoch in epochs}
-
-
 def _shown_epochs(run: SearchRecord, panels: int) -> list[int]:
     last = len(run.lines) - 1
     epochs: list[int] = np.unique(np.linspace(0, last, min(panels, last + 1)).round().astype(int)).tolist()
@@ -157,7 +145,7 @@ def _caption(run: SearchRecord, epochs: Sequence[int]) -> str:
     search = f"{run.config['optimizer']} on {run.config['space']}, seed {run.config['seed']}"
     if (dataset := run.config.get("dataset")) and other_regrets(run.metrics):
         search += f"; test regrets on {dataset}"
-    weights = searched_weights(run, epochs)
+    weights = learned_weights(run, epochs)
     excludes = any(np.isnan(values).any() for of_epoch in weights.values() for values in of_epoch.values())
     meaning = describe_drawing(run.architectures[0], _reading_text(run, epochs) if weights else "", excludes)
     return "\n".join((search, meaning, table_text([run.metrics], run.config["table_id"])))

@@ -30,6 +30,7 @@ from nasbench1shot1.one_shot_search.captions import (
     scale_text,
     table_text,
 )
+from nasbench1shot1.one_shot_search.entropy import entropies
 from nasbench1shot1.one_shot_search.events import decision_epochs, phase_names, phase_starts
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.reference_points import Asked, marked_regrets
@@ -43,6 +44,7 @@ TEST, VALIDATION, ERROR = CURVES = ("test_regret", "validation_regret", "one_sho
 SHORT = 20
 """Number of characters from which the provenance in a legend has its own line."""
 MEAN_LABEL, MEAN_WITHIN, MEAN_COLOUR = "mean over the space", "mean within the bounds", "#555555"
+ENTROPY_TEXT = "entropy of mixing weights: mean over the choices; 1: all weights are equal, 0: every choice is decided"
 DECISION_LABEL = "decisions"
 ELSEWHERE = "_test_regret"
 """Suffix of the columns with test regrets on other data sets (`Run.as_frame`)."""
@@ -67,7 +69,8 @@ def regret_figure(
     """Return the figure of one run or of several seeds of one configuration, with its scale and its table in words.
 
     The rows of axes share the epochs. They show the regrets and the mean regret of the space, the one-shot validation
-    error if it is recorded, and, if architectures count them, the operations of the preferred architecture. Vertical
+    error if it is recorded, the entropy of the mixing weights if Λ is learned, and, if architectures count them, the
+    operations of the preferred architecture. Vertical
     lines show where phases begin, and triangles the epochs with decisions (`draw_events`).
 
     Args:
@@ -82,8 +85,14 @@ def regret_figure(
     Raises InvalidInputError if `mark` names something that is not a network of the table's benchmark.
     """
     found, config = anytime_regret(frames, spread), runs[0].config
+    entropy = entropies(runs, found.frame.index.tolist())
     counts = operation_counts([frame["architecture"] for frame in frames])
-    heights = [3.0, *([2.0] if found.has_error else []), *([] if counts is None else [1.4])]
+    heights = [
+        3.0,
+        *([2.0] if found.has_error else []),
+        *([] if entropy is None else [1.4]),
+        *([] if counts is None else [1.4]),
+    ]
     panel = (7.2, 0.35 + 0.9 * sum(heights) / len(heights))
     with Canvas(len(heights), panel=panel, heights=heights, style=style, sharex=True) as canvas:
         method, dataset, rows = config["optimizer"], config.get("dataset"), canvas.axes
@@ -99,13 +108,16 @@ def regret_figure(
         start_at_zero(draw_marked(rows[0], regrets.levels()))
         if found.has_error:
             draw_one_shot_error(found, rows[1], method, name=one_shot_error_text([run.config for run in runs]))
+        if entropy is not None:
+            draw_entropy(pool_values(found.frame.index, entropy, spread=spread), rows[1 + found.has_error], method)
         if counts is not None:
             draw_operation_counts(counts.loc[found.frame.index], rows[-1])
-        draw_events(frames, config, rows[: 1 + found.has_error])
+        draw_events(frames, config, rows[: 1 + found.has_error + (entropy is not None)])
         band = describe_band(spread, len(runs), is_cut=found.is_cut)
         legend_above(rows[0], band, columns=2 if found.others else 3)
         label_epochs(rows[-1])
         caption = table_text(frames, table.id, table.fidelity())
+        caption += "" if entropy is None else f"\n{ENTROPY_TEXT}"
         caption += f"\n{baseline.sentence}" if baseline and baseline.sentence else ""
         caption += f"\n{regrets.note}" if regrets.note else ""
         return canvas.finish(_title(runs, frames, found, note), caption, band=band)
@@ -285,6 +297,14 @@ def draw_one_shot_error(
     """
     draw_curve(axes, found.curves[ERROR], label="", style=_styles(found, method, colors, labels)[0])
     axes.set_ylabel(_halved(f"{name} [%]"))
+    return _over_epochs(axes)
+
+
+def draw_entropy(entropy: Pooled, axes: "Axes", method: str) -> "Axes":
+    """Draw the relative entropy of the mixing weights (`entropy.relative_entropy`) over the epochs, from 0 to 1."""
+    draw_curve(axes, entropy, label="", style={**curve_styles([method])[0], "marker": ""}, scale=1)
+    axes.set_ylabel("entropy of\nweights")
+    axes.set_ylim(0, 1.04)
     return _over_epochs(axes)
 
 

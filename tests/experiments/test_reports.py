@@ -104,7 +104,7 @@ def test_a_constant_regret_of_zero_is_above_the_frame(runs):
 
 def test_the_mean_regret_of_the_space_is_a_line_in_the_regret_row(runs):
     table = nb.load_table()
-    upper, lower = regret_figure(runs[:1], [runs[0].metrics], table).axes
+    upper, lower, _entropy = regret_figure(runs[:1], [runs[0].metrics], table).axes
     (mean,) = [line for line in upper.get_lines() if line.get_label().startswith("mean over the space (")]
     assert list(mean.get_ydata()) == pytest.approx([100 * table.mean_regret("s1")] * 2)
     assert upper.get_ylim()[0] < 0 and upper.get_ylim()[1] > 100 * table.mean_regret("s1")  # the line is visible

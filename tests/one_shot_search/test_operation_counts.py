@@ -11,6 +11,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.nasbench201.architecture import OPERATIONS
 from nasbench1shot1.one_shot_search.captions import option_text, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import operation_counts, regret_figure
+from nasbench1shot1.reading import Reading
 
 CONFIG = {"optimizer": "darts", "space": "nb201", "seed": 0, "scale": "quick", "preset": "corrected", "channels": 8}
 CONFIG |= {"dataset": "cifar10", "cells": 3, "images": "cifar10-sample", "weight_images": 40, "architecture_images": 40}
@@ -40,10 +41,17 @@ def test_choice_block_cells_have_no_edges_to_count():
     assert operation_counts([["s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"]]) is None
 
 
+def run_of(config: dict) -> SimpleNamespace:
+    """A run without Λ."""
+    return SimpleNamespace(
+        config=config, baseline=None, architecture_parameters={}, reading=lambda epoch: Reading(), mixing_weights=dict
+    )
+
+
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_figures_on_nasbench201_show_curves_above_operations(seeds):
     frames = [frame(nb.search_space("nb201"), 4, seed) for seed in range(seeds)]
-    figure = regret_figure([SimpleNamespace(config=CONFIG, baseline=None)] * seeds, frames, nb.load_table("nb201"))
+    figure = regret_figure([run_of(CONFIG)] * seeds, frames, nb.load_table("nb201"))
     above, error, below = figure.axes
     *curves, mean = [text.get_text() for text in above.get_legend().get_texts()]
     assert re.fullmatch(r"mean over the space on cifar10 \(\d+\.\d\d %\)", mean)
@@ -65,9 +73,7 @@ def test_figures_on_nasbench201_show_curves_above_operations(seeds):
 
 
 def test_the_legends_and_labels_of_both_panels_do_not_overlap():
-    figure = regret_figure(
-        [SimpleNamespace(config=CONFIG, baseline=None)], [frame(nb.search_space("nb201"), 4)], nb.load_table("nb201")
-    )
+    figure = regret_figure([run_of(CONFIG)], [frame(nb.search_space("nb201"), 4)], nb.load_table("nb201"))
     figure.canvas.draw()
     above, error, below = figure.axes
     parts = (above.get_legend(), above, error, below, below.xaxis.label, below.get_legend(), figure._supxlabel)
@@ -79,13 +85,13 @@ def test_the_legends_and_labels_of_both_panels_do_not_overlap():
 
 def test_a_search_on_cells_has_no_row_of_operations():
     frames = [frame(nb.search_space("s1"), 3)]
-    figure = regret_figure([SimpleNamespace(config={**CONFIG, "space": "s1"}, baseline=None)], frames, nb.load_table())
+    figure = regret_figure([run_of({**CONFIG, "space": "s1"})], frames, nb.load_table())
     assert len(figure.axes) == 2
 
 
 def test_regrets_that_the_table_lacks_have_no_curve():
     frames = [frame(nb.search_space("nb201"), 4).assign(validation_regret=np.nan, validation_measured=None)]
-    figure = regret_figure([SimpleNamespace(config=CONFIG, baseline=None)], frames, nb.load_table("nb201"))
+    figure = regret_figure([run_of(CONFIG)], frames, nb.load_table("nb201"))
     shown = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert not any(label.startswith("validation") for label in shown) and len(shown) == 4
 
