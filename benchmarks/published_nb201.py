@@ -13,7 +13,12 @@ For the loops "darts", "gdas", "setn" and "random-ws", over `STEPS` steps:
 - `lambdas`: Λ after each step; `classifier` and `stem`: these weights after the last step;
 - `edge`: the 3×3 convolution of one edge after each step, which is not sampled in each of them;
 - `noise`: standard exponential draws of each pass of GDAS; `paths`: operations (6,) of each sampled architecture;
-- `evaluated`: class scores in evaluation mode after the steps, with statistics of the batch in the cells.
+- `evaluated`: class scores in evaluation mode after the steps, with statistics of the batch in the cells;
+- `candidates`, `accuracies` and `best`: operations (6,) and accuracies in % of the architectures of a selection after
+  the steps, each on the next of `SCORED` batches, and the operations of the selected one.
+
+"gdas-steep" and "setn-steep" begin with `STEEP` times the classifier's weights. The norms of the gradients of Λ and of
+the weights are then far above 5, the norm to which NAS-Bench-1Shot1 clips both.
 
 For ENAS's controller, over two epochs: `decisions` and `accuracies` of all architectures, the weights' initial values,
 the first `log_probabilities` and `entropies`, the final weights, and the `baselines` after the epochs; `rates` are the
@@ -38,6 +43,9 @@ NETWORKS = {"darts": "DARTS-V1", "gdas": "GDAS", "setn": "SETN", "random-ws": "R
 STEPS, CHANNELS, CLASSES, TEMPERATURE, SPREAD = 10, 4, 10, 1.7, 0.5
 SEED = 15  # a convolution that the output does not reach counts as used; here, each is used before
 CONTROLLER_STEPS, ARCHITECTURES, EPOCHS = 3, 4, 2
+STEEP, STEEP_METHODS = 30.0, ("gdas", "setn")
+CANDIDATES, SCORED = 6, 4
+SELECTIONS = {"random-ws": "search_find_best", "setn": "get_best_arch"}
 WEIGHT_SGD = {"lr": 0.025, "momentum": 0.9, "weight_decay": 5e-4, "nesterov": True}
 ADAM = {"lr": 3e-4, "betas": (0.5, 0.999), "weight_decay": 1e-3}
 CONTROLLER_ADAM = {"lr": 1e-3, "betas": (0.0, 0.999), "eps": 1e-3}
@@ -80,9 +88,10 @@ def operations_of(network, structure):
     return [network.op_names.index(name) for node in structure.nodes for name, _ in node]
 
 
-def record_loop(script, method):
+def record_loop(script, method, steep=1.0):
     """Return what the steps of a published loop compute."""
     network, lambdas, edges, paths = published_supernet(method), [], [], []
+    network.classifier.weight.data *= steep
     if method == "gdas":
         for weight in network.get_weights():
             weight.grad = torch.zeros_like(weight)
@@ -116,6 +125,7 @@ def record_loop(script, method):
         given.append(adam)
     clip = [5.0] if method == "darts" else []
     random.seed(SEED)
+    torch.manual_seed(SEED)
     with Recorder() as draws, clipped_without(getattr(network, "arch_parameters", None)):
         script.search_func(*given, "0", 1000, types.SimpleNamespace(log=logging.debug), *clip)
     left = {"classifier": network.classifier.weight.detach().numpy(), "edge": np.stack(edges)}
@@ -124,7 +134,24 @@ def record_loop(script, method):
     left |= {"paths": np.array(paths)} if paths else {}
     if method == "random-ws":
         left["evaluated"] = evaluated(network)
+    if method in SELECTIONS and steep == 1:
+        left |= record_selection(script, method, wrapped)
     return {**left, **draws.arrays()}
+
+
+def record_selection(script, method, wrapped):
+    """Return the candidates of a published selection, their accuracies, and the selected one."""
+    drawn, accuracies, network = [], [], wrapped.module
+    if method == "random-ws":
+        network.random_genotype = recorded(network.random_genotype, drawn.append)
+    else:
+        network.return_topK = recorded(network.return_topK, drawn.extend)
+    script.obtain_accuracy = recorded(script.obtain_accuracy, lambda found: accuracies.append(found[0].item()))
+    batches = [images_and_labels(f"scored {i}") for i in range(SCORED)]
+    best, _ = getattr(script, SELECTIONS[method])(batches, wrapped, CANDIDATES)
+    candidates = [operations_of(network, of) for of in drawn]
+    found = {"candidates": candidates, "accuracies": accuracies, "best": operations_of(network, best)}
+    return {name: np.array(value) for name, value in found.items()}
 
 
 @contextmanager
@@ -221,6 +248,8 @@ def main():
         script = load_script(arguments.checkout, SCRIPTS[method])
         kept = record_controller(script) if method == "enas" else record_loop(script, method)
         found |= {f"{method}/{name}": value for name, value in kept.items()}
+        if method in STEEP_METHODS:
+            found |= {f"{method}-steep/{name}": value for name, value in record_loop(script, method, STEEP).items()}
     found["enas/rates"] = record_rates()
     np.savez_compressed(arguments.out, **found)
     print(f"{arguments.out}: {len(found)} arrays, {arguments.out.stat().st_size:,} bytes")

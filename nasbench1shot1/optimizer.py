@@ -30,6 +30,9 @@ WITHOUT_STEPS_OF_LAMBDA = dict.fromkeys(
 )
 """`unused_options` of methods without steps of Λ."""
 
+USES_ALL_WEIGHTS = {"unused_weights": "each step of this method uses all weights that are not excluded"}
+"""`unused_options` of methods whose steps use all weights."""
+
 
 @dataclass(frozen=True)
 class SearchStep:
@@ -179,7 +182,7 @@ class OneShotOptimizer(ABC):
 
     @classmethod
     def unused_options(cls, hyperparameters: Any) -> Mapping[str, str]:
-        """Return common options that have no effect on the method, with the reason: "because …".
+        """Return options, common or its own, that have no effect on the method, with the reason: "because …".
 
         Giving one of them is refused. An option that depends on a single other option declares this in its annotation
         (`runs.options.OnlyWith`).

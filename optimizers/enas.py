@@ -13,7 +13,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import REJECTIONS
 from nasbench1shot1.ground.errors import DivergedError, InvalidInputError, option, value_of
 from nasbench1shot1.nasbench101.cell import OPERATIONS
-from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, SamplingOptimizer, selection_scorings
+from nasbench1shot1.optimizers.sampling import RepeatedSelection, RepeatedSelectionHyperparameters, SamplingOptimizer
 from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.options import IF_GIVEN, Range
 from nasbench1shot1.runs.schedules import Cosine
@@ -36,7 +36,7 @@ UNFAVOURED = "conv1x1-bn-relu"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ENASHyperparameters(SamplingHyperparameters):
+class ENASHyperparameters(RepeatedSelectionHyperparameters):
     """Options of ENAS's controller; most defaults come from the published NAS-Bench-1Shot1 code (docs/enas.md)."""
 
     candidates: Annotated[int, Range(1)] = 100
@@ -81,8 +81,6 @@ class ENASHyperparameters(SamplingHyperparameters):
     learning_rate_period: Annotated[int | None, Range(1), IF_GIVEN] = None
     """Number of epochs in which the weights' learning rate falls to its minimum, and then rises again, repeatedly.
     Default: the number of epochs."""
-    final_candidates: Annotated[int | None, Range(1), IF_GIVEN] = None
-    """Number of candidates of a further selection at the end of the search. Default: none."""
 
     def check(self) -> None:
         """Raise InvalidInputError for values that contradict each other or are out of range."""
@@ -91,7 +89,7 @@ class ENASHyperparameters(SamplingHyperparameters):
             raise InvalidInputError(f"{value_of('controller_beta1')} must be less than 1, not {self.controller_beta1}")
 
 
-class ENAS(SamplingOptimizer):
+class ENAS(SamplingOptimizer, RepeatedSelection):
     """Train one architecture per step, which a controller draws.
 
     After each epoch, the controller learns with REINFORCE which architectures are accurate with the shared weights.
@@ -131,6 +129,7 @@ class ENAS(SamplingOptimizer):
             "candidates": 10,
             "candidate_batches": 1,
             "final_candidates": 100,
+            "scored_batch_size": 128,
             "own_images": True,
             "augment_scored_images": True,
             "unused_weights": "decayed-after-use",
@@ -272,26 +271,12 @@ class ENAS(SamplingOptimizer):
         starts = (1, warm_start_epochs + 1)[: len(phases)]
         return [replace(phase, schedule=Cosine(period, start)) for phase, start in zip(phases, starts, strict=True)]
 
-    def end_search(self, shared: SharedWeights) -> None:
-        """Select among `final_candidates`, if that option is set."""
-        if self.hyperparameters.final_candidates:
-            self.choose_among(self.hyperparameters.final_candidates, shared)
-
     def scorings(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
         """Return the work for the architectures of all controller steps on a batch each, and for the selection."""
         settings = self.hyperparameters
         scored = settings.controller_steps * (settings.controller_architectures or 1)
         steps = (scored, min(batch_size, architecture_images))
         return [steps, *super().scorings(batch_size, architecture_images)]
-
-    def scorings_at_end(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
-        """Return the work of the further selection."""
-        settings = self.hyperparameters
-        if settings.final_candidates is None:
-            return []
-        return selection_scorings(
-            replace(settings, candidates=settings.final_candidates), batch_size, architecture_images
-        )
 
     def state_dict(self) -> dict[str, Any]:
         """Return the chosen architecture, the controller, Adam's moments and the baseline."""

@@ -91,8 +91,9 @@ class FairDARTS(GradientOptimizer):
 
     @classmethod
     def unused_options(cls, hyperparameters: FairDARTSHyperparameters) -> Mapping[str, str]:
-        """Return the options for batches of Λ, if the batches of the weights train Λ."""
-        return BATCHES_OF_LAMBDA if hyperparameters.is_single_level else {}
+        """Return those of all gradient methods and, if the batches of the weights train Λ, those for batches of Λ."""
+        of_batches = BATCHES_OF_LAMBDA if hyperparameters.is_single_level else {}
+        return {**super().unused_options(hyperparameters), **of_batches}
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return the usual phases, on the images of the option `levels`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.ground.errors import InvalidInputError, option, options, unknown_name, value_of
-from nasbench1shot1.optimizer import Mixing, SearchStep
+from nasbench1shot1.optimizer import USES_ALL_WEIGHTS, Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import BETAS, AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.optimizers.widths import check_has_widths
@@ -255,6 +255,15 @@ class GradientOptimizer(AdamOptimizer):
             if choice.key == space.operation_key:
                 self.allowed.drop(number, entry)
         self.allowed.start_here()
+
+    @classmethod
+    def unused_options(cls, hyperparameters: GradientHyperparameters) -> Mapping[str, str]:
+        """Return the option for unused weights, unless steps compute only samples, and one for falling temperatures."""
+        is_constant = hyperparameters.temperature_min == hyperparameters.temperature_max
+        return {
+            **({} if hyperparameters.relaxation in SAMPLED else USES_ALL_WEIGHTS),
+            **({"temperature_ends_after": "the temperature is constant"} if is_constant else {}),
+        }
 
     @property
     def mixes_shares(self) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.hyperparameters import Hyperparameters
-from nasbench1shot1.optimizer import WITHOUT_STEPS_OF_LAMBDA, Mixing, OneShotOptimizer
+from nasbench1shot1.optimizer import USES_ALL_WEIGHTS, WITHOUT_STEPS_OF_LAMBDA, Mixing, OneShotOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.phases import Data, Phase
 from nasbench1shot1.reading import Reading
@@ -88,8 +88,8 @@ class ISDARTS(OneShotOptimizer):
 
     @classmethod
     def unused_options(cls, hyperparameters: ISDARTSHyperparameters) -> Mapping[str, str]:
-        """Return the options for batches of Λ, which does not follow gradients."""
-        return WITHOUT_STEPS_OF_LAMBDA
+        """Return the options for batches of Λ, which does not follow gradients, and for unused weights."""
+        return {**WITHOUT_STEPS_OF_LAMBDA, **USES_ALL_WEIGHTS}
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return the training of all candidates, and the epochs after the first exclusion.

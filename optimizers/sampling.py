@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -44,6 +44,39 @@ class SamplingHyperparameters(Hyperparameters):
                 f"{option('finalists', self.finalists)} cannot be more than {option('candidates', self.candidates)}: "
                 f"lower {option('finalists')} or raise {option('candidates')}"
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatedSelectionHyperparameters(SamplingHyperparameters):
+    """Options of methods that can select once more when a search ends."""
+
+    final_candidates: Annotated[int | None, Range(1), IF_GIVEN] = None
+    """Number of candidates of a further selection at the end of the search, on other images. The search returns its
+    result. Default: none."""
+
+
+class RepeatedSelection(OneShotOptimizer):
+    """A method that selects among candidates after every epoch, and can select once more when the search ends."""
+
+    hyperparameters: RepeatedSelectionHyperparameters
+
+    @abstractmethod
+    def choose_among(self, candidates: int, shared: SharedWeights) -> None:
+        """Select the best of a number of candidates."""
+
+    def end_search(self, shared: SharedWeights) -> None:
+        """Select among `final_candidates`, if that option is set."""
+        if self.hyperparameters.final_candidates:
+            self.choose_among(self.hyperparameters.final_candidates, shared)
+
+    def scorings_at_end(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
+        """Return the work of the further selection."""
+        settings = self.hyperparameters
+        if settings.final_candidates is None:
+            return []
+        return selection_scorings(
+            replace(settings, candidates=settings.final_candidates), batch_size, architecture_images
+        )
 
 
 class SamplingOptimizer(OneShotOptimizer):

@@ -13,7 +13,13 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.optimizer import Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import AdamHyperparameters, AdamOptimizer
-from nasbench1shot1.optimizers.sampling import SamplingHyperparameters, draw_uniformly, select, selection_scorings
+from nasbench1shot1.optimizers.sampling import (
+    RepeatedSelection,
+    RepeatedSelectionHyperparameters,
+    draw_uniformly,
+    select,
+    selection_scorings,
+)
 from nasbench1shot1.probability import most_probable
 from nasbench1shot1.runs.options import Range
 from nasbench1shot1.scales import below_full
@@ -26,14 +32,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SETNHyperparameters(AdamHyperparameters, SamplingHyperparameters):
+class SETNHyperparameters(AdamHyperparameters, RepeatedSelectionHyperparameters):
     """Options of Λ's optimizer, and options for selecting the architecture of an epoch."""
 
     candidates: Annotated[int, Range(1)] = 100
     """Number of candidates: the most probable networks under Λ, which the shared weights score after every epoch."""
 
 
-class SETN(AdamOptimizer):
+class SETN(AdamOptimizer, RepeatedSelection):
     """Train uniformly drawn architectures, and learn Λ, which determines the candidates.
 
     With bounds, only architectures within them are trained and are candidates.
@@ -47,6 +53,8 @@ class SETN(AdamOptimizer):
             "grad_clip": 0.0,
             "candidate_batches": 8,
             "own_images": True,
+            "scored_batch_size": 512,
+            "final_candidates": 100,
             "weights_first": True,
             "unused_weights": "decayed",  # Λ's pass uses all weights
         }
@@ -83,7 +91,11 @@ class SETN(AdamOptimizer):
         self.descend(torch.autograd.grad(loss, list(self.parameters.values()), allow_unused=True))
 
     def choose(self, shared: SharedWeights) -> None:
-        """Score the most probable networks with the shared weights, and choose the best.
+        """Select among `candidates`; raises the error of `choose_among`."""
+        self.choose_among(self.hyperparameters.candidates, shared)
+
+    def choose_among(self, candidates: int, shared: SharedWeights) -> None:
+        """Score a number of the most probable networks with the shared weights, and choose the best.
 
         Raises DivergedError if Λ has diverged.
         """
@@ -93,8 +105,8 @@ class SETN(AdamOptimizer):
         check_finite(self.parameters.values(), "an architecture parameter", advice)
         networks = (architecture for architecture, _ in most_probable(self.space, self.parameters))
         probable = networks if self.constraint is None else filter(self.constraint.allows, networks)
-        candidates = list(islice(probable, self.hyperparameters.candidates))
-        self.chosen = select(candidates, shared, self.hyperparameters, self.generator)
+        best = list(islice(probable, candidates))
+        self.chosen = select(best, shared, self.hyperparameters, self.generator)
 
     def evaluation_mixing(self) -> Mixing:
         """Return the architecture that was chosen last."""

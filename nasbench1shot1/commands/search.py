@@ -33,7 +33,15 @@ WEIGHTS = (
     *("augment_architecture_images", "draw_with_replacement"),
 )
 MEASURING = (
-    *("evaluation_batch_norm", "augment_scored_images", "hessian_eigenvalue", "early_stopping", "table", "reference"),
+    *(
+        "evaluation_batch_norm",
+        "augment_scored_images",
+        "scored_batch_size",
+        "hessian_eigenvalue",
+        "early_stopping",
+        "table",
+        "reference",
+    ),
 )
 RUNNING = ("out", "overwrite", "resume", "tensorboard", "allow_module")
 SCALE = ("scale", "images", "images_per_half", "image_side", "channels", "cells", "batch_size")

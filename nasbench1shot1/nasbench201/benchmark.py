@@ -77,5 +77,6 @@ BENCHMARK = Benchmark(
         "draw_with_replacement": True,
         "augment_scored_images": False,
         "evaluation_batch_norm": "batch-in-cells",
+        "scored_batch_size": 64,
     },
 )

@@ -24,7 +24,8 @@ def one_shot_error(state: SearchState, epoch: int) -> float:
     is infinite or NaN, because the weights have diverged.
     """
     shared, half = state.shared_weights(epoch), torch.from_numpy(state.split.architecture)
-    parts = half.split(MIXED_BATCH) if state.method.evaluates_with_noise else (half,)
+    size = shared.scored_batch_size or MIXED_BATCH
+    parts = half.split(size) if state.method.evaluates_with_noise else (half,)
     scores = [shared.scores([state.method.evaluation_mixing()], rows) for rows in parts]
     if not all(math.isfinite(score.losses[0]) for score in scores):
         return math.nan

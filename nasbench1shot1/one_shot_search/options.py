@@ -3,7 +3,7 @@
 `nb.search(…)` and the command line accept both in one flat namespace; config.json has a section for each.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from itertools import chain
@@ -128,11 +128,11 @@ class SearchConfig(BoundOptions):
     """Details of the perturbation. corrected: works with all mixing weights. published: as in the authors' code, in
     bound, projection, start, steps and batch-norm, for mixing weights that add up to 1 (docs/optimizers.md). Default:
     corrected."""
-    cutout_length: Annotated[int, Range(0)] = 16
+    cutout_length: Annotated[int, Range(0), OnlyWith("cutout_probability")] = 16
     """Side length of the cutout square, in pixels."""
-    cutout_probability: Annotated[float, Range(0, 1)] = 0.0
+    cutout_probability: Annotated[float, Range(0, 1), OnlyWith("cutout_length")] = 0.0
     """Probability of cutout in the last epoch; see --cutout-schedule for earlier epochs."""
-    cutout_schedule: Literal["linear", "constant"] | None = None
+    cutout_schedule: Annotated[Literal["linear", "constant"] | None, OnlyWith("cutout_probability")] = None
     """linear: the probability of cutout grows linearly from 0 in the first epoch. constant: it stays the same."""
     batch_norm_affine: Annotated[bool | None, IF_GIVEN] = None
     """Learn a scale and a shift in all batch-norms of the supernet (yes), or in none (no). Default: as in the published
@@ -146,6 +146,11 @@ class SearchConfig(BoundOptions):
     """Draw the images that train Λ with replacement, instead of reshuffling them in every epoch. Default: no."""
     augment_scored_images: Annotated[bool | None, IF_GIVEN] = None
     """Augment the images on which shared weights score architectures. Default: as the preset does."""
+    scored_batch_size: Annotated[
+        int | None, Range(1), OnlyWith("evaluation_batch_norm", ("batch", "batch-in-cells")), IF_GIVEN
+    ] = None
+    """Number of images per pass that measures errors with the shared weights, whose statistics batch-norm uses.
+    Default: up to 128 for mixtures, up to 384 for architectures."""
     unused_weights: Annotated[UnusedWeights | None, IF_GIVEN] = None
     """Treatment of weights that a step does not use. kept: they stay unchanged; decayed: momentum and weight decay
     change them; decayed-after-use: momentum and weight decay change them from their first use on. Default: kept."""
@@ -249,8 +254,12 @@ class SearchOptions(RunOptions):
         return replace(self, common=self.common.resolved())
 
 
-def search_options(given: Mapping[str, Any]) -> SearchOptions:
+def search_options(given: Mapping[str, Any], varied: Collection[str] = ()) -> SearchOptions:
     """Return the two records for named options; options that are missing or None take the values of `defaults`.
+
+    Args:
+        given: options by name.
+        varied: as in `check_effects`.
 
     Raises:
         InvalidInputError: an option is unknown (the closest known one is suggested) or belongs to another optimizer, or
@@ -266,15 +275,16 @@ def search_options(given: Mapping[str, Any]) -> SearchOptions:
         options = replace(options, common=_with_fitting_side(options.common))
     options = options.resolved()
     _check_used(options, given, usual)
-    check_effects((options.common, options.own), given, usual)
+    check_effects((options.common, options.own), given, usual, varied)
     return options
 
 
 def _check_used(options: SearchOptions, given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
     """Raise InvalidInputError for a given option that the method does not use."""
     for name, reason in options.method.unused_options(options.own).items():
-        value = getattr(options.common, name)
-        if given.get(name) is not None and value != usual.get(name, getattr(SearchConfig, name)):
+        record = options.common if hasattr(options.common, name) else options.own
+        value = getattr(record, name)
+        if given.get(name) is not None and value != usual.get(name, getattr(type(record), name)):
             raise InvalidInputError(f"{option(name, value)} has no effect here, because {reason}: remove it")
 
 

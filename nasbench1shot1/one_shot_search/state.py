@@ -195,6 +195,7 @@ class SearchState:
             epoch=epoch,
             batch_size=self.config.batch_size,
             precision=self.config.precision,
+            scored_batch_size=self.config.scored_batch_size,
         )
 
     def state_dict(self) -> dict[str, Any]:

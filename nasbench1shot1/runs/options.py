@@ -5,7 +5,7 @@ range of a number, as in `epochs: Annotated[int, Range(1)] = 50`.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import Enum, auto
 from numbers import Real
@@ -218,13 +218,16 @@ def check_ranges(record: Any) -> None:
                 range_.check(name, value)
 
 
-def check_effects(records: Iterable[Any], given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
+def check_effects(
+    records: Iterable[Any], given: Mapping[str, Any], usual: Mapping[str, Any], varied: Collection[str] = ()
+) -> None:
     """Raise InvalidInputError for a given option that has no effect, because of the value of another one (`OnlyWith`).
 
     Args:
         records: the resolved records of options.
         given: the given options by name; None counts as not given.
         usual: defaults that replace the fields' own defaults. A value that an option has by default is not refused.
+        varied: options whose value other runs of a study vary. An option that depends on them is not refused.
     """
     records = list(records)
     for record in records:
@@ -235,7 +238,7 @@ def check_effects(records: Iterable[Any], given: Mapping[str, Any], usual: Mappi
                 continue
             for needed in (extra for extra in _annotations(hints[field.name]) if isinstance(extra, OnlyWith)):
                 other = next(getattr(of, needed.name) for of in records if hasattr(of, needed.name))
-                if not needed.allows(other):
+                if needed.name not in varied and not needed.allows(other):
                     raise InvalidInputError(
                         f"{_written(value, field.name, hints)} has an effect only with {needed.condition}: remove it, "
                         f"or {needed.advice}"

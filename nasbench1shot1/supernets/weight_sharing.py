@@ -287,6 +287,8 @@ class SharedWeights:
         epoch: see `seed`.
         batch_size: number of images of a training step, the unit in which methods count scored images.
         precision: "float32" or "bfloat16" (under autocast).
+        scored_batch_size: number of images per pass of `scores`, on which scores depend if batch norm uses statistics
+            of the pass. Default: up to 128 for mixtures, 384 for architectures.
 
     Raises:
         InvalidInputError: `batch_norm` has an unknown value.
@@ -305,10 +307,12 @@ class SharedWeights:
         epoch: int = 0,
         batch_size: int = 96,
         precision: str = "float32",
+        scored_batch_size: int | None = None,
     ) -> None:
         if batch_norm not in BATCH_NORMS:
             raise unknown_name("evaluation batch-norm", batch_norm, BATCH_NORMS)
         self.net, self.batch_norm, self.batch_size = net, batch_norm, batch_size
+        self.scored_batch_size = scored_batch_size
         self._images, self._split, self._precision = images, split, precision
         self._augmentation = augmentation or Augmentation.of(images)
         self._drawn = epoch_generator(seed, "scoring", epoch) if augments else None
@@ -495,7 +499,7 @@ class SharedWeights:
 
     def _answers_alike(self, passes: Sequence[Pass], rows: Tensor) -> Iterator[tuple[list[int], slice, "_Answers"]]:
         """Yield `_answers` for passes that are computed alike and whose batch-norm statistics fit in memory."""
-        size = MIXED_BATCH if is_mixture(passes[0]) else PATH_BATCH
+        size = self.scored_batch_size or (MIXED_BATCH if is_mixture(passes[0]) else PATH_BATCH)
         way, at_once = self._way(passes, min(size, len(rows)))
         first = 0
         for batch in self._batches(rows, size, at_once):

@@ -76,7 +76,7 @@ def check_searches(named: str, space: "ConfigurationSpace", fixed: Mapping[str, 
     """
     for values in _to_check(space):
         try:
-            check(search_options({**fixed, **values}))
+            check(search_options({**fixed, **values}, varied=tuple(space)))
         except UserError as error:
             raise InvalidInputError(
                 f"configuration space '{named}' contains {_format_values(values)}: {quote(error)}"

@@ -134,7 +134,7 @@ def search_trial(
         out, resume, options = None, folder, {name: options[name] for name in ("optimizer", "epochs")}
     try:
         if resume is None:
-            start_run(SearchKind(), search_options(options), folder)
+            start_run(SearchKind(), search_options(options, varied=options), folder)
         else:
             search(resume=resume, **options)
     except DivergedError as error:

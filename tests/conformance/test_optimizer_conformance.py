@@ -66,7 +66,7 @@ class BuiltIn:
         return float(choice.picks) if mixing.path is not None else 1.0
 
     def has_warm_up(self, state: SearchState) -> bool:
-        return self.name not in ("spos", "is-darts", "drnas-progressive")
+        return self.name not in ("random-ws", "spos", "is-darts", "drnas-progressive")
 
     def decides_on(self, state: SearchState) -> Literal["architecture", "weights"]:
         return "weights" if self.name == "is-darts" else "architecture"

@@ -5,13 +5,14 @@
 
 from collections.abc import Iterator
 from dataclasses import fields
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from published_nb201 import EDGE, STEPS, TEMPERATURE, images_and_labels, initial_lambda, values_of
+from published_nb201 import EDGE, SCORED, STEEP, STEPS, TEMPERATURE, images_and_labels, initial_lambda, values_of
 from torch import Tensor
 
 from nasbench1shot1.conformance.search_steps import SilentReporter
@@ -72,7 +73,8 @@ def batch(name: str) -> Batch:
 def make_state(tmp_path):
     """A function from a method to the state of our search at the published initial weights and Λ."""
 
-    def make(method: str, **options: Any) -> DoubleState:
+    def make(recorded: str, **options: Any) -> DoubleState:
+        method = recorded.removesuffix("-steep")
         given = {"optimizer": method, "space": "nb201", "preset": "original", "channels": 4, "cells": 3}
         images = {"images": str(random_images(tmp_path)), "image_side": 8, "batch_size": 4}
         rate = {"architecture_learning_rate": 3e-4} if method in ("darts", "gdas", "setn") else {}
@@ -83,6 +85,8 @@ def make_state(tmp_path):
             drawn = torch.from_numpy(values_of(published_name(name), tuple(parameter.shape)))
             is_scale = parameter.dim() == 1 and name.endswith("weight")
             parameter.data = 1 + 0.1 * drawn if is_scale else drawn / max(drawn[0].numel(), 1) ** 0.5
+        if recorded != method:
+            state.net.classifier.weight.data *= STEEP
         if state.method.learns_parameters:
             state.method.parameters["operations"].data = initial_lambda()
         if method == "gdas":  # all weights have been used before
@@ -95,8 +99,8 @@ def make_state(tmp_path):
 
 def replay_draws(state: SearchState, published: dict[str, np.ndarray], method: str, monkeypatch: Any) -> None:
     """Let the method make the published draws."""
-    if method == "gdas":
-        noise = iter(-np.log(published["gdas/noise"]))
+    if f"{method}/noise" in published:
+        noise = iter(-np.log(published[f"{method}/noise"]))
         monkeypatch.setattr(relaxation, "gumbel_noise", lambda *_: torch.from_numpy(next(noise)))
     elif f"{method}/paths" in published:
         paths = iter(published[f"{method}/paths"])
@@ -117,7 +121,7 @@ def train(state: SearchState, method: str, published: dict[str, np.ndarray], mon
 
     def begin(*arguments: Any) -> None:
         begin_epoch(*arguments)
-        if method == "gdas":
+        if method.startswith("gdas"):
             state.method.temperature = TEMPERATURE
 
     def recorded_step(*arguments: Any) -> Any:
@@ -141,11 +145,13 @@ def train(state: SearchState, method: str, published: dict[str, np.ndarray], mon
     return found | {"edge": torch.stack(edges)} | ({"lambdas": torch.stack(lambdas)} if lambdas else {})
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, "gdas-steep", "setn-steep"])
 def test_ten_steps_equal_the_published_loop(method, published, make_state, monkeypatch):
     """Order, terms of unsampled operations, no clipping of Λ, and decay of unused weights."""
     state = make_state(method)
-    if method == "setn":  # in the first step, no pass has used all weights yet, so PyTorch has no gradients to decay
+    if method.startswith(
+        "setn"
+    ):  # in the first step, no pass has used all weights yet, so PyTorch has no gradients to decay
         first, real = iter([True]), weight_step.give_unused_zero_gradients
         monkeypatch.setattr(weight_step, "give_unused_zero_gradients", lambda state: next(first, None) or real(state))
     found = train(state, method, published, monkeypatch)
@@ -160,6 +166,10 @@ def test_ten_steps_equal_the_published_loop(method, published, make_state, monke
         ("darts", {"weights_first": False}),
         ("gdas", {"weights_first": False}),
         ("gdas", {"unsampled_terms": False}),
+        ("gdas-steep", {"architecture_grad_clip": 5.0}),
+        ("gdas-steep", {"grad_clip": 0.0}),
+        ("setn-steep", {"grad_clip": 5.0}),
+        ("setn-steep", {"architecture_grad_clip": 5.0}),
         ("gdas", {"unused_weights": "kept"}),
         ("setn", {"unused_weights": "kept"}),
         ("random-ws", {"unused_weights": "kept"}),
@@ -185,6 +195,28 @@ def test_evaluation_equals_the_published_network_without_running_statistics_in_c
     with torch.no_grad(), measured_statistics(state.net.cells):
         logits = state.net(batch("evaluation").images, last)
     torch.testing.assert_close(logits, torch.from_numpy(published["random-ws/evaluated"]), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["random-ws", "setn"])
+def test_a_selection_compares_candidates_as_the_published_one(method, published, make_state, monkeypatch):
+    """Accuracies of candidates on batches of their own, normalised in the cells by one pass, and the selected one."""
+    state = make_state(method)
+    if method == "setn":  # as in `test_ten_steps_equal_the_published_loop`
+        first, real = iter([True]), weight_step.give_unused_zero_gradients
+        monkeypatch.setattr(weight_step, "give_unused_zero_gradients", lambda state: next(first, None) or real(state))
+    train(state, method, published, monkeypatch)
+    shared, errors = state.shared_weights(1), []
+    real_errors = shared.errors
+    monkeypatch.setattr(shared, "rows_in_turn", lambda *_: ([i % SCORED] * 4 for i in count()))
+    monkeypatch.setattr(shared, "_rows", torch.tensor)
+    monkeypatch.setattr(shared, "_batch", lambda rows: batch(f"scored {int(rows[0])}"))
+    monkeypatch.setattr(shared, "errors", lambda *given: errors.extend(found := real_errors(*given)) or found)
+    made = [state.net.space.from_picks([[int(of)] for of in picks]) for picks in published[f"{method}/candidates"]]
+    drawn = iter(made)
+    monkeypatch.setattr(random_ws, "draw_uniformly", lambda *_: next(drawn))
+    state.method.choose_among(len(made), shared)
+    np.testing.assert_allclose(100 * (1 - np.array(errors)), published[f"{method}/accuracies"], atol=1e-9)
+    assert state.method.architecture() == state.net.space.from_picks([[int(of)] for of in published[f"{method}/best"]])
 
 
 def controller_weights(published: dict[str, np.ndarray], when: str) -> Iterator[tuple[str, Tensor]]:
@@ -238,17 +270,22 @@ def test_the_learning_rate_of_enas_oscillates_as_published(published, make_state
 @pytest.mark.parametrize(
     ("method", "wanted"),
     [
-        ("darts", {"epochs": 50, "grad_clip": 5.0, "architecture_grad_clip": 0.0, "weights_first": True}),
+        ("darts", {"epochs": 50, "grad_clip": 5.0, "architecture_grad_clip": 0.0, "weights_first": True,
+                   "scored_batch_size": 64}),
         ("darts-second-order", {"epochs": 50, "weights_first": None}),
         ("gdas", {"epochs": 250, "temperature_max": 10.0, "temperature_min": 0.1, "temperature_ends_after": False,
-                  "draws": 1, "evaluation_noise": True, "architecture_grad_clip": 0.0, "grad_clip": 5.0}),
-        ("setn", {"epochs": 250, "grad_clip": 0.0, "candidates": 100, "candidate_batches": 8, "own_images": True}),
-        ("random-ws", {"epochs": 250, "grad_clip": 5.0, "candidates": 100, "candidate_batches": 8}),
+                  "draws": 1, "evaluation_noise": True, "scored_batch_size": 64,
+                  "architecture_grad_clip": 0.0, "grad_clip": 5.0}),
+        ("setn", {"epochs": 250, "grad_clip": 0.0, "candidates": 100, "candidate_batches": 8, "own_images": True,
+                  "final_candidates": 100, "scored_batch_size": 512}),
+        ("random-ws", {"epochs": 250, "grad_clip": 5.0, "candidates": 100, "candidate_batches": 8, "own_images": True,
+                       "final_candidates": 100, "scored_batch_size": 512}),
         ("enas", {"epochs": 250, "batch_size": 128, "candidates": 10, "final_candidates": 100,
                   "controller_steps": 50, "controller_architectures": 20, "controller_hidden": 32,
                   "controller_layers": 2, "controller_entropy_weight": 1e-4, "controller_reward_scale": 1.0,
                   "controller_beta1": 0.0, "controller_learning_rate": 1e-3, "controller_grad_clip": 5.0,
-                  "augment_scored_images": True, "learning_rate": 0.05, "learning_rate_min": 5e-4}),
+                  "augment_scored_images": True, "scored_batch_size": 128, "learning_rate": 0.05,
+                  "learning_rate_min": 5e-4}),
     ],
 )  # fmt: skip
 def test_settings_equal_the_published_ones(method, wanted):

@@ -83,13 +83,16 @@ def test_candidates_on_images_of_their_own_use_the_half_in_turn(monkeypatch):
     assert not torch.equal(seen[0][1], seen[2][1])
 
 
-def test_the_final_selection_of_enas_has_its_own_number_of_candidates(monkeypatch):
-    state, counts = tiny_state(optimizer="enas", **PUBLISHED, **METHODS["enas"]), []
+@pytest.mark.parametrize("method", ["enas", "random-ws", "setn"])
+def test_the_final_selection_has_its_own_number_of_candidates(method, monkeypatch):
+    state, counts = tiny_state(optimizer=method, **PUBLISHED, **{**METHODS[method], "final_candidates": 4}), []
     real = state.method.choose_among
     monkeypatch.setattr(state.method, "choose_among", lambda n, shared: counts.append(n) or real(n, shared))
     state.method.choose(state.shared_weights(1))
     state.method.end_search(state.shared_weights(1))
     assert counts == [3, 4]
+    ((architectures, images),) = state.method.scorings_at_end(20, 40)
+    assert (architectures, images) == (4, 20)
 
 
 @pytest.mark.parametrize(

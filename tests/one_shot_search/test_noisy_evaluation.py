@@ -50,6 +50,11 @@ def test_every_batch_and_cell_gets_a_new_sample(batch_norm, monkeypatch):
     assert len({samples(mixing) for _, mixing in passes}) == batches
 
 
+def test_samples_are_drawn_for_batches_of_the_given_size(monkeypatch):
+    state = tiny_state(**PUBLISHED, evaluation_batch_norm="batch", scored_batch_size=60)
+    assert [images for images, _ in evaluated(state, monkeypatch)[1]] == [60] * 5
+
+
 def test_samples_come_only_from_the_generator_of_the_epoch(monkeypatch):
     state = tiny_state(**PUBLISHED)
     torch.manual_seed(0)

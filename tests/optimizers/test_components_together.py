@@ -1,5 +1,6 @@
 """Components of newer methods that meet: excluded operations, bounds, weights that do not train, and warm-ups."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -72,7 +73,8 @@ def test_virtual_steps_do_not_move_weights_that_do_not_train():
 
 
 def test_weights_of_excluded_operations_do_not_decay():
-    state = tiny_state(optimizer="darts", space="nb201", unused_weights="decayed")
+    state = tiny_state(optimizer="darts", space="nb201")
+    state.options = replace(state.options, common=replace(state.config, unused_weights="decayed"))
     batch, _ = next(batch_pairs(state, 1))
     names = [weight for name, of in state.net.operation_weights.items() if ".edges.0." in name for weight in of]
     state.net.train()

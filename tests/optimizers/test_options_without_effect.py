@@ -59,6 +59,14 @@ REFUSED = [
     ({"optimizer": "tunas", "space": "nats-size", "rejection": True}, ("rejection=True", "max_parameters=")),
     ({"optimizer": "darts-pt", "momentum": 0.0, "selection_keeps_momentum": False}, ("momentum= above 0",)),
     ({"evaluation_noise": True}, ("evaluation_noise=True", 'relaxation="gumbel"')),
+    ({"cutout_length": 8}, ("cutout_length=8", "cutout_probability= above 0")),
+    ({"cutout_schedule": "constant"}, ('cutout_schedule="constant"', "cutout_probability= above 0")),
+    ({"cutout_length": 0, "cutout_probability": 0.5}, ("cutout_probability=0.5", "cutout_length= above 0")),
+    ({"scored_batch_size": 10}, ("scored_batch_size=10", 'evaluation_batch_norm="batch" or batch-in-cells')),
+    ({"optimizer": "random-ws", "warm_start_epochs": 1}, ("warm_start_epochs=1", "no warm-up")),
+    ({"temperature_ends_after": True}, ("temperature_ends_after=True", "temperature is constant")),
+    ({"unused_weights": "decayed"}, ('unused_weights="decayed"', "uses all weights")),
+    ({"optimizer": "is-darts", "unused_weights": "decayed"}, ('unused_weights="decayed"', "uses all weights")),
 ]
 
 
@@ -102,9 +110,17 @@ def test_defaults_and_recorded_options_are_never_refused():
         {"optimizer": "oles", "preset": "original", "summed_gradients": False},
         {"optimizer": "spos", "space": "nb201", "preset": "original"},
         {"perturbation_size": 0.3},
+        {"optimizer": "gdas", "preset": "original", "temperature_max": 1.0},
     ):
         options = search_options({**given, "device": "cpu"})
         assert search_options(options.as_dict()) == options
+
+
+def test_an_option_is_not_refused_if_a_study_varies_the_one_that_it_depends_on():
+    given = {"cutout_length": 8, "cutout_probability": 0.0, "device": "cpu"}
+    assert search_options(given, varied=given).common.cutout_length == 8
+    with refuses(nb.InvalidInputError, "cutout_length=8"):
+        search_options(given, varied={"weight_decay"})
 
 
 def test_conditions_and_help_agree_with_the_terms():

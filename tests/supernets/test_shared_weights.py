@@ -73,17 +73,26 @@ def reference_images(state, epoch: int) -> torch.Tensor:
     return state.images_of(rows, state.augmentation(epoch), None).images
 
 
-def naive_errors(state, architectures, batch_norm: str, rows) -> np.ndarray:
+def naive_errors(state, architectures, batch_norm: str, rows, at_once: int = AT_ONCE) -> np.ndarray:
     reference, errors = reference_images(state, 2), []
     for arch in architectures:
         wrong = 0
-        for part in rows.split(AT_ONCE):
+        for part in rows.split(at_once):
             batch = state.images_of(part, state.augmentation(2), None)
             one_hot = state.net.space.one_hot(arch)
             answers = naive_predictions(state, one_hot, batch.images, batch_norm, reference)
             wrong += (answers != batch.labels).sum().item()
         errors.append(wrong / len(rows))
     return np.array(errors)
+
+
+@pytest.mark.parametrize("batch_norm", ["batch", "batch-in-cells"])
+def test_an_option_sets_the_number_of_images_whose_statistics_are_used(batch_norm):
+    state = state_of(batch_norm, scored_batch_size=40)
+    architectures, rows = sampled(state), torch.from_numpy(state.split.architecture)
+    found = state.shared_weights(2).errors(architectures)
+    assert np.array_equal(found, naive_errors(state, architectures, batch_norm, rows, 40))
+    assert not np.array_equal(found, naive_errors(state, architectures, batch_norm, rows))
 
 
 @pytest.mark.parametrize(("space", "batch_norm"), [*(("s1", mode) for mode in BATCH_NORMS), ("s3", "recalibrated")])
