@@ -223,6 +223,11 @@ class OneShotOptimizer(ABC):
         return False
 
     @property
+    def selected_epoch(self) -> int | None:
+        """After `end_search`: the epoch whose architecture the method selected; None if it did not select an epoch."""
+        return None
+
+    @property
     def trains_weights_first(self) -> bool:
         """Whether every step trains the weights before Λ, instead of after it."""
         return False

@@ -16,6 +16,7 @@ from nasbench1shot1.runs.options import IF_GIVEN, OfLength, OnlyWith, Range
 from nasbench1shot1.runs.schedules import Cosine
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
     from nasbench1shot1.optimizer import SearchStep
@@ -62,6 +63,9 @@ class GAEA(DARTS):
         super().__init__(*arguments)
         self._best_error = math.inf
         self._best: dict[str, Tensor] = {}
+        self._epoch = 0
+        self._best_epoch: int | None = None
+        self._selected_epoch: int | None = None
         self._has_moved = False
 
     @property
@@ -73,6 +77,11 @@ class GAEA(DARTS):
     def selects_epoch(self) -> bool:
         """Whether the search returns its best epoch."""
         return self._returns_best
+
+    @property
+    def selected_epoch(self) -> int | None:
+        """After `end_search`: the epoch with the lowest one-shot error, if it is to be returned."""
+        return self._selected_epoch
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return the usual phases, on the images of the option `levels`.
@@ -91,6 +100,11 @@ class GAEA(DARTS):
         first = {"search": warm_start_epochs + 1}
         return [replace(phase, schedule=Cosine(length, first.get(phase.name, 1))) for phase in phases]
 
+    def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
+        """Note the number of the epoch."""
+        super().begin_epoch(epoch, epochs, generator)
+        self._epoch = epoch
+
     def architecture_step(self, step: SearchStep) -> None:
         """Move Λ once; before the first such step, no epoch can be the best."""
         super().architecture_step(step)
@@ -102,7 +116,7 @@ class GAEA(DARTS):
             return
         error = float(shared.scores([self.evaluation_mixing()]).errors[0])
         if error < self._best_error:
-            self._best_error = error
+            self._best_error, self._best_epoch = error, self._epoch
             self._best = {key: value.detach().clone() for key, value in self.parameters.items()}
 
     def mixture_scorings(self, batch_size: int, images: int) -> Sequence[tuple[int, int]]:
@@ -113,13 +127,15 @@ class GAEA(DARTS):
         """Return to Λ of the best epoch, if it is to be returned."""
         for key, value in self._best.items():
             self.parameters[key].data.copy_(value)
+        self._selected_epoch = self._best_epoch
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of DARTS and, if it is to be returned, Λ of the best epoch with its error."""
-        best = {"best_error": self._best_error, "best": dict(self._best)} if self._best else {}
-        return {**super().state_dict(), **best}
+        """Return the state of DARTS and, if it is to be returned, the best epoch, its Λ and its error."""
+        found = {"best_error": self._best_error, "best": dict(self._best), "best_epoch": self._best_epoch}
+        return {**super().state_dict(), **(found if self._best else {})}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the state that `state_dict` returned."""
         super().load_state_dict(state)
         self._best_error, self._best = state.get("best_error", math.inf), dict(state.get("best", {}))
+        self._best_epoch, self._selected_epoch = state.get("best_epoch"), None

@@ -11,6 +11,7 @@ import pandas
 from nasbench1shot1.ground.errors import UserError, flag
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.options import ONE_SHOT_IMAGES, TRAINING, non_default_options
+from nasbench1shot1.one_shot_search.record import SELECTED_EPOCH
 from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
@@ -105,6 +106,20 @@ def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str 
     if missing := sum(map(len, frames)) - sum(map(len, known)):
         said += f"; {missing:,} of {sum(map(len, frames)):,} architectures are not in it"
     return f"{said}\n{fidelity}" if fidelity else said  # in one line, both would be wider than the figure
+
+
+def selection_text(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return which epochs the last architectures belong to, if methods selected an epoch, else an empty text.
+
+    Args:
+        lines: the last line of each search that a figure shows, or the last row of its metrics.
+    """
+    found = sorted({int(of) for line in lines if (of := line.get(SELECTED_EPOCH)) is not None and not math.isnan(of)})
+    if not found:
+        return ""
+    if len(lines) == 1:
+        return f"The last architecture is that of epoch {found[0]}, which the search selected."
+    return f"The last architectures are those of epochs {', '.join(map(str, found))}, which the searches selected."
 
 
 def _rows_in_table(frame: pandas.DataFrame) -> pandas.DataFrame:

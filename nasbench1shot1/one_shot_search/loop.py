@@ -15,7 +15,13 @@ from nasbench1shot1.ground.errors import option
 from nasbench1shot1.images.batches import batches, draw_rows, endless_batches
 from nasbench1shot1.one_shot_search.measurements import dominant_eigenvalue, one_shot_error
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
-from nasbench1shot1.one_shot_search.record import Parameters, SearchWriter, Unended, returned_epoch
+from nasbench1shot1.one_shot_search.record import (
+    SELECTED_EPOCH,
+    Parameters,
+    SearchWriter,
+    Unended,
+    returned_epoch,
+)
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.one_shot_search.weight_step import set_trained, weight_step
 from nasbench1shot1.optimizer import Batch, OneShotOptimizer
@@ -61,12 +67,14 @@ class Outcome:
     """The preferred architecture after an epoch, Λ, and the supernet's error on the architecture half, a fraction.
 
     Attributes:
+        selected_epoch: after the last epoch, the epoch whose architecture the method selected; None for its own.
         unended: after the last epoch of a method with a final selection, the outcome without this selection.
     """
 
     one_shot_error: float
     architecture: Architecture
     parameters: Parameters
+    selected_epoch: int | None = None
     unended: "Outcome | None" = None
 
 
@@ -124,7 +132,7 @@ def _outcome(state: SearchState, epoch: int) -> Outcome:
     check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "architecture_"))
     parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
     chosen = preferred_within(method.constraint, method.architecture(), method.space, method.preferences())
-    return Outcome(error, chosen, parameters)
+    return Outcome(error, chosen, parameters, method.selected_epoch)
 
 
 def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
@@ -203,11 +211,12 @@ def epoch_line(state: SearchState, table: Table, training: Training, outcome: Ou
         "hessian_eigenvalue": state.eigenvalues[-1],
         "other_datasets": state.judge.elsewhere(outcome.architecture, table),
         **phase_and_structure(state),
+        **({} if outcome.selected_epoch is None else {SELECTED_EPOCH: outcome.selected_epoch}),
     }
 
 
 def phase_and_structure(state: SearchState) -> dict[str, object]:
-    """Return the fields of `record.IF_RECORDED`: the phase, unless it is a usual one, and structural changes."""
+    """Return two fields of `record.IF_RECORDED`: the phase, unless it is a usual one, and structural changes."""
     own = state.epoch > 0 and (phase := state.phase(state.epoch)).name not in USUAL
     structure = state.method.structure()
     return {**({"phase": phase.name} if own else {}), **({"structure": structure} if structure else {})}

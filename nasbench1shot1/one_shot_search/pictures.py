@@ -15,7 +15,7 @@ from nasbench1shot1.display.style import PictureStyle, look
 from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.ground.files import picture_name
-from nasbench1shot1.one_shot_search.captions import table_text
+from nasbench1shot1.one_shot_search.captions import selection_text, table_text
 from nasbench1shot1.one_shot_search.entropy import learned_weights
 from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SearchRecord, describe_regrets
 from nasbench1shot1.one_shot_search.regret_curve import other_regrets, regret_figure
@@ -148,7 +148,8 @@ def _caption(run: SearchRecord, epochs: Sequence[int]) -> str:
     weights = learned_weights(run, epochs)
     excludes = any(np.isnan(values).any() for of_epoch in weights.values() for values in of_epoch.values())
     meaning = describe_drawing(run.architectures[0], _reading_text(run, epochs) if weights else "", excludes)
-    return "\n".join((search, meaning, table_text([run.metrics], run.config["table_id"])))
+    selection, table = selection_text(run.lines[-1:]), table_text([run.metrics], run.config["table_id"])
+    return "\n".join(filter(None, (search, meaning, selection, table)))
 
 
 def _reading_text(run: SearchRecord, epochs: Sequence[int]) -> str:

@@ -57,8 +57,11 @@ FIELDS: dict[str, Any] = {
 """The fields of a line of metrics.jsonl and their types; errors and regrets are fractions, times seconds
 (docs/run_folder.md).
 """
-IF_RECORDED: dict[str, Any] = {"phase": str, "structure": dict}
-"""Further fields of a line, for methods whose search has phases of their own or changes the supernet's structure."""
+SELECTED_EPOCH = "selected_epoch"
+"""Field of the last line: the epoch whose architecture and Λ it has, if the method selects an epoch."""
+IF_RECORDED: dict[str, Any] = {"phase": str, "structure": dict, SELECTED_EPOCH: int}
+"""Further fields of a line, for methods whose search has phases of their own, changes the supernet's structure, or
+selects one of its epochs."""
 PARAMETERS_DIGEST = "architecture_parameters_sha256"
 """Field of summary.json and checkpoints: `parameters_digest` of the epochs that they follow."""
 Parameters = Mapping[str, NDArray[np.float32]]

@@ -28,6 +28,7 @@ from nasbench1shot1.one_shot_search.captions import (
     one_shot_error_text,
     provenance,
     scale_text,
+    selection_text,
     table_text,
 )
 from nasbench1shot1.one_shot_search.entropy import entropies
@@ -118,8 +119,10 @@ def regret_figure(
         label_epochs(rows[-1])
         caption = table_text(frames, table.id, table.fidelity())
         caption += "" if entropy is None else f"\n{ENTROPY_TEXT}"
+        last_rows = [frame.iloc[len(found.frame) - 1].to_dict() for frame in frames]
         caption += f"\n{baseline.sentence}" if baseline and baseline.sentence else ""
         caption += f"\n{regrets.note}" if regrets.note else ""
+        caption += f"\n{selection}" if (selection := selection_text(last_rows)) else ""
         return canvas.finish(_title(runs, frames, found, note), caption, band=band)
 
 

@@ -21,7 +21,7 @@ from nasbench1shot1.one_shot_search.events import describe_decisions, phase_star
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
-from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, Run, returned_epoch
+from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SELECTED_EPOCH, Run, returned_epoch
 from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of, source_elsewhere
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.registry import SCRIPT
@@ -47,6 +47,12 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
         return console
     if state.recorded:
         print_line(f"Resuming {folder} after epoch {state.epoch} of {config.epochs}.")
+    if state.unended is not None:
+        regret = percent(state.unended.line["test_regret"])
+        print_line(
+            f"Epoch {state.epoch} is no longer the last one: its line now records the search without the final "
+            f"selection (test regret {regret})."
+        )
     epochs = counted(config.epochs, "epoch")
     print_line(f"{config.optimizer} on {config.space}, seed {config.seed}, {epochs}, into {folder}")
     if changed := non_default_options(state.options.as_dict()):
@@ -163,6 +169,8 @@ class SearchProgress(ProgressDisplay):
         before, self._structure = self._structure, line.get("structure", {})
         if self._space is not None and (text := describe_decisions(self._space, before, self._structure)):
             self._print_line(f"{'':>5}  {text}")
+        if (selected := line.get(SELECTED_EPOCH)) is not None:
+            self._print_line(f"{'':>5}  selected: the architecture of epoch {selected}")
 
 
 def _span(epoch: int, phases: Sequence[str]) -> str:
@@ -190,7 +198,8 @@ def show_result(run: Run, table: Table, console: Console) -> None:
             f"Stopped after epoch {summary['searched_epochs']}, because the Hessian's eigenvalue grew; back to the "
             f"architecture of epoch {summary['final_epoch']}."
         )
-    print_line(f"Final architecture: '{summary['architecture']}'")
+    of = "" if (selected := summary.get(SELECTED_EPOCH)) is None else f" (of epoch {selected})"
+    print_line(f"Final architecture{of}: '{summary['architecture']}'")
     space = Architecture.parse(summary["architecture"]).space
     dataset, others = run.config.get("dataset"), other_regrets(summary, table)
     where = f" on {dataset}" if others else ""

@@ -2,21 +2,27 @@
 
 import json
 import shutil
+from dataclasses import replace
+from io import StringIO
 from typing import NamedTuple
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 from ending_methods import MUTANTS, EvolvesAtTheEnd, PerturbsAtTheEnd
 from rich.console import Console
-from tiny_search import search, tiny_state
+from tiny_search import TINY, search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import are_identical, differences
 from nasbench1shot1.ground.errors import RunStoppedError
 from nasbench1shot1.one_shot_search import estimate, loop
+from nasbench1shot1.one_shot_search.pictures import cells_figure
 from nasbench1shot1.one_shot_search.record import SearchWriter
+from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.optimizer import OneShotOptimizer
 from nasbench1shot1.runs.checkpoints import load_checkpoint
+from nasbench1shot1.supernets.weight_sharing import SharedWeights
 
 METHODS = [EvolvesAtTheEnd, PerturbsAtTheEnd]
 SHORT = {"epochs": 2, "images_per_half": 20, "batch_size": 10, "image_side": 32}
@@ -141,6 +147,46 @@ def test_a_search_killed_while_its_old_last_line_is_replaced_is_resumed(ended, t
     with patch.object(*target, killed), pytest.raises(RunStoppedError):
         nb.search(resume=folder, epochs=3, console=Console(quiet=True))
     assert differences(whole, nb.search(resume=folder, console=Console(quiet=True))) == []
+
+
+def test_the_screen_says_that_the_old_last_line_is_replaced(ended, tmp_path):
+    folder, screen = shutil.copytree(ended.run.folder, tmp_path / "run"), Console(file=StringIO(), width=300)
+    longer = nb.search(resume=folder, epochs=3, console=screen)
+    regret = f"(test regret {100 * longer.lines[2]['test_regret']:.2f} %)"
+    [said] = [line for line in screen.file.getvalue().splitlines() if "without the final selection" in line]
+    assert said.startswith("Epoch 2 is no longer the last one") and regret in said
+    again = Console(file=StringIO(), width=300)
+    nb.search(resume=folder, console=again)
+    assert "without the final selection" not in again.file.getvalue()
+
+
+def test_a_search_that_returns_its_best_epoch_names_it_everywhere(tmp_path, monkeypatch):
+    """In the last line, on the screen and in both captions; in a longer search, only in the new last line."""
+    options = {**SHORT, "optimizer": "gaea", "returned_epoch": "best", "space": "s3", "epochs": 3}
+    scores = SharedWeights.scores
+
+    def scored(shared, passes, *rows):
+        found = scores(shared, passes, *rows)
+        return found if rows else replace(found, errors=np.full(len(found.errors), next(errors)))
+
+    errors = iter((0.2, 0.1, 0.3, 0.4))  # of the selection; the one-shot error is measured on given rows
+    monkeypatch.setattr(SharedWeights, "scores", scored)
+    screen = Console(file=StringIO(), width=300)
+    run = nb.search(out=tmp_path / "run", console=screen, **{**TINY, **options})
+    assert [line.get("selected_epoch") for line in run.lines] == [None, None, None, 2]
+    assert run.lines[3]["architecture"] == run.lines[2]["architecture"] and run.summary["selected_epoch"] == 2
+    for values in run.architecture_parameters.values():
+        assert (values[3] == values[2]).all()
+    shown = screen.file.getvalue()
+    assert "selected: the architecture of epoch 2" in shown
+    assert f"Final architecture (of epoch 2): '{run.summary['architecture']}'" in shown
+    words = "The last architecture is that of epoch 2, which the search selected."
+    pictures = regret_figure([run], [run.metrics], nb.load_table()), cells_figure(run)
+    assert all(any(words in text.get_text() for text in picture.texts) for picture in pictures)
+    several = regret_figure([run, run], [run.metrics, run.metrics], nb.load_table())
+    assert any("The last architectures are those of epochs 2," in text.get_text() for text in several.texts)
+    grown = nb.search(resume=run.folder, epochs=4, console=Console(quiet=True))
+    assert [line.get("selected_epoch") for line in grown.lines] == [None, None, None, None, 2]
 
 
 def test_resuming_a_finished_search_changes_nothing(ended, tmp_path):
