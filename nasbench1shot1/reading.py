@@ -38,9 +38,23 @@ class Reading:
         return (self.operations, self.edges) != ("equal", "equal")
 
     def __str__(self) -> str:
-        """Return the words of captions, such as "softmax of Λ", or "softmax of Λ/τ" with a temperature τ."""
+        """Return the words of captions for a space with weights of operations and of edges."""
+        return self.describe()
+
+    def describe(self, has_operations: bool = True, has_edges: bool = True) -> str:
+        """Return the words of captions, such as "softmax of Λ", or "softmax of Λ/τ" with a temperature τ.
+
+        Args:
+            has_operations: whether the space has weights of operations.
+            has_edges: whether it has other weights.
+        """
         of_operations, of_edges = WORDS[self.operations], WORDS[self.edges]
-        words = of_operations if of_operations == of_edges else f"{of_operations} (operations), {of_edges} (edges)"
+        if of_operations == of_edges or not has_edges:
+            words = of_operations
+        elif not has_operations:
+            words = of_edges
+        else:
+            words = f"{of_operations} (operations), {of_edges} (edges)"
         return words if self.temperature == 1 else words.replace("of Λ", "of Λ/τ")
 
     def weights(

@@ -104,6 +104,17 @@ def test_a_search_that_became_longer_is_read_with_the_temperatures_that_it_had(t
     assert str(run.reading(1)) == "softmax of Λ/τ"
 
 
+def test_captions_name_only_the_weights_that_a_space_has(tmp_path):
+    run = search(tmp_path / "run", optimizer="fair-darts", space="nb201", epochs=1)
+    caption = nb.draw_cells(run)[0].figure.get_supxlabel().replace("\n", " ")
+    assert "sigmoids of Λ" in caption
+    assert "(operations)" not in caption and "(edges)" not in caption
+    reading = Reading("sigmoid", temperature=2.0)
+    assert reading.describe(has_edges=False) == "sigmoids of Λ/τ"
+    assert reading.describe(has_operations=False) == "softmax of Λ/τ"
+    assert reading.describe() == str(reading) == "sigmoids of Λ/τ (operations), softmax of Λ/τ (edges)"
+
+
 @pytest.mark.parametrize(
     ("optimizer", "words"),
     [

@@ -108,7 +108,7 @@ def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str 
     return f"{said}\n{fidelity}" if fidelity else said  # in one line, both would be wider than the figure
 
 
-def selection_text(lines: Sequence[Mapping[str, Any]]) -> str:
+def selection_text(lines: Sequence[Mapping[Any, Any]]) -> str:
     """Return which epochs the last architectures belong to, if methods selected an epoch, else an empty text.
 
     Args:

@@ -154,8 +154,7 @@ def _caption(run: SearchRecord, epochs: Sequence[int]) -> str:
 
 def _reading_text(run: SearchRecord, epochs: Sequence[int]) -> str:
     """Return a description of the mixing weights, with the temperature, unless it is always 1."""
-    readings = [run.reading(epoch) for epoch in epochs]
-    return str(max(readings, key=lambda reading: reading.temperature != 1))
+    return run.describe_reading(max(epochs, key=lambda epoch: run.reading(epoch).temperature != 1))
 
 
 def _title(run: SearchRecord, epoch: int) -> str:

@@ -25,12 +25,12 @@ from nasbench1shot1.runs.lock import FolderLock
 from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import IF_EXTENDED, RunWriter
+from nasbench1shot1.space import OneShotSpace
 
 if TYPE_CHECKING:
     import pandas
     from torch import Tensor
 
-    from nasbench1shot1.space import OneShotSpace
     from nasbench1shot1.supernets.supernet import Supernet
 
 PARAMETERS, FIGURE, CELLS = "architecture_parameters.npz", "regret.png", "cells.png"
@@ -180,6 +180,15 @@ class SearchRecord(RunRecord):
     def reading(self, epoch: int) -> Reading:
         """Return how Λ after an epoch maps to mixing weights; by a softmax, if nothing else is known."""
         return Reading()
+
+    def describe_reading(self, epoch: int) -> str:
+        """Return the words of captions for `reading`; they name only kinds of weights that the space has.
+
+        Raises the errors of `architecture_parameters`.
+        """
+        of_operations = OneShotSpace.operation_key if self._space is None else self._space.operation_key
+        keys = self.architecture_parameters.keys()
+        return self.reading(epoch).describe(of_operations in keys, bool(keys - {of_operations}))
 
     def mixing_weights(self, epoch: int) -> "dict[str, NDArray[np.float64]]":
         """Return the mixing weights that Λ gives after an epoch, at the mean of any noise; NaN where excluded.
