@@ -3,6 +3,7 @@
     python benchmarks/scales_pilot.py run FOLDER            # one search at a time; run it again to continue
     python benchmarks/scales_pilot.py collect FOLDER --out benchmarks/results/scales_pilot.json
     python benchmarks/scales_pilot.py table benchmarks/results/scales_pilot.json
+    python benchmarks/scales_pilot.py draw benchmarks/results/scales_pilot.json --out docs/scales/minute.png
 
 Every setting is searched with random-ws, DARTS and GDAS. The shared weights of random-ws and DARTS then rank 400
 architectures. The learning rate of Λ makes steps × rate as large as at full scale. Start the study
@@ -21,7 +22,11 @@ from pathlib import Path
 import numpy as np
 
 import nasbench1shot1 as nb
+from nasbench1shot1.display.axes import save_figure
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_COLOUR, draw_mean_regret
 
 TRAVEL = 3.1  # steps × rate of Λ at full scale: 50 epochs of 209 steps at 3e-4
 REAL = ("--images", "{images}", "--images-per-half", "10000")
@@ -43,6 +48,7 @@ SETTINGS = {  # name: (further options, epochs, steps per epoch, learning rate o
     "real-side32": ((*REAL, "--image-side", "32"), 12, 156, None),
 }
 METHODS, RANKED = ("random-ws", "darts", "gdas"), ("random-ws", "darts")
+METHODS_IN_WORDS = {"random-ws": "Random WS", "darts": "DARTS", "gdas": "GDAS"}
 ORDER = (  # (space, seeds, settings)
     ("s1", range(2), ("untrained", "untrained-cells9")),
     ("s1", range(1), ("real", "real-cells9", "real-channels16", "real-side32")),
@@ -52,6 +58,8 @@ ORDER = (  # (space, seeds, settings)
     ("nb201", range(3), ("now-rate", "channels16", "cells9-short")),
     ("s3", range(2), ("now-rate", "channels16", "cells9-short")),
 )
+CROWDED = 1.2
+"""Regret in percent below which the numbers of settings would cover each other in the picture."""
 RANKING = ("--architectures", "400", "--images", "1000", "--threads", "1", "--resamples", "2")
 
 
@@ -138,13 +146,10 @@ def collect(folder):
 
 
 def interval(values, factor=1.0):
-    """Return a mean with its 95 % bootstrap interval."""
-    values = factor * np.asarray(values)
+    """Return in words a mean with its 95 % bootstrap interval."""
     if len(values) < 2:
-        return f"{values.mean():.2f}" if len(values) else "–"
-    means = [values[rows].mean() for rows in draw_resamples(len(values), 10_000, np.random.default_rng(0))]
-    low, high = percentile_interval(means)
-    return f"{values.mean():.2f} [{low:.2f}, {high:.2f}]"
+        return f"{factor * values[0]:.2f}" if values else "–"
+    return "{:.2f} [{:.2f}, {:.2f}]".format(*mean_and_interval(values, factor))
 
 
 def table(collected):
@@ -158,11 +163,7 @@ def table(collected):
         )
         print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
         for setting in collected["settings"]:
-            prefix = f"{space}-{setting}-"
-            runs = {
-                method: [run for name, run in collected["runs"].items() if name.rsplit("-", 1)[0] == prefix + method]
-                for method in METHODS
-            }
+            runs = {method: of_setting(collected["runs"], space, setting, method) for method in METHODS}
             if not any(runs.values()):
                 continue
             final = [interval([run["regret"][-1] for run in runs[method]], 100) for method in METHODS]
@@ -177,11 +178,69 @@ def table(collected):
             print(f"| {' | '.join(cells)} |")
 
 
+def draw(collected, space, path):
+    """Draw rank correlations and final regrets of the settings of one space over the CPU time of a search."""
+    runs = collected["runs"]
+    settings = [name for name in collected["settings"] if f"{space}-{name}-random-ws-0" in runs]
+    trained = [name for name in settings if not name.startswith("untrained")]
+    styles = dict(zip(METHODS, curve_styles(METHODS), strict=True))
+    numbers = [len(of_setting(runs, space, name, "random-ws")) for name in trained]
+    with Canvas(1, 2, panel=(4.6, 3.6)) as canvas:
+        for method in METHODS:
+            for ax, quantity, factor in zip(canvas.axes, ("spearman_error", None), (1, 100), strict=True):
+                for place, name in enumerate(trained):
+                    own = of_setting(runs, space, name, method)
+                    values = [
+                        run[quantity] if quantity else run["regret"][-1] for run in own if quantity in (None, *run)
+                    ]
+                    if not values:
+                        continue
+                    middle, low, high = mean_and_interval(values, factor)
+                    at = np.mean([run["cpu"] for run in own]) / 60
+                    whiskers = None if len(values) < 2 else [[middle - low], [high - middle]]
+                    colour = styles[method]["color"]
+                    ax.errorbar(at, middle, whiskers, fmt="o", color=colour, markersize=4, elinewidth=1)
+                    if quantity or middle > CROWDED:
+                        ax.annotate(
+                            str(place + 1), (at, middle), (4, 3), textcoords="offset points", fontsize="x-small"
+                        )
+        ranks, regrets = canvas.axes
+        for ax in canvas.axes:
+            ax.set_xscale("log")
+            ax.set_xlabel("CPU minutes of one search")
+            ax.xaxis.set_major_formatter("{x:g}")
+            ax.grid(alpha=0.25)
+        ranks.set_ylabel("ρ of one-shot errors")
+        regrets.set_ylabel("final test regret [%]")
+        regrets.set_ylim(bottom=0)
+        draw_mean_regret(collected["mean_regret"][space], regrets, "mean over the space")
+        legend = {METHODS_IN_WORDS[name]: {**styles[name], "marker": "o", "linestyle": ""} for name in METHODS}
+        legend["mean over the space"] = {"color": MEAN_COLOUR, "linestyle": ":"}
+        settings_text = ", ".join(f"{place + 1}: {name}" for place, name in enumerate(trained))
+        caption = f"{settings_text}\npartly predicted errors of the table {collected['tables'][space]}"
+        band = "mean and 95 % confidence interval (bootstrap) over "
+        band += f"{min(numbers)} to {max(numbers)} seeds; no interval: 1 seed"
+        save_figure(canvas.finish(f"What a minute of a search buys, {space}", caption, legend=legend, band=band), path)
+
+
+def of_setting(runs, space, setting, method):
+    """Return the runs of a setting with a method."""
+    return [run for name, run in runs.items() if name.rsplit("-", 1)[0] == f"{space}-{setting}-{method}"]
+
+
+def mean_and_interval(values, factor=1.0):
+    """Return a mean, and the ends of its 95 % bootstrap interval."""
+    values = factor * np.asarray(values)
+    means = [values[rows].mean() for rows in draw_resamples(len(values), 10_000, np.random.default_rng(0))]
+    return values.mean(), *percentile_interval(means)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=["run", "collect", "table"])
+    parser.add_argument("task", choices=["run", "collect", "table", "draw"])
     parser.add_argument("path", type=Path)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--space", default="s1")
     parser.add_argument(
         "--images", default="cifar10", help="at least 20,000 images of CIFAR-10: a name or an .npz file"
     )
@@ -190,6 +249,8 @@ def main():
         run_all(options.path, options.images)
     elif options.task == "collect":
         options.out.write_text(json.dumps(collect(options.path), separators=(",", ":")) + "\n")
+    elif options.task == "draw":
+        draw(json.loads(options.path.read_text()), options.space, options.out)
     else:
         table(json.loads(options.path.read_text()))
 
