@@ -9,6 +9,9 @@ from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.runs.folder import COMMON, OWN
 from nasbench1shot1.runs.options import check_ranges, has_simple_type, option_names, options_to_record
 
+MOST_NAMED = 4
+"""Number of optimizers that a message lists."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
@@ -89,8 +92,8 @@ class Methods:
         for name in given:
             if name not in mine and (holders := self._holders(name)):
                 raise InvalidInputError(
-                    f"{option(name)} does not apply to {self._registered_name(method)} (only to "
-                    f"{', '.join(holders)}): remove it"
+                    f"{option(name)} does not apply to {self._registered_name(method)}: remove it (only "
+                    f"{_listed(holders)} {'have' if len(holders) > 1 else 'has'} it)"
                 )
 
     def check_known(self, method: Any, given: Iterable[str]) -> None:
@@ -152,3 +155,11 @@ class Methods:
                 if option in option_names(self.find(name).Hyperparameters):
                     found.append(name)
         return found
+
+
+def _listed(names: list[str]) -> str:
+    """Return names in words; of many, only the first ones and the number of the others."""
+    if len(names) > MOST_NAMED + 1:
+        return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} other optimizers"
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

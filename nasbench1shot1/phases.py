@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
+from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.schedules import Constant, Cosine
 
@@ -77,10 +77,14 @@ def check_phases(phases: Sequence[Phase], epochs: int) -> None:
     if not isinstance(phases, Sequence) or not all(isinstance(phase, Phase) for phase in phases):
         raise InvalidInputError(f"phases() must return a list of Phase objects, not {phases!r}")
     for phase in phases:
-        if phase.epochs < 1 or phase.weight_steps < 1:
+        if phase.epochs < 1:
             raise InvalidInputError(
-                f"the phase {phase.name} of the search has {counted(phase.epochs, 'epoch')} and "
-                f"{counted(phase.weight_steps, 'weight step')} per step of Λ: both must be at least 1"
+                f"{option('epochs', epochs)} leaves no epoch for the phase {phase.name} of the search: raise it"
+            )
+        if phase.weight_steps < 1:
+            raise InvalidInputError(
+                f"the phase {phase.name} of the search has {counted(phase.weight_steps, 'weight step')} per step of Λ: "
+                "this must be at least 1"
             )
         if phase.batch_increase < 0:
             raise InvalidInputError(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
 from nasbench1shot1.runs.options import IF_GIVEN, OnlyWith, Range
@@ -40,6 +41,11 @@ class DARTSMinusHyperparameters(GradientHyperparameters):
         """Raise InvalidInputError for a value that is out of range, and for relaxations without mixtures."""
         super().check()
         self.check_mixes_all("DARTS- adds a skip connection to mixtures")
+        if self.skip_max == 0:
+            raise InvalidInputError(
+                f"DARTS- with {option('skip_max', self.skip_max)} is DARTS: raise it, or use "
+                f"{option('optimizer', 'darts')}"
+            )
 
 
 FACTORS: dict[str, Callable[[float], float]] = {

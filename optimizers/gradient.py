@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -43,6 +43,7 @@ SAME_FOR_ALL_CELLS = {
     "single-path": "is the same for all cells",
 }
 """Relaxations that give a pass only one sample, and why."""
+TEMPERATURES = ("temperature_max", "temperature_min")
 SHARES = ("softmax", "gumbel", "dirichlet")
 """Relaxations with positive mixing weights that add up to 1."""
 RANDOM = tuple(name for name in RELAXATION_NAMES if name not in ("softmax", "sigmoid"))
@@ -125,10 +126,11 @@ class GradientHyperparameters(AdamHyperparameters):
         if self.draws > 1 and (why := SAME_FOR_ALL_CELLS.get(self.relaxation)):
             raise InvalidInputError(f"the relaxation {self.relaxation} {why}: give {option('draws', 1)}")
         if self.relaxation == "dirichlet" and (self.temperature_max, self.temperature_min) != (1.0, 1.0):
-            raise InvalidInputError(
-                f"{option('relaxation', 'dirichlet')} has no temperature: give "
-                f"{options({'temperature_max': 1, 'temperature_min': 1})}"
-            )
+            usual = {field.name: field.default for field in fields(self)}
+            changed = {name: getattr(self, name) for name in TEMPERATURES if getattr(self, name) != 1}
+            is_given = all(usual[name] == 1 for name in changed)
+            advice = f"remove {options(changed)}" if is_given else f"give {options(dict.fromkeys(TEMPERATURES, 1))}"
+            raise InvalidInputError(f"{option('relaxation', 'dirichlet')} has no temperature: {advice}")
         if self.relaxation == "reinmax" and self.temperature_min < 1:
             raise InvalidInputError(
                 f"ReinMax needs temperatures of at least 1, not {option('temperature_min', self.temperature_min)}: "

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, UpdateName
 from nasbench1shot1.phases import Phase, bilevel_phases
 from nasbench1shot1.runs.options import Range
+
+USUAL_STEPS = 5
+"""The largest default of `weight_steps`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,3 +51,13 @@ class IDARTS(DARTS):
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return the phases of DARTS, with several weight steps for each step of Λ."""
         return bilevel_phases(epochs, warm_start_epochs, weight_steps=self.hyperparameters.weight_steps)
+
+    def check_length(self, epochs: int, steps: int) -> None:
+        """Raise InvalidInputError if an epoch has fewer steps than `weight_steps`; the defaults are always accepted."""
+        super().check_length(epochs, steps)
+        number = self.hyperparameters.weight_steps
+        if number > max(steps, USUAL_STEPS) and not self.trains_weights_first:  # with it, Λ would never be updated
+            raise InvalidInputError(
+                f"{option('weight_steps', number)} is more than the {counted(steps, 'weight step')} of an epoch, after "
+                "which the count starts again: lower it, or use more images"
+            )

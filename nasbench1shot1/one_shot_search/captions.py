@@ -10,8 +10,10 @@ import pandas
 
 from nasbench1shot1.ground.errors import UserError, flag
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.one_shot_search.options import ONE_SHOT_IMAGES, TRAINING, non_default_options
+from nasbench1shot1.one_shot_search.options import ONE_SHOT_IMAGES, TRAINING, SearchConfig, non_default_options
 from nasbench1shot1.one_shot_search.record import SELECTED_EPOCH
+from nasbench1shot1.registry import optimizer
+from nasbench1shot1.runs.options import switch_names
 from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
@@ -56,20 +58,32 @@ def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
         f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}{shrunk}, "
         f"preset {config['preset']}"
     )
-    common = [
-        (name, value)
-        for name, value in non_default_options(config).items()
-        if all(c.get(name) == value for c in others)
-    ]
-    options = ", ".join(option_text(name, value, "\N{NO-BREAK SPACE}") for name, value in common)
+    common = {
+        name: value for name, value in non_default_options(config).items() if all(c.get(name) == value for c in others)
+    }
+    options = ", ".join(option_texts(config, common, "\N{NO-BREAK SPACE}"))
     return "\n".join([size, *textwrap.wrap(options, LINE, break_on_hyphens=False)])
 
 
-def option_text(name: str, value: object, space: str = " ") -> str:
-    """Return an option as it is typed: "--epochs 3", or "--rejection" and "--no-rejection" for True and False."""
-    if isinstance(value, bool):
-        return flag(name if value else f"no_{name}")
-    return f"{flag(name)}{space}{value}"
+def option_texts(config: Mapping[str, Any], options: Mapping[str, object], space: str = " ") -> list[str]:
+    """Return options as they are typed: "--epochs 3", "--nesterov no", or "--rejection" for a switch.
+
+    Args:
+        config: the configuration of the search, with its optimizer.
+        options: the options by name.
+        space: the character between an option and its value.
+    """
+    if not options:  # an optimizer of another package is not imported because a record names it
+        return []
+    switches = {*switch_names(SearchConfig), *switch_names(optimizer(config["optimizer"]).Hyperparameters)}
+
+    def text(name: str, value: object) -> str:
+        if isinstance(value, bool) and name in switches:
+            return flag(name if value else f"no_{name}")
+        typed = ("yes" if value else "no") if isinstance(value, bool) else value
+        return f"{flag(name)}{space}{typed}"
+
+    return [text(name, value) for name, value in options.items()]
 
 
 def one_shot_error_text(configs: Sequence[Mapping[str, Any]]) -> str:

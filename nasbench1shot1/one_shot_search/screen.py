@@ -15,7 +15,7 @@ from nasbench1shot1.ground.notebooks import console_or_new
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent, row_printer
 from nasbench1shot1.images.data_sets import CIFAR10
-from nasbench1shot1.one_shot_search.captions import is_estimated, option_text
+from nasbench1shot1.one_shot_search.captions import is_estimated, option_texts
 from nasbench1shot1.one_shot_search.estimate import expected_seconds
 from nasbench1shot1.one_shot_search.events import describe_decisions, phase_starts
 from nasbench1shot1.one_shot_search.group import SearchGroup
@@ -56,8 +56,7 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     epochs = counted(config.epochs, "epoch")
     print_line(f"{config.optimizer} on {config.space}, seed {config.seed}, {epochs}, into {folder}")
     if changed := non_default_options(state.options.as_dict()):
-        options = ", ".join(option_text(name, value) for name, value in changed.items())
-        print_line(f"With {options}")
+        print_line(f"With {', '.join(option_texts(vars(config), changed))}")
     if config.optimizer.startswith(SCRIPT):
         print_line("Its optimizer is a class of this script or notebook: only from there can the search be resumed.")
     if config.hessian_eigenvalue:

@@ -156,7 +156,12 @@ class Kind(ABC, Generic[O, S, R, W]):
         kept = self.recorded_options(run)
         if not given:
             return kept
-        wanted = self.options({**kept.as_dict(), **given})
+        try:
+            wanted = self.options({**kept.as_dict(), **given})
+        except InvalidInputError:
+            changed = {name: value for name, value in given.items() if name not in self.MAY_GROW}
+            check_unchanged(run.folder, run.config, changed, self.MAY_GROW)  # a clearer reason than that both conflict
+            raise
         now = wanted.as_dict()
         check_unchanged(run.folder, run.config, {name: now[name] for name in given}, self.MAY_GROW)
         return wanted

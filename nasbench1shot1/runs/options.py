@@ -280,6 +280,11 @@ OF_PICTURES = ("style", "spread")
 """Options of pictures that records of earlier versions lack; their defaults apply."""
 
 
+def switch_names(record: type) -> set[str]:
+    """Return the names of the options of a record that the command line takes without a value, `--x` or `--no-x`."""
+    return {name for name, hint in get_type_hints(record).items() if hint is bool}
+
+
 def recorded_options(record: type[T], recorded: Mapping[str, Any], where: Path) -> T:
     """Read the options that a run's config.json records.
 
@@ -323,8 +328,10 @@ def check_unchanged(
                 )
         elif value != recorded.get(name):
             grows = "".join(f" (only {value_of(other)} may increase)" for other in may_grow)
+            before = recorded.get(name)
+            started = f"without {option(name)}" if before is None else f"with {option(name, before)}"
             raise InvalidInputError(
-                f"'{folder}' was started with {option(name, recorded.get(name))}, not {value}: a run keeps its "
+                f"'{folder}' was started {started}, not {'with ' if before is None else ''}{value}: a run keeps its "
                 f"options{grows}; start a new run for others"
             )
 

@@ -134,7 +134,7 @@ def test_the_method_is_unknown_without_its_package(tmp_path):
         ("--optimizer population --populaton 3", "unknown option '--populaton'; did you mean '--population'?"),
         (
             "--optimizer darts --population 3",
-            "--population does not apply to darts (only to spos, population): remove it",
+            "--population does not apply to darts: remove it (only spos and population have it)",
         ),
         ("--optimizer population --population many", "--population must be a whole number, not 'many'"),
         ("--optimizer population --population 1", "--population must be at least 2, not 1"),

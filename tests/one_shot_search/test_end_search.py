@@ -10,6 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 from ending_methods import MUTANTS, EvolvesAtTheEnd, PerturbsAtTheEnd
+from refusals import refuses
 from rich.console import Console
 from tiny_search import TINY, search, tiny_state
 
@@ -196,6 +197,13 @@ def test_resuming_a_finished_search_changes_nothing(ended, tmp_path):
         again = nb.search(resume=run.folder, console=Console(quiet=True))
     assert (run.folder / "metrics.jsonl").read_bytes() == lines
     assert json.dumps(again.summary) == json.dumps(run.summary)
+
+
+def test_a_run_keeps_its_options_also_where_another_value_would_not_fit(tmp_path):
+    """The term needs another rule than GAEA's, but first of all, it would be another run."""
+    run = search(tmp_path / "run", optimizer="gaea", epochs=1)
+    with refuses(nb.InvalidInputError, "started without term=, not with beta", "keeps its options"):
+        nb.search(resume=run.folder, epochs=2, term="beta")
 
 
 def test_an_early_stopped_search_skips_the_final_selection(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 import nasbench1shot1 as nb
 from nasbench1shot1.nasbench201.architecture import OPERATIONS
-from nasbench1shot1.one_shot_search.captions import option_text, scale_text
+from nasbench1shot1.one_shot_search.captions import option_texts, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import operation_counts, regret_figure
 from nasbench1shot1.reading import Reading
 
@@ -99,4 +99,6 @@ def test_regrets_that_the_table_lacks_have_no_curve():
 def test_texts_of_options_are_those_of_the_command_line():
     shown = scale_text([{**CONFIG, "space": "nats-size", "optimizer": "tunas", "rejection": True}])
     assert shown.endswith("--rejection") and "True" not in shown
-    assert option_text("warm_up", False) == "--no-warm-up" and option_text("epochs", 3) == "--epochs 3"
+    given = {"rejection": False, "nesterov": False, "augment_architecture_images": True, "epochs": 3}
+    typed = option_texts({"optimizer": "tunas"}, given)
+    assert typed == ["--no-rejection", "--nesterov no", "--augment-architecture-images yes", "--epochs 3"]

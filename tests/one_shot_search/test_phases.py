@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 from rich.console import Console
 from tiny_search import TINY, search, tiny_state
 
@@ -54,6 +55,16 @@ def test_a_warm_start_is_the_first_of_two_phases_under_one_cosine():
 def test_phases_that_do_not_fit_are_refused(phases):
     with pytest.raises(nb.InvalidInputError):
         check_phases(phases, 4)
+
+
+def test_a_refusal_names_only_what_is_wrong():
+    short = [Phase("training", -1, Constant()), Phase("tuning", 5, Constant())]
+    with refuses(nb.InvalidInputError, "epochs=4 leaves no epoch for the phase training", "raise it") as refused:
+        check_phases(short, 4)
+    assert "weight step" not in str(refused.value)
+    with refuses(nb.InvalidInputError, "still", "0 weight steps per step of Λ") as refused:
+        check_phases([Phase("still", 4, Constant(), weight_steps=0)], 4)
+    assert "epoch" not in str(refused.value)
 
 
 @pytest.mark.parametrize("wrong", [{"trains": "batchnorm"}, {"data": "half"}, {"epochs": 2.0}, {"weight_steps": "2"}])

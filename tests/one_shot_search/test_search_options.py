@@ -346,9 +346,9 @@ def test_every_option_of_a_method_has_a_default_and_a_unique_name(optimizer):
 @pytest.mark.parametrize(
     ("optimizer", "option", "sentence"),
     [
-        ("darts", "candidates", "candidates= does not apply to darts (only to random-ws, enas"),
-        ("random-ws", "temperature_max", "temperature_max= does not apply to random-ws (only to darts, "),
-        ("gdas", "controller_steps", "controller_steps= does not apply to gdas (only to enas"),
+        ("darts", "candidates", "candidates= does not apply to darts: remove it (only random-ws, enas"),
+        ("random-ws", "temperature_max", "temperature_max= does not apply to random-ws: remove it (only darts, "),
+        ("gdas", "controller_steps", "controller_steps= does not apply to gdas: remove it (only enas has it)"),
         ("gdas", "temperature_mx", "unknown option 'temperature_mx'; did you mean 'temperature_max'?"),
         ("enas", "controller_step", "unknown option 'controller_step'; did you mean 'controller_steps'?"),
     ],

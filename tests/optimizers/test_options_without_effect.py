@@ -24,6 +24,8 @@ REFUSED = [
         ("clipped_gradients=False", "grad_clip= above 0"),
     ),
     ({"optimizer": "idarts", "update": "first-order"}, ('update="first-order"', 'optimizer="darts"')),
+    ({"optimizer": "darts-minus", "skip_max": 0.0}, ("skip_max=0.0", 'optimizer="darts"')),
+    ({"optimizer": "idarts", "weight_steps": 50}, ("weight_steps=50", "2 weight steps", "lower it")),
     ({"optimizer": "lambda-darts", "cells": 2, "epochs": 1}, ("epochs=1", "alignment=0")),
     ({"optimizer": "beta-darts", "epochs": 1}, ("epochs=1", "beta", 'term="none"')),
     ({"optimizer": "rf-darts", "term": "beta", "epochs": 1}, ("epochs=1", "beta", 'term="none"')),

@@ -250,6 +250,8 @@ def test_the_advice_of_a_refusal_is_accepted():
     with refuses(nb.InvalidInputError, "temperature_max=1, temperature_min=1"):
         search_options({"optimizer": "gdas", "relaxation": "dirichlet", "architecture_grad_clip": 0})
     search_options({"optimizer": "gdas", "relaxation": "dirichlet", "temperature_max": 1, "temperature_min": 1})
+    with refuses(nb.InvalidInputError, "has no temperature: remove temperature_max=5"):
+        search_options({"optimizer": "drnas", "temperature_max": 5.0})
 
 
 REFUSED = [
