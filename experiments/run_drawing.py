@@ -1,6 +1,7 @@
 """Drawing the regret of one run on matplotlib axes: `nb.draw_regret`."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -20,16 +21,17 @@ from nasbench1shot1.display.curves import describe_band
 from nasbench1shot1.display.marks import draw_marked
 from nasbench1shot1.display.style import PictureStyle, Spread, look
 from nasbench1shot1.experiments.rescoring import recorded_table
-from nasbench1shot1.ground.errors import InvalidInputError, value_of
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, value_of
 from nasbench1shot1.one_shot_search.captions import one_shot_error_text
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.one_shot_search.regret_curve import (
-    VALIDATION,
     anytime_regret,
     draw_anytime_regret,
+    draw_events,
     draw_largest,
     draw_one_shot_error,
+    draw_references,
 )
 from nasbench1shot1.reference_points import NO_REGRETS, Asked, MarkedRegrets, marked_regrets
 from nasbench1shot1.runs.opening import open_run
@@ -39,6 +41,7 @@ from nasbench1shot1.tuning.record import Study
 
 if TYPE_CHECKING:
     from nasbench1shot1.display.axes import Axes
+    from nasbench1shot1.tables.table import Table
 
 Drawable = SearchRecord | SearchGroup | BlackBoxStudy | Study
 Labels = str | Sequence[str]
@@ -85,7 +88,9 @@ def draw_regret(
     """Draw the recorded regret of a run in percent, of an unfinished run as far as it is recorded.
 
     Searches are drawn over epochs; studies are drawn over simulated time, or over evaluations if evaluations limit
-    them. `nb.compare` draws several runs. The title of the legend names what a band shows: by default, the 95 %
+    them. `nb.compare` draws several runs. For searches, a dotted line shows the mean test regret of the space if the
+    table of the search can be opened, vertical lines show where phases begin, and triangles mark epochs with decisions.
+    The title of the legend names what a band shows: by default, the 95 %
     confidence interval of the mean over the seeds of a group or over the searches of a black-box study.
 
     Args:
@@ -148,6 +153,13 @@ def _marked(run: SearchRecord | BlackBoxStudy | Study, mark: Iterable[Asked] | N
     return marked_regrets(mark, recorded_table(run), run) if mark else NO_REGRETS
 
 
+def _table_of(run: SearchRecord) -> "Table | None":
+    """Return the table that a search recorded; None if it cannot be opened, as without it only curves are drawn."""
+    with suppress(UserError):
+        return recorded_table(run)
+    return None
+
+
 def _draw_searches(
     runs: "Sequence[SearchRecord]",
     ax: Any,
@@ -167,11 +179,14 @@ def _draw_searches(
             f"{value_of('ax')} must be single axes, because '{runs[0].folder}' has no one-shot errors"
         )
     with look(style):
-        has_sources = bool(found.others) or bool(found.measured[VALIDATION].any())
-        table = recorded_table(runs[0]) if has_sources else None
-        draw_anytime_regret(found, axes, method, runs[0].config["dataset"], table, **looks)
+        table, dataset = _table_of(runs[0]), runs[0].config["dataset"]
+        draw_anytime_regret(found, axes, method, dataset, table, **looks)
         axes.set_xlabel(EPOCH_LABEL)
-        draw_largest(runs[0].baseline, axes, found.where(runs[0].config["dataset"]))
+        if table is None:
+            draw_largest(runs[0].baseline, axes, found.where(dataset))
+        else:
+            draw_references(runs[0], runs[0].metrics, table, axes, found.where(dataset))
+        draw_events([run.metrics for run in runs], runs[0].config, [axes, *pair[1:]])
         start_at_zero(draw_marked(axes, regrets.levels()))
         band = describe_band(spread, len(runs), is_cut=found.is_cut)
         _with_legend(axes, canvas, "\n".join(filter(None, [band, regrets.note])))

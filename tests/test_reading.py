@@ -137,6 +137,13 @@ def test_captions_of_cells_say_which_weights_are_drawn(optimizer, words, tmp_pat
     assert all(any(weight in label for label in labels) for weight in shown)
 
 
+def test_the_caption_of_an_edge_cell_names_only_marks_that_it_can_have(tmp_path):
+    run = search(tmp_path / "run", space="nb201", optimizer="sgas", **FOR_TINY["sgas"])
+    caption = nb.draw_cells(run)[0].figure.get_supxlabel().replace("\n", " ")
+    assert "excluded one; frame: decided operation" in caption
+    assert "dotted" not in caption and "thick" not in caption
+
+
 def test_random_search_has_no_weights_to_draw(tmp_path):
     run = search(tmp_path / "run", optimizer="random-ws", epochs=1, **FOR_TINY["random-ws"])
     assert learned_weights(run, [0, 1]) == {}
@@ -152,3 +159,6 @@ def test_no_module_is_imported_to_read_lambda(tmp_path):
     code = "import sys, nasbench1shot1 as nb; print(nb.load_run(sys.argv[1]).reading(1), 'torch' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True)
     assert shown.stdout.split() == ["softmax", "of", "Λ", "False"]
+    note = "optimizer somewhere_else:Method is not imported, so weights are drawn as the softmax of Λ."
+    assert note in nb.draw_cells(folder)[0].figure.get_supxlabel().replace("\n", " ")
+    assert "not imported" not in nb.draw_cells(run)[0].figure.get_supxlabel()

@@ -133,9 +133,15 @@ def describe_drawing(arch: Architecture, weights: str = "", excludes: bool = Fal
     if weights:
         drawn = f"not chosen, or {drawn}\nwidths, and numbers at the preferred operations: {weights}"
     if excludes:
-        drawn += f"\n{LEFT} candidate operation, {EXCLUDED} excluded one; dotted: excluded edge; "
-        drawn += "thick frame: decided operation"
+        drawn += f"\n{LEFT} candidate operation, {EXCLUDED} excluded one; "
+        drawn += f"{'dotted: excluded edge; thick ' if _has_operations_on_nodes(arch) else ''}frame: decided operation"
     return f"grey: {drawn}"
+
+
+def _has_operations_on_nodes(arch: Architecture) -> bool:
+    """Return whether nodes have operations, and not edges; only then are edges themselves chosen."""
+    graph = arch.drawn_graph()
+    return graph is not None and any(of["operation"] is not None for of in graph.nodes.values())
 
 
 def _drawn(x: Any, weights: Mapping[str, Any] | None) -> "networkx.DiGraph[int] | Bars":

@@ -190,6 +190,11 @@ class SearchRecord(RunRecord):
         keys = self.architecture_parameters.keys()
         return self.reading(epoch).describe(of_operations in keys, bool(keys - {of_operations}))
 
+    @property
+    def reading_note(self) -> str:
+        """A sentence for captions if `reading` is a guess; else empty."""
+        return ""
+
     def mixing_weights(self, epoch: int) -> "dict[str, NDArray[np.float64]]":
         """Return the mixing weights that Λ gives after an epoch, at the mean of any noise; NaN where excluded.
 
@@ -221,12 +226,20 @@ class Run(SearchRecord):
     def reading(self, epoch: int) -> Reading:
         """Return the optimizer's reading of Λ after an epoch; a softmax if its module is not imported."""
         config = self.config
-        if not is_trusted("optimizers", config["optimizer"]):
+        if self.reading_note:
             return Reading()
         method = optimizer(config["optimizer"])
         own = recorded_options(method.Hyperparameters, config, self.folder / CONFIG)
         longer = [growth["from"] for growth in config.get("grown", ()) if epoch <= growth["after_epoch"]]
         return method.reading(own, epoch, (longer or [config["epochs"]])[0])
+
+    @property
+    def reading_note(self) -> str:
+        """A sentence for captions if the optimizer's module is not imported, because a record names it; else empty."""
+        name = self.config["optimizer"]
+        if is_trusted("optimizers", name):
+            return ""
+        return f"The module of the optimizer {name} is not imported, so weights are drawn as the softmax of Λ."
 
     def supernet(self, epoch: int) -> "tuple[Supernet, dict[str, Tensor]]":
         """Return the network with the weights of a saved epoch, and Λ after that epoch.

@@ -98,13 +98,7 @@ def regret_figure(
     with Canvas(len(heights), panel=panel, heights=heights, style=style, sharex=True) as canvas:
         method, dataset, rows = config["optimizer"], config.get("dataset"), canvas.axes
         draw_anytime_regret(found, rows[0], method, dataset, table)
-        space = Architecture.parse(frames[0]["architecture"].iloc[0]).space
-        baseline = baseline_of(runs[0], table, space)
-        within = None if baseline is None else baseline.bounds
-        if (mean := mean_regret_of(space, dataset, table, within)) is not None:
-            of = MEAN_LABEL if within is None else MEAN_WITHIN
-            draw_mean_regret(mean, rows[0], f"{of}{found.where(dataset)} ({percent(mean)})")
-        draw_largest(baseline, rows[0], found.where(dataset))
+        baseline = draw_references(runs[0], frames[0], table, rows[0], found.where(dataset))
         regrets = marked_regrets(mark, table, runs[0])
         start_at_zero(draw_marked(rows[0], regrets.levels()))
         if found.has_error:
@@ -367,6 +361,31 @@ def draw_mean(axes: "Axes", value: float, label: str, dashes: str = ":") -> "Axe
     """Draw a mean over a space, in the unit of the axes, as a horizontal line; return the axes."""
     axes.axhline(value, color=MEAN_COLOUR, linestyle=dashes, linewidth=1.2, label=label, zorder=1)
     return axes
+
+
+def draw_references(
+    run: SearchRecord, frame: pandas.DataFrame, table: "Table", axes: "Axes", where: str = ""
+) -> Baseline | None:
+    """Draw the mean test regret of the space, within the bounds of a search if it has any, and its baseline.
+
+    Args:
+        run: the search.
+        frame: its metrics.
+        table: the table behind `frame`; without the mean, only the baseline is drawn.
+        axes: the axes to draw on.
+        where: as in `Baseline.label`.
+
+    Returns:
+        The baseline, if the search has one.
+    """
+    space = Architecture.parse(frame["architecture"].iloc[0]).space
+    baseline = baseline_of(run, table, space)
+    within = None if baseline is None else baseline.bounds
+    if (mean := mean_regret_of(space, run.config.get("dataset"), table, within)) is not None:
+        of = MEAN_LABEL if within is None else MEAN_WITHIN
+        draw_mean_regret(mean, axes, f"{of}{where} ({percent(mean)})")
+    draw_largest(baseline, axes, where)
+    return baseline
 
 
 def draw_largest(baseline: Baseline | None, axes: "Axes", where: str = "") -> "Axes":

@@ -10,12 +10,14 @@ from matplotlib.figure import Figure
 from refusals import refuses
 from rich.console import Console
 from synthetic_study import write_study
+from tiny_search import FOR_TINY, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.display.style import COLUMN_WIDTH
 from nasbench1shot1.one_shot_search.pictures import PANEL_WIDTH
 from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.reading import Reading
 
 EPOCHS = "search epoch (0: before training)"
@@ -49,11 +51,12 @@ def test_a_folder_can_be_drawn_on_new_axes(group):
 
 def test_colours_labels_and_style_are_the_callers_choice(group):
     axes = nb.draw_regret(group, colors="red", labels="mine", style="paper")
-    test, validation = axes.get_lines()
+    test, validation, mean = axes.get_lines()
+    assert mean.get_label().startswith("mean over the space (")
     assert (test.get_color(), test.get_label(), validation.get_color()) == ("red", "mine", "#000000")
     assert axes.figure.get_figwidth() == COLUMN_WIDTH
     labelled = nb.draw_regret(group, labels=["a", "b"], colors={"b": "red", "darts": "blue"}).get_lines()
-    assert [(line.get_label(), line.get_color()) for line in labelled] == [("a", "blue"), ("b", "red")]
+    assert [(line.get_label(), line.get_color()) for line in labelled[:2]] == [("a", "blue"), ("b", "red")]
     for wrong in ({"labels": ["a"]}, {"colors": {"gdas": "red"}}, {"colors": ["red"]}, {"style": "papr"}):
         with pytest.raises(nb.InvalidInputError):
             nb.draw_regret(group, **wrong)
@@ -74,6 +77,26 @@ def test_the_second_of_two_axes_shows_the_one_shot_error(group):
     below, above = nb.draw_regret(group, Figure().subplots(2)[::-1])
     assert (above.get_xlabel(), below.get_xlabel()) == ("", EPOCHS)
     assert {axes.yaxis.get_label_position() for axes in (above, below)} == {"left"}
+
+
+def test_given_axes_show_the_mean_of_the_space_phases_and_decisions(tmp_path):
+    run = search(tmp_path / "run", optimizer="darts-pt", **FOR_TINY["darts-pt"])
+    above, below = nb.draw_regret(run, Figure().subplots(2))
+    figure = next(iter(regret_figure([run], [run.metrics], nb.load_table()).axes))
+    for drawn in (above, figure):
+        (mean,) = [line for line in drawn.get_lines() if line.get_label().startswith("mean over the space (")]
+        assert mean.get_ydata()[0] == pytest.approx(100 * nb.load_table().mean_regret("s1"))
+        assert [text.get_text() for text in drawn.texts] == ["search", "selection"]
+        assert "decisions" in [text.get_text() for text in drawn.get_legend().get_texts()]
+    assert 1.5 in [line.get_xdata()[0] for line in below.get_lines()]  # the selection begins after epoch 1
+
+
+def test_a_search_whose_table_is_missing_has_no_mean(group, monkeypatch):
+    def refuse(run):
+        raise nb.InvalidInputError("the table is missing: import it")
+
+    monkeypatch.setattr("nasbench1shot1.experiments.run_drawing.recorded_table", refuse)
+    assert len(nb.draw_regret(group[0]).get_lines()) == 2
 
 
 def test_axes_side_by_side_have_labels_that_do_not_overlap(group):
@@ -123,7 +146,7 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
     found, rng = nb.search_space(space), np.random.default_rng(0)
     history = [{k: rng.normal(size=shape) for k, shape in found.mixing_shapes().items()} for _ in range(4)]
     architectures = [found.discretise(each) for each in history]
-    run = Mock(spec=SearchRecord, architectures=architectures)
+    run = Mock(spec=SearchRecord, architectures=architectures, reading_note="")
     run.config = {"optimizer": "darts", "space": space, "seed": 0, "table_id": "T", "dataset": "cifar10"}
     run.lines = [{"test_regret": 0.1, "test_measured": True}] * 4
     run.metrics = pandas.DataFrame(run.lines)
@@ -151,7 +174,7 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
 
 def test_a_picture_of_chains_is_not_too_tall():
     chain = nb.Architecture.parse("nb101:0|1|2|3|4|5:" + ",".join(["conv3x3"] * 5))
-    run = Mock(spec=SearchRecord, architectures=[chain] * 2, architecture_parameters={})
+    run = Mock(spec=SearchRecord, architectures=[chain] * 2, architecture_parameters={}, reading_note="")
     run.reading = lambda epoch: Reading()
     run.config = {"optimizer": "random-ws", "space": "nb101", "seed": 0, "table_id": "T", "dataset": "cifar10"}
     run.lines = [{"test_regret": 0.1, "test_measured": True}] * 2
@@ -177,7 +200,8 @@ def test_an_unfinished_search_is_drawn_up_to_its_last_record(group, tmp_path):
     (folder / "metrics.jsonl").write_text(recorded[0])
     pair = nb.draw_regret(folder, Figure().subplots(2, sharex=True))
     for axes in (*pair, nb.compare([folder], ax=Figure().add_subplot())):
-        assert {line.get_marker() for line in axes.get_lines()} == {"o"}, "a line with one point is invisible"
+        curves = [line for line in axes.get_lines() if len(line.get_xdata()) == 1]
+        assert {line.get_marker() for line in curves} == {"o"}, "a line with one point is invisible"
         low, high = axes.get_xlim()
         assert [tick for tick in axes.get_xticks() if low <= tick <= high] == [0]
     (folder / "metrics.jsonl").write_text("")
