@@ -259,7 +259,7 @@ class GradientOptimizer(AdamOptimizer):
         self.allowed.start_here()
 
     @classmethod
-    def unused_options(cls, hyperparameters: GradientHyperparameters) -> Mapping[str, str]:
+    def unused_options(cls, hyperparameters: Any) -> Mapping[str, str]:
         """Return the option for unused weights, unless steps compute only samples, and one for falling temperatures."""
         is_constant = hyperparameters.temperature_min == hyperparameters.temperature_max
         return {

@@ -4,12 +4,14 @@ See docs/random_ws.md.
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizers.sampling import (
     RepeatedSelection,
     RepeatedSelectionHyperparameters,
+    SamplingHyperparameters,
     SamplingOptimizer,
     draw_uniformly,
 )
@@ -19,7 +21,7 @@ from nasbench1shot1.phases import Phase
 class RandomWS(SamplingOptimizer, RepeatedSelection):
     """Train one uniformly drawn architecture per step, including architectures with loose ends."""
 
-    Hyperparameters = RepeatedSelectionHyperparameters
+    Hyperparameters: ClassVar[type[SamplingHyperparameters]] = RepeatedSelectionHyperparameters
     defaults = {"batch_size": 64, "grad_clip": 0.25}  # noqa: RUF012
     family_defaults = {"nasbench201": {"epochs": 250, "candidates": 100, "candidate_batches": 4, "finalists": 1}}  # noqa: RUF012
 

@@ -58,8 +58,6 @@ class RepeatedSelectionHyperparameters(SamplingHyperparameters):
 class RepeatedSelection(OneShotOptimizer):
     """A method that selects among candidates after every epoch, and can select once more when the search ends."""
 
-    hyperparameters: RepeatedSelectionHyperparameters
-
     @abstractmethod
     def choose_among(self, candidates: int, shared: SharedWeights) -> None:
         """Select the best of a number of candidates."""
@@ -69,9 +67,9 @@ class RepeatedSelection(OneShotOptimizer):
         if self.hyperparameters.final_candidates:
             self.choose_among(self.hyperparameters.final_candidates, shared)
 
-    def scorings_at_end(self, batch_size: int, architecture_images: int) -> list[tuple[int, int]]:
+    def scorings_at_end(self, batch_size: int, architecture_images: int) -> Sequence[tuple[int, int]]:
         """Return the work of the further selection."""
-        settings = self.hyperparameters
+        settings: RepeatedSelectionHyperparameters = self.hyperparameters
         if settings.final_candidates is None:
             return []
         return selection_scorings(
