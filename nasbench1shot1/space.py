@@ -316,6 +316,11 @@ class OneShotSpace(SearchSpace):
         """Return the part of mixing weights that reaches a place for which `is_mixed` is true; by default, all."""
         return mixing
 
+    @property
+    def has_equal_cells(self) -> bool:
+        """Whether the same mixing weights reach all places of the supernet."""
+        return type(self).weights_at is OneShotSpace.weights_at
+
     def operations_at(
         self, place: Place, operations: Sequence[int | tuple[int, ...]]
     ) -> Sequence[int | tuple[int, ...]]:

@@ -39,6 +39,8 @@ MEASURING = (
         "scored_batch_size",
         "hessian_eigenvalue",
         "early_stopping",
+        "preferred_error",
+        "cell_alignment",
         "table",
         "reference",
     ),

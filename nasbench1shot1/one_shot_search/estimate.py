@@ -6,10 +6,11 @@ are interpolated by the share of candidates that is left (`OneShotOptimizer.rema
 """
 
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from itertools import chain, count
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from torch import Tensor
 
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.one_shot_search.loop import training_steps
-from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS, dominant_eigenvalue
+from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS, cell_alignment, dominant_eigenvalue
 from nasbench1shot1.one_shot_search.options import SearchOptions
 from nasbench1shot1.one_shot_search.state import SearchState, begin, constrain
 from nasbench1shot1.runs.machine import cpu_threads
@@ -133,6 +134,10 @@ def _seconds(state: SearchState, epochs: range) -> float:
     seconds += _seconds_to_score(state, method.scorings_at_end(size, half))
     if state.config.hessian_eigenvalue:
         seconds += sum(state.phase(e).moves_parameters for e in epochs) * _seconds_of_the_eigenvalue(state)
+    if state.config.preferred_error:
+        seconds += evaluations * _seconds_to_score(state, [(1, half)])
+    if state.config.cell_alignment:
+        seconds += evaluations * _seconds_of(lambda: cell_alignment(state, 1))
     shared = state.shared_weights(0)
     images = sum(shared.images_passed(*scoring) for scoring in method.mixture_scorings(size, half))
     times = _times(state, epochs)
@@ -247,12 +252,14 @@ def _seconds_to_score(state: SearchState, scorings: Sequence[tuple[int, int]]) -
 
 def _seconds_of_the_eigenvalue(state: SearchState) -> float:
     """Return an upper bound of the seconds; the number of iterations is only known at the end."""
-    seconds = []
-    for iterations in (1, 2):
-        started = time.perf_counter()
-        dominant_eigenvalue(state, 1, iterations)
-        seconds.append(time.perf_counter() - started)
-    return seconds[0] + (MOST_ITERATIONS - 1) * max(seconds[1] - seconds[0], 0)
+    once, twice = (_seconds_of(partial(dominant_eigenvalue, state, 1, iterations)) for iterations in (1, 2))
+    return once + (MOST_ITERATIONS - 1) * max(twice - once, 0)
+
+
+def _seconds_of(measure: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    measure()
+    return time.perf_counter() - started
 
 
 def _wait_for_device(is_cuda: bool) -> None:

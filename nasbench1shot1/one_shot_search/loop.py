@@ -1,7 +1,7 @@
 """The search loop: train the supernet and Λ, and look up the preferred architecture in the table after every epoch."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
@@ -13,7 +13,12 @@ from torch import Tensor
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.images.batches import batches, draw_rows, endless_batches
-from nasbench1shot1.one_shot_search.measurements import dominant_eigenvalue, one_shot_error
+from nasbench1shot1.one_shot_search.measurements import (
+    cell_alignment,
+    dominant_eigenvalue,
+    one_shot_error,
+    preferred_error,
+)
 from nasbench1shot1.one_shot_search.perturbation import Perturbation
 from nasbench1shot1.one_shot_search.record import (
     SELECTED_EPOCH,
@@ -68,6 +73,7 @@ class Outcome:
 
     Attributes:
         selected_epoch: after the last epoch, the epoch whose architecture the method selected; None for its own.
+        preferred_error: the error of the preferred architecture alone; None unless an option asks for it.
         unended: after the last epoch of a method with a final selection, the outcome without this selection.
     """
 
@@ -75,6 +81,7 @@ class Outcome:
     architecture: Architecture
     parameters: Parameters
     selected_epoch: int | None = None
+    preferred_error: float | None = None
     unended: "Outcome | None" = None
 
 
@@ -95,11 +102,12 @@ def run_search(state: SearchState, table: Table, writer: SearchWriter, reporter:
         training = train_epoch(state, epoch, reporter) if epoch > 0 else Training(None, None)
         outcome = evaluate(state, epoch)
         state.eigenvalues.append(_eigenvalue(state, epoch))
+        alignment = _alignment(state, epoch)
         state.search_seconds += time.perf_counter() - started
         state.epoch = epoch
-        line = epoch_line(state, table, training, outcome)
+        line = epoch_line(state, table, training, outcome, alignment)
         if outcome.unended is not None:
-            other = epoch_line(state, table, training, outcome.unended)
+            other = epoch_line(state, table, training, outcome.unended, alignment)
             state.unended = Unended(other, outcome.unended.parameters)
         record_epoch(state, writer, line, outcome.parameters)
         reporter.epoch_done(line)
@@ -132,7 +140,8 @@ def _outcome(state: SearchState, epoch: int) -> Outcome:
     check_finite(method.parameters.values(), "an architecture parameter", _advice(epoch, "architecture_"))
     parameters = {key: value.detach().cpu().numpy().astype(np.float32) for key, value in method.parameters.items()}
     chosen = preferred_within(method.constraint, method.architecture(), method.space, method.preferences())
-    return Outcome(error, chosen, parameters, method.selected_epoch)
+    alone = preferred_error(state, epoch, chosen) if state.config.preferred_error else None
+    return Outcome(error, chosen, parameters, method.selected_epoch, alone)
 
 
 def train_epoch(state: SearchState, epoch: int, reporter: Reporter) -> Training:
@@ -199,8 +208,11 @@ def batch_pairs(state: SearchState, epoch: int) -> Iterator[tuple[Batch, Batch]]
         yield weight_batch, state.images_of(rows, augment, drawn if state.augments_architecture_images else None)
 
 
-def epoch_line(state: SearchState, table: Table, training: Training, outcome: Outcome) -> dict[str, object]:
-    """Return the line of metrics.jsonl for the state's epoch; fields as in `record.FIELDS`."""
+def epoch_line(
+    state: SearchState, table: Table, training: Training, outcome: Outcome, alignment: Mapping[str, object]
+) -> dict[str, object]:
+    """Return the line of metrics.jsonl for the state's epoch; fields as in `record.FIELDS` and `record.IF_RECORDED`."""
+    alone = {} if outcome.preferred_error is None else {"preferred_one_shot_error": outcome.preferred_error}
     return {
         "epoch": state.epoch,
         "train_loss": training.loss,
@@ -210,6 +222,8 @@ def epoch_line(state: SearchState, table: Table, training: Training, outcome: Ou
         **state.judge.score(outcome.architecture, table).fields(state.search_seconds),
         "hessian_eigenvalue": state.eigenvalues[-1],
         "other_datasets": state.judge.elsewhere(outcome.architecture, table),
+        **alone,
+        **alignment,
         **phase_and_structure(state),
         **({} if outcome.selected_epoch is None else {SELECTED_EPOCH: outcome.selected_epoch}),
     }
@@ -241,6 +255,13 @@ def _eigenvalue(state: SearchState, epoch: int) -> float | None:
     if not state.config.hessian_eigenvalue or epoch == 0 or not state.phase(epoch).moves_parameters:
         return None
     return checked_finite(dominant_eigenvalue(state, epoch), "the Hessian's eigenvalue", _advice(epoch))
+
+
+def _alignment(state: SearchState, epoch: int) -> dict[str, object]:
+    """Return the field `cell_alignment` if an option asks for it."""
+    if not state.config.cell_alignment:
+        return {}
+    return {"cell_alignment": checked_finite(cell_alignment(state, epoch), "the cells' gradient", _advice(epoch))}
 
 
 def _mean(loss_sum: Tensor, seen: int, epoch: int) -> float:

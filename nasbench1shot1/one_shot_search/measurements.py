@@ -1,13 +1,15 @@
-"""What a search measures after an epoch, besides the table's values: the one-shot error, and the sharpness at Λ."""
+"""What a search measures after an epoch, besides the table's values: one-shot errors, and the gradients at Λ."""
 
 import math
 
 import torch
 from torch import Tensor
 
+from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, switch
 from nasbench1shot1.images.batches import batches
 from nasbench1shot1.one_shot_search.state import SearchState
+from nasbench1shot1.optimizers.lambda_darts import mean_cosine
 from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH
 
 MOST_ITERATIONS = 50
@@ -30,6 +32,38 @@ def one_shot_error(state: SearchState, epoch: int) -> float:
     if not all(math.isfinite(score.losses[0]) for score in scores):
         return math.nan
     return sum(float(score.errors[0]) * len(rows) for score, rows in zip(scores, parts, strict=True)) / len(half)
+
+
+def preferred_error(state: SearchState, epoch: int, arch: Architecture) -> float:
+    """Return the one-shot error of one architecture on the whole architecture half, a fraction.
+
+    Only its operations are computed. The difference to `one_shot_error` is what discretisation costs under the shared
+    weights. The search does not change.
+    """
+    return float(state.shared_weights(epoch).errors([arch])[0])
+
+
+def cell_alignment(state: SearchState, epoch: int) -> float:
+    """Return the mean cosine between the gradients of all pairs of cells with respect to their mixing weights.
+
+    Every cell gets its own copy of the mixing weights (Movahedi et al.: Λ-DARTS, ICLR 2023, section 4). The loss is the
+    cross-entropy of one unaugmented batch of the architecture half at the current weights, under `evaluation_mixing`
+    and with batch-norm in training mode. 1 means that all cells agree on the direction in which Λ should move. The
+    search does not change.
+    """
+    rows = next(batches(state.split.architecture, state.config.batch_size, state.generator("alignment", epoch)))
+    batch, cells = state.images_of(rows, state.augmentation(epoch), None), state.net.mixed_places
+    drawn = state.method.generator.get_state()
+    with torch.no_grad():
+        mixing = state.method.evaluation_mixing()
+    state.method.generator.set_state(drawn)
+    state.net.train()
+    with torch.enable_grad():
+        leaves = mixing.as_leaves(cells)
+        weights = {name: weight.detach() for name, weight in state.net.named_parameters()}
+        loss = state.loss_at(weights, leaves, batch)
+        gradients = torch.autograd.grad(loss, leaves.tensors(), materialize_grads=True)
+    return float(mean_cosine(gradients, cells))
 
 
 def dominant_eigenvalue(state: SearchState, epoch: int, most_iterations: int = MOST_ITERATIONS) -> float:

@@ -158,6 +158,12 @@ class SearchConfig(BoundOptions):
     """After each epoch, measure the dominant eigenvalue of the validation loss's Hessian with respect to Λ."""
     early_stopping: bool = False
     """Stop when the Hessian's eigenvalue grows too fast; keep an earlier architecture. Needs --hessian-eigenvalue."""
+    preferred_error: Annotated[bool | None, IF_GIVEN] = None
+    """After each epoch, measure the one-shot error of the preferred architecture alone, under the shared weights.
+    Default: no."""
+    cell_alignment: Annotated[bool | None, IF_GIVEN] = None
+    """After each epoch, measure how well the cells agree on Λ: the mean cosine between their gradients, over all pairs
+    of cells. Default: no."""
     table: TableName | None = None
     """Folder or name of the table that gives the regret. Default: $NB1SHOT1_TABLE, or else embedded."""
     reference: Reference | None = None
@@ -416,8 +422,8 @@ def data_facts(space: "SearchSpace", table: "Table", images: "ImageSet", halves:
 
 _OF_A_RUN = {
     "seed", "space", "epochs", "images", "images_per_half", "image_side", "channels", "cells", "batch_size", "table",
-    "device", "threads", "precision", "compile", "keep_weights_every", "hessian_eigenvalue", "format",
-    "style", *NAMES,
+    "device", "threads", "precision", "compile", "keep_weights_every", "hessian_eigenvalue", "preferred_error",
+    "cell_alignment", "format", "style", *NAMES,
 }  # fmt: skip
 
 

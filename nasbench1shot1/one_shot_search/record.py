@@ -59,9 +59,15 @@ FIELDS: dict[str, Any] = {
 """
 SELECTED_EPOCH = "selected_epoch"
 """Field of the last line: the epoch whose architecture and Λ it has, if the method selects an epoch."""
-IF_RECORDED: dict[str, Any] = {"phase": str, "structure": dict, SELECTED_EPOCH: int}
-"""Further fields of a line, for methods whose search has phases of their own, changes the supernet's structure, or
-selects one of its epochs."""
+IF_RECORDED: dict[str, Any] = {
+    "preferred_one_shot_error": float,
+    "cell_alignment": float,
+    "phase": str,
+    "structure": dict,
+    SELECTED_EPOCH: int,
+}
+"""Further fields of a line: measurements that options ask for, and fields of methods whose search has phases of their
+own, changes the supernet's structure, or selects one of its epochs."""
 PARAMETERS_DIGEST = "architecture_parameters_sha256"
 """Field of summary.json and checkpoints: `parameters_digest` of the epochs that they follow."""
 Parameters = Mapping[str, NDArray[np.float32]]

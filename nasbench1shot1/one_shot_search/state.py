@@ -363,11 +363,15 @@ def _check_relaxation(config: SearchConfig, method: OneShotOptimizer) -> None:
             f"{option(name)} only applies to searches with bounds on costs: remove it, or add "
             f"{option('max_parameters')}, {option('max_flops')} or {option('max')}"
         )
-    if config.hessian_eigenvalue and not method.evaluates_relaxation:
-        raise InvalidInputError(
-            f"{config.optimizer} measures the loss without mixing weights that depend on Λ: remove "
-            f"{switch('hessian_eigenvalue')}"
-        )
+    asked = {
+        "hessian_eigenvalue": config.hessian_eigenvalue and switch("hessian_eigenvalue"),
+        "cell_alignment": config.cell_alignment and option("cell_alignment", True),
+    }
+    for text in filter(None, asked.values()):
+        if not method.evaluates_relaxation:
+            raise InvalidInputError(
+                f"{config.optimizer} measures the loss without mixing weights that depend on Λ: remove {text}"
+            )
 
 
 def _phases(config: SearchConfig, method: OneShotOptimizer) -> tuple[Phase, ...]:
@@ -401,9 +405,16 @@ def _check_cells(state: SearchState) -> None:
                 f"{state.steps(first)}: lower {option('weight_steps')}, or remove {option('weights_first')}"
             )
         first += phase.epochs
-    if state.method.mixing_gradients == "per-cell" and net.mixed_places < 2:
+    measures = option("cell_alignment", True) if state.config.cell_alignment else ""
+    if measures and not net.space.has_equal_cells:
         raise InvalidInputError(
-            f"{name} compares the gradients of several cells, and the supernet has one: give at least "
+            f"{measures} compares the gradients of cells that share Λ, but each layer of {net.space.name} has its own "
+            "part of Λ: remove it, or choose another space"
+        )
+    compares = name if state.method.mixing_gradients == "per-cell" else measures
+    if compares and net.mixed_places < 2:
+        raise InvalidInputError(
+            f"{compares} compares the gradients of several cells, and the supernet has one: give at least "
             f"{option('cells', 2)}"
         )
 

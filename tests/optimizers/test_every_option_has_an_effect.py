@@ -28,6 +28,7 @@ NOT_TESTED_HERE = {
     "max_flops": "as max_parameters",
     "max": "as max_parameters",
     "hessian_eigenvalue": "measured in addition (test_hessian.py)",
+    "preferred_error": "measured in addition (test_discretisation_measures.py)",
     "early_stopping": "needs more epochs (test_hessian.py)",
     "returned_epoch": "the best epoch of a tiny search may be the last one (test_components_together.py)",
     "evaluation_batch_norm": "a tiny search misclassifies the same images with all values (test_shared_weights.py)",
