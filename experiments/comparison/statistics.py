@@ -189,12 +189,13 @@ def _statistics(values: Floats) -> dict[str, float]:
 # Rank tests of all pairs of methods -----------------------------------------------------------------------------------
 
 
-def rank_tests(samples: Mapping[str, Floats], moment: str) -> pandas.DataFrame:
+def rank_tests(samples: Mapping[str, Floats], moment: str, with_only: str | None = None) -> pandas.DataFrame:
     """Compare the regrets of all pairs of methods with a two-sided Mann–Whitney U test.
 
     Args:
         samples: regrets of the runs of each method, by label. Methods with fewer than `FEWEST` runs are omitted.
         moment: point in time of the regrets, such as "end".
+        with_only: the method with which all others are compared. Default: all pairs are compared.
 
     Returns:
         A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`
@@ -203,7 +204,8 @@ def rank_tests(samples: Mapping[str, Floats], moment: str) -> pandas.DataFrame:
         2000). `effect_size` is the effect size in words.
     """
     enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
-    rows = [_test(moment, first, second, enough) for first, second in combinations(enough, 2)]
+    pairs = [pair for pair in combinations(enough, 2) if with_only is None or with_only in pair]
+    rows = [_test(moment, first, second, enough) for first, second in pairs]
     frame = pandas.DataFrame(rows, columns=[name for name in COLUMNS if name != "p_holm"])
     frame.insert(COLUMNS.index("p_holm"), "p_holm", holm(frame["p"].to_numpy(np.float64)))
     return frame

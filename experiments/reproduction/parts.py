@@ -1,7 +1,7 @@
 """The parts of which figures and tables are made: curves, panels, scales and poolings; names in titles and legends."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Options = Mapping[str, Any]
@@ -41,16 +41,30 @@ class Scale:
         options: options of all runs.
         seeds: seeds of every curve.
         by_optimizer: options for the runs of one optimizer, by its name.
+        more_seeds: further seeds of some curves, by their keys; these runs come last. Given seeds replace both.
     """
 
     panels: tuple[Panel, ...]
     options: Options
     seeds: tuple[int, ...] = (0,)
     by_optimizer: Mapping[str, Options] = field(default_factory=dict)
+    more_seeds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def pairs(self) -> list[tuple[Panel, Curve]]:
         """Return every curve with its panel."""
         return [(panel, curve) for panel in self.panels for curve in panel.curves]
+
+    def with_seeds(self, seeds: tuple[int, ...]) -> "Scale":
+        """Return the scale with the same seeds for all curves."""
+        return replace(self, seeds=seeds, more_seeds={})
+
+    def by_seed(self) -> list[tuple[int, list[tuple[Panel, Curve]]]]:
+        """Return every seed, in the order in which seeds run, with its curves and their panels."""
+        pairs, further = self.pairs(), dict.fromkeys(seed for own in self.more_seeds.values() for seed in own)
+        found = [(seed, pairs) for seed in self.seeds]
+        return found + [
+            (seed, [pair for pair in pairs if seed in self.more_seeds.get(pair[1].key, ())]) for seed in further
+        ]
 
 
 @dataclass(frozen=True)

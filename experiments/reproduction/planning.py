@@ -80,7 +80,7 @@ class Reproduction:
     def size(self, scale: str) -> str:
         """Return the amount of work at a scale, such as "90 × 50 epochs"."""
         own = self.selected(scale)
-        return self.kind.size(len(own.pairs()) * len(own.seeds), self.kind.adapt(own.options))
+        return self.kind.size(sum(len(pairs) for _, pairs in own.by_seed()), self.kind.adapt(own.options))
 
     def selected(self, scale: str, space: str | None = None) -> Scale:
         """Return the selected panels and curves of a scale.
@@ -151,7 +151,7 @@ class Reproduction:
                 f"{self.name} takes a single seed, because each study has many searches: give one seed"
             )
         own = self.selected(scale, given.get("space"))
-        own = own if seeds is None else replace(own, seeds=tuple(seeds))
+        own = own if seeds is None else own.with_seeds(tuple(seeds))
 
         def resolve(kind: str, options: Sequence[Options]) -> list[dict[str, Any]]:
             found: list[dict[str, Any]] = call(_resolve_all, kind, options)
@@ -324,9 +324,9 @@ def _runs(
 ) -> list[FigureJob]:
     """Return one run of a kind for every curve and seed of a scale."""
     kind, places, wanted = KINDS[name], list[tuple[str, str]](), list[dict[str, Any]]()
-    for seed in scale.seeds:
+    for seed, pairs in scale.by_seed():
         of_seed = []
-        for panel, curve in scale.pairs():
+        for panel, curve in pairs:
             own = {**panel.options, **curve.options}
             by_optimizer = scale.by_optimizer.get(own.get("optimizer", ""), {})
             of_figure = {**scale.options, **by_optimizer, **own}

@@ -127,6 +127,15 @@ class EdgeArchitecture(Architecture):
         return {name: self.operations.count(operation) for operation, name in enumerate(OPERATIONS)}
 
     @property
+    def is_connected(self) -> bool:
+        """Whether a path without zeroized edges leads from the input to the output."""
+        reached = {0}
+        for (target, source), operation in zip(EDGES, self.operations, strict=True):  # ascending targets
+            if source in reached and operation != NONE:
+                reached.add(target)
+        return N_NODES - 1 in reached
+
+    @property
     def network_id(self) -> str:
         """NAS-Bench-201's string, because the benchmark trained every architecture, including isomorphic ones."""
         return self.official

@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,6 +23,13 @@ OFFICIAL = "|nor_conv_3x3~0|+|nor_conv_3x3~0|nor_conv_3x3~1|+|skip_connect~0|nor
 OF_EACH_EDGE = "|none~0|+|skip_connect~0|nor_conv_1x1~1|+|nor_conv_3x3~0|avg_pool_3x3~1|none~2|"
 
 six_operations = st.tuples(*[st.integers(0, 4)] * 6)
+
+
+@given(six_operations)
+def test_an_architecture_is_connected_if_a_path_leads_from_the_input_to_the_output(operations: tuple[int, ...]) -> None:
+    arch: Any = nb.Architecture.parse(f"nb201:{OF_EACH_EDGE}")
+    arch = type(arch)("nb201", operations)
+    assert arch.is_connected == networkx.has_path(arch.drawn_graph(), 0, 3)
 
 
 def test_operations_and_edges_have_the_official_order() -> None:
