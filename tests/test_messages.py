@@ -275,6 +275,11 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "a rule that does not clip": lambda tmp: search(tmp, "gaea", architecture_grad_clip=5.0),
         "one cell to compare": lambda tmp: search(tmp, "lambda-darts", cells=1),
         "layers without a common Λ": lambda tmp: nb.search("lambda-darts", space="nats-size", scale="quick"),
+        "one cell to align": lambda tmp: search(tmp, "darts", cells=1, cell_alignment=True),
+        "layers without a common Λ to align": lambda tmp: nb.search(
+            "darts", space="nats-size", scale="quick", cell_alignment=True
+        ),
+        "cells of single paths to align": lambda tmp: search(tmp, "random-ws", cells=2, cell_alignment=True),
         "no epochs before the selection": lambda tmp: search(tmp, "darts-pt", epochs=5, selection_epochs=5),
         "candidates that are not mixed": lambda tmp: search(tmp, "darts-pt", relaxation="single-path"),
         "a warm-up of the weights alone": lambda tmp: search(tmp, "spos", warm_start_epochs=1),

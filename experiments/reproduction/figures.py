@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
+from nasbench1shot1.experiments.reproduction.collapse_figures import COLLAPSE_FIGURES
 from nasbench1shot1.experiments.reproduction.method_figures import BELOW_FULL, METHOD_FIGURES
 from nasbench1shot1.experiments.reproduction.nats_bench_figures import NATS_BENCH_FIGURES
 from nasbench1shot1.experiments.reproduction.parts import (
@@ -187,6 +188,12 @@ _PAPER_FIGURES = {
 }
 """full: the paper's setting; quick: minutes to an hour on two CPU cores, too small to rank methods."""
 
-FIGURES: dict[str, Figure] = {**_PAPER_FIGURES, **BLACK_BOX_FIGURES, **NATS_BENCH_FIGURES, **METHOD_FIGURES}
+FIGURES: dict[str, Figure] = {
+    **_PAPER_FIGURES,
+    **BLACK_BOX_FIGURES,
+    **NATS_BENCH_FIGURES,
+    **METHOD_FIGURES,
+    **COLLAPSE_FIGURES,
+}
 """All figures and tables by name: figures of NAS-Bench-1Shot1 by number, its table, figures of other papers, and own
-comparisons."""
+studies."""

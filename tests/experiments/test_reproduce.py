@@ -221,7 +221,7 @@ def test_without_a_name_the_figures_are_listed(capsys):
     numbers = [2, 3, 4, 5, *range(7, 18)]
     last = ["table2", "nas101-figure7", "nas101-figure8", "nas201-figure6"]
     last += [f"nats-{part}{space}" for part in ("figure6", "figure7", "table4") for space in ("", "-size")]
-    last += ["methods", "methods-nb201", "methods-size"]
+    last += ["methods", "methods-nb201", "methods-size", "nas201-collapse"]
     assert list(ALL_FIGURES) == [*(f"figure{number}" for number in numbers), *last]
     assert "full: 90 × 50 epochs" in lines[1]
     titles = {line.partition(" ")[2] for line in lines[: 2 * len(ALL_FIGURES) : 2]}

@@ -1,0 +1,285 @@
+"""The study of DARTS's collapse on NAS-Bench-201: what its searches prefer and measure after every epoch.
+
+A search *collapses to skip connections* if it ends with them on all six edges, as in NAS-Bench-201 (Dong and Yang 2020,
+table 5). It *collapses to zeroized paths* if no path leads from the input to the output of its last cell.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+from nasbench1shot1.display.axes import label_epochs
+from nasbench1shot1.display.canvas import Canvas
+from nasbench1shot1.display.colours import BLACK, BLUE, BROWN, GREEN, LINES, ORANGE, PINK, SKY, VERMILION
+from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, pool_values
+from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.experiments.comparison.statistics import SIGNIFICANT, rank_tests
+from nasbench1shot1.experiments.reproduction.collapse_figures import BASE, SHORTER
+from nasbench1shot1.experiments.reproduction.parts import Panel
+from nasbench1shot1.experiments.reproduction.results import CurveResults, in_front
+from nasbench1shot1.experiments.rescoring import rescore
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.nasbench201.architecture import EDGES, NONE, OPERATIONS, EdgeArchitecture
+from nasbench1shot1.one_shot_search.captions import provenance, scale_text
+from nasbench1shot1.one_shot_search.record import Run
+from nasbench1shot1.one_shot_search.regret_curve import draw_mean_regret, mean_regret_of
+from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from nasbench1shot1.display import axes
+
+Floats = NDArray[np.float64]
+Place = tuple[str, str]
+SKIP = OPERATIONS.index("skip_connect")
+QUANTITIES = {
+    "test_regret": 0.0,
+    "skips": 0.0,
+    "zeroized": 0.0,
+    "connected": 0.0,
+    "none_weight": 0.0,
+    "skip_weight": 0.0,
+    "one_shot_validation_error": 0.0,
+    "preferred_one_shot_error": 0.0,
+    "hessian_eigenvalue": None,
+    "cell_alignment": None,
+}
+"""The columns of `measures` with their lowest possible values; None: they may be negative."""
+_WORDS = {
+    "test_regret": "test regrets",
+    "skips": "numbers of skip connections",
+    "zeroized": "numbers of zeroized edges",
+}
+TESTED = tuple(_WORDS)
+"""The final values that rank tests compare."""
+COLOURS = (BLACK, VERMILION, SKY, BLUE, GREEN, PINK, ORANGE, BROWN)
+DRAWN = {
+    "test_regret": "test regret [%]",
+    "skips": "skip connections",
+    "zeroized": "zeroized edges",
+    "hessian_eigenvalue": "Hessian's eigenvalue",
+}
+"""The quantities of the picture, with their labels."""
+
+
+def measures(run: Run, table: Table) -> pandas.DataFrame:
+    """Return what the collapse is recognised by, with a row for every epoch; the columns are `QUANTITIES`.
+
+    Args:
+        run: a search on a space of NAS-Bench-201.
+        table: the table that scores its architectures.
+
+    Returns:
+        Regret and errors as fractions; the numbers of edges of the preferred cell with a skip connection and with none
+        (`skips`, `zeroized`); whether its input and output are connected (0 or 1); the softmax weights of none and of
+        skip_connect, averaged over the edges (NaN where excluded); and measurements of the search, NaN where it has
+        none. The index is the epoch.
+    """
+    frame, cells = rescore(run, table), cast("list[EdgeArchitecture]", run.architectures)
+    weights = np.stack([run.mixing_weights(epoch)["operations"].mean(axis=0) for epoch in frame["epoch"]])
+    own: dict[str, Any] = {
+        "skips": [cell.operations.count(SKIP) for cell in cells],
+        "zeroized": [cell.operations.count(NONE) for cell in cells],
+        "connected": [cell.is_connected for cell in cells],
+        "none_weight": weights[:, NONE],
+        "skip_weight": weights[:, SKIP],
+    }
+    frame = frame.assign(**own).set_index("epoch")
+    return frame.reindex(columns=list(QUANTITIES)).astype(np.float64)
+
+
+class Collapse(CurveResults):
+    """Regrets, operations and measurements of all finished searches, pooled over seeds."""
+
+    HEADINGS = ("panel", "curve", "seeds", "final test regret", "skips", "zeroized", "all skips", "no path")
+    SMALL = "a reduced supernet on few images: the full scale may differ"
+
+    @cached_property
+    def frames(self) -> dict[Place, list[pandas.DataFrame]]:
+        """The `measures` of every search, by panel and curve."""
+        return {found.place: [measures(run, self.table) for run in found.runs] for found in self.found}
+
+    @cached_property
+    def curves(self) -> dict[Place, dict[str, Pooled]]:
+        """Every quantity over the epochs, pooled over seeds, by panel and curve."""
+        found = {}
+        for place, frames in self.frames.items():
+            values = {name: np.stack([frame[name].to_numpy() for frame in frames]) for name in QUANTITIES}
+            found[place] = {
+                name: pool_values(frames[0].index, values[name], spread=self.spread, lowest=lowest)
+                for name, lowest in QUANTITIES.items()
+            }
+        return found
+
+    @cached_property
+    def last(self) -> dict[Place, pandas.DataFrame]:
+        """The last row of every search's `measures`, by panel and curve."""
+        return {place: pandas.concat([frame.tail(1) for frame in frames]) for place, frames in self.frames.items()}
+
+    def as_table(self) -> pandas.DataFrame:
+        """Return a row for every panel, curve and epoch: mean and band (`<quantity>_low`, `_high`) of every quantity.
+
+        `seeds` is the number of searches, and `steps` the number of weight steps so far.
+        """
+        frames = []
+        for found in self.found:
+            curves, config = self.curves[found.place], found.runs[0].config
+            epochs = curves["test_regret"].at.astype(int)
+            columns: dict[str, Any] = {"epoch": epochs, "steps": epochs * steps_per_epoch(config)}
+            for name, curve in curves.items():
+                columns |= {f"{name}_{of}": getattr(curve, of) for of in ("centre", "low", "high")}
+            frame = pandas.DataFrame(columns).rename(columns=lambda name: name.replace("_centre", "_mean"))
+            own = {"panel": found.panel.key, "curve": found.curve.key, "seeds": len(found.runs)}
+            frames.append(in_front(frame, **own))
+        return pandas.concat(frames, ignore_index=True)
+
+    def further_tables(self) -> Mapping[str, pandas.DataFrame]:
+        """Return `ends` and `rank_tests`."""
+        return {"ends": self.ends, "rank-tests": self.rank_tests}
+
+    @cached_property
+    def ends(self) -> pandas.DataFrame:
+        """A row for every panel and curve, with the values after the last epoch.
+
+        `seeds` is the number of searches n, `all_skips` the share of them that ends with skip connections on all edges,
+        and `no_path` the share that ends with zeroized paths. Every other quantity has its mean and its band.
+        """
+        rows = []
+        for found in self.found:
+            last, curves = self.last[found.place], self.curves[found.place]
+            row: dict[str, Any] = {"panel": found.panel.key, "curve": found.curve.key, "seeds": len(last)}
+            row |= {"epochs": int(last.index[0]), "all_skips": (last["skips"] == len(EDGES)).mean()}
+            row["no_path"] = 1 - last["connected"].mean()
+            for name, curve in curves.items():
+                row |= {f"{name}_{of}": getattr(curve, at)[-1] for of, at in _ENDS.items()}
+            rows.append(row)
+        return pandas.DataFrame(rows)
+
+    @cached_property
+    def rank_tests(self) -> pandas.DataFrame:
+        """The rank tests of every setting against the base, by final value, for each length of the searches.
+
+        Holm's correction applies to the tests of one length and quantity.
+        """
+        frames = []
+        for panel, curves in self.by_panel:
+            for name in TESTED:
+                samples = {found.curve.key: self.last[found.place][name].to_numpy() for found in curves}
+                tests = rank_tests(samples, name, with_only=BASE).rename(columns={"moment": "quantity"})
+                frames.append(in_front(tests, panel=panel.key))
+        return pandas.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+
+    def rows(self) -> list[list[str]]:
+        """Return the values after the last epoch of every curve."""
+        return [
+            [
+                *(row["panel"], row["curve"], str(row["seeds"]), _with_band(row, "test_regret", 100.0)),
+                *(_with_band(row, name) for name in ("skips", "zeroized")),
+                *(f"{row[name] * row['seeds']:.0f} of {row['seeds']}" for name in ("all_skips", "no_path")),
+            ]
+            for _, row in self.ends.iterrows()
+        ]
+
+    def notes(self) -> list[str]:
+        """Return which settings differ significantly from the base."""
+        found = []
+        for (panel, quantity), own in self.rank_tests.groupby(["panel", "quantity"], sort=False):
+            others = own.loc[own["p_holm"] < SIGNIFICANT, ["first", "second"]].to_numpy().ravel()
+            names = ", ".join(name for name in others if name != BASE) or "no setting"
+            tests = f"{counted(len(own), 'test')}, Mann–Whitney, Holm, p < {SIGNIFICANT}"
+            found.append(f"{panel}: final {_WORDS[str(quantity)]} differ from the base with {names} ({tests})")
+        return found
+
+    def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
+        """Return the picture: a row for each length of the searches, and a column for each of `DRAWN`.
+
+        Only the base has a band. Curves with other numbers of epochs than their row are drawn over their share of the
+        search.
+        """
+        styles, is_cut = self._styles(colours), False
+        with Canvas(len(self.by_panel), len(DRAWN), panel=(2.9, 2.0), sharey="col", style=style) as canvas:
+            for (panel, curves), row in zip(self.by_panel, canvas.grid, strict=True):
+                for ax, (name, label) in zip(row, DRAWN.items(), strict=True):
+                    for found in curves:
+                        is_base, curve = found.curve.key == BASE, _over(panel, self.curves[found.place][name])
+                        scale = 100.0 if name == "test_regret" else 1.0
+                        look = styles[found.curve.key]
+                        draw_curve(ax, curve, label=found.curve.label, style=look, scale=scale, has_band=is_base)
+                        is_cut |= is_base and curve.is_cut
+                    ax.set_ylabel(label)
+                    if name in ("skips", "zeroized"):
+                        ax.set_ylim(-0.2, len(EDGES) + 0.2)
+                    ax.grid(alpha=0.25)
+                    label_epochs(ax)
+                row[0].set_title(panel.title, loc="left")
+                config = curves[0].runs[0].config
+                if (mean := mean_regret_of(config["space"], config["dataset"], self.table)) is not None:
+                    draw_mean_regret(mean, row[0])
+            legend: dict[str, dict[str, Any]] = {
+                found.curve.label: styles[found.curve.key] for _, curves in self.by_panel for found in curves
+            }
+            legend["mean over the space"] = {"color": "#555555", "linestyle": ":"}
+            return canvas.finish(self._title(), self._caption(), legend=legend, band=self._band(is_cut))
+
+    def _styles(self, colours: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+        keys = list(dict.fromkeys(curve.key for _, curve in self.figure.full.pairs()))
+        found = {}
+        for number, (key, colour) in enumerate(zip(keys, COLOURS, strict=False)):
+            line = LINES[0] if key == BASE else LINES[number % len(LINES)]
+            width = 2.0 if key == BASE else 1.2
+            found[key] = {"color": colours.get(key, colour), "linestyle": line, "linewidth": width}
+        return found
+
+    def _title(self) -> str:
+        configs = [found.runs[0].config for found in self.found if found.curve.key == BASE]
+        return self.title(scale_text(configs or [self.runs[0].config]).splitlines()[0])
+
+    def _band(self, is_cut: bool) -> str:
+        words = describe_band(self.spread, None if self.seeds > 1 else 1, is_cut=is_cut)
+        return words and f"{words}; bands of the base only"
+
+    def _caption(self) -> str:
+        measured = provenance(pandas.concat([frame["test_measured"] for frame in self._rescored]))
+        lines = [f"test regrets are {measured}; {self._seeds()}"]
+        if any(found.curve.key == SHORTER for found in self.found):
+            lines.append(f"{self.labels[SHORTER]}: two epochs are drawn as one, so that equal epochs have equal steps")
+        return self.caption(*lines, frames=self._rescored)
+
+    def _seeds(self) -> str:
+        """Return the numbers of seeds in words; a curve has as many as its shortest panel."""
+        numbers = dict[str, int]()
+        for found in self.found:
+            key = found.curve.label
+            numbers[key] = min(len(found.runs), numbers.get(key, len(found.runs)))
+        by_number = dict[int, list[str]]()
+        for label, number in numbers.items():
+            by_number.setdefault(number, []).append(label)
+        if len(by_number) == 1:
+            return counted(next(iter(by_number)), "seed")
+        return "; ".join(f"{counted(number, 'seed')} of: {', '.join(own)}" for number, own in by_number.items())
+
+    @cached_property
+    def _rescored(self) -> list[pandas.DataFrame]:
+        return [rescore(run, self.table) for run in self.runs]
+
+
+_ENDS = {"mean": "centre", "low": "low", "high": "high"}
+
+
+def steps_per_epoch(config: Mapping[str, Any]) -> int:
+    """Return the number of weight steps of an epoch of a recorded search."""
+    return -(-int(config["weight_images"]) // int(config["batch_size"]))
+
+
+def _over(panel: Panel, curve: Pooled) -> Pooled:
+    """Return a curve whose last epoch is that of its panel."""
+    shown = panel.options["epochs"] / curve.at[-1] * curve.at
+    return Pooled(shown, curve.centre, curve.low, curve.high, curve.values, curve.spread, curve.statistic, curve.is_cut)
+
+
+def _with_band(row: "pandas.Series[Any]", name: str, scale: float = 1.0) -> str:
+    mean, low, high = (scale * row[f"{name}_{of}"] for of in ("mean", "low", "high"))
+    return f"{mean:.2f} [{low:.2f}, {high:.2f}]" if row["seeds"] > 1 else f"{mean:.2f}"
