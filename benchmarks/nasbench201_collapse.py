@@ -1,114 +1,94 @@
-"""Print and draw how searches on nb201 end: regrets and numbers of skip connections (docs/nasbench201_search.md).
+"""Write the results of the study of DARTS's collapse into docs/nasbench201_search.md, with its picture.
 
-    python benchmarks/nasbench201_collapse.py RUN … --out PICTURE.png
+    nb1shot1 reproduce nas201-collapse --scale quick --out FOLDER
+    python benchmarks/nasbench201_collapse.py FOLDER
 
-Each row of the table is a run: its final test regrets on three data sets, the mean over its last ten epochs, the median
-over all epochs of training, and the numbers of skip connections and zeroized edges in its final architecture. The
-picture has a column for each optimizer, with regrets and numbers of skip connections over the epochs.
+Everything between the two comments `BEGIN` and `END` of the page is replaced: the picture, and a table with the values
+after the last epoch. The study may be unfinished; the table states the number of seeds of each row.
 """
 
 import argparse
+import re
+import shutil
 from pathlib import Path
 
-import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+import pandas
 
-import nasbench1shot1 as nb
-from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.one_shot_search.regret_curve import operation_counts
+from nasbench1shot1.experiments.reproduction.collapse_figures import BASE
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")
-NAMES = {"darts": "DARTS", "darts-second-order": "DARTS, second order", "gdas": "GDAS", "setn": "SETN"}
-COLLAPSED = 40.07
-"""Test regret on CIFAR-10 of the cell with six skip connections, in percent."""
-DATA_SETS = ("cifar100", "ImageNet16-120")
-LAST = 10
-
-
-def method(run):
-    """Return the optimizer's name in the pages."""
-    return NAMES.get(run.config["optimizer"], run.config["optimizer"])
+NAME = "nas201-collapse"
+PAGE = Path(__file__).parents[1] / "docs" / "nasbench201_search.md"
+PICTURE = "nasbench201_search/collapse.png"
+BEGIN, END = f"<!-- begin of {NAME} -->", f"<!-- end of {NAME} -->"
+LABELS = {curve.key: curve.label for _, curve in FIGURES[NAME].full.pairs()}
+PICTURE_TEXT = (
+    "Test regret, skip connections, zeroized edges and the Hessian's eigenvalue over the epochs, for every setting"
+)
+HEADINGS = (
+    *("epochs", "setting", "seeds", "final test regret [%]", "skip connections", "zeroized edges"),
+    *("all skips", "zeroized paths", "weight of `none`", "weight of `skip_connect`", "one-shot error [%]"),
+    *("error of the preferred cell [%]", "eigenvalue", "alignment", "p (regret)"),
+)
 
 
-def variant(run):
-    """Return the seed, and the options that differ from the default."""
-    rate, statistics = run.config.get("architecture_learning_rate", 3e-4), run.config.get("evaluation_batch_norm")
-    others = [f"learning rate of Λ {rate:g}"] if rate != 3e-4 else []
-    others += [f"{statistics} statistics"] if statistics in ("batch", "running") else []
-    return ", ".join([*others, f"seed {run.config['seed']}"])
+def with_interval(row, name, scale=1.0, digits=2):
+    """Return the mean of a quantity with its 95 % confidence interval; the mean alone for one seed."""
+    mean, low, high = (scale * row[f"{name}_{of}"] for of in ("mean", "low", "high"))
+    if pandas.isna(mean):
+        return "–"
+    return f"{mean:.{digits}f}" + (f" [{low:.{digits}f}, {high:.{digits}f}]" if row["seeds"] > 1 else "")
 
 
-def name(run):
-    return f"{method(run)}, {variant(run)}"
+def table(ends, tests):
+    """Return the lines of the table.
+
+    Args:
+        ends, tests: the files nas201-collapse-ends.csv and nas201-collapse-rank-tests.csv.
+    """
+    of_regret = tests[tests["quantity"] == "test_regret"]
+    holm = {}
+    for _, test in of_regret.iterrows():
+        other = test["second"] if test["first"] == BASE else test["first"]
+        holm[test["panel"], other] = f"{test['p_holm']:.3f}"
+    lines = [f"| {' | '.join(HEADINGS)} |", "|---" * len(HEADINGS) + "|"]
+    for _, row in ends.iterrows():
+        shares = [f"{row[name] * row['seeds']:.0f} of {row['seeds']}" for name in ("all_skips", "no_path")]
+        weights = [f"{row[f'{name}_mean']:.2f}".replace("nan", "–") for name in ("none_weight", "skip_weight")]
+        errors = [
+            with_interval(row, name, 100, 1) for name in ("one_shot_validation_error", "preferred_one_shot_error")
+        ]
+        cells = [
+            *(row["panel"].removesuffix("-epochs"), LABELS[row["curve"]], str(row["seeds"])),
+            with_interval(row, "test_regret", 100),
+            *(with_interval(row, name, digits=1) for name in ("skips", "zeroized")),
+            *shares,
+            *weights,
+            *errors,
+            *(with_interval(row, name) for name in ("hessian_eigenvalue", "cell_alignment")),
+            holm.get((row["panel"], row["curve"]), "–"),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
 
 
-def counts_of(run):
-    return operation_counts([[str(arch) for arch in run.architectures]])
-
-
-def row(run):
-    """Print a run's line of the table."""
-    frame, counts = run.metrics, counts_of(run)
-    last = frame.iloc[-1]
-    regrets = [last["test_regret"], *(last[f"{dataset}_test_regret"] for dataset in DATA_SETS)]
-    mean, median = frame["test_regret"].tail(LAST).mean(), frame["test_regret"].iloc[1:].median()
-    final = counts.iloc[-1]
-    print(
-        f"| {name(run)} | {len(frame) - 1} | {' | '.join(f'{100 * regret:.2f} %' for regret in regrets)} "
-        f"| {100 * mean:.2f} % | {100 * median:.2f} %"
-        f" | {final['skip_connect']:.0f} | {final['none']:.0f} | {last['search_seconds']:.0f} s |"
-    )
-
-
-def draw(runs):
-    """Return a figure with a column for each optimizer: test regrets, and below them the skip connections."""
-    methods = list(dict.fromkeys(method(run) for run in runs))
-    figure = Figure(figsize=(1.2 + 2.9 * len(methods), 5.6), layout="constrained", dpi=110)
-    FigureCanvasAgg(figure)
-    axes = figure.subplots(2, len(methods), sharex=True, sharey="row", squeeze=False, height_ratios=[3, 1])
-    for (above, below), each in zip(axes.T, methods, strict=True):
-        for run, color in zip((run for run in runs if method(run) == each), COLOURS, strict=False):
-            epochs, percents = run.metrics["epoch"], 100 * run.metrics["test_regret"]
-            above.plot(epochs, percents, linewidth=1.5, color=color, label=variant(run))
-            below.plot(epochs, counts_of(run)["skip_connect"], linewidth=1.5, drawstyle="steps-mid", color=color)
-        above.axhline(COLLAPSED, color="#888888", linewidth=0.8, linestyle="--")
-        above.set_yscale("log")
-        above.set_ylim(bottom=0.2)
-        above.set_title(each, fontsize=10)
-        above.legend(frameon=False, fontsize=7, loc="lower left")
-        below.set(xlabel="search epoch", ylim=(-0.2, 6.2))
-    for ax in axes.flat:
-        ax.grid(alpha=0.25)
-    axes[0, 0].set_ylabel("test regret on CIFAR-10 [%]")
-    axes[0, 0].yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes[1, 0].set_ylabel("skip connections")
-    config = runs[0].config
-    figure.supxlabel(
-        f"nb201, {config['channels']} channels × {config['cells']} cells, {config['weight_images']:,} + "
-        f"{config['architecture_images']:,} images; dashed: skip connections on all edges; "
-        f"table {config['table_id']}, all values measured",
-        fontsize=8,
-        color="#444444",
-    )
-    return figure
+def filled(page, lines):
+    """Return the text of the page with other lines between its two comments."""
+    text = "\n".join([BEGIN, "", *lines, "", END])
+    return re.sub(f"{BEGIN}.*{END}", lambda _: text, page, flags=re.DOTALL)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+")
-    parser.add_argument("--out", required=True)
+    parser.add_argument("folder", type=Path, help="the folder of the study")
+    parser.add_argument("--page", type=Path, default=PAGE)
     options = parser.parse_args()
-    runs = [nb.load_run(folder) for folder in options.runs]
-    print("| search | epochs | CIFAR-10 | CIFAR-100 | ImageNet16-120 | last 10 | median | skips | zeroized | time |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for run in runs:
-        row(run)
-    table = nb.load_table("nb201")
-    every = [np.mean(table.regret(range(len(table)), dataset=dataset)) for dataset in ("cifar10", *DATA_SETS)]
-    print(f"mean over all architectures: {', '.join(f'{100 * mean:.2f} %' for mean in every)}")
-    save_figure(draw(runs), Path(options.out))
+    ends, tests = (pandas.read_csv(options.folder / f"{NAME}-{of}.csv") for of in ("ends", "rank-tests"))
+    page = options.page.read_text()
+    if BEGIN not in page or END not in page:
+        parser.error(f"{options.page} lacks the comments {BEGIN} and {END}")
+    shutil.copy(options.folder / f"{NAME}.png", options.page.parent / PICTURE)
+    options.page.write_text(filled(page, [f"![{PICTURE_TEXT}]({PICTURE})", "", *table(ends, tests)]))
 
 
 if __name__ == "__main__":

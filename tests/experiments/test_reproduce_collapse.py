@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import nasbench201_collapse
 import numpy as np
 import pandas
 import pytest
@@ -160,3 +161,25 @@ def test_the_picture_has_a_row_for_each_length_and_ends_all_curves_together(figu
     )
     assert "bands of the base only" in drawn.caption and "2 seeds" in drawn.caption and "After" not in drawn.title
     assert results.rows()[0][:3] == ["1-epochs", BASE, "2"] and results.rows()[0][-1].endswith("of 2")
+
+
+def test_a_command_writes_the_ends_into_the_page(finished, tmp_path, monkeypatch):
+    page, files = tmp_path / "nasbench201_search.md", tmp_path / "study"
+    (tmp_path / "nasbench201_search").mkdir()
+    files.mkdir()
+    for suffix in (".png", "-ends.csv", "-rank-tests.csv"):
+        made = finished.with_name(f"{finished.stem}{suffix}")
+        (files / f"{NAME}{suffix}").write_bytes(made.read_bytes())
+    page.write_text(f"before\n\n{nasbench201_collapse.BEGIN}\n\nold\n\n{nasbench201_collapse.END}\n\nafter\n")
+    for _ in range(2):
+        monkeypatch.setattr("sys.argv", ["nasbench201_collapse.py", str(files), "--page", str(page)])
+        nasbench201_collapse.main()
+    lines = page.read_text().splitlines()
+    assert lines[0] == "before" and lines[-1] == "after" and "old" not in lines
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    assert len(rows) == 5 and {len(row) for row in rows} == {len(nasbench201_collapse.HEADINGS)} | {len(rows[1])}
+    base, without, half = rows[2:]
+    assert base[:3] == ["1", "base", "2"] and base[-1] == "–" and float(half[-1]) <= 1
+    assert without[1] == "without none" and without[8] == "–"
+    assert (tmp_path / "nasbench201_search" / "collapse.png").read_bytes() == finished.read_bytes()
+    assert nasbench201_collapse.BEGIN in nasbench201_collapse.PAGE.read_text()
