@@ -98,7 +98,7 @@ class LambdaDARTS(DARTS):
 
 
 def alignment_directions(gradients: Sequence[Tensor], cells: int) -> list[Tensor]:
-    """Return the gradient of the mean cosine between the cells' gradients, with respect to each of them.
+    """Return the gradient of `supernets.alignment.mean_cosine` with respect to each of the cells' gradients.
 
     Args:
         gradients: the gradients of all mixing weights, cell by cell, with equal shapes in each cell.
@@ -108,31 +108,14 @@ def alignment_directions(gradients: Sequence[Tensor], cells: int) -> list[Tensor
         δ = 2 / (n (n - 1)) · (I - u uᵀ) Σ u / ‖g‖ for every cell, with u = g / ‖g‖, in the shapes of `gradients`. A
         cell whose gradient is zero has no direction: its u and δ are zero.
     """
+    from nasbench1shot1.supernets.alignment import unit_gradients
+
     shapes = [gradient.shape for gradient in gradients[: len(gradients) // cells]]
-    units, inverse = _units(gradients, cells)
+    units, inverse = unit_gradients(gradients, cells)
     total = units.sum(dim=0)
     directions = 2 / (cells * (cells - 1)) * inverse * (total - units * (units @ total)[:, None])
     sizes = [shape.numel() for shape in shapes]
     return [part.view(shape) for of in directions for part, shape in zip(of.split(sizes), shapes, strict=True)]
-
-
-def mean_cosine(gradients: Sequence[Tensor], cells: int) -> Tensor:
-    """Return the mean cosine between the gradients of all pairs of cells, a scalar in [-1, 1].
-
-    Arguments are as for `alignment_directions`, which returns its gradient. Pairs with a zero gradient count as 0.
-    """
-    units, _ = _units(gradients, cells)
-    return (units.sum(dim=0).square().sum() - units.square().sum()) / (cells * (cells - 1))
-
-
-def _units(gradients: Sequence[Tensor], cells: int) -> tuple[Tensor, Tensor]:
-    """Return the unit vectors of the cells' gradients, (cells, size), and the inverse of their norms, (cells, 1)."""
-    import torch
-
-    flat = torch.cat([gradient.flatten() for gradient in gradients]).view(cells, -1)
-    norms = flat.norm(dim=1, keepdim=True)
-    inverse = torch.where(norms > 0, 1 / norms, 0)
-    return flat * inverse, inverse
 
 
 def _moved(mixing: Mixing, directions: Sequence[Tensor], by: Tensor) -> Mixing:

@@ -9,7 +9,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.ground.errors import InvalidInputError, switch
 from nasbench1shot1.images.batches import batches
 from nasbench1shot1.one_shot_search.state import SearchState
-from nasbench1shot1.optimizers.lambda_darts import mean_cosine
+from nasbench1shot1.supernets.alignment import mean_cosine
 from nasbench1shot1.supernets.weight_sharing import MIXED_BATCH
 
 MOST_ITERATIONS = 50
@@ -46,7 +46,7 @@ def preferred_error(state: SearchState, epoch: int, arch: Architecture) -> float
 def cell_alignment(state: SearchState, epoch: int) -> float:
     """Return the mean cosine between the gradients of all pairs of cells with respect to their mixing weights.
 
-    Every cell gets its own copy of the mixing weights (Movahedi et al.: Λ-DARTS, ICLR 2023, section 4). The loss is the
+    Every cell gets its own copy of the mixing weights (Movahedi et al.: Λ-DARTS, ICLR 2023). The loss is the
     cross-entropy of one unaugmented batch of the architecture half at the current weights, under `evaluation_mixing`
     and with batch-norm in training mode. 1 means that all cells agree on the direction in which Λ should move. The
     search does not change.
