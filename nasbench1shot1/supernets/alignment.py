@@ -1,4 +1,4 @@
-"""How well the cells of a supernet agree on the mixing weights that they share (Movahedi et al.: Λ-DARTS, ICLR 2023)."""
+"""How well cells agree on the mixing weights that they share (Movahedi et al.: Λ-DARTS, ICLR 2023)."""
 
 from collections.abc import Sequence
 
