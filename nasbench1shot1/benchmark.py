@@ -9,13 +9,34 @@ and never check which benchmark they are used with. Another package can add a be
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.plugins import Group, imported
 
 Reference = str
 """A reference to an object, as "module:name". The object is imported only when it is used, so records load fast."""
+
+CellFeature = Literal[
+    "auxiliary-skip",
+    "weights-of-operations",
+    "partial-channels",
+    "masked-operations",
+    "masked-edges",
+    "observed-candidates",
+    "unsampled-terms",
+]
+CELL_FEATURES: Mapping[CellFeature, str] = {
+    "auxiliary-skip": "add their scaled input to mixtures of operations",
+    "weights-of-operations": "list the weights of each operation",
+    "partial-channels": "apply operations to a changing part of the channels",
+    "masked-operations": "leave out single operations of a mixture",
+    "masked-edges": "leave out entries of choices other than operations",
+    "observed-candidates": "show the outputs of all candidates",
+    "unsampled-terms": "add the mixing weights of operations that were not sampled",
+}
+"""What cells of supernets can do besides computing mixtures and paths, in words after "cells that". The first three
+need mixtures that are a `supernets.layers.Mixture`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +68,8 @@ class Benchmark:
         network: the function that builds the stand-alone network of an architecture (`networks.build_network`).
         training: the options of the training protocol, a subclass of `cell_training.options.TrainingOptions`.
         cell: the cell of its supernets (`supernets.supernet.SupernetCell`); a space may name another.
+        cell_features: what these cells can do besides computing mixtures and paths. Methods that need a feature reject
+            a space without it.
         skeleton: the layers around the cells (`supernets.places.Skeleton`); a space may name another.
         shared_passes: the class that evaluates many architectures with shared weights faster than one pass each
             (`supernets.weight_sharing.SharedPasses`); None if there is none.
@@ -85,6 +108,7 @@ class Benchmark:
     network: Reference | None = None
     training: Reference | None = None
     cell: Reference | None = None
+    cell_features: tuple[CellFeature, ...] = ()
     skeleton: Reference | None = None
     shared_passes: Reference | None = None
     table: str | None = None

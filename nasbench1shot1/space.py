@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.benchmark import Benchmark, Reference
+from nasbench1shot1.benchmark import CELL_FEATURES, Benchmark, CellFeature, Reference
 from nasbench1shot1.configurable import Configurable
 from nasbench1shot1.ground.arguments import check_rng
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
@@ -243,21 +243,33 @@ class OneShotSpace(SearchSpace):
             path computes one operation for each row.
         zero_operation: the entry of the operation whose output is zero, so that an edge with it vanishes, such as
             `none` of NAS-Bench-201; None if there is none.
-        masks_operations: whether the cells of its supernets can compute only some operations of a row
-            (`Mixing.allowed`). Otherwise, they compute excluded operations with the weight 0.
-        masks_edges: whether the cells of its supernets can leave out entries of all other choices
-            (`Mixing.allowed_edges`).
     """
 
     operation_key: str = "operations"
     zero_operation: int | None = None
-    masks_operations: bool = False
-    masks_edges: bool = False
 
     @cached_property
     def cell(self) -> Reference | None:
         """The cell of its supernets as "module:Class" (`supernets.supernet.SupernetCell` is the interface)."""
         return self.benchmark.cell
+
+    @cached_property
+    def cell_features(self) -> tuple[CellFeature, ...]:
+        """What its cells can do besides computing mixtures and paths (`benchmark.CELL_FEATURES`).
+
+        By default, those of the benchmark; none if the space names a cell of its own. Without "masked-operations" or
+        "masked-edges", cells compute excluded operations or edges with the weight 0, instead of leaving them out
+        (`Mixing.allowed`, `Mixing.allowed_edges`).
+        """
+        return self.benchmark.cell_features if self.cell == self.benchmark.cell else ()
+
+    def check_cells(self, feature: CellFeature, user: str) -> None:
+        """Raise InvalidInputError if its cells lack a feature; `user`, such as the name of a method, needs it."""
+        if feature not in self.cell_features:
+            raise InvalidInputError(
+                f"{user} needs cells that {CELL_FEATURES[feature]}, and the cells of {self.name} do not: choose "
+                "another space or optimizer"
+            )
 
     @cached_property
     def skeleton(self) -> Reference | None:
@@ -341,8 +353,7 @@ class OneShotSpace(SearchSpace):
 
     def check_edges(self, edges: Mapping[str, Sequence[int]]) -> None:
         """Raise InvalidInputError unless cells can leave out edges, and every key has different entries of a choice."""
-        if not self.masks_edges:
-            raise InvalidInputError(f"the cells of {self.name} cannot leave out edges: remove edges")
+        self.check_cells("masked-edges", "edges=")
         entries = {choice.key: choice.entries for choice in self.choices() if choice.key != self.operation_key}
         for key, taken in edges.items():
             if key not in entries or not _are_entries(tuple(taken), entries[key]):

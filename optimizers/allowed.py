@@ -122,9 +122,10 @@ class AllowedEntries:
         Raises InvalidInputError if it samples an excluded operation.
         """
         operations = self.operations()
-        if self._space.masks_edges and mixing.path is None:
+        features = self._space.cell_features
+        if "masked-edges" in features and mixing.path is None:
             mixing = replace(mixing, allowed_edges=self.edges())
-        if operations is None or not (mixing.is_sampled or self._space.masks_operations):
+        if operations is None or not (mixing.is_sampled or "masked-operations" in features):
             return mixing
         if not mixing.is_sampled:
             return replace(mixing, allowed=operations)

@@ -18,6 +18,8 @@ from nasbench1shot1.runs.options import IF_GIVEN, OnlyWith, Range
 if TYPE_CHECKING:
     import torch
 
+    from nasbench1shot1.space import OneShotSpace
+
 
 FADING = (None, "linear", "cosine", "slow-cosine")
 """Values of `skip_schedule` under which the factor falls; None is linear."""
@@ -72,6 +74,11 @@ class DARTSMinus(DARTS):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.skip = self.hyperparameters.skip_max
+
+    @classmethod
+    def check_space(cls, space: OneShotSpace) -> None:
+        """Raise InvalidInputError if the cells of a space have no mixtures that add their input."""
+        space.check_cells("auxiliary-skip", "DARTS-")
 
     @property
     def auxiliary_skip(self) -> float:

@@ -78,12 +78,9 @@ class ProgressiveDrNAS(DrNAS):
 
     @classmethod
     def check_space(cls, space: OneShotSpace) -> None:
-        """Raise InvalidInputError if the cells of the space cannot leave out operations."""
-        if not space.masks_operations:
-            raise InvalidInputError(
-                f"progressive DrNAS excludes operations, which the cells of {space.name} do not support: choose "
-                f"another {option('space')}, or {option('optimizer', 'drnas')}"
-            )
+        """Raise InvalidInputError if the cells of the space cannot leave out operations, or change their channels."""
+        for feature in ("masked-operations", "partial-channels"):
+            space.check_cells(feature, "progressive DrNAS")
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:
         """Return a warm-up and a search for each stage; raises InvalidInputError if a stage has no epoch to search."""

@@ -73,7 +73,7 @@ class GDAS(GradientOptimizer):
     ) -> None:
         super().__init__(space, hyperparameters, generator, device)
         if self.hyperparameters.unsampled_terms:
-            _check_has_terms(self.space)
+            self.space.check_cells("unsampled-terms", option("unsampled_terms", True))
 
     def mixing(self) -> Mixing:
         """Return the relaxation of Λ; with `unsampled_terms`, its operations add the weights of those not sampled."""
@@ -86,14 +86,3 @@ class GDAS(GradientOptimizer):
 def _with_terms(sampled: Any) -> Any:
     """Return sampled operations, also several sets of them, with the terms of operations that were not sampled."""
     return tuple(map(_with_terms, sampled)) if isinstance(sampled, tuple) else WithUnsampledTerms(sampled)
-
-
-def _check_has_terms(space: OneShotSpace) -> None:
-    """Raise InvalidInputError if the cells of a space do not add the weights of operations that were not sampled."""
-    from nasbench1shot1.supernets.supernet import cell_class
-
-    if not getattr(cell_class(space), "has_unsampled_terms", False):
-        raise InvalidInputError(
-            f"{option('unsampled_terms', True)} belongs to NAS-Bench-201's published code, and the cells of "
-            f"{space.name} have no such terms: remove it, or use {option('space', 'nb201')}"
-        )

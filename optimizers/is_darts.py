@@ -77,14 +77,8 @@ class ISDARTS(OneShotOptimizer):
 
     @classmethod
     def check_space(cls, space: OneShotSpace) -> None:
-        """Raise InvalidInputError if the cells of a space do not show the outputs of single operations."""
-        from nasbench1shot1.supernets.supernet import cell_class
-
-        if not hasattr(cell_class(space), "observe"):
-            raise InvalidInputError(
-                f"IS-DARTS compares the outputs of operations, which the cells of {space.name} do not expose: choose "
-                "another space or optimizer"
-            )
+        """Raise InvalidInputError if the cells of a space do not show the outputs of all candidates."""
+        space.check_cells("observed-candidates", "IS-DARTS")
 
     @classmethod
     def unused_options(cls, hyperparameters: ISDARTSHyperparameters) -> Mapping[str, str]:

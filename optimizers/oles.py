@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from nasbench1shot1.space import OneShotSpace
+
 CORRECTED_THRESHOLD, PUBLISHED_THRESHOLD = -0.68, 0.4
 """The published threshold, and the cosine c that corresponds to it: 0.4 = √((1 + c) / 2) for equal norms."""
 
@@ -65,6 +67,11 @@ class OLES(DARTS):
         self.frozen: dict[str, tuple[str, ...]] = {}
         self.cosines: dict[str, list[float]] = {}
         self._trained: dict[str, Tensor] = {}
+
+    @classmethod
+    def check_space(cls, space: OneShotSpace) -> None:
+        """Raise InvalidInputError if the cells of a space do not list the weights of operations."""
+        space.check_cells("weights-of-operations", "OLES")
 
     def check_length(self, epochs: int, steps: int) -> None:
         """Raise InvalidInputError if the search ends before the first window, so that nothing can be frozen."""

@@ -60,8 +60,6 @@ class ChoiceBlockSpace(OneShotSpace):
     """
 
     benchmark = BENCHMARK
-    masks_operations = True
-    masks_edges = True
     kinds = ("loose_ends", "no_loose_ends", "unique")
     sizes = "nasbench1shot1.experiments.counts:render_choice_blocks"
 

@@ -54,7 +54,6 @@ class NASBench201Space(IndependentChoices[EdgeArchitecture]):
     }
     sizes_caption = "NAS-Bench-201; Dong and Yang 2020 report the same numbers"
     benchmark = BENCHMARK
-    masks_operations = True
     n_choices, n_entries = N_EDGES, N_OPERATIONS
     zero_operation = NONE
 

@@ -300,6 +300,33 @@ class OneShotSpaceConformance(SearchSpaceConformance):
         torch.testing.assert_close(together, torch.cat(alone), rtol=1e-4, atol=1e-5)
         _assert_rejected(net, images, {})
 
+    def test_cells_have_their_declared_features(self, space: OneShotSpace) -> None:
+        import torch
+
+        from nasbench1shot1.supernets.supernet import Supernet, to_tensors
+
+        channels, features = space.search_defaults.get("channels", 2), space.cell_features
+        net = Supernet(space, channels=channels, cells=3, generator=torch.Generator().manual_seed(0))
+        images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+        mixing = to_tensors(
+            {key: _softmax(value) for key, value in _random_mixing(space, np.random.default_rng(8)).items()}
+        )
+        if "auxiliary-skip" in features:
+            with net.auxiliary_skip(1.0):
+                changed = net(images, mixing)
+            assert not torch.equal(changed, net(images, mixing))
+        if "weights-of-operations" in features:
+            assert net.operation_weights
+        if "observed-candidates" in features:
+            seen = set[str]()
+            with net.observed_candidates(lambda key, row, entry, output: seen.add(key)):
+                net(images, mixing)
+            assert space.operation_key in seen
+        if "masked-operations" in features:
+            rows = [choice for choice in space.choices() if choice.key == space.operation_key]
+            net(images, mixing, [(0,) for _ in rows]).sum().backward()
+            assert any(weight.grad is None for cell in net.cells for weight in cell.parameters())
+
 
 def _assert_rejected(call: Callable[..., object], *arguments: object) -> None:
     with pytest.raises(InvalidInputError, match=r"\w"):

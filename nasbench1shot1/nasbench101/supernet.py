@@ -1,6 +1,6 @@
 """The supernet of choice blocks: its cell and skeleton (NAS-Bench-1Shot1, section 3; Bender et al. 2018)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial as bound
 from typing import Any, Protocol
 
@@ -14,8 +14,8 @@ from nasbench1shot1.supernets.layers import (
     BATCH_NORM_EPSILON,
     BatchNorm2d,
     ConvBNReLU,
+    Mixture,
     Observer,
-    apply_to_part,
     as_broadcastable,
     check_partial,
     entries_of,
@@ -39,27 +39,18 @@ class ChoiceBlocks(Protocol):
         """Return the key of the mixing weights of a node's inputs; None if the node has no choice."""
 
 
-class MixedOperation(nn.Module):
+class MixedOperation(Mixture):
     """xʲ = Σₒ βₒ · o(Iʲ) over 3×3 convolution, 1×1 convolution and 3×3 max-pooling.
 
     With `partial` = k > 1, the operations only see the first 1/k of the channels; the others bypass them, and all
     channels are then shuffled (PC-DARTS, Xu et al. 2020, section 3.1).
     """
 
-    has_candidates = True
-    auxiliary_skip = 0.0  # the factor of x that a pass of the whole mixture adds (DARTS-)
-    visible: Tensor | None = None  # the channels that operations see; None: the first ones
-    observer: Callable[[int, Tensor], None] | None = None  # receives the outputs of a mixture's operations
-
     def __init__(self, channels: int, momentum: float, partial: int = 1) -> None:
-        super().__init__()
-        self.channels, self.partial, width = channels, partial, channels // partial
+        super().__init__(channels, partial)
+        width = channels // partial
         self.conv3x3 = ConvBNReLU(width, width, 3, momentum)
         self.conv1x1 = ConvBNReLU(width, width, 1, momentum)
-
-    def set_partial(self, partial: int) -> None:
-        """Let the operations see 1/partial of the channels; `supernets.widening` changes their weights."""
-        self.partial = partial
 
     def forward(self, x: Tensor, weights: Tensor | None, operation: int | tuple[int, ...] | None = None) -> Tensor:
         """(N, C, H, W) → (N, C, H, W); `weights` (3,) or (N, 3).
@@ -68,10 +59,6 @@ class MixedOperation(nn.Module):
         weights; without weights (None), the output of a single operation is not scaled.
         """
         return self.apply_to_visible(x, lambda seen: self._mix(seen, weights, operation))
-
-    def apply_to_visible(self, x: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
-        """Apply `compute` to the channels that operations see, (N, C, H, W) → (N, C, H, W); others are unchanged."""
-        return apply_to_part(x, self.partial, compute, self.visible)
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: int | tuple[int, ...] | None) -> Tensor:
         operations = (self.conv3x3, self.conv1x1, max_pool_3x3)
@@ -86,8 +73,7 @@ class MixedOperation(nn.Module):
         if self.observer is not None:
             for number, output in zip(taken, outputs, strict=True):
                 self.observer(number, output)
-        mixture = weighted_sum(weights, outputs)
-        return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
+        return self.add_skip(weighted_sum(weights, outputs), x)
 
 
 class ChoiceBlockCell(nn.Module):

@@ -3,7 +3,7 @@
 Source: Dong and Yang, NAS-Bench-201 (ICLR 2020), sections 2.1 and 4; the published code of its search algorithms.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial as bound
 from typing import Any
 
@@ -22,8 +22,8 @@ from nasbench1shot1.nasbench201.layers import (
 )
 from nasbench1shot1.space import Place
 from nasbench1shot1.supernets.layers import (
+    Mixture,
     Observer,
-    apply_to_part,
     as_broadcastable,
     check_partial,
     entries_of,
@@ -37,26 +37,17 @@ Operation = int | tuple[int, ...]
 """The operation that an edge computes, or all operations of its mixture."""
 
 
-class MixedEdge(nn.Module):
+class MixedEdge(Mixture):
     """Σₒ αₒ · o(x) over the five operations of an edge.
 
     With `partial` = k > 1, operations only see 1/k of the channels; the others bypass them (PC-DARTS).
     """
 
-    has_candidates = True
-    auxiliary_skip = 0.0  # the factor of x that a pass of the whole mixture adds (DARTS-)
-    visible: Tensor | None = None  # the channels that operations see; None: the first ones
-    observer: Callable[[int, Tensor], None] | None = None  # receives the outputs of a mixture's operations
-
     def __init__(self, channels: int, affine: bool, partial: int = 1) -> None:
-        super().__init__()
-        self.channels, self.partial, width = channels, partial, channels // partial
+        super().__init__(channels, partial)
+        width = channels // partial
         self.conv1x1 = ReLUConvBN(width, width, 1, affine=affine)
         self.conv3x3 = ReLUConvBN(width, width, 3, affine=affine)
-
-    def set_partial(self, partial: int) -> None:
-        """Let the operations see 1/partial of the channels; `supernets.widening` changes their weights."""
-        self.partial = partial
 
     def forward(self, x: Tensor, weights: Tensor | None, operation: Operation | None = None) -> Tensor:
         """(N, C, H, W) → (N, C, H, W); `weights` (5,) or (N, 5).
@@ -64,7 +55,7 @@ class MixedEdge(nn.Module):
         If `operation` is given, only this operation, or these operations, are computed. Outputs are scaled by their
         weights; without weights (None), the output of a single operation is not scaled.
         """
-        return apply_to_part(x, self.partial, lambda seen: self._mix(seen, weights, operation), self.visible)
+        return self.apply_to_visible(x, lambda seen: self._mix(seen, weights, operation))
 
     def _mix(self, x: Tensor, weights: Tensor | None, operation: Operation | None) -> Tensor:
         operations = (torch.zeros_like, nn.Identity(), self.conv1x1, self.conv3x3, average_pool_3x3)
@@ -78,8 +69,7 @@ class MixedEdge(nn.Module):
                 scaled = scaled + sum(weight for number, weight in enumerate(of_all) if number != operation)
             return scaled
         assert weights is not None
-        mixture = self._mixture(x, weights, range(5) if operation is None else operation, operations)
-        return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
+        return self.add_skip(self._mixture(x, weights, range(5) if operation is None else operation, operations), x)
 
     def _mixture(self, x: Tensor, weights: Tensor, taken: Sequence[int], operations: Sequence[Any]) -> Tensor:
         """Return Σₒ αₒ · o(x) over the operations in `taken`; zeroize adds nothing."""
@@ -107,7 +97,6 @@ class EdgeCell(nn.Module):
     """
 
     affine = False
-    has_unsampled_terms = True
 
     def __init__(self, space: Any, place: Place, preset: Preset, partial_channels: int = 1) -> None:
         super().__init__()

@@ -264,9 +264,8 @@ class WidthCell(WidthPlace):
         super().__init__(place, preset)
         if partial_channels != 1:
             raise InvalidInputError(
-                f"{option('partial_channels', partial_channels)}, the default of pc-darts, does not apply to "
-                f"{space.name}, where masks already select the channels of a layer: choose another optimizer, or add "
-                f"{option('partial_channels', 1)}, with which pc-darts is darts"
+                f"{option('partial_channels', partial_channels)} does not apply to {space.name}, where masks already "
+                f"select the channels of a layer: give {option('partial_channels', 1)}"
             )
         convolutions = {
             f"edge_{edge}": WidthConv(LARGEST, 3, **_flags(preset)) for edge in ("10", "20", "21", "31", "32")

@@ -177,6 +177,40 @@ def apply_to_part(
     return interleave([compute(seen), *bypassing])
 
 
+class Mixture(nn.Module):
+    """Base class of mixtures of operations, whose sub-modules are the operations that have weights.
+
+    With k = `partial` > 1, operations see 1/k of the channels, and the others bypass them (PC-DARTS).
+
+    Attributes:
+        channels: number of channels of the input and of the output.
+        partial: k.
+        visible: the channels that operations see, (channels / k,); None: the first ones.
+        auxiliary_skip: the factor of the input that a pass of the whole mixture adds to its output (DARTS-).
+        observer: receives the numbers and the outputs (N, C, H, W) of a mixture's operations; None: nothing does.
+    """
+
+    visible: Tensor | None = None
+    auxiliary_skip = 0.0
+    observer: Callable[[int, Tensor], None] | None = None
+
+    def __init__(self, channels: int, partial: int = 1) -> None:
+        super().__init__()
+        self.channels, self.partial = channels, partial
+
+    def set_partial(self, partial: int) -> None:
+        """Let the operations see 1/partial of the channels; `supernets.widening` changes their weights."""
+        self.partial = partial
+
+    def apply_to_visible(self, x: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply `compute` to the channels that operations see, (N, C, H, W) → (N, C, H, W); others are unchanged."""
+        return apply_to_part(x, self.partial, compute, self.visible)
+
+    def add_skip(self, mixture: Tensor, x: Tensor) -> Tensor:
+        """Return the output of a mixture with its input x added, scaled by `auxiliary_skip`; both (N, C, H, W)."""
+        return mixture + self.auxiliary_skip * x if self.auxiliary_skip else mixture
+
+
 def check_partial(channels: int, partial: int) -> None:
     """Raise InvalidInputError if channels cannot be divided by `partial`."""
     if partial < 1 or channels % partial:

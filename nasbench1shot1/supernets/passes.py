@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class WithUnsampledTerms(int):
     """A sampled operation that adds the mixing weights of all other operations of its row to its output.
 
-    These weights are 0, but have a gradient. Only cells with a true attribute `has_unsampled_terms` distinguish it from
-    an integer.
+    These weights are 0, but have a gradient. Only cells with the feature "unsampled-terms" distinguish it from an
+    integer.
     """
 
 

@@ -10,17 +10,24 @@ import torch
 from torch import Tensor, nn
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.benchmark import load
+from nasbench1shot1.benchmark import CellFeature, load
 from nasbench1shot1.ground.arguments import check_torch_generator
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.space import OneShotSpace, Place, SearchSpace, Weights, as_one_shot, check_keys
-from nasbench1shot1.supernets.layers import BatchNorm2d, Observer, initialise, set_affine
+from nasbench1shot1.supernets.layers import BatchNorm2d, Mixture, Observer, initialise, set_affine
 from nasbench1shot1.supernets.places import Skeleton
 from nasbench1shot1.supernets.presets import Preset, as_preset
 
+OF_MIXTURES: tuple[CellFeature, ...] = ("auxiliary-skip", "weights-of-operations", "partial-channels")
+"""Features of cells that contain a `Mixture`."""
+
 
 class SupernetCell(Protocol):
-    """The interface of cells: an `nn.Module` made with (space, place, preset, partial_channels)."""
+    """The interface of cells: an `nn.Module` made with (space, place, preset, partial_channels).
+
+    What cells can do beyond this is declared as `Benchmark.cell_features`, or as `cell_features` of a space with cells
+    of its own (`benchmark.CELL_FEATURES`).
+    """
 
     def __init__(self, space: Any, place: Place, preset: Preset, partial_channels: int) -> None:
         """Build the cell of a place; raises InvalidInputError if it cannot have the place's numbers of channels."""
@@ -35,7 +42,7 @@ class SupernetCell(Protocol):
         """(N, in_channels, H, W) → (N, out_channels, H, W), with the mixing weights that reach this place.
 
         With `path`, only the parts of that architecture are computed; without mixing weights, they are not scaled.
-        Cells of spaces with `masks_edges` also accept a fifth argument: `edges` of `Supernet.forward`.
+        Cells with the feature "masked-edges" also accept a fifth argument: `edges` of `Supernet.forward`.
         """
 
     @staticmethod
@@ -68,8 +75,9 @@ class Supernet(nn.Module):
         generator: draws the initial weights. Default: PyTorch's global generator.
 
     Raises:
-        InvalidInputError: the preset is unknown, the space has no mixing weights, its cell cannot be found, `channels`
-            is not a multiple of `partial_channels`, or there is less than one channel or cell.
+        InvalidInputError: the preset is unknown, the space has no mixing weights, its cell cannot be found or lacks
+            what a declared feature needs, `channels` is not a multiple of `partial_channels`, or there is less than one
+            channel or cell.
     """
 
     classifier: nn.Linear
@@ -104,6 +112,7 @@ class Supernet(nn.Module):
                 self.reductions[str(place.number)] = self.skeleton.layer(place)
             else:
                 self.cells.append(self._cell_class(self.space, place, self.preset, partial_channels))
+        _check_features(self.space, self.mixtures)
         for name, layer in self.skeleton.head(last, classes).items():
             self.add_module(name, layer)
         if self.preset.batch_norm_affine is not None:
@@ -160,15 +169,20 @@ class Supernet(nn.Module):
             return self.skeleton.classify(self, x, *self._arguments_at(head, *in_turn[mixed % len(in_turn)]))
         return self.skeleton.classify(self, x)
 
+    @property
+    def mixtures(self) -> list[Mixture]:
+        """The mixtures of operations in all cells, in the order of the cells."""
+        return [module for module in self.cells.modules() if isinstance(module, Mixture)]
+
     @cached_property
     def operation_weights(self) -> dict[str, tuple[str, ...]]:
         """The names of the weights of each operation that has some, by the operation's name, at every place.
 
-        Operations are the sub-modules of a module with a true attribute `has_candidates`.
+        Operations are the sub-modules of a `Mixture`; cells without the feature "weights-of-operations" have none.
         """
         found: dict[str, tuple[str, ...]] = {}
         for prefix, module in self.named_modules():
-            for name, candidate in module.named_children() if getattr(module, "has_candidates", False) else ():
+            for name, candidate in module.named_children() if isinstance(module, Mixture) else ():
                 weights = tuple(f"{prefix}.{name}.{weight}" for weight, _ in candidate.named_parameters())
                 found |= {f"{prefix}.{name}": weights} if weights else {}
         return found
@@ -177,29 +191,28 @@ class Supernet(nn.Module):
     def auxiliary_skip(self, factor: float) -> Iterator[None]:
         """Inside the context, every mixture of operations adds its input, scaled by a factor, to its output.
 
-        Passes of single operations and of architectures do not change.
+        Passes of single operations and of architectures do not change. Raises InvalidInputError if the space's cells
+        have no such mixtures, unless the factor is 0.
         """
-        mixtures: list[Any] = [module for module in self.modules() if getattr(module, "has_candidates", False)]
-        for module in mixtures:
-            module.auxiliary_skip = factor
+        if factor:
+            self.space.check_cells("auxiliary-skip", "an auxiliary skip connection")
+        for mixture in self.mixtures:
+            mixture.auxiliary_skip = factor
         try:
             yield
         finally:
-            for module in mixtures:
-                module.auxiliary_skip = 0.0
+            for mixture in self.mixtures:
+                mixture.auxiliary_skip = 0.0
 
     @contextmanager
     def observed_candidates(self, observer: Observer) -> Iterator[None]:
         """Inside the context, uncompiled passes of mixtures show an observer the outputs of all candidates in cells.
 
-        Candidates of a choice are operations, or the inputs of a node. Raises InvalidInputError if the space's cells
-        have no method `observe(observer)`, which sets the observer of a cell or, with None, removes it.
+        Candidates of a choice are operations, or the inputs of a node. Raises InvalidInputError if the space's cells do
+        not have the feature "observed-candidates": a method `observe(observer)`, which sets the observer of a cell or,
+        with None, removes it.
         """
-        if not all(hasattr(cell, "observe") for cell in self.cells):
-            raise InvalidInputError(
-                f"the cells of {self.space.name} do not show the outputs of single operations: give them a method "
-                "observe(observer), as in nasbench201/supernet.py"
-            )
+        self.space.check_cells("observed-candidates", "an observer of candidates")
         cells: list[Any] = list(self.cells)
         for cell in cells:
             cell.observe(observer)
@@ -303,6 +316,20 @@ def make_skeleton(space: OneShotSpace, channels: int, cells: int, preset: Preset
     """Return the skeleton of a space's supernets; raises the errors of `cell_class`."""
     skeleton: Skeleton = _part(space, "skeleton", space.skeleton)(channels, cells, preset)
     return skeleton
+
+
+def _check_features(space: OneShotSpace, mixtures: Sequence[Mixture]) -> None:
+    """Raise InvalidInputError if the cells of a space lack what their declared features need."""
+    if not mixtures and (declared := [name for name in OF_MIXTURES if name in space.cell_features]):
+        raise InvalidInputError(
+            f"{space.name} declares the feature '{declared[0]}', but its cells contain no "
+            "supernets.layers.Mixture: add one, or remove the feature from cell_features"
+        )
+    if "observed-candidates" in space.cell_features and not hasattr(cell_class(space), "observe"):
+        raise InvalidInputError(
+            f"{space.name} declares the feature 'observed-candidates', but its cells have no method observe(observer): "
+            "add it, or remove the feature from cell_features"
+        )
 
 
 def _part(space: OneShotSpace, part: str, reference: str | None) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.errors import option
 from nasbench1shot1.supernets.layers import check_partial
 from nasbench1shot1.supernets.supernet import Supernet
 
@@ -39,15 +39,10 @@ def set_partial_channels(
     """
     if partial_channels == net.partial_channels:
         return
-    mixtures: list[Any] = [module for module in net.modules() if hasattr(module, "set_partial")]
-    if not mixtures:
-        raise InvalidInputError(
-            f"the cells of {net.space.name} cannot change their share of channels: keep "
-            f"{option('partial_channels', net.partial_channels)}"
-        )
-    for mixture in mixtures:
+    net.space.check_cells("partial-channels", option("partial_channels", partial_channels))
+    for mixture in net.mixtures:
         check_partial(mixture.channels, partial_channels)
-    for mixture in mixtures:
+    for mixture in net.mixtures:
         width = mixture.channels // partial_channels
         mixture.set_partial(partial_channels)
         for layers in mixture.children():
@@ -61,9 +56,11 @@ def draw_visible_channels(net: Supernet, generator: torch.Generator) -> None:
     Args:
         net: a supernet.
         generator: on the CPU; draws the channels of each mixture.
+
+    Raises InvalidInputError if the cells of the space cannot change the channels that operations see.
     """
-    mixtures: list[Any] = [module for module in net.modules() if hasattr(module, "set_partial")]
-    for mixture in mixtures:
+    net.space.check_cells("partial-channels", option("channel_sampling", "random"))
+    for mixture in net.mixtures:
         if mixture.partial > 1:
             drawn = torch.randperm(mixture.channels, generator=generator)[: mixture.channels // mixture.partial]
             mixture.visible = drawn.sort().values.to(net.classifier.weight.device)

@@ -10,7 +10,7 @@ import nasbench1shot1 as nb
 from nasbench1shot1.conformance.tiny_search import differences
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.loop import evaluate, training_steps
-from nasbench1shot1.supernets.layers import apply_to_part
+from nasbench1shot1.supernets.layers import Mixture, apply_to_part
 from nasbench1shot1.supernets.supernet import Supernet
 from nasbench1shot1.supernets.widening import draw_visible_channels
 
@@ -33,10 +33,10 @@ def test_operations_see_the_drawn_channels_and_others_pass_by():
 def test_every_mixture_draws_channels_of_its_own(space):
     net = Supernet(nb.search_space(space), 8, 3, partial_channels=4, generator=generator(1))
     draw_visible_channels(net, generator(2))
-    drawn = [tuple(m.visible.tolist()) for m in net.modules() if hasattr(m, "set_partial")]
+    drawn = [tuple(m.visible.tolist()) for m in net.modules() if isinstance(m, Mixture)]
     assert len(set(drawn)) > 3
     assert all(channels == tuple(sorted(set(channels))) for channels in drawn)
-    widths = [m.channels for m in net.modules() if hasattr(m, "set_partial")]
+    widths = [m.channels for m in net.modules() if isinstance(m, Mixture)]
     assert [4 * len(channels) for channels in drawn] == widths
 
 
