@@ -57,6 +57,7 @@ class ISDARTS(OneShotOptimizer):
 
     Attributes:
         allowed: the entries of each choice that are not excluded.
+        step: number of exclusion steps so far.
     """
 
     Hyperparameters = ISDARTSHyperparameters
@@ -73,7 +74,7 @@ class ISDARTS(OneShotOptimizer):
         self.parameters = {key: value.detach() for key, value in self.parameters.items()}
         self.allowed = AllowedEntries(self.space)
         self.chosen = self.space.discretise(self.parameters)
-        self.epoch, self.epochs = 0, 0
+        self.epoch, self.epochs, self.step = 0, 0, 0
 
     @classmethod
     def check_space(cls, space: OneShotSpace) -> None:
@@ -138,7 +139,8 @@ class ISDARTS(OneShotOptimizer):
     @property
     def scored_mixtures(self) -> int:
         """The number of times that the supernet passes a half of the images to measure its candidates."""
-        return self.hyperparameters.shrink_steps * (2 if self.hyperparameters.training_images == "all" else 1)
+        steps = self.hyperparameters.shrink_steps - self.step
+        return steps * (2 if self.hyperparameters.training_images == "all" else 1)
 
     def mixture_scorings(self, batch_size: int, images: int) -> Sequence[tuple[int, int]]:
         """Return the work of the measure after an epoch without exclusions."""
@@ -157,9 +159,9 @@ class ISDARTS(OneShotOptimizer):
 
     def rehearse(self, epoch: int, phases: Sequence[Phase]) -> None:
         """Exclude as many entries as before an epoch."""
-        step = self._steps_before(epoch, phases)
+        self.step = self._steps_before(epoch, phases)
         for number, choice in enumerate(self.space.choices()):
-            self.allowed.shorten(number, _left(choice, step, self.hyperparameters.shrink_steps))
+            self.allowed.shorten(number, _left(choice, self.step, self.hyperparameters.shrink_steps))
 
     def _steps_before(self, epoch: int, phases: Sequence[Phase]) -> int:
         """Return the number of exclusion steps before an epoch."""
@@ -173,6 +175,7 @@ class ISDARTS(OneShotOptimizer):
         self.epoch, self.epochs = epoch, epochs
         if epoch <= epochs - self._shrinking:
             self.allowed.clear()  # a search that ended at its first exclusion, and continues with more epochs
+            self.step = 0
 
     @classmethod
     def reading(cls, hyperparameters: Any, epoch: int, epochs: int) -> Reading:
@@ -194,10 +197,10 @@ class ISDARTS(OneShotOptimizer):
         begun, settings = self.epoch - (self.epochs - self._shrinking), self.hyperparameters
         if begun < 0 or begun % settings.shrink_interval or begun == self._shrinking:
             return
-        step = begun // settings.shrink_interval + 1
+        self.step = begun // settings.shrink_interval + 1
         measures = self._measure(shared, shared.training_rows(settings.training_images))
         for number, choice in enumerate(self.space.choices()):
-            left = _left(choice, step, settings.shrink_steps)
+            left = _left(choice, self.step, settings.shrink_steps)
             self.allowed.keep(number, most_informative(measures[number], self.allowed[number], left))
 
     def choose(self, shared: SharedWeights) -> None:
@@ -237,8 +240,8 @@ class ISDARTS(OneShotOptimizer):
         return self.allowed.structure()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the architecture that was chosen last, and the allowed entries."""
-        return {"chosen": str(self.chosen), **self.allowed.state_dict()}
+        """Return the architecture that was chosen last, the allowed entries, and the number of exclusion steps."""
+        return {"chosen": str(self.chosen), "step": self.step, **self.allowed.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore the state that `state_dict` returned."""
@@ -247,6 +250,7 @@ class ISDARTS(OneShotOptimizer):
         self.chosen = Architecture.parse(state["chosen"])
         self.parameters = to_tensors(self.space.one_hot(self.chosen), self.device)
         self.allowed.load_state_dict(state)
+        self.step = int(state["step"])
 
 
 class Measure:

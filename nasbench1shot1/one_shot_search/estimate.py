@@ -140,7 +140,7 @@ def _seconds(state: SearchState, epochs: range) -> float:
         seconds += evaluations * _seconds_of(lambda: cell_alignment(state, 1))
     shared = state.shared_weights(0)
     images = sum(shared.images_passed(*scoring) for scoring in method.mixture_scorings(size, half))
-    times = _times(state, epochs)
+    times = _times(state, epochs, scores_mixings=bool(mixtures or images))
     seconds += sum(len(state.rows(e)[0]) * of.image + of.error + images * of.mixing for e, of in times.items())
     if state.epoch < 0:
         seconds += (first := times[epochs[0]]).error + images * first.mixing
@@ -149,8 +149,15 @@ def _seconds(state: SearchState, epochs: range) -> float:
     return seconds + mixtures * shared.images_passed(1, half) * mean
 
 
-def _times(state: SearchState, epochs: range) -> dict[int, _Timed]:
-    """Return the times of every epoch; a few epochs are rehearsed."""
+def _times(state: SearchState, epochs: range, scores_mixings: bool) -> dict[int, _Timed]:
+    """Return the times of every epoch; a few epochs are rehearsed.
+
+    Args:
+        state: a search whose state may change.
+        epochs: the epochs.
+        scores_mixings: whether the method scores mixings in any of them, so that this is timed, too. In a rehearsal of
+            a late epoch, the method itself would no longer know: all its choices may be decided there.
+    """
     alike: dict[Hashable, list[int]] = {}
     for epoch in epochs:
         alike.setdefault(_kind(state, epoch), []).append(epoch)
@@ -159,7 +166,7 @@ def _times(state: SearchState, epochs: range) -> dict[int, _Timed]:
     for members in sorted(alike.values(), key=min):
         last_first = members[::-1]  # the last of equal epochs, because a first one may have a warm-up of its own
         ends = sorted({max(last_first, key=shares.__getitem__), min(last_first, key=shares.__getitem__)})
-        timed = [_timed(state, epoch, shares[epoch]) for epoch in ends]
+        timed = [_timed(state, epoch, shares[epoch], scores_mixings) for epoch in ends]
         found |= {epoch: timed[0].between(timed[-1], shares[epoch]) for epoch in members}
     return found
 
@@ -167,16 +174,15 @@ def _times(state: SearchState, epochs: range) -> dict[int, _Timed]:
 def _kind(state: SearchState, epoch: int) -> Hashable:
     """Return what the duration of an epoch's steps depends on, besides the size of batches and excluded candidates."""
     phase = state.phase(epoch)
-    return phase.moves_parameters, phase.trains, phase.weight_steps, state.partial_channels(epoch)
+    return phase.name, phase.moves_parameters, phase.trains, phase.weight_steps, state.partial_channels(epoch)
 
 
-def _timed(state: SearchState, epoch: int, share: float) -> _Timed:
+def _timed(state: SearchState, epoch: int, share: float, scores_mixings: bool) -> _Timed:
     """Return the times of an epoch, whose steps are rehearsed."""
     state.method.rehearse(epoch, state.phases)
     image = _seconds_per_image(state, epoch)
     error = _seconds_to_evaluate(state, epoch)
-    needs_mixing = state.method.scored_mixtures or state.method.mixture_scorings(1, 1)
-    return _Timed(share, image, error, _seconds_per_scored_image(state, epoch) if needs_mixing else 0.0)
+    return _Timed(share, image, error, _seconds_per_scored_image(state, epoch) if scores_mixings else 0.0)
 
 
 def _seconds_per_image(state: SearchState, epoch: int) -> float:

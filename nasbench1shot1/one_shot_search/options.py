@@ -37,6 +37,7 @@ from nasbench1shot1.runs.options import (
     names_of_length,
     option_names,
     recorded_options,
+    reset_without_effect,
 )
 from nasbench1shot1.scales import SCALES, fitted
 from nasbench1shot1.supernets.presets import PRESETS, BatchNormMode
@@ -281,8 +282,9 @@ def search_options(given: Mapping[str, Any], varied: Collection[str] = ()) -> Se
         options = replace(options, common=_with_fitting_side(options.common))
     options = options.resolved()
     _check_used(options, given, usual)
-    check_effects((options.common, options.own), given, usual, varied)
-    return options
+    records = (options.common, options.own)
+    check_effects(records, given, usual, varied)
+    return replace(options, own=reset_without_effect(options.own, records, varied))
 
 
 def _check_used(options: SearchOptions, given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:

@@ -5,8 +5,8 @@ range of a number, as in `epochs: Annotated[int, Range(1)] = 50`.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from enum import Enum, auto
 from numbers import Real
 from pathlib import Path
@@ -231,18 +231,38 @@ def check_effects(
     """
     records = list(records)
     for record in records:
-        hints = get_type_hints(type(record), include_extras=True)
-        for field in fields(record):
-            value = getattr(record, field.name)
-            if given.get(field.name) is None or value == usual.get(field.name, field.default):
-                continue
-            for needed in (extra for extra in _annotations(hints[field.name]) if isinstance(extra, OnlyWith)):
-                other = next(getattr(of, needed.name) for of in records if hasattr(of, needed.name))
-                if needed.name not in varied and not needed.allows(other):
-                    raise InvalidInputError(
-                        f"{_written(value, field.name, hints)} has an effect only with {needed.condition}: remove it, "
-                        f"or {needed.advice}"
-                    )
+        defaults = {field.name: usual.get(field.name, field.default) for field in fields(record)}
+        for name, needed in _without_effect(record, records, varied):
+            value = getattr(record, name)
+            if given.get(name) is not None and value != defaults[name]:
+                hints = get_type_hints(type(record), include_extras=True)
+                raise InvalidInputError(
+                    f"{_written(value, name, hints)} has an effect only with {needed.condition}: remove it, "
+                    f"or {needed.advice}"
+                )
+
+
+def reset_without_effect(record: T, records: Iterable[Any], varied: Collection[str] = ()) -> T:
+    """Return a record in which options without an effect have their field's own default.
+
+    Such values are defaults of a method, a space or a preset that another option of one of the `records` disables.
+    `varied` names options whose value is not final, which disable nothing.
+    """
+    disabled = {name for name, _ in _without_effect(record, list(records), varied)}
+    own = {field.name: field.default for field in fields(record) if field.name in disabled}
+    return replace(record, **own)  # type: ignore[type-var]
+
+
+def _without_effect(
+    record: Any, records: Sequence[Any], varied: Collection[str]
+) -> Iterator[tuple[str, OnlyWith]]:
+    """Yield the options of a record that have no effect, with the reason; the records have the other options."""
+    hints = get_type_hints(type(record), include_extras=True)
+    for field in fields(record):
+        for needed in (extra for extra in _annotations(hints[field.name]) if isinstance(extra, OnlyWith)):
+            other = next(getattr(of, needed.name) for of in records if hasattr(of, needed.name))
+            if needed.name not in varied and not needed.allows(other):
+                yield field.name, needed
 
 
 def _written(value: Any, name: str, hints: Mapping[str, Any]) -> str:

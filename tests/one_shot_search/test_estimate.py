@@ -6,13 +6,17 @@ from itertools import count
 from typing import Any
 
 import pytest
-from tiny_search import FOR_CELLS, FOR_TINY, search, tiny_state
+import torch
+from refusals import refuses
+from tiny_search import FOR_CELLS, FOR_TINY, generator, search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import are_identical
 from nasbench1shot1.one_shot_search import estimate, loop, measurements
+from nasbench1shot1.one_shot_search.loop import begin_epoch
 from nasbench1shot1.one_shot_search.measurements import MOST_ITERATIONS
+from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import constrain
 
 SELECTING = ("random-ws", "enas", "setn", "spos", "is-darts")
@@ -171,7 +175,7 @@ def test_times_are_interpolated_by_the_share_of_candidates_that_is_left(monkeypa
     state = tiny_state(optimizer="sgas", images_per_half=60, **DECIDING["sgas"])
     rehearsed = []
 
-    def timed(state, epoch, share):
+    def timed(state, epoch, share, scores_mixings):
         rehearsed.append(epoch)
         return estimate._Timed(share, image=1.0 + share, error=10 * share, mixing=0.0)
 
@@ -248,3 +252,69 @@ def test_noisy_evaluations_pass_the_reference_images_for_every_batch(monkeypatch
     once, often = (estimate._seconds_to_evaluate(state, 1) for state in (quiet, noisy))
     passed = [quiet.shared_weights(0).images_passed(parts, 40 // parts) for parts in (1, 4)]
     assert often / once == pytest.approx(passed[1] / passed[0])
+
+
+def only_scoring(monkeypatch, seconds: float = 1.0) -> None:
+    """Let scoring a mixing take time per image, and nothing else."""
+    monkeypatch.setattr(estimate, "_seconds_per_image", lambda state, epoch: 0.0)
+    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state, epoch: 0.0)
+    monkeypatch.setattr(estimate, "_seconds_per_scored_image", lambda state, epoch: seconds)
+
+
+@pytest.mark.parametrize("space", ["s1", "nb201"])
+def test_every_scoring_of_darts_pt_is_counted(space, monkeypatch):
+    only_scoring(monkeypatch)
+    state = tiny_state(optimizer="darts-pt", space=space, selection_epochs=4, epochs=8)
+    entries = sum(choice.entries for choice in nb.search_space(space).choices())
+    passed = state.shared_weights(0).images_passed(1, len(state.split.architecture))
+    assert estimate.expected_seconds(state, 8) == entries * passed
+    state.method.rehearse(7, state.phases)
+    left = sum(len(state.method.allowed[number]) for number in state.method.allowed.undecided)
+    assert 0 < left < entries
+    assert estimate.expected_seconds(state, 2) == left * passed
+
+
+def test_only_exclusion_steps_that_are_left_are_counted(monkeypatch):
+    only_scoring(monkeypatch)
+    state = tiny_state(optimizer="is-darts", preview_batches=1, shrink_steps=4, shrink_interval=1, epochs=6)
+    passed = state.shared_weights(0).images_passed(1, len(state.split.architecture))
+    preview = state.shared_weights(0).images_passed(1, state.config.batch_size)
+    found = []
+    for epoch in range(1, 7):
+        begin_epoch(state, epoch)
+        state.method.end_epoch(state.shared_weights(epoch))
+        state.epoch, saved = epoch, deepcopy(state.method.state_dict())
+        resumed = tiny_state(optimizer="is-darts", preview_batches=1, shrink_steps=4, shrink_interval=1, epochs=6)
+        resumed.method.load_state_dict(saved)
+        resumed.epoch = epoch
+        if epoch < 6:
+            found.append((estimate.expected_seconds(resumed, 6 - epoch) - (6 - epoch) * preview) / passed)
+    assert found == [4, 3, 2, 1, 0]
+
+
+def test_stages_with_equal_channels_are_rehearsed_apart(monkeypatch):
+    state = tiny_state(
+        optimizer="drnas-progressive",
+        channels=4,
+        epochs=8,
+        warm_start_epochs=0,
+        partial_channels=2,
+        second_partial_channels=2,
+    )
+    monkeypatch.setattr(estimate, "_seconds_per_image", lambda state, epoch: float(state.method.stage + (epoch > 4)))
+    monkeypatch.setattr(estimate, "_seconds_to_evaluate", lambda state, epoch: 0.0)
+    assert estimate.expected_seconds(state, 8) == 40 * 4 * (1 + 2)
+
+
+@pytest.mark.parametrize(("batch_norm", "batches"), [("batch", 1), ("recalibrated", 200)])
+def test_spos_counts_and_needs_images_of_recalibration_only_if_it_recalibrates(batch_norm, batches):
+    options = search_options({"optimizer": "spos", "preset": "original", "evaluation_batch_norm": batch_norm})
+    assert options.own.recalibration_batches == batches
+    space = nb.search_space("s1")
+    method = options.method(space, options.own, generator(0), torch.device("cpu"))
+    assert method.scorings_at_end(64, 20_000) == [(20 * 50, 8000 + (batches - 1) * 128)]
+    if batches == 1:
+        method.check_images(100, 8000)
+    else:
+        with refuses(nb.InvalidInputError, 100, options="recalibration_batches"):
+            method.check_images(100, 8000)
