@@ -161,11 +161,11 @@ class OneShotOptimizer(ABC):
         """
         return bilevel_phases(epochs, warm_start_epochs)
 
-    def check_length(self, epochs: int, steps: int) -> None:  # noqa: B027  an intended default
+    def check_length(self, phases: Sequence[Phase], steps: int) -> None:  # noqa: B027  an intended default
         """Raise InvalidInputError if a search of this length ends before the method differs from another one.
 
         Args:
-            epochs: number of epochs.
+            phases: the phases of the search.
             steps: number of weight steps of the first epoch.
         """
 

@@ -94,6 +94,16 @@ class AllowedEntries:
                 vector[..., entry] = float("-inf")
         return masked
 
+    def vectors(self, parameters: Mapping[str, Tensor]) -> list[Tensor]:
+        """Return the allowed entries of every choice as a vector of Λ, key by key, for the keys of `parameters`."""
+        keys = list(parameters)
+        of_keys = [(choice, number) for number, choice in enumerate(self._choices) if choice.key in parameters]
+        of_keys.sort(key=lambda pair: (keys.index(pair[0].key), pair[0].row or 0))
+        return [
+            vector if self[number] == self._all[number] else vector[list(self[number])]
+            for vector, number in ((choice.of(parameters), number) for choice, number in of_keys)
+        ]
+
     def ranked(self, parameters: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Return Λ minus a large penalty for excluded entries.
 

@@ -56,6 +56,11 @@ class FairDARTSHyperparameters(LevelHyperparameters):
                 f"{option('operation_threshold', self.operation_threshold)} chooses the operation none where all "
                 f"others are weak, but {option('exclude_none', True)} excludes it: remove one of them"
             )
+        if self.is_single_level and self.weights_first:
+            raise InvalidInputError(
+                f"{option('levels', 'single-level')} updates the weights and Λ from the same mixing weights, so "
+                f"neither comes first: remove {option('weights_first', True)}, or give {option('levels', 'bilevel')}"
+            )
         if self.operation_threshold is not None and self.relaxation != "sigmoid":
             raise InvalidInputError(
                 f"{option('operation_threshold', self.operation_threshold)} compares sigmoids, which "
@@ -113,9 +118,8 @@ class FairDARTS(GradientOptimizer):
 
         if self.hyperparameters.is_single_level:
             step = replace(step, architecture_batch=step.weight_batch)
-            if not self.trains_weights_first:
-                with torch.no_grad():
-                    self._before = self.mixing()
+            with torch.no_grad():
+                self._before = self.mixing()
         super().architecture_step(step)
 
     def weight_mixing(self) -> Mixing:

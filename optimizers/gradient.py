@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -15,6 +15,7 @@ from nasbench1shot1.optimizer import USES_ALL_WEIGHTS, Mixing, SearchStep
 from nasbench1shot1.optimizers.adam import BETAS, AdamHyperparameters, AdamOptimizer
 from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.optimizers.widths import check_has_widths
+from nasbench1shot1.phases import Phase
 from nasbench1shot1.reading import Reading
 from nasbench1shot1.runs.options import IF_GIVEN, Form, OfLength, OnlyWith, Range
 from nasbench1shot1.space import OneShotSpace
@@ -282,14 +283,14 @@ class GradientOptimizer(AdamOptimizer):
         """Whether the option `evaluation_noise` is set."""
         return self.hyperparameters.evaluation_noise
 
-    def check_length(self, epochs: int, steps: int) -> None:
+    def check_length(self, phases: Sequence[Phase], steps: int) -> None:
         """Raise InvalidInputError if a growing term never gets a weight."""
         from nasbench1shot1.optimizers.terms import TERMS
 
         term = self.hyperparameters.active_term
-        if term and TERMS[term].grows and epochs == 1:
+        if term and TERMS[term].grows and sum(phase.epochs for phase in phases) == 1:
             raise InvalidInputError(
-                f"{option('epochs', epochs)} has only the first epoch, in which the weight of the term {term} is 0: "
+                f"{option('epochs', 1)} has only the first epoch, in which the weight of the term {term} is 0: "
                 f"raise it, or give {option('term', 'none')}"
             )
 
@@ -298,7 +299,7 @@ class GradientOptimizer(AdamOptimizer):
         super().begin_epoch(epoch, epochs, generator)
         settings = self.hyperparameters
         self.temperature = settings.temperature_at(epoch, epochs)
-        self.progress = (epoch - 1) / (settings.term_epochs or epochs)
+        self.progress = min((epoch - 1) / (settings.term_epochs or epochs), 1.0)
 
     @classmethod
     def reading(cls, hyperparameters: Any, epoch: int, epochs: int) -> Reading:
@@ -375,7 +376,8 @@ class GradientOptimizer(AdamOptimizer):
         settings, term = self.hyperparameters, self.hyperparameters.active_term
         if term is None:
             return gradients
-        added = term_gradients(term, self.space, self.parameters, settings.term_weight, self.progress)
+        weight, share = settings.term_weight, self.progress
+        added = term_gradients(term, self.space, self.parameters, weight, share, self.allowed)
         return tuple(extra if of is None else of + extra for of, extra in zip(gradients, added, strict=True))
 
     @property

@@ -12,6 +12,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import Mixing, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_WEIGHTS, GradientHyperparameters
+from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.options import OfLength, OnlyWith, Range
 from nasbench1shot1.space import OneShotSpace
 
@@ -62,12 +63,12 @@ class LambdaDARTS(DARTS):
                 "part of Λ: choose another space or optimizer"
             )
 
-    def check_length(self, epochs: int, steps: int) -> None:
+    def check_length(self, phases: Sequence[Phase], steps: int) -> None:
         """Raise InvalidInputError if the alignment never gets a weight."""
-        super().check_length(epochs, steps)
-        if self.hyperparameters.alignment and epochs == 1:
+        super().check_length(phases, steps)
+        if self.hyperparameters.alignment and sum(phase.epochs for phase in phases) == 1:
             raise InvalidInputError(
-                f"{option('epochs', epochs)} has only the first epoch, in which the weight of the alignment is 0: "
+                f"{option('epochs', 1)} has only the first epoch, in which the weight of the alignment is 0: "
                 f"raise it, or give {option('alignment', 0)}"
             )
 

@@ -13,6 +13,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.optimizer import SearchStep, WeightStep
 from nasbench1shot1.optimizers.darts import DARTS
 from nasbench1shot1.optimizers.gradient import PUBLISHED_SETTINGS, GradientHyperparameters
+from nasbench1shot1.phases import Phase
 from nasbench1shot1.runs.options import IF_GIVEN, OnlyWith, Range
 
 if TYPE_CHECKING:
@@ -73,10 +74,12 @@ class OLES(DARTS):
         """Raise InvalidInputError if the cells of a space do not list the weights of operations."""
         space.check_cells("weights-of-operations", "OLES")
 
-    def check_length(self, epochs: int, steps: int) -> None:
+    def check_length(self, phases: Sequence[Phase], steps: int) -> None:
         """Raise InvalidInputError if the search ends before the first window, so that nothing can be frozen."""
-        super().check_length(epochs, steps)
-        values = epochs * (steps - 1)  # the first step of an epoch has none
+        super().check_length(phases, steps)
+        if not self.trains_weights_first:
+            steps -= 1  # no weight step of the epoch precedes the first step of Λ
+        values = steps * sum(phase.epochs for phase in phases if phase.moves_parameters)
         if self._values_per_window > values:
             raise InvalidInputError(
                 f"OLES averages a cosine over {option('window', self.hyperparameters.window)} steps, and the search "

@@ -46,13 +46,13 @@ class SPOSHyperparameters(SamplingHyperparameters):
     """Number of generations of the evolution after the last epoch."""
     population: Annotated[int, Range(2)] = 50
     """Number of architectures in a generation."""
-    survivors: Annotated[int, Range(1)] = 10
+    survivors: Annotated[int, Range(1), OnlyWith("generations", above=1)] = 10
     """Number of parents of each generation: the best architectures found so far."""
-    crossovers: Annotated[int, Range(0)] = 25
+    crossovers: Annotated[int, Range(0), OnlyWith("generations", above=1)] = 25
     """Number of crossovers per generation, whose choices come from two parents."""
-    mutations: Annotated[int, Range(0)] = 25
+    mutations: Annotated[int, Range(0), OnlyWith("generations", above=1)] = 25
     """Number of mutations per generation; random architectures complete the generation."""
-    mutation_probability: Annotated[float, Range(0, 1), OnlyWith("mutations")] = 0.1
+    mutation_probability: Annotated[float, Range(0, 1), OnlyWith("mutations"), OnlyWith("generations", above=1)] = 0.1
     """Probability that a mutation redraws a choice."""
     recalibration_batches: Annotated[int, Range(1), OnlyWith("evaluation_batch_norm", ("recalibrated",))] = 1
     """Number of batches of 128 training images that recalibrate batch-norm before the fitness of an architecture is
@@ -65,7 +65,7 @@ class SPOSHyperparameters(SamplingHyperparameters):
     def check(self) -> None:
         """Raise InvalidInputError for values that are out of range or contradict each other."""
         super().check()
-        if self.crossovers + self.mutations > self.population:
+        if self.generations > 1 and self.crossovers + self.mutations > self.population:
             raise InvalidInputError(
                 f"{option('crossovers', self.crossovers)} and {option('mutations', self.mutations)} add up to more "
                 f"than {option('population', self.population)}: lower them, or raise {option('population')}"

@@ -2,16 +2,17 @@
 
 The authors define their terms for edges with equal numbers of operations. Here, a choice vector is one vector of Λ
 with the entries of one choice: a row of `operations`, or the inputs of a node. A term is a mean or a sum over choice
-vectors, so that long vectors do not count more than short ones.
+vectors, so that long vectors do not count more than short ones. Entries that the method has excluded are not in them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
+from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.space import OneShotSpace
 
 Parameters = Mapping[str, Tensor]
@@ -22,41 +23,41 @@ class Term:
     """A term of the loss of Λ.
 
     Attributes:
-        value: (space, Λ) → scalar, without its weight.
+        value: (choice vectors, with a shape (entries,) each) → scalar, without its weight.
         weight: its default weight.
         grows: whether the weight grows linearly from 0 over the epochs of the schedule.
         keys: the keys of Λ that it applies to: "all", or "operations" (`space.operation_key`).
         relaxations: the relaxations with which it has a meaning.
     """
 
-    value: Callable[[OneShotSpace, Parameters], Tensor]
+    value: Callable[[Sequence[Tensor]], Tensor]
     weight: float
     grows: bool
     keys: Literal["all", "operations"]
     relaxations: tuple[str, ...]
 
 
-def beta(space: OneShotSpace, parameters: Parameters) -> Tensor:
+def beta(vectors: Sequence[Tensor]) -> Tensor:
     """Return the mean over all choice vectors of log Σ exp(Λ) (Ye et al.: β-DARTS, CVPR 2022, section 3.2)."""
-    return torch.stack([vector.logsumexp(dim=-1) for vector in _vectors(parameters)]).mean()
+    return torch.stack([vector.logsumexp(dim=-1) for vector in vectors]).mean()
 
 
-def zero_one(space: OneShotSpace, parameters: Parameters) -> Tensor:
+def zero_one(vectors: Sequence[Tensor]) -> Tensor:
     """Return the mean over all operations of -(σ(Λ) - ½)² (Chu et al.: FairDARTS, ECCV 2020, equation 5)."""
-    return -(parameters[space.operation_key].sigmoid() - 0.5).square().mean()
+    return -(torch.cat(list(vectors)).sigmoid() - 0.5).square().mean()
 
 
-def zero_one_l1(space: OneShotSpace, parameters: Parameters) -> Tensor:
+def zero_one_l1(vectors: Sequence[Tensor]) -> Tensor:
     """Return the mean over all operations of -|σ(Λ) - ½| (FairDARTS; `--sep_loss l1` of its code)."""
-    return -(parameters[space.operation_key].sigmoid() - 0.5).abs().mean()
+    return -(torch.cat(list(vectors)).sigmoid() - 0.5).abs().mean()
 
 
-def dirichlet_kl(space: OneShotSpace, parameters: Parameters) -> Tensor:
+def dirichlet_kl(vectors: Sequence[Tensor]) -> Tensor:
     """Return the sum over all choice vectors of KL(Dir(elu(Λ) + 1) ‖ Dir(1)) (Chen et al.: DrNAS, ICLR 2021)."""
     from nasbench1shot1.optimizers.relaxation import concentrations
 
     divergences = []
-    for vector in _vectors(parameters):
+    for vector in vectors:
         drawn = torch.distributions.Dirichlet(concentrations(vector))
         flat = torch.distributions.Dirichlet(torch.ones_like(vector))
         divergences.append(torch.distributions.kl_divergence(drawn, flat))
@@ -73,7 +74,12 @@ TERMS: dict[str, Term] = {
 
 
 def term_gradients(
-    name: str, space: OneShotSpace, parameters: Parameters, weight: float | None, share: float
+    name: str,
+    space: OneShotSpace,
+    parameters: Parameters,
+    weight: float | None,
+    share: float,
+    allowed: AllowedEntries | None = None,
 ) -> list[Tensor]:
     """Return the gradient of a weighted term for every tensor of Λ.
 
@@ -83,15 +89,11 @@ def term_gradients(
         parameters: Λ.
         weight: the weight of the term. Default: its own.
         share: the share of the schedule that has passed, by which a growing weight is multiplied.
+        allowed: the entries that the method has not excluded; the gradients of all others are 0. Default: all.
     """
     term = TERMS[name]
     factor = (term.weight if weight is None else weight) * (share if term.grows else 1.0)
     leaves = {key: value.detach().requires_grad_() for key, value in parameters.items()}
-    loss = factor * term.value(space, leaves)
+    of_term = {space.operation_key: leaves[space.operation_key]} if term.keys == "operations" else leaves
+    loss = factor * term.value((allowed or AllowedEntries(space)).vectors(of_term))
     return list(torch.autograd.grad(loss, list(leaves.values()), materialize_grads=True))
-
-
-def _vectors(parameters: Parameters) -> Iterator[Tensor]:
-    """Yield all choice vectors of Λ."""
-    for value in parameters.values():
-        yield from value.flatten(0, -2) if value.dim() > 1 else (value,)

@@ -96,6 +96,16 @@ class WidthOptimizer(OneShotOptimizer):
         parameters: Tensor = self.parameters[self.space.operation_key]
         return parameters
 
+    def check_length(self, phases: Sequence[Phase], steps: int) -> None:
+        """Raise InvalidInputError if Λ never moves, because the warm-up takes all epochs."""
+        super().check_length(phases, steps)
+        epochs, ratio = sum(phase.epochs for phase in phases), self.hyperparameters.warm_up_ratio
+        if (epochs - 1) / epochs < ratio:
+            raise InvalidInputError(
+                f"{option('warm_up_ratio', ratio)} leaves no epoch of {option('epochs', epochs)} for Λ: lower the "
+                "first or raise the second"
+            )
+
     def begin_epoch(self, epoch: int, epochs: int, generator: torch.Generator) -> None:
         """Set the probability of the largest width, if the epoch belongs to the warm-up."""
         super().begin_epoch(epoch, epochs, generator)

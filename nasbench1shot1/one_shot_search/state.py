@@ -388,7 +388,7 @@ def _check_cells(state: SearchState) -> None:
     _check_increase(state.config, phases, state.split)
     _check_widening(state.config, phases)
     images, size = len(_rows(state.split, phases[0].data)[0]), state.config.batch_size + phases[0].batch_increase
-    state.method.check_length(state.config.epochs, -(-images // size))
+    state.method.check_length(phases, -(-images // size))
     state.method.check_images(len(state.split.weights), len(state.split.architecture))
     largest = largest_settings(state.config, phases)
     check_fits(largest, net.space, state.images.classes, state.images.side, " in its largest phase")

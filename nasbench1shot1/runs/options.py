@@ -253,9 +253,7 @@ def reset_without_effect(record: T, records: Iterable[Any], varied: Collection[s
     return replace(record, **own)  # type: ignore[type-var]
 
 
-def _without_effect(
-    record: Any, records: Sequence[Any], varied: Collection[str]
-) -> Iterator[tuple[str, OnlyWith]]:
+def _without_effect(record: Any, records: Sequence[Any], varied: Collection[str]) -> Iterator[tuple[str, OnlyWith]]:
     """Yield the options of a record that have no effect, with the reason; the records have the other options."""
     hints = get_type_hints(type(record), include_extras=True)
     for field in fields(record):

@@ -47,7 +47,7 @@ FOR_TINY: dict[str, dict[str, Any]] = {
     "oles": {"window": 2},
     "sgas": {"decision_start": 1, "batch_increase": 0, "epochs": 2},
     "drnas-progressive": {"channels": 4, "warm_start_epochs": 0, "epochs": 2},
-    "spos": {**FEW, "generations": 1, "population": 4, "crossovers": 1, "mutations": 1},
+    "spos": {**FEW, "generations": 2, "population": 4, "crossovers": 1, "mutations": 1},
 }
 """Options with which a tiny search with a method is short, or possible at all."""
 

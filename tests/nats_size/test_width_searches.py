@@ -28,7 +28,7 @@ def test_a_search_within_bounds_can_be_ranked(tmp_path, optimizer):
 
 
 def test_several_seeds_are_searched(tmp_path):
-    group = nb.search_seeds([0, 1], optimizer="mask-rl", out=tmp_path / "group", console=QUIET, **OPTIONS, epochs=1)
+    group = nb.search_seeds([0, 1], optimizer="mask-rl", out=tmp_path / "group", console=QUIET, **OPTIONS, epochs=2)
     assert [run.config["optimizer"] for run in group.runs] == ["tunas", "tunas"]
 
 

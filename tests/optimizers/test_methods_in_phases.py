@@ -196,7 +196,7 @@ def test_a_search_before_its_selection_gets_more_epochs_and_fixes_nothing_too_ea
 @pytest.mark.parametrize(
     "options",
     [
-        {"optimizer": "spos", "candidates": 3, "generations": 1, "population": 4, "crossovers": 1, "mutations": 1},
+        {"optimizer": "spos", "candidates": 3, "generations": 2, "population": 4, "crossovers": 1, "mutations": 1},
         {"optimizer": "gaea", "warm_start_epochs": 1},
     ],
 )

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from refusals import refuses
 from rich.console import Console
 from tiny_search import TINY, search, tiny_batch, tiny_state
 from torch.nn import functional as F
@@ -99,3 +100,20 @@ def test_a_stopped_search_continues_with_the_same_frozen_operations(tmp_path):
             k: v for k, v in wanted.items() if "seconds" not in k
         }
     assert len(whole.lines) == TINY["epochs"] + 1
+
+
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        ({"warm_start_epochs": 3, "epochs": 5}, 2),  # two epochs of two steps, without the first step of each
+        ({"epochs": 3}, 3),
+        ({"epochs": 3, "weights_first": True}, 6),  # a weight step precedes every step of Λ
+    ],
+)
+def test_a_window_is_compared_with_the_number_of_cosines(options, values):
+    state = tiny_state(optimizer="oles", window=values, threshold=-1.0, **options)
+    for epoch in range(1, options["epochs"] + 1):
+        list(training_steps(state, epoch))
+    assert not state.method.cosines  # the last one filled the only window
+    with refuses(nb.InvalidInputError, values, options="window epochs"):
+        tiny_state(optimizer="oles", window=values + 1, **options)

@@ -69,6 +69,21 @@ REFUSED = [
     ({"temperature_ends_after": True}, ("temperature_ends_after=True", "temperature is constant")),
     ({"unused_weights": "decayed"}, ('unused_weights="decayed"', "uses all weights")),
     ({"optimizer": "is-darts", "unused_weights": "decayed"}, ('unused_weights="decayed"', "uses all weights")),
+    (
+        {"optimizer": "fbnetv2", "space": "nats-size", "warm_up_ratio": 1.0, "channels": 64, "cells": 3},
+        ("warm_up_ratio=1.0", "epochs=4"),
+    ),
+    (
+        {"optimizer": "tunas", "space": "nats-size", "warm_up_ratio": 0.8, "channels": 64, "cells": 3},
+        ("warm_up_ratio=0.8", "epochs=4"),
+    ),
+    (
+        {"optimizer": "fair-darts", "levels": "single-level", "weights_first": True},
+        ("weights_first=True", 'levels="bilevel"'),
+    ),
+    ({"optimizer": "spos", "generations": 1, "crossovers": 3}, ("crossovers=3", "generations= above 1")),
+    ({"optimizer": "spos", "generations": 1, "mutations": 3}, ("mutations=3", "generations= above 1")),
+    ({"optimizer": "spos", "generations": 1, "survivors": 3}, ("survivors=3", "generations= above 1")),
 ]
 
 

@@ -12,6 +12,7 @@ from tiny_search import SMALL_SPACE, generator, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search.options import non_default_options
+from nasbench1shot1.optimizers.allowed import AllowedEntries
 from nasbench1shot1.optimizers.gradient import GradientHyperparameters, GradientOptimizer
 from nasbench1shot1.optimizers.relaxation import RELAXATIONS
 from nasbench1shot1.optimizers.rules import exponentiate, start_uniformly, summed
@@ -60,7 +61,51 @@ def test_the_divergence_of_dirichlet_distributions_agrees_with_its_formula():
                 special.gammaln(s) - special.gammaln(a).sum() - special.gammaln(len(a))
                 + ((a - 1) * (special.digamma(a) - special.digamma(s))).sum()
             )  # fmt: skip
-    assert TERMS["dirichlet-kl"].value(SMALL_SPACE, parameters).item() == pytest.approx(total, rel=1e-10)
+    vectors = AllowedEntries(SMALL_SPACE).vectors(parameters)
+    assert TERMS["dirichlet-kl"].value(vectors).item() == pytest.approx(total, rel=1e-10)
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_terms_see_only_allowed_entries(term):
+    space, parameters = nb.search_space("nb201"), spread(nb.search_space("nb201"), 4)
+    allowed = AllowedEntries(space)
+    for row in range(len(parameters["operations"])):
+        allowed.drop(row, 0)
+    found = term_gradients(term, space, parameters, 2.0, 1.0, allowed)[0].numpy()
+    left = parameters["operations"].numpy()[:, 1:]
+    if term == "beta":
+        wanted = 2.0 / len(left) * special.softmax(left, axis=-1)
+    elif term == "dirichlet-kl":
+        a = np.where(left > 0, left, np.expm1(left)) + 1
+        s = a.sum(axis=-1, keepdims=True)
+        slope = (a - 1) * special.polygamma(1, a) - (s - left.shape[-1]) * special.polygamma(1, s)
+        wanted = 2.0 * slope * np.where(left > 0, 1, np.exp(left))
+    else:
+        share = special.expit(left)
+        outer = 2 * (share - 0.5) if term == "zero-one" else np.sign(share - 0.5)
+        wanted = -2.0 * outer * share * (1 - share) / left.size
+    np.testing.assert_allclose(found[:, 1:], wanted, rtol=1e-9)
+    assert not found[:, 0].any()
+
+
+def test_excluded_and_decided_entries_have_no_part_in_a_term_of_a_search():
+    method = made(term="beta", relaxation="softmax")
+    method.begin_epoch(4, 4, generator(0))
+    method.allowed.keep(0, [1])
+    before = tuple(torch.zeros_like(value) for value in method.parameters.values())
+    added = dict(zip(method.parameters, method._with_term(before), strict=True))
+    choice = SMALL_SPACE.choices()[0]
+    vector = choice.of(added)
+    assert vector[1] != 0 and not vector[[entry for entry in range(choice.entries) if entry != 1]].any()
+
+
+def test_the_weight_of_beta_does_not_exceed_its_end():
+    method = made(term="beta", term_epochs=4)
+    shares = []
+    for epoch in range(1, 8):
+        method.begin_epoch(epoch, 7, generator(0))
+        shares.append(method.progress)
+    assert shares == [0, 0.25, 0.5, 0.75, 1, 1, 1]
 
 
 def test_the_exponentiated_gradient_multiplies_mixing_weights_and_normalises_them():
