@@ -37,6 +37,11 @@ class Reading:
         """Whether weights depend on Λ."""
         return (self.operations, self.edges) != ("equal", "equal")
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether Λ gives every architecture a probability: the candidates of a choice compete, unlike sigmoids."""
+        return self.depends_on_parameters and "sigmoid" not in (self.operations, self.edges)
+
     def __str__(self) -> str:
         """Return the words of captions for a space with weights of operations and of edges."""
         return self.describe()

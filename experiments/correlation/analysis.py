@@ -17,7 +17,9 @@ from nasbench1shot1.experiments.correlation.state import controller_draws
 from nasbench1shot1.experiments.correlation.truth import ALL, Truth, headline, table_mask, true_errors
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.one_shot_search.kept_weights import untrained_method
+from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.probability import log_probability_of_picks
+from nasbench1shot1.reading import Reading
 from nasbench1shot1.space import Choice, OneShotSpace
 from nasbench1shot1.tables.table import Table
 
@@ -47,6 +49,8 @@ class Undefined:
 @dataclass(frozen=True, eq=False)
 class Predictions:
     """Predicted values of A architectures, which stand for their true errors; smaller is better.
+
+    A log-probability is infinite for an architecture with an excluded entry; it then takes part in no comparison.
 
     Attributes:
         epoch: the search epoch.
@@ -158,9 +162,8 @@ def predictions_and_truths(ranking: Ranking, table: Table, epoch: int) -> tuple[
     scores = scores.subset(table_mask(table, space, scores.numbers))
     architectures = [space[int(number)] for number in scores.numbers]
     values = {"error": scores.errors.astype(np.float64), "loss": scores.losses.astype(np.float64)}
-    if untrained_method(run).learns_parameters:
-        parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
-        values["probability"] = -log_probabilities(space, parameters, architectures)
+    if untrained_method(run).learns_parameters and run.reading(epoch).has_probabilities:
+        values["probability"] = -log_probabilities(space, logits_of(run, space, epoch), architectures)
     predictions = Predictions(epoch, values, table.rows(architectures), _subsets(ranking, table, scores, epoch))
     found = true_errors(table, architectures, budgets, run.config["dataset"])
     return merge_copies(predictions, found, ranking.options.copies)
@@ -227,7 +230,13 @@ def pairings(predictions: Predictions, truths: Sequence[Truth]) -> Iterator[Pair
     """Yield everything to compare at one epoch; arguments as for `correlations`."""
     for truth in truths:
         for name in predictions.values:
-            for errors, mask, measured in _versions(truth):
+            possible = np.isfinite(predictions.values[name]) if name == "probability" else np.True_
+            for errors, known, measured in _versions(truth):
+                mask = known & possible
+                if not np.all(possible):
+                    if mask.sum() < FEWEST:
+                        continue  # almost all choices are decided
+                    measured = float(np.mean(truth.measured[mask])) if measured < 1 else measured
                 yield Pairing(predictions.subset(mask), name, truth.budget, truth.split, errors[mask], measured)
 
 
@@ -292,6 +301,21 @@ def _evaluate_defined(
 # Probability that a search's Λ assigns to architectures (NAS-Bench-201, table 7) --------------------------------------
 
 
+def logits_of(run: Run, space: OneShotSpace, epoch: int) -> Parameters:
+    """Return what `log_probabilities` needs for an epoch of a search: values whose softmax are its mixing weights.
+
+    They are Λ itself if the mixing weights are the softmax of Λ. Excluded entries are −∞, and the entries that a
+    decided choice keeps are equal.
+    """
+    parameters = {key: of[epoch] for key, of in run.architecture_parameters.items()}
+    reading = run.reading(epoch)
+    weights = reading.weights(parameters, space, run.lines[epoch].get("structure"))
+    if reading == Reading() and not any(np.isnan(values).any() for values in weights.values()):
+        return parameters
+    with np.errstate(divide="ignore"):
+        return {key: np.log(np.nan_to_num(values, nan=0.0)) for key, values in weights.items()}
+
+
 def log_probabilities(space: OneShotSpace, parameters: Parameters, architectures: Sequence[Architecture]) -> Floats:
     """Return the log-probabilities (A,) of sub-networks, in nats.
 
@@ -302,7 +326,7 @@ def log_probabilities(space: OneShotSpace, parameters: Parameters, architectures
 
     Args:
         space: the space of the architectures.
-        parameters: raw Λ, an array for every key of `space.mixing_shapes()`.
+        parameters: raw Λ or the result of `logits_of`, an array for every key of `space.mixing_shapes()`.
         architectures: A architectures.
     """
 

@@ -6,7 +6,7 @@ range of a number, as in `epochs: Annotated[int, Range(1)] = 50`.
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import Field, asdict, dataclass, fields, replace
 from enum import Enum, auto
 from numbers import Real
 from pathlib import Path
@@ -231,10 +231,9 @@ def check_effects(
     """
     records = list(records)
     for record in records:
-        defaults = {field.name: usual.get(field.name, field.default) for field in fields(record)}
-        for name, needed in _without_effect(record, records, varied):
-            value = getattr(record, name)
-            if given.get(name) is not None and value != defaults[name]:
+        for field, needed in _without_effect(record, records, varied):
+            name, value = field.name, getattr(record, field.name)
+            if given.get(name) is not None and value != usual.get(name, field.default):
                 hints = get_type_hints(type(record), include_extras=True)
                 raise InvalidInputError(
                     f"{_written(value, name, hints)} has an effect only with {needed.condition}: remove it, "
@@ -248,19 +247,20 @@ def reset_without_effect(record: T, records: Iterable[Any], varied: Collection[s
     Such values are defaults of a method, a space or a preset that another option of one of the `records` disables.
     `varied` names options whose value is not final, which disable nothing.
     """
-    disabled = {name for name, _ in _without_effect(record, list(records), varied)}
-    own = {field.name: field.default for field in fields(record) if field.name in disabled}
+    own = {field.name: field.default for field, _ in _without_effect(record, list(records), varied)}
     return replace(record, **own)  # type: ignore[type-var]
 
 
-def _without_effect(record: Any, records: Sequence[Any], varied: Collection[str]) -> Iterator[tuple[str, OnlyWith]]:
+def _without_effect(
+    record: Any, records: Sequence[Any], varied: Collection[str]
+) -> Iterator[tuple[Field[Any], OnlyWith]]:
     """Yield the options of a record that have no effect, with the reason; the records have the other options."""
     hints = get_type_hints(type(record), include_extras=True)
     for field in fields(record):
         for needed in (extra for extra in _annotations(hints[field.name]) if isinstance(extra, OnlyWith)):
             other = next(getattr(of, needed.name) for of in records if hasattr(of, needed.name))
             if needed.name not in varied and not needed.allows(other):
-                yield field.name, needed
+                yield field, needed
 
 
 def _written(value: Any, name: str, hints: Mapping[str, Any]) -> str:

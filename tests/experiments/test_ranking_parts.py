@@ -8,12 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refuses
-from tiny_search import SMALL_SPACE
+from tiny_search import SMALL_SPACE, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.display.charts import draw_panels
 from nasbench1shot1.experiments.correlation import planning
-from nasbench1shot1.experiments.correlation.analysis import Predictions, correlations, log_probabilities
+from nasbench1shot1.experiments.correlation.analysis import (
+    Predictions,
+    correlations,
+    log_probabilities,
+    logits_of,
+    pairings,
+)
 from nasbench1shot1.experiments.correlation.drawing import by_epoch_panel, headline_rows, marked_ranks, scatter_panel
 from nasbench1shot1.experiments.correlation.evaluation import check_preset
 from nasbench1shot1.experiments.correlation.options import chosen_epochs, ranking_options, required_reliability, to_text
@@ -23,6 +29,7 @@ from nasbench1shot1.experiments.correlation.state import in_sharing_order
 from nasbench1shot1.experiments.correlation.truth import Truth, headline, headline_place, place_per_budget, true_errors
 from nasbench1shot1.nasbench101.original_passes import drops_last_edge
 from nasbench1shot1.nasbench101.shared_passes import sort_paths
+from nasbench1shot1.reading import Reading
 from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
 
 
@@ -312,3 +319,44 @@ def test_architectures_without_shared_passes_are_timed_over_the_whole_space():
     assert timed_architectures(space, everything[:3]) == everything[:3]
     cells = list(map(nb.search_space("s1").__getitem__, range(600)))
     assert set(timed_architectures(nb.search_space("s1"), cells)) <= set(cells[:512])
+
+
+# Probabilities under mixing weights that are not the softmax of Λ -----------------------------------------------------
+
+REST = {"epochs": 2, "images_per_half": 20, "batch_size": 20, "space": "nb201"}
+SEARCHES = [
+    {"optimizer": "darts"},
+    {"optimizer": "sgas", "decision_start": 1, "decision_interval": 1, "batch_increase": 0},
+    {"optimizer": "drnas"},
+    {"optimizer": "drnas-progressive", "channels": 4, "warm_start_epochs": 0},
+    {"optimizer": "darts", "exclude_none": True},
+    {"optimizer": "darts", "temperature_max": 4.0, "temperature_min": 2.0},
+]
+
+
+@pytest.mark.parametrize("options", SEARCHES, ids=lambda options: "-".join(map(str, options.values())))
+def test_probabilities_are_products_of_mixing_weights(options, tmp_path):
+    run, space = search(tmp_path / "run", **{**REST, **options}), nb.search_space("nb201")
+    weights = np.nan_to_num(run.mixing_weights(2)["operations"])
+    assert run.reading(2).has_probabilities
+    numbers = np.random.default_rng(0).integers(len(space), size=200)
+    wanted = [np.prod(weights[range(6), space[int(number)].operations]) for number in numbers]
+    found = np.exp(log_probabilities(space, logits_of(run, space, 2), [space[int(number)] for number in numbers]))
+    assert found == pytest.approx(wanted, rel=1e-6, abs=1e-300)
+    assert (found == 0).any() == ("structure" in run.lines[2])
+
+
+def test_sigmoids_have_no_probabilities():
+    assert not Reading("sigmoid", "softmax").has_probabilities
+    assert not Reading("equal", "equal").has_probabilities
+
+
+def test_architectures_that_cannot_be_drawn_take_no_part_in_comparisons_of_probabilities():
+    errors = np.linspace(0.1, 0.3, 6)
+    values = {"error": errors, "probability": np.array([1.0, np.inf, 2.0, 3.0, np.inf, 4.0])}
+    truth = Truth(108, "test", errors, np.full(6, np.nan))
+    parts = {part.predictor: part for part in pairings(Predictions(1, values, np.arange(6), {}), [truth])}
+    assert parts["error"].errors.tolist() == errors.tolist()
+    assert parts["probability"].errors.tolist() == errors[[0, 2, 3, 5]].tolist()
+    values["probability"][:4] = np.inf
+    assert {part.predictor for part in pairings(Predictions(1, values, np.arange(6), {}), [truth])} == {"error"}
