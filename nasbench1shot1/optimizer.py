@@ -45,7 +45,8 @@ class SearchStep:
             weights; the running statistics of batch-norm do not change.
         weights: the supernet's weights by name.
         operations: for each operation with weights at each place, its name and the names of its weights.
-        weight_batch: the batch of the weight half on which the following weight step trains.
+        weight_batch: the batch of the weight half on which the weight step of this step trains. It follows the step of
+            Λ, or precedes it with `trains_weights_first`.
         architecture_batch: a batch of the architecture half.
         weight_optimizer: the SGD optimizer of the supernet's weights.
         frozen: names of weights that no step changes any more.
@@ -253,6 +254,11 @@ class OneShotOptimizer(ABC):
         return 0
 
     @property
+    def has_final_selection(self) -> bool:
+        """Whether `end_search` changes what is recorded for the last epoch. Default: whether the method overrides it."""
+        return type(self).end_search is not OneShotOptimizer.end_search
+
+    @property
     def learns_to_sample(self) -> bool:
         """Whether the method learns a distribution of architectures, from which its `sample()` draws."""
         return False
@@ -309,10 +315,10 @@ class OneShotOptimizer(ABC):
     def end_search(self, shared: SharedWeights) -> None:  # noqa: B027
         """Choose the architecture that the search returns, for methods with a final selection.
 
-        It is called once, after `choose` in the last epoch; `architecture`, `parameters` and `evaluation_mixing` are
-        then recorded for that epoch. The loop undoes its effects with `load_state_dict` before it writes the
-        checkpoint, so that a finished search can be continued for more epochs. It is not called if a search stops
-        early. It may only change state that `load_state_dict` restores.
+        With `has_final_selection`, it is called once, after `choose` in the last epoch; `architecture`, `parameters`
+        and `evaluation_mixing` are then recorded for that epoch. The loop undoes its effects with `load_state_dict`
+        before it writes the checkpoint, so that a finished search can be continued for more epochs. It is not called if
+        a search stops early. It may only change state that `load_state_dict` restores.
         """
 
     def evaluation_mixing(self) -> Mixing:

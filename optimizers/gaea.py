@@ -123,6 +123,11 @@ class GAEA(DARTS):
         """Return the work that finds the best epoch."""
         return [(1, images)] if self._returns_best else []
 
+    @property
+    def has_final_selection(self) -> bool:
+        """Whether there is a best epoch to be returned."""
+        return bool(self._best)
+
     def end_search(self, shared: SharedWeights) -> None:
         """Return to Λ of the best epoch, if it is to be returned."""
         for key, value in self._best.items():

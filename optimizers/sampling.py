@@ -62,6 +62,11 @@ class RepeatedSelection(OneShotOptimizer):
     def choose_among(self, candidates: int, shared: SharedWeights) -> None:
         """Select the best of a number of candidates."""
 
+    @property
+    def has_final_selection(self) -> bool:
+        """Whether the option `final_candidates` is set."""
+        return bool(self.hyperparameters.final_candidates)
+
     def end_search(self, shared: SharedWeights) -> None:
         """Select among `final_candidates`, if that option is set."""
         if self.hyperparameters.final_candidates:

@@ -29,7 +29,7 @@ from nasbench1shot1.one_shot_search.record import (
 )
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.one_shot_search.weight_step import set_trained, weight_step
-from nasbench1shot1.optimizer import Batch, OneShotOptimizer
+from nasbench1shot1.optimizer import Batch
 from nasbench1shot1.phases import USUAL, phase_at
 from nasbench1shot1.probability import preferred_within
 from nasbench1shot1.runs.checkpoints import save_checkpoint
@@ -123,7 +123,7 @@ def evaluate(state: SearchState, epoch: int) -> Outcome:
     shared = state.shared_weights(epoch)
     state.method.choose(shared)
     method = state.method
-    if epoch < state.config.epochs or type(method).end_search is OneShotOptimizer.end_search:
+    if epoch < state.config.epochs or not method.has_final_selection:
         return _outcome(state, epoch)
     before, drawn = deepcopy(method.state_dict()), method.generator.get_state()
     method.end_search(shared)

@@ -45,7 +45,8 @@ class SearchState:
         epoch: the last finished epoch; -1 before epoch 0 is recorded.
         search_seconds: wall-clock time of all epochs so far.
         eigenvalues: dominant eigenvalue of the Hessian with respect to Λ after every epoch; None where not measured.
-        unended: the record of the last epoch if the search is continued; None if it does not differ.
+        unended: the record that replaces the last epoch's if the search is continued; None before the last epoch, and
+            if the method has no final selection.
     """
 
     options: SearchOptions

@@ -25,7 +25,9 @@ def weight_step(
 
     Weights that the pass does not use have no gradient, so momentum and weight decay do not change them, unless the
     option `unused_weights` asks for it; nor do they change weights that the phase or the method excludes from training.
-    Operations and edges that the method has excluded (`Mixing.allowed`, `Mixing.allowed_edges`) lose their momentum.
+    Operations and edges that the method has excluded (`Mixing.allowed`, `Mixing.allowed_edges`) lose their momentum,
+    but not in a pass that samples, which leaves out other operations, too. Excluded operations have no gradient there,
+    so their momentum has an effect only with `unused_weights`.
     """
     mixing = _mixing(state, batch, perturb)
     logits = state.logits(mixing, batch.images)

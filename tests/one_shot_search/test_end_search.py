@@ -15,6 +15,7 @@ from rich.console import Console
 from tiny_search import TINY, search, tiny_state
 
 import nasbench1shot1 as nb
+from nasbench1shot1.conformance.search_steps import SilentReporter
 from nasbench1shot1.conformance.tiny_search import are_identical, differences
 from nasbench1shot1.ground.errors import RunStoppedError
 from nasbench1shot1.one_shot_search import estimate, loop
@@ -231,3 +232,24 @@ def test_the_estimate_counts_the_final_selection_once(monkeypatch):
     trained = epochs * (2 * len(state.split.weights) + 20) + 20  # with the error before training
     scored = sum(number * images for number, images in state.method.scorings(state.config.batch_size, 20))
     assert estimate.expected_seconds(state, epochs) == trained + (epochs + 1) * scored + (1 + MUTANTS) * 20
+
+
+@pytest.mark.parametrize(("returned", "measured"), [("last", 1), ("best", 2)])
+def test_the_last_epoch_is_measured_twice_only_if_a_selection_changes_it(returned, measured, monkeypatch):
+    state, calls = tiny_state(optimizer="gaea", returned_epoch=returned, epochs=1, batch_size=20), []
+    real = loop.one_shot_error
+    monkeypatch.setattr(loop, "one_shot_error", lambda *given: calls.append(1) or real(*given))
+    loop.train_epoch(state, 1, SilentReporter())
+    assert (loop.evaluate(state, 1).unended is None) == (measured == 1)
+    assert len(calls) == measured
+
+
+def test_only_methods_with_a_final_selection_have_one():
+    few = {"candidates": 3, "candidate_batches": 1, "epochs": 1}
+    for options, wanted in (
+        ({"optimizer": "darts"}, False),
+        ({"optimizer": "enas", **few}, False),
+        ({"optimizer": "enas", **few, "final_candidates": 4}, True),
+        ({"optimizer": "spos", "candidates": 3, "epochs": 1}, True),
+    ):
+        assert tiny_state(**options).method.has_final_selection is wanted
