@@ -255,7 +255,7 @@ class OneShotOptimizer(ABC):
 
     @property
     def has_final_selection(self) -> bool:
-        """Whether `end_search` changes what is recorded for the last epoch. Default: whether the method overrides it."""
+        """Whether `end_search` changes the record of the last epoch. Default: whether the method overrides it."""
         return type(self).end_search is not OneShotOptimizer.end_search
 
     @property

@@ -64,7 +64,9 @@ class RepeatedSelection(OneShotOptimizer):
 
     @property
     def has_final_selection(self) -> bool:
-        """Whether the option `final_candidates` is set."""
+        """Whether the option `final_candidates` is set, unless a subclass ends the search in its own way."""
+        if type(self).end_search is not RepeatedSelection.end_search:
+            return super().has_final_selection
         return bool(self.hyperparameters.final_candidates)
 
     def end_search(self, shared: SharedWeights) -> None:

@@ -2,8 +2,10 @@
 
 An architecture is *looked up* when its table values are read. A search of E epochs prefers E + 1 architectures, one
 after every epoch and one before the first. The *best-seen* architecture is the one among them with the lowest
-validation error in the table. Random sampling with E + 1 look-ups draws as many architectures uniformly from the space,
-and takes the one with the lowest validation error.
+validation error in the table. Random sampling with E + 1 look-ups draws as many networks uniformly, with replacement,
+from the distinct networks of the space (the rows of the table), and takes the one with the lowest validation error. Its
+mean with one look-up is the mean over the space. Random WS and SPOS draw encodings instead: on s1, s2 and s3, several
+encodings can have the same cell, so such a method draws some cells more often than others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,9 +57,9 @@ def random_regrets(table: "Table", space: str, dataset: str | None, lookups: int
 
     Args:
         table: the table that scores them.
-        space: the space, from whose architectures with table values each is drawn with equal probability.
+        space: the space, from whose distinct networks with table values each is drawn with equal probability.
         dataset: the data set.
-        lookups: number of architectures of a search; that with the lowest validation error is returned.
+        lookups: number of networks of a search; that with the lowest validation error is returned.
         draws: number of searches.
     """
     objective = table.objective(dataset)
@@ -241,7 +243,7 @@ class MethodTable(CurveResults):
             title = self.title(scale_text(configs).splitlines()[0], size)
             caption = self.caption(
                 "best seen: the architecture with the lowest validation error in the table among those preferred after "
-                "each epoch",
+                "each epoch; the mean and random sampling count every distinct network once",
                 frames=[frame for frames in self.frames.values() for frame in frames],
             )
             return canvas.finish(title, caption, legend=legend, band=self.band([1], is_cut))

@@ -63,6 +63,17 @@ def test_measures_of_a_search():
     assert measures(frame) == {FINAL: 0.3, BEST: 0.2, ANYTIME: pytest.approx(0.25)}
 
 
+def test_one_random_look_up_has_the_mean_regret_of_the_distinct_networks_of_a_space():
+    table, space = load_table(), nb.search_space("s1")
+    rows, regrets = table.regrets("s1")
+    assert len(rows) == len(set(rows.tolist())) == space.count("unique") < len(space)
+    drawn = random_regrets(table, "s1", None, 1, 40_000)
+    assert set(drawn.tolist()) <= set(regrets.tolist())
+    mean = table.mean_regret("s1")
+    assert mean == pytest.approx(regrets.mean(), rel=1e-12)
+    assert abs(drawn.mean() - mean) < 4 * regrets.std() / np.sqrt(len(drawn))
+
+
 def test_random_sampling_has_the_expected_regret_of_the_best_of_several_draws():
     table = load_table("nb201")
     _, test = table.regrets("nb201", dataset="cifar10")
