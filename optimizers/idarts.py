@@ -52,9 +52,9 @@ class IDARTS(DARTS):
         """Return the phases of DARTS, with several weight steps for each step of Λ."""
         return bilevel_phases(epochs, warm_start_epochs, weight_steps=self.hyperparameters.weight_steps)
 
-    def check_length(self, epochs: int, steps: int) -> None:
+    def check_length(self, phases: Sequence[Phase], steps: int) -> None:
         """Raise InvalidInputError if an epoch has fewer steps than `weight_steps`; the defaults are always accepted."""
-        super().check_length(epochs, steps)
+        super().check_length(phases, steps)
         number = self.hyperparameters.weight_steps
         if number > max(steps, USUAL_STEPS) and not self.trains_weights_first:  # with it, Λ would never be updated
             raise InvalidInputError(

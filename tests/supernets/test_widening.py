@@ -111,5 +111,5 @@ def test_shares_that_do_not_exist_are_refused():
         set_partial_channels(net, 3)
     assert net.partial_channels == 4
     widths = Supernet(nb.search_space("nats-size"), 64, 3)
-    with refuses(nb.InvalidInputError, "nats-size", "partial_channels=1"):
+    with refuses(nb.InvalidInputError, "nats-size", "partial_channels=2"):
         set_partial_channels(widths, 2)
