@@ -245,7 +245,7 @@ def test_the_last_epoch_is_measured_twice_only_if_a_selection_changes_it(returne
 
 
 def test_only_methods_with_a_final_selection_have_one():
-    few = {"candidates": 3, "candidate_batches": 1, "epochs": 1}
+    few = {"candidates": 3, "candidate_batches": 1, "finalists": 1, "epochs": 1}
     for options, wanted in (
         ({"optimizer": "darts"}, False),
         ({"optimizer": "enas", **few}, False),
