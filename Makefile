@@ -9,7 +9,7 @@ SOURCES := setup.py pyproject.toml constraints.txt \
 
 .PHONY: demo test lint pytest explore bench clean
 
-demo: $(VENV)/.core  ## search on the bundled images and table for two minutes; draws the regret curve
+demo: $(VENV)/.core  ## search on the bundled images and table, about 35 s on one core; draws the regret curve
 	$(BIN)/nb1shot1 search --scale quick --out runs/demo-$$(date +%Y%m%d-%H%M%S)
 
 test: $(VENV)/.dev  ## lint, type check and tests

@@ -13,6 +13,7 @@ from nasbench1shot1.nasbench201.architecture import (
     EDGE_NAMES,
     EDGES,
     N_NODES,
+    NODE_NAMES,
     NONE,
     OPERATIONS,
     SPACE_NAME,
@@ -61,8 +62,9 @@ class NASBench201Space(IndependentChoices[EdgeArchitecture]):
         return f"NASBench201Space('{self.name}', {len(self):,} architectures)"
 
     def describe_entries(self, choice: Choice, entries: Sequence[int]) -> str:
-        """Return words such as "edge 2<-0: nor_conv_3x3"."""
-        return f"edge {EDGE_NAMES[choice.row or 0]}: {', '.join(OPERATIONS[entry] for entry in entries)}"
+        """Return words such as "edge from input to 2: nor_conv_3x3", with the names of nodes in pictures."""
+        target, source = (NODE_NAMES[node] for node in EDGES[choice.row or 0])
+        return f"edge from {source} to {target}: {', '.join(OPERATIONS[entry] for entry in entries)}"
 
     # Numbers ---------------------------------------------------------------------------------------------------
 

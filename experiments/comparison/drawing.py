@@ -41,7 +41,8 @@ def comparison_figure(
 ) -> "Figure":
     """Return a figure with the curves in rows of at most five, a legend below each row and a caption.
 
-    A grey dashed line shows the mean regret of the space, unless it is far above the curves; the caption states it.
+    A grey dash-dotted line shows the mean regret of the space, unless it is far above the curves. The caption states
+    it.
 
     Args:
         comparison: the runs.
@@ -51,7 +52,7 @@ def comparison_figure(
     with Canvas(len(rows_of(comparison)), panel=(7.2, 4.4), style=style, sharex=True, sharey=True) as canvas:
         for axes in draw_rows(comparison, canvas.axes, colors):
             if comparison.mean is not None and comparison.mean <= FARTHEST_MEAN * _largest(comparison):
-                draw_mean(axes, comparison.goal.scale * comparison.mean, mean_label(comparison), "--")
+                draw_mean(axes, comparison.goal.scale * comparison.mean, mean_label(comparison))
             legend = axes.get_legend()
             assert legend is not None  # `draw_comparison` adds it
             legend_below(axes, legend.get_title().get_text())

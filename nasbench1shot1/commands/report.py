@@ -53,7 +53,7 @@ class Report:
         from nasbench1shot1.experiments.reports import unfinished_text, write_group_report, write_report
         from nasbench1shot1.one_shot_search.group import SearchGroup
         from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord
-        from nasbench1shot1.one_shot_search.screen import group_regret
+        from nasbench1shot1.one_shot_search.screen import group_regrets
         from nasbench1shot1.registry import import_trusted, table_of_run
         from nasbench1shot1.runs.folder import CONFIG
         from nasbench1shot1.runs.opening import open_run
@@ -79,8 +79,8 @@ class Report:
             _show(summary, runs[0].config.get("dataset"), table)
             if "unfinished" in summary:
                 print_to_stdout(summary["unfinished"])
-        if text := group_regret(summaries):
-            print_to_stdout(text)
+        for line in group_regrets(runs[0], summaries, table):
+            print_to_stdout(line)
         if missing:
             print_to_stdout(f"Not finished: {missing}.")
         print_to_stdout(f"Picture: {out / picture_name(FIGURE, self.format)}")

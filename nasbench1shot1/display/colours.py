@@ -54,6 +54,8 @@ METHODS = {
 colour with an older one, and some one-shot methods share one with a black-box optimizer. Methods of one colour differ
 in their line styles (`curve_styles`).
 """
+DATA_SETS = {"cifar10": "#5f7a8a", "cifar100": "#808000", "ImageNet16-120": "#17becf"}
+"""Colours of data sets, which no method has."""
 MOST_CURVES = 5
 """Maximum number of curves on an axis; figures with more methods have several rows."""
 MOST_BANDS = 3
@@ -113,6 +115,12 @@ def curve_styles(
 def _free_colours(methods: Sequence[str]) -> Iterator[str]:
     taken = {METHODS[name] for name in methods if name in METHODS}
     return cycle([*(colour for colour in COLOURS if colour not in taken), *COLOURS])
+
+
+def data_set_colours(names: Sequence[str]) -> list[str]:
+    """Return the colour of each data set; data sets that are not built in get the remaining colours in turn."""
+    free = cycle([colour for name, colour in DATA_SETS.items() if name not in names] or DATA_SETS.values())
+    return [DATA_SETS.get(name) or next(free) for name in names]
 
 
 def shades(number: int) -> list[str]:

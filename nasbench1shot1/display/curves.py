@@ -308,7 +308,8 @@ def describe_band(
 
     Args:
         spread: what the band shows.
-        runs: number of runs, if it is equal for all curves. One run has no band: the text is empty.
+        runs: number of runs, if it is equal for all curves. One run has no band: the text is empty. The confidence
+            interval of two runs is called what it is: their range.
         noun: the noun for a run.
         statistic: "mean" or "median".
         is_cut: whether a band was cut at zero.
@@ -316,6 +317,8 @@ def describe_band(
     if runs == 1:
         return ""
     name = checked_spread(spread)
+    if runs == 2 and name == "ci":  # the bootstrap interval of two values is their range
+        return f"{statistic} and range of {counted(runs, noun)}"
     joined = " " if name == "std" else " and "
     cut = " (cut at 0)" if is_cut else ""
     many = f", {counted(runs, noun)}" if runs else ""

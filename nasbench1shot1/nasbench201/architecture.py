@@ -30,6 +30,9 @@ N_NODES = 4
 EDGES = tuple((target, source) for target in range(1, N_NODES) for source in range(target))
 """All edges as (target, source), in the order of an architecture's operations: 1<-0, 2<-0, 2<-1, 3<-0, 3<-1, 3<-2."""
 
+NODE_NAMES = ("input", *map(str, range(1, N_NODES - 1)), "output")
+"""The names of the nodes in pictures and on screens."""
+
 EDGE_NAMES = tuple(f"{target}<-{source}" for target, source in EDGES)
 """The names that the published BOHB gives to the edges."""
 
@@ -147,10 +150,9 @@ class EdgeArchitecture(Architecture):
         """
         import networkx
 
-        names = ("input", *map(str, range(1, N_NODES - 1)), "output")
-        characters = {"node_characters": max(map(len, names)), "edge_characters": max(map(len, OPERATIONS))}
+        characters = {"node_characters": max(map(len, NODE_NAMES)), "edge_characters": max(map(len, OPERATIONS))}
         graph: networkx.DiGraph[int] = networkx.DiGraph(**characters)
-        graph.add_nodes_from((node, {"label": name, "operation": None}) for node, name in enumerate(names))
+        graph.add_nodes_from((node, {"label": name, "operation": None}) for node, name in enumerate(NODE_NAMES))
         for (target, source), operation in zip(EDGES, self.operations, strict=True):
             if operation != NONE:
                 graph.add_edge(source, target, label=OPERATIONS[operation], chosen=True, weight=0.0)

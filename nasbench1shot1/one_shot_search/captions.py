@@ -56,7 +56,7 @@ def scale_text(configs: Sequence[Mapping[str, Any]]) -> str:
     size = (
         f"{config['scale']} scale: {counted(config['channels'], 'channel')} × {counted(config['cells'], 'cell')}, "
         f"{config['weight_images']:,} + {config['architecture_images']:,} images of {config['images']}{shrunk}, "
-        f"preset {config['preset']}"
+        f"preset\N{NO-BREAK SPACE}{config['preset']}"
     )
     common = {
         name: value for name, value in non_default_options(config).items() if all(c.get(name) == value for c in others)

@@ -1,6 +1,7 @@
 """Phases and decisions of a search, for screens and pictures: when a phase begins, and what was excluded."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pandas
@@ -42,6 +43,24 @@ def decision_epochs(frame: pandas.DataFrame) -> list[int]:
     lists = [_lists(structure) for structure in frame["structure"]]
     epochs: Iterable[Any] = frame["epoch"].iloc[1:]
     return [int(epoch) for epoch, old, new in zip(epochs, lists, lists[1:], strict=False) if new != old]
+
+
+EVENTS = {"decided": "decisions", "excluded": "exclusions", "frozen": "frozen operations"}
+"""Nouns for the kinds of changes that `describe_decisions` lists."""
+
+
+def describe_events(frames: Iterable[pandas.DataFrame], space: OneShotSpace | None) -> str:
+    """Return which kinds of changes searches have, such as "exclusions and decisions".
+
+    Args:
+        frames: the metrics of the searches.
+        space: their space; without it, all changes are called decisions.
+    """
+    lists = [[_lists(structure) for structure in frame["structure"]] for frame in frames if "structure" in frame]
+    changes = [pair for of_frame in lists for pair in pairwise(of_frame)]
+    texts = [] if space is None else [describe_decisions(space, old, new) for old, new in changes]
+    found = [noun for word, noun in EVENTS.items() if any(f"{word}: " in text for text in texts)]
+    return " and ".join(found) or EVENTS["decided"]
 
 
 def _lists(structure: Any) -> dict[str, Any]:

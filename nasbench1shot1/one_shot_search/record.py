@@ -212,10 +212,7 @@ class SearchRecord(RunRecord):
     @cached_property
     def _space(self) -> "OneShotSpace | None":
         """The space of the search; None if its module is not imported, because a record names it."""
-        if is_trusted("search_spaces", self.config["space"]):
-            with suppress(UserError):
-                return one_shot(search_space(self.config["space"]))
-        return None
+        return known_space(self.config["space"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -255,6 +252,14 @@ class Run(SearchRecord):
         from nasbench1shot1.one_shot_search.kept_weights import supernet_of
 
         return supernet_of(self, epoch)
+
+
+def known_space(name: str) -> OneShotSpace | None:
+    """Return a space that a record names; None if its module is not imported, or the space is not a one-shot space."""
+    if is_trusted("search_spaces", name):
+        with suppress(UserError):
+            return one_shot(search_space(name))
+    return None
 
 
 def open_search(folder: str | Path) -> Run:

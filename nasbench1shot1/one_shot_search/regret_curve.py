@@ -16,7 +16,7 @@ import pandas
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.display.axes import label_epochs, start_at_zero, use_whole_numbers
 from nasbench1shot1.display.canvas import Canvas, legend_above, legend_below
-from nasbench1shot1.display.colours import BLACK, COLOURS, Colors, checked_colors, curve_styles, main_first
+from nasbench1shot1.display.colours import BLACK, Colors, checked_colors, curve_styles, data_set_colours, main_first
 from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, draw_level, pool_values
 from nasbench1shot1.display.marks import draw_marked
 from nasbench1shot1.display.style import PictureStyle, Spread
@@ -32,8 +32,8 @@ from nasbench1shot1.one_shot_search.captions import (
     table_text,
 )
 from nasbench1shot1.one_shot_search.entropy import entropies
-from nasbench1shot1.one_shot_search.events import decision_epochs, phase_names, phase_starts
-from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.one_shot_search.events import decision_epochs, describe_events, phase_names, phase_starts
+from nasbench1shot1.one_shot_search.record import SearchRecord, known_space
 from nasbench1shot1.reference_points import Asked, marked_regrets
 
 if TYPE_CHECKING:
@@ -46,7 +46,12 @@ SHORT = 20
 """Number of characters from which the provenance in a legend has its own line."""
 MEAN_LABEL, MEAN_WITHIN, MEAN_COLOUR = "mean over the space", "mean within the bounds", "#555555"
 ENTROPY_TEXT = "entropy of mixing weights: mean over the choices; 1: all weights are equal, 0: every choice is decided"
-DECISION_LABEL = "decisions"
+MEAN_DASHES = (0, (7, 2, 1, 2, 1, 2))
+"""Dashes of the mean, which no curve, baseline or marked network has."""
+ABOVE_EDGE = 0.04
+"""Height of triangles, as a share of the height of axes, so that the lower edge does not hide them."""
+MAIN_WIDTH, OTHER_WIDTH = 2.2, 1.1
+"""Widths of the curve of the search's data set, and of the curves of other data sets, in points."""
 ELSEWHERE = "_test_regret"
 """Suffix of the columns with test regrets on other data sets (`Run.as_frame`)."""
 OPERATION_COLOURS = {
@@ -234,7 +239,8 @@ def draw_anytime_regret(
 ) -> "Axes":
     """Draw regrets in percent: on the search's test data, on those of other data sets, and on its validation data.
 
-    The test regret has the method's colour and line. The validation regret is dashed and black, because the two often
+    The test regret has the method's colour and a solid line. Test regrets on other data sets have thinner lines, and
+    colours that no method has. The validation regret is dashed and black, because the two often
     coincide. It has no band, and is left out if the table has no validation accuracies.
 
     Args:
@@ -268,9 +274,8 @@ def _styles(
     found: AnytimeRegret, method: str, colors: Colors | None, labels: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
     """Return the styles of the curves on the search's test data, on other data sets and on its validation data."""
-    main = {**curve_styles([method])[0], "marker": ""}
-    free = [colour for colour in COLOURS if colour not in (main["color"], BLACK)]
-    others = [{"color": colour} for _, colour in zip(found.others, free, strict=False)]
+    main = {**curve_styles([method])[0], "marker": "", "linestyle": "-", "linewidth": MAIN_WIDTH}
+    others = [{"color": colour, "linewidth": OTHER_WIDTH} for colour in data_set_colours(found.others)]
     styles, names = [main, *others], [method, *found.others]
     if found.has_validation:
         styles.append({"color": BLACK, "linestyle": "--"})
@@ -299,7 +304,7 @@ def draw_one_shot_error(
 
 def draw_entropy(entropy: Pooled, axes: "Axes", method: str) -> "Axes":
     """Draw the relative entropy of the mixing weights (`entropy.relative_entropy`) over the epochs, from 0 to 1."""
-    draw_curve(axes, entropy, label="", style={**curve_styles([method])[0], "marker": ""}, scale=1)
+    draw_curve(axes, entropy, label="", style={**curve_styles([method])[0], "marker": "", "linestyle": "-"}, scale=1)
     axes.set_ylabel("entropy of\nweights")
     axes.set_ylim(0, 1.04)
     return _over_epochs(axes)
@@ -313,15 +318,16 @@ def _halved(name: str) -> str:
 
 
 def draw_events(frames: Sequence[pandas.DataFrame], config: Mapping[str, Any], rows: "Sequence[Axes]") -> None:
-    """Mark where phases begin, with vertical lines, and epochs with decisions, with ticks at the lower edge.
+    """Mark where phases begin, with vertical lines, and epochs with decisions, with triangles at the lower edge.
 
-    A line precedes every phase except the first, whose name is written without a line. The decisions of several runs
-    are drawn together.
+    A line precedes every phase except the first, whose name is written without a line. A triangle is at the first
+    epoch whose architecture takes a decision into account. The decisions of several runs are drawn together. Their
+    label names what happened: decisions, exclusions or frozen operations.
 
     Args:
         frames: the metrics of the runs.
         config: the configuration of one of them.
-        rows: axes over epochs; the first one gets the names of phases, the ticks, and their label in its legend.
+        rows: axes over epochs; the first one gets the names of phases, the triangles, and their label in its legend.
     """
     last = min(int(frame["epoch"].max()) for frame in frames)
     longest = max(frames, key=len)
@@ -341,9 +347,10 @@ def draw_events(frames: Sequence[pandas.DataFrame], config: Mapping[str, Any], r
         rows[0].annotate(name, xytext=(2, -3), **place, **style)
     decided = sorted({epoch for frame in frames for epoch in decision_epochs(frame) if epoch <= last})
     if decided:
-        look: dict[str, Any] = {"marker": "^", "linestyle": "", "color": MEAN_COLOUR, "markersize": 6, "clip_on": False}
+        look: dict[str, Any] = {"marker": "^", "linestyle": "", "color": MEAN_COLOUR, "markersize": 6}
         across = rows[0].get_xaxis_transform()
-        rows[0].plot(decided, [0.0] * len(decided), transform=across, label=DECISION_LABEL, zorder=3, **look)
+        heights, label = [ABOVE_EDGE] * len(decided), describe_events(frames, known_space(config["space"]))
+        rows[0].plot(decided, heights, transform=across, label=label, zorder=3, **look)
 
 
 def _over_epochs(axes: "Axes") -> "Axes":
@@ -353,13 +360,13 @@ def _over_epochs(axes: "Axes") -> "Axes":
 
 
 def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axes":
-    """Draw the mean regret of a space, a fraction, as a dotted horizontal line; axes start at zero."""
+    """Draw the mean regret of a space, a fraction, as a dash-dotted horizontal line; axes start at zero."""
     return start_at_zero(draw_mean(axes, 100 * mean, label))
 
 
-def draw_mean(axes: "Axes", value: float, label: str, dashes: str = ":") -> "Axes":
+def draw_mean(axes: "Axes", value: float, label: str) -> "Axes":
     """Draw a mean over a space, in the unit of the axes, as a horizontal line; return the axes."""
-    axes.axhline(value, color=MEAN_COLOUR, linestyle=dashes, linewidth=1.2, label=label, zorder=1)
+    axes.axhline(value, color=MEAN_COLOUR, linestyle=MEAN_DASHES, linewidth=1.2, label=label, zorder=1)
     return axes
 
 

@@ -21,7 +21,7 @@ from nasbench1shot1.one_shot_search.events import describe_decisions, phase_star
 from nasbench1shot1.one_shot_search.group import SearchGroup
 from nasbench1shot1.one_shot_search.kept_weights import kept_epochs
 from nasbench1shot1.one_shot_search.options import non_default_options
-from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SELECTED_EPOCH, Run, returned_epoch
+from nasbench1shot1.one_shot_search.record import CELLS, FIGURE, SELECTED_EPOCH, Run, SearchRecord, returned_epoch
 from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of, source_elsewhere
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.registry import SCRIPT
@@ -78,6 +78,8 @@ def announce(state: SearchState, table: Table, folder: Path, console: Console | 
     if config.space.startswith(SCRIPT):
         print_line("Its space is an object of this script or notebook: only from there can the search be resumed.")
     announce_table(table, print_line)
+    if len(table.objectives) > 1:
+        print_line(f"Regrets in the rows below are on {state.images.dataset}.")
     if (baseline := state.judge.baseline(state.net.space.name, table)) is not None and baseline.sentence:
         print_line(baseline.sentence)
     if config.scale == "full" and config.device == "cpu":
@@ -217,23 +219,43 @@ def show_result(run: Run, table: Table, console: Console) -> None:
         print_line(f"To rank architectures by these weights: {command}")
 
 
-def show_group_result(group: SearchGroup, console: Console) -> None:
+def show_group_result(group: SearchGroup, table: Table, console: Console) -> None:
     """Print the test regret of several seeds and the path of their picture."""
     print_line = line_printer(console)
-    if text := group_regret([run.summary for run in group]):
-        print_line(text)
+    for line in group_regrets(group[0], [run.summary for run in group], table):
+        print_line(line)
     print_line(f"Picture of all: {group.folder / picture_name(FIGURE, group[0].config.get('format'))}")
 
 
-def group_regret(summaries: Sequence[Mapping[str, Any]]) -> str:
-    """Return the mean and standard deviation of the test regrets of several runs; empty for one, or if one lacks it."""
-    regrets = [summary["test_regret"] for summary in summaries]
-    if len(regrets) < 2 or None in regrets:
-        return ""
+def group_regrets(run: SearchRecord, summaries: Sequence[Mapping[str, Any]], table: Table) -> list[str]:
+    """Return the mean and standard deviation of the test regrets of several runs, also on other data sets of the table.
+
+    Args:
+        run: one of the runs.
+        summaries: their summaries. With a single one, or if one lacks its regret, the result is empty.
+        table: the table behind the summaries.
+    """
+    if len(summaries) < 2 or (main := _spread([summary["test_regret"] for summary in summaries])) is None:
+        return []
+    dataset, space = run.config.get("dataset"), Architecture.parse(summaries[0]["architecture"]).space
+    regrets = {
+        name: _spread([summary["other_datasets"][name]["test_regret"] for summary in summaries])
+        for name in summaries[0].get("other_datasets", {})
+    }
+    known = {name: found for name, found in regrets.items() if found}
+    others = [f"Test regret on {name}: {found}{source_elsewhere(table, name)}" for name, found in known.items()]
     source = partly_text(summary["test_measured"] for summary in summaries)
-    mean, deviation = statistics.mean(regrets), statistics.stdev(regrets)
-    shown = f"{percent(mean)} ± {percent(deviation)} ({source})"
-    return f"Test regret of {len(regrets)} seeds, mean ± standard deviation: {shown}"
+    where = f" on {dataset}" if others else ""
+    which = f"Test regret{where} of {len(summaries)} seeds, mean ± standard deviation"
+    return [f"{which}: {main} ({source}){_mean_regret(run, table, space, dataset)}", *others]
+
+
+def _spread(regrets: Sequence[float | None]) -> str | None:
+    """Return the mean and the standard deviation of regrets in percent; None if one is unknown."""
+    known = [regret for regret in regrets if regret is not None]
+    if len(known) < len(regrets):
+        return None
+    return f"{percent(statistics.mean(known))} ± {percent(statistics.stdev(known))}"
 
 
 def other_regrets(summary: Mapping[str, Any], table: Table) -> list[str]:
@@ -265,7 +287,7 @@ def baseline_text(baseline: Baseline | None, where: str = "") -> str:
     return f"Test regret{where} of the baseline, {baseline.words}: {percent(baseline.test_regret)} ({baseline.source})"
 
 
-def _mean_regret(run: Run, table: Table, space: str, dataset: str | None) -> str:
+def _mean_regret(run: SearchRecord, table: Table, space: str, dataset: str | None) -> str:
     within = None if run.baseline is None else run.baseline.bounds
     if (mean := mean_regret_of(space, dataset, table, within)) is None:
         return ""

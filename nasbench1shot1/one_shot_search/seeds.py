@@ -227,10 +227,10 @@ def _finish_group(group: SearchGroup, options: SearchConfig, console: "Console",
     from nasbench1shot1.one_shot_search.screen import show_group_result
     from nasbench1shot1.tables.table import load_table
 
-    table = load_table(options.table)  # only for its caption
+    table = load_table(options.table)
     figure = regret_figure(group.runs, [run.metrics for run in group], table, spread=spread, style=options.style)
     save_figure(figure, group.folder / picture_name(FIGURE, options.format))
-    show_group_result(group, console)
+    show_group_result(group, table, console)
     return group
 
 
@@ -377,7 +377,9 @@ class SeedsProgress(ProgressDisplay, Watcher[Job]):
         """Print the regret of a search."""
         from nasbench1shot1.one_shot_search.screen import format_regret
 
-        self._end(job, f"test regret {format_regret(open_search(job.folder).summary, 'test')}")
+        run = open_search(job.folder)
+        where = f" on {run.config['dataset']}" if run.summary["other_datasets"] else ""
+        self._end(job, f"test regret{where} {format_regret(run.summary, 'test')}")
 
     def failed(self, job: Job, message: str) -> None:
         """Print why a search failed."""

@@ -15,6 +15,7 @@ from nasbench1shot1.display.curves import (
     MOST_POINTS,
     SPREADS,
     Trace,
+    band,
     bootstrap,
     describe_band,
     draw_curve,
@@ -145,6 +146,9 @@ def test_curves_with_many_changes_are_thinned_on_a_logarithmic_axis():
 
 def test_bands_are_named():
     assert describe_band(None, 5) == "mean and 95 % confidence interval (bootstrap), 5 seeds"
+    assert describe_band(None, 2) == describe_band("ci", 2, is_cut=True) == "mean and range of 2 seeds"
+    low, high = band(np.array([[0.2, 0.5], [0.4, 0.1]]), "ci")  # which is what their interval is
+    assert (low == [0.2, 0.1]).all() and (high == [0.4, 0.5]).all()
     assert describe_band("std", 2, "search") == "mean ± standard deviation, 2 searches"
     assert describe_band("std", 2, is_cut=True) == "mean ± standard deviation (cut at 0), 2 seeds"
     assert describe_band("quartiles", statistic="median") == "median and 25 % to 75 % quantiles"

@@ -228,7 +228,7 @@ def test_nats_figure_6_searches_each_data_set_separately(tmp_path, here):
     results = open_figure("nats-figure6", ["cifar10/random"]).results(jobs, nb.load_table("nb201"))
     check_rows(dataclasses.replace(results, found=with_curves(results.found[0], ALL)), [5, 4])
     canvas = results.draw()
-    assert canvas.caption.startswith("shown: mean and 95 % confidence interval (bootstrap), 2 searches\n")
+    assert canvas.caption.startswith("shown: mean and range of 2 searches\n")
     assert len(canvas.axes[0].collections) == 1
 
 
@@ -245,7 +245,7 @@ def test_figure_8_has_a_row_for_each_comparison(tmp_path, here):
     texts = all_text(canvas)
     assert "search space 1 and search space 3, 2 searches of 10,000 simulated seconds" in texts
     assert "paper: NAS-Bench-Mini and NAS-Bench-101, 100 searches" in texts
-    assert canvas.caption.startswith("shown: median and 95 % confidence interval (bootstrap), 2 searches\n")
+    assert canvas.caption.startswith("shown: median and range of 2 searches\n")
     renamed = figure.results(jobs, figure.table(jobs, {})).draw(colors={"ageing": "red"}, labels=["ageing", "one"])
     assert [len(axes.collections) for axes in renamed.axes] == [1, 1, 1, 1, 1, 1]  # one curve each
     for row in (0, 4):

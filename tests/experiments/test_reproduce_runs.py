@@ -137,7 +137,7 @@ def test_the_picture_shows_the_means_and_states_their_fidelity(finished, tiny):
         "3 epochs, 2 seeds\npaper: 16 channels × 9 cells, 25,000 + 25,000 images (20,000 + 20,000 in tuning)",
         "but not how they rank",
         "predicted)",
-        "mean and 95 % confidence interval (bootstrap), 2 seeds",
+        "mean and range of 2 seeds",
         "mean over the space",
         table.id,
         table.fidelity(),

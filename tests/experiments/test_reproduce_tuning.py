@@ -202,7 +202,7 @@ def test_table_2_end_to_end(tmp_path, monkeypatch):
     points = [container[0] for container in figure.axes[0].containers]
     assert [point.get_color() for point in points] == [METHODS["gdas"]] * 2
     assert [point.get_markerfacecolor() for point in points] == ["white", METHODS["gdas"]]
-    assert figure.caption.startswith("shown: mean and 95 % confidence interval (bootstrap), 2 seeds\n")
+    assert figure.caption.startswith("shown: mean and range of 2 seeds\n")
     again = io.StringIO()
     reproducing.reproduce("table2", console=Console(file=again, width=120), **arguments)
     assert "5 are finished" in again.getvalue()

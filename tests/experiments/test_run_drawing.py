@@ -43,7 +43,7 @@ def test_a_folder_can_be_drawn_on_new_axes(group):
     mean = np.mean([run.metrics["test_regret"] for run in group.runs], axis=0)
     assert np.allclose(axes.get_lines()[0].get_ydata(), 100 * mean)
     title = axes.get_legend().get_title().get_text()
-    assert title == "mean and 95 % confidence interval (bootstrap), 2 seeds" and len(axes.collections) == 1
+    assert title == "mean and range of 2 seeds" and len(axes.collections) == 1
     (band,) = nb.draw_regret(group, spread="range").collections
     low = np.min([run.metrics["test_regret"] for run in group.runs], axis=0)
     assert band.get_paths()[0].vertices[:, 1].min() == pytest.approx(100 * low.min())
@@ -216,7 +216,7 @@ def test_studies_are_drawn_over_their_clock(tmp_path):
     assert "evaluations" in axes.get_xlabel()
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["random"]
     band = axes.get_legend().get_title().get_text()
-    assert band == "mean and 95 % confidence interval (bootstrap), 2 searches"
+    assert band == "mean and range of 2 searches"
     assert "quantiles" in nb.draw_regret(study, spread="quartiles").get_legend().get_title().get_text()
     with pytest.raises(nb.InvalidInputError, match=r"^ax\b.*one-shot"):
         nb.draw_regret(study, Figure().subplots(2))

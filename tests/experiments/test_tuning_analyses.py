@@ -170,7 +170,7 @@ def test_trajectories_take_axes_colours_and_labels():
     legend = given.get_legend()
     assert [text.get_text() for text in legend.get_texts()] == ["first", "GDAS"]
     band = legend.get_title().get_text().replace("\n", " ")
-    assert band == "tuned: mean and 95 % confidence interval (bootstrap), 2 repetitions"
+    assert band == "tuned: mean and range of 2 repetitions"
     assert draw_trajectories({"s1": curves}, *texts).caption.startswith(f"shown: {band}\n")
     with refuses(nb.InvalidInputError, "2 matplotlib axes", "panel"):
         draw_trajectories({"s1": curves, "s2": curves}, *texts, ax=given)

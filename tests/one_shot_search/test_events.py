@@ -69,10 +69,24 @@ def test_the_picture_of_the_regret_marks_phases(searched):
         assert lines == [epoch for epoch in wanted if epoch > 1]
 
 
+EVENTS = {
+    "sgas": "decisions",
+    "darts-pt": "decisions",
+    "drnas-progressive": "exclusions",
+    "is-darts": "decisions and exclusions",
+    "oles": "frozen operations",
+}
+
+
 def test_the_picture_and_the_screen_show_decisions(searched):
     run, screen = searched
     axes = regret_figure([run], [run.metrics], nb.load_table()).axes
-    marks = [line for line in axes[0].get_lines() if line.get_label() == "decisions"]
+    marks = [line for line in axes[0].get_lines() if line.get_marker() == "^"]
+    method = run.config["optimizer"]
+    assert [mark.get_label() for mark in marks] == ([EVENTS[method]] if method in EVENTS else [])
+    for mark in marks:  # entirely above the lower edge
+        edge = axes[0].get_window_extent().y0
+        assert mark.get_window_extent().y0 - 0.5 * mark.get_markersize() / 72 * axes[0].figure.dpi >= edge - 1
     structures = [line.get("structure", {}) for line in run.lines]
     lists = [{name: value for name, value in of.items() if isinstance(value, list)} for of in structures]
     changed = [epoch for epoch in range(1, len(lists)) if lists[epoch] != lists[epoch - 1]]
@@ -94,7 +108,7 @@ def test_decisions_are_described_in_words():
         "decided: inputs of block 3: input, block 2, inputs of the output: block 1, block 4"
     )
     assert describe_decisions(s1, {}, {"operations[1]": [0, 2]}) == "excluded: operation of block 2: conv1x1"
-    assert describe_decisions(nb201, {}, {"operations[1]": [3]}) == "decided: edge 2<-0: nor_conv_3x3"
+    assert describe_decisions(nb201, {}, {"operations[1]": [3]}) == "decided: edge from input to 2: nor_conv_3x3"
     many = {f"operations[{row}]": [1, 2, 3] for row in range(6)}
     assert describe_decisions(nb201, {}, many) == "excluded: 12 candidates of 6 choices"
     all_decided = {name: [1] for name in many}

@@ -1,15 +1,19 @@
 """Searches and scores on images of other sizes and classes than CIFAR-10's."""
 
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 from tiny_search import TINY, search
 
 import nasbench1shot1 as nb
+from nasbench1shot1.display.colours import DATA_SETS, METHODS
 from nasbench1shot1.one_shot_search.memory import check_fits, supernet_size
 from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.regret_curve import regret_figure
 from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.runs import machine
 from nasbench1shot1.supernets.presets import PRESETS
@@ -40,6 +44,29 @@ def test_a_search_on_imagenet16_takes_its_architecture_half_from_the_test_images
     assert batch.images.shape[1:] == (3, 16, 16)
     scores = state.shared_weights(0).scores([state.net.space[0]])
     assert 0 <= scores.errors[0] <= 1
+
+
+def test_screens_and_pictures_of_a_group_name_the_data_set_of_regrets(tmp_path):
+    screen = Console(file=StringIO(), width=300)
+    group = nb.search_seeds([0, 1], out=tmp_path / "group", console=screen, **{**TINY, "space": "nb201", "epochs": 1})
+    shown = screen.file.getvalue().splitlines()
+    assert shown.count("Regrets in the rows below are on cifar10.") == 2
+    [main] = [line for line in shown if line.startswith("Test regret on cifar10 of 2 seeds, mean ± standard deviation")]
+    assert f": {_mean(group, 'test_regret')} % ± " in main
+    assert main.endswith("; the mean over all architectures of nb201 is 7.31 %")
+    for name in ("cifar100", "ImageNet16-120"):
+        assert any(f"Test regret on {name}: {_mean(group, f'{name}_test_regret')} % ± " in line for line in shown)
+    axes = regret_figure(group.runs, [run.metrics for run in group], nb.load_table("nb201")).axes[0]
+    assert axes.get_legend().get_title().get_text() == "mean and range of 2 seeds"
+    main, *others = [line for line in axes.get_lines() if line.get_label().startswith("test regret")]
+    assert (main.get_linestyle(), main.get_color()) == ("-", METHODS["darts"])
+    assert [line.get_color() for line in others] == [DATA_SETS["cifar100"], DATA_SETS["ImageNet16-120"]]
+    assert all(line.get_linewidth() < main.get_linewidth() for line in others)
+    assert not {*DATA_SETS.values()} & {*METHODS.values()}
+
+
+def _mean(group: nb.SearchGroup, column: str) -> str:
+    return f"{100 * np.mean([run.metrics[column].iloc[-1] for run in group]):.2f}"
 
 
 def test_a_search_on_a_user_data_set(tmp_path):

@@ -13,6 +13,7 @@ from rich.console import Console
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
+from nasbench1shot1.one_shot_search.state import begin
 from nasbench1shot1.runs.options import option_names
 
 TABLES = ("| option | `darts` |", "| option | `beta-darts` |")
@@ -29,6 +30,18 @@ def rows(page: str, first: str) -> list[list[str]]:
     table = [line for line in lines[start:] if not line.startswith("|---")]
     end = next(i for i, line in enumerate(table) if not line.startswith("|"))
     return [[cell.strip().replace("`", "") for cell in line.strip("|").split(" | ")] for line in table[:end]]
+
+
+def test_the_shortest_searches_of_the_page_are_accepted():
+    _, *table = rows("optimizers.md", "| method | shortest search")
+    for names, words in table:
+        given = words.partition(";")[0].replace("--", "").replace("-", "_").split()
+        options = dict(zip(given[::2], map(int, given[1::2]), strict=True))
+        for name in names.replace("all others", "rf-darts").split(", "):
+            begin(search_options({"optimizer": name, "scale": "quick", "device": "cpu", **options}))
+            if name != "rf-darts" and name != "oles":
+                with pytest.raises(nb.InvalidInputError):
+                    begin(search_options({"optimizer": name, "scale": "quick", "device": "cpu", "epochs": 1}))
 
 
 def test_the_table_of_common_options_is_complete_with_defaults():
