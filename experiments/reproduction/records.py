@@ -1,13 +1,15 @@
 """The records of a figure's finished runs in one small file, from which the figure is drawn elsewhere or continued.
 
 A record of a run consists of its text and its numbers. Pictures, checkpoints and kept weights are not part of it, so a
-figure of hundreds of searches takes a few megabytes.
+figure of hundreds of searches takes a few megabytes. The file also names the figure.
 """
 
+import json
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
@@ -23,7 +25,13 @@ LARGEST = 2**28
 _SAME_TIME = (1980, 1, 1, 0, 0, 0)  # the first that zip files can have
 
 
-def pack(jobs: Sequence[FigureJob], path: Path) -> int:
+MARK = "figure.json"
+"""File that names the figure to which a folder or a file of records belongs."""
+Members = dict[str, list[zipfile.ZipInfo]]
+"""The files of each run of a file of records, by the name of its job."""
+
+
+def pack(jobs: Sequence[FigureJob], path: Path, figure: str) -> int:
     """Write the records of all finished runs to a zip file, and return their number.
 
     The same records give the same bytes.
@@ -31,19 +39,25 @@ def pack(jobs: Sequence[FigureJob], path: Path) -> int:
     Args:
         jobs: the runs of a figure.
         path: the file.
+        figure: the name of the figure.
 
     Raises:
         UserError: the file cannot be written.
     """
     finished = sorted((job for job in jobs if job.is_finished), key=lambda job: job.name)
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(_member(MARK), json.dumps({"figure": figure}), compresslevel=9)
         for job in finished:
             for each in sorted(job.folder.iterdir()):
                 if each.suffix in SUFFIXES:
-                    info = zipfile.ZipInfo(f"{job.name}/{each.name}", _SAME_TIME)
-                    info.compress_type = zipfile.ZIP_DEFLATED
-                    archive.writestr(info, read_bytes(each), compresslevel=9)
+                    archive.writestr(_member(f"{job.name}/{each.name}"), read_bytes(each), compresslevel=9)
     return len(finished)
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _SAME_TIME)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
 
 
 def unpack(path: Path, jobs: Sequence[FigureJob]) -> int:
@@ -58,25 +72,55 @@ def unpack(path: Path, jobs: Sequence[FigureJob]) -> int:
         DamagedFileError: a record in the file is damaged.
         UserError: a folder cannot be written.
     """
+    with _opened(path) as (archive, members):
+        known = [job for job in jobs if job.name in members]
+        if not known:
+            raise InvalidInputError(
+                f"{path} has no record of these runs: give the records of this figure and scale, or remove "
+                f"{option('records')}"
+            )
+        missing = [job for job in known if not is_started(job.folder)]
+        for job in missing:
+            _unpack_run(path, archive, members[job.name], job.folder)
+    return len(missing)
+
+
+def contents(path: Path) -> tuple[str | None, list[str]]:
+    """Return the figure of a file of `pack`, and the names of its jobs; None if the file does not name the figure.
+
+    Raises the errors of `unpack`.
+    """
+    with _opened(path) as (archive, members):
+        found = None
+        try:
+            found = json.loads(archive.read(MARK)).get("figure")
+        except KeyError:  # written before files had a mark
+            pass
+        except (ValueError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+            raise DamagedFileError(f"{path} is damaged: its {MARK} cannot be read ({error})") from error
+        return found, sorted(name for name in members if name != ".")
+
+
+def unpack_some(path: Path, names: Iterable[str], folder_of: Callable[[str], Path]) -> None:
+    """Create the folders of some runs of a file of `pack`; arguments and errors as in `unpack` and `contents`."""
+    with _opened(path) as (archive, members):
+        for name in names:
+            _unpack_run(path, archive, members[name], folder_of(name))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Members]]:
+    """Open a file of records; raises InvalidInputError if it cannot be read."""
     try:
         with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             members = defaultdict[str, list[zipfile.ZipInfo]](list)
             for info in archive.infolist():
                 members[str(PurePosixPath(info.filename).parent)].append(info)
-            known = [job for job in jobs if job.name in members]
-            if not known:
-                raise InvalidInputError(
-                    f"{path} has no record of these runs: give the records of this figure and scale, or remove "
-                    f"{option('records')}"
-                )
-            missing = [job for job in known if not is_started(job.folder)]
-            for job in missing:
-                _unpack_run(path, archive, members[job.name], job.folder)
+            yield archive, members
     except (OSError, zipfile.BadZipFile) as error:
         raise InvalidInputError(
             f"{path} cannot be read as a file of records ({error}): give a file that {option('pack')} wrote"
         ) from error
-    return len(missing)
 
 
 def _unpack_run(path: Path, archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo], folder: Path) -> None:

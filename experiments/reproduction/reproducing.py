@@ -25,8 +25,8 @@ from nasbench1shot1.experiments.reproduction.progress import (
     missing_images,
     nouns,
 )
+from nasbench1shot1.experiments.reproduction.records import MARK, unpack
 from nasbench1shot1.experiments.reproduction.records import pack as write_records
-from nasbench1shot1.experiments.reproduction.records import unpack
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option
 from nasbench1shot1.ground.files import PictureFormat, as_path, atomic_write, check_writable, write_json
 from nasbench1shot1.ground.text import counted, line_printer
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from nasbench1shot1.experiments.reproduction.results import Results
 
-MARK = "figure.json"
 LONGEST = 80  # maximum number of characters for the parts in a file name
 
 
@@ -147,7 +146,7 @@ def reproduce(
     elif draw_only:
         raise InvalidInputError(f"{folder} has nothing finished to draw: remove {option('draw_only')}")
     if target is not None:
-        line_printer(console)(f"Records of {counted_jobs(jobs, write_records(jobs, target))}: {target}")
+        line_printer(console)(f"Records of {counted_jobs(jobs, write_records(jobs, target, name))}: {target}")
     if failures:
         told = "; ".join(f"{job}: {message}" for job, message in failures.items())
         failed = f"{len(failures)} of {counted_jobs(jobs)}"
