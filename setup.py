@@ -72,6 +72,7 @@ setup(
         "nasbench1shot1.optimizers",
         "nasbench1shot1.optimizers.black_box",
         "nasbench1shot1.experiments",
+        "nasbench1shot1.experiments.claims",
         "nasbench1shot1.experiments.comparison",
         "nasbench1shot1.experiments.correlation",
         "nasbench1shot1.experiments.reproduction",

@@ -44,6 +44,7 @@ PAGES = (
     "docs/sgas.md",
     "docs/spos.md",
     "docs/callbacks.md",
+    "docs/claims.md",
     "docs/compare.md",
     "docs/gdas.md",
     "docs/jobs.md",

@@ -14,8 +14,8 @@ from nasbench1shot1.ground.plugins import imported
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("nasbench1shot1", "search_spaces", "optimizers", "experiments")
-OF_THE_COMMAND_LINE = ("nasbench1shot1/commands/", "nasbench1shot1/cli.py")
-"""Modules whose help and screens only appear on the command line; their errors use placeholders, too."""
+OF_THE_COMMAND_LINE = ("nasbench1shot1/commands/", "nasbench1shot1/cli.py", "experiments/claims/")
+"""Modules whose texts only appear on the command line or show its commands; their errors use placeholders, too."""
 FLAG = re.compile(r"--[a-z]")
 JUSTIFIED = {
     "nasbench1shot1/ground/errors.py": {" (--help lists all)"},  # only if the unknown option is written with --

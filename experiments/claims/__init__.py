@@ -1,0 +1,1 @@
+"""Published claims beside what recorded runs and tables show, with a verdict on each."""

@@ -1,0 +1,190 @@
+"""Recorded runs as evidence: found by figure in folders and in files of `reproduce --pack`, and grouped by setting.
+
+Runs of different settings, such as scales, and runs that were scored on different tables are never pooled.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.records import MARK, contents, unpack_some
+from nasbench1shot1.ground.errors import InvalidInputError, option, shorten
+from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
+from nasbench1shot1.runs.opening import open_run
+from nasbench1shot1.runs.record import RunRecord
+
+SUFFIX = ".zip"
+JOB = re.compile(r"([^/]+)/([^/]+)/seed-(\d+)")
+"""Names of the jobs that a figure shows: panel, curve and seed."""
+SIZE = ("scale", "preset", "epochs", "images", "images_per_half", "image_side", "channels", "cells", "precision")
+"""Options that set the size of a one-shot search."""
+EXTENT = ("seconds", "evaluations", "epochs", "dataset", "objective")
+"""Options that set the extent of a black-box search."""
+
+
+class Setting(NamedTuple):
+    """What runs must share to be pooled.
+
+    Attributes:
+        options: names and values of the options in `SIZE` or `EXTENT`.
+        table: the id of the table that scored the runs.
+    """
+
+    options: tuple[tuple[str, Any], ...]
+    table: str
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The options by name."""
+        return dict(self.options)
+
+    @property
+    def text(self) -> str:
+        """The setting in a few words."""
+        own = self.config
+        if scale := own.get("scale"):
+            preset = "" if own["preset"] == "corrected" else f", preset {own['preset']}"
+            return f"{scale}: {own['epochs']} epochs, {own['channels']} channels × {own['cells']} cells{preset}"
+        guided = f", guided by {own['objective']}" if own.get("objective") else ""
+        if own.get("seconds") is not None:
+            return f"{own['seconds']:,.0f} simulated seconds{guided}"
+        return f"{own['evaluations']:,} trainings{guided}"
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the record of a run is: in a folder, or in a file of `pack` under the name of its job."""
+
+    source: Path
+    figure: str
+    job: str
+
+    @property
+    def parts(self) -> tuple[str, str, int]:
+        match = JOB.fullmatch(self.job)
+        assert match is not None
+        return match[1], match[2], int(match[3])
+
+
+@dataclass(eq=False)
+class Records:
+    """The finished runs of figures in some folders, a context manager: files of records are unpacked meanwhile.
+
+    Attributes:
+        folders: each is the folder of a figure, or contains such folders or files of `reproduce --pack`.
+
+    Raises:
+        InvalidInputError: a folder does not exist, contains no records, or a file in it is not a file of records.
+        DamagedFileError: a file of records is damaged.
+    """
+
+    folders: Sequence[str | Path]
+    _opened: dict[_Place, RunRecord] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._places = [place for folder in self.folders for place in _find(folder)]
+
+    def __enter__(self) -> "Records":
+        self._scratch = TemporaryDirectory(prefix="claims-")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._scratch.cleanup()
+
+    @cached_property
+    def figures(self) -> set[str]:
+        """The figures with records."""
+        return {place.figure for place in self._places}
+
+    def runs(self, figure: str, panel: str, curve: str) -> dict[Setting, list[RunRecord]]:
+        """Return the runs of a curve by setting, in the order of their seeds; the records are opened once.
+
+        Raises:
+            InvalidInputError: two records of one seed and setting differ.
+            DamagedFileError: a record is damaged.
+        """
+        places = [p for p in self._places if (p.figure, *p.parts[:2]) == (figure, panel, curve)]
+        found = dict[Setting, dict[int, tuple[_Place, RunRecord]]]()
+        for place in places:
+            run, seed = self._open(place), place.parts[2]
+            own = found.setdefault(setting_of(run), {})
+            if seed in own and own[seed][1].lines != run.lines:
+                raise InvalidInputError(
+                    f"{place.source} and {own[seed][0].source} have different records of {figure}/{place.job} with "
+                    "equal settings: remove one of them"
+                )
+            own.setdefault(seed, (place, run))
+        return {setting: [own[seed][1] for seed in sorted(own)] for setting, own in found.items()}
+
+    def _open(self, place: _Place) -> RunRecord:
+        if place not in self._opened:
+            folder = place.source / place.job
+            if place.source.suffix == SUFFIX and place.source.is_file():
+                folder = Path(self._scratch.name) / str(len(self._opened))  # names in an archive are not trusted
+                unpack_some(place.source, [place.job], lambda _: folder)
+            run: RunRecord = open_run(folder)
+            _ = run.lines, run.summary  # raises if they are damaged
+            self._opened[place] = run
+        return self._opened[place]
+
+
+def setting_of(run: RunRecord) -> Setting:
+    """Return the setting of a run."""
+    names = SIZE if "scale" in run.config else EXTENT
+    return Setting(tuple((name, run.config.get(name)) for name in names), str(run.config["table_id"]))
+
+
+def planned_seeds(figure: str, setting: Setting) -> int | None:
+    """Return how many seeds a figure has at the scale of a setting; None if the setting has no scale."""
+    scale = FIGURES[figure].scales.get(setting.config.get("scale", ""))
+    return None if scale is None else len(scale.seeds)
+
+
+def _find(folder: str | Path) -> Iterator[_Place]:
+    """Yield the finished runs of the figures in a folder."""
+    path = as_path(folder, "records", is_option=True)
+    if not path.is_dir():
+        raise InvalidInputError(
+            f"{option('records', path)} is not a folder: give a folder with files that {option('pack')} wrote, or the "
+            "folder of a figure"
+        )
+    figures = [each for each in [path, *sorted(path.iterdir())] if (each / MARK).is_file()]
+    packed = sorted(path.glob(f"*{SUFFIX}"))
+    if not figures and not packed:
+        raise InvalidInputError(
+            f"{option('records', path)} contains no records: give a folder with files that {option('pack')} wrote, or "
+            "the folder of a figure"
+        )
+    for each in figures:
+        name = _known(each, read_object(each / MARK).get("figure"))
+        jobs = sorted(str(config.parent.relative_to(each)) for config in each.glob(f"*/*/*/{CONFIG}"))
+        yield from (_Place(each, name, job) for job in jobs if JOB.fullmatch(job) and (each / job / SUMMARY).is_file())
+    for each in packed:
+        figure, jobs = contents(each)
+        name = _known(each, figure or _named(each))
+        yield from (_Place(each, name, job) for job in jobs if JOB.fullmatch(job))
+
+
+def _named(path: Path) -> str | None:
+    """Return the figure after which a file is named, such as methods-nb201 for methods-nb201-part.zip."""
+    fitting = [name for name in FIGURES if path.stem == name or path.stem.startswith(f"{name}-")]
+    return max(fitting, key=len, default=None)
+
+
+def _known(path: Path, figure: object) -> str:
+    if isinstance(figure, str) and figure in FIGURES:
+        return figure
+    named = "no figure" if figure is None else f"the unknown figure '{shorten(str(figure))}'"
+    raise InvalidInputError(f"{path} names {named}: give records that `nb1shot1 reproduce` wrote")
+
+
+def has_options(setting: Setting, config: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Return whether a run has some options; options of the setting take precedence over those of its config."""
+    known = {**config, **setting.config}
+    return all(known.get(name) == value for name, value in wanted.items())

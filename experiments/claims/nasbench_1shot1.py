@@ -1,0 +1,264 @@
+"""Claims of NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020)."""
+
+from functools import partial
+from typing import Any
+
+from nasbench1shot1.experiments.claims.claim import Claim, Missing
+from nasbench1shot1.experiments.claims.runs import Alike, Mean, Ordering, Positive, Published, pairs, regret, rise
+from nasbench1shot1.experiments.claims.tables import TableTest, counts
+
+SPACES = ("s1", "s2", "s3")
+PAPER = {"scale": "full", "epochs": 50}
+FIGURE_2 = ("figure2", "methods")
+COMMAND_2 = "nb1shot1 reproduce figure2 --pack records/figure2.zip"
+DIFFERENCE = "The mean regrets of two methods differ, by bootstrap over the seeds."
+WEIGHT_DECAYS = ("1e-4", "3e-4", "9e-4", "81e-4")
+REFERENCE = (
+    "The paper does not state the reference of its regret; here, it is the lowest mean test error of the space in the "
+    "table."
+)
+TABLE_2 = {
+    "darts": ((1.165, 0.162), (0.933, 0.138)),
+    "gdas": ((1.155, 0.0), (0.871, 0.0)),
+    "pc-darts": ((1.246, 0.173), (1.622, 0.364)),
+    "darts-transferred": ((1.103, 0.220), (1.393, 0.635)),
+    "gdas-transferred": ((4.619, 4.718), (1.019, 0.277)),
+    "pc-darts-transferred": ((1.107, 0.129), (1.069, 0.123)),
+}
+"""Table 2: mean and standard deviation of the test regret in percent over 6 runs, on s1 and s2."""
+
+
+def _table_2(*curves: str) -> tuple[Published, ...]:
+    return tuple(
+        Published(space, curve, space, regret("final"), *numbers)
+        for curve in curves
+        for space, numbers in zip(("s1", "s2"), TABLE_2[curve], strict=True)
+    )
+
+
+def _claim(key: str, place: str, statement: str, evidence: Any, note: str = "") -> Claim:
+    own = f"1shot1-{key}"
+    return Claim(key=own, paper="NAS-Bench-1Shot1", place=place, statement=statement, evidence=evidence, note=note)
+
+
+def _sizes(numbers: tuple[int, int, int], kind: str, *rules: str | None) -> TableTest:
+    return TableTest(
+        compute=partial(counts, dict(zip(SPACES, numbers, strict=True)), kind, *rules),
+        command="nb1shot1 space s1 s2 s3",
+        how="The architectures are enumerated. One counting rule must give all three numbers.",
+    )
+
+
+CLAIMS = (
+    _claim(
+        "count-loose-ends",
+        "table 1",
+        "Search spaces 1, 2 and 3 have 6240, 29160 and 363648 architectures with loose ends.",
+        _sizes((6240, 29160, 363648), "loose_ends", "encodings", "read-blocks"),
+        "The printed numbers of spaces 1 and 3 count operations only for blocks that are read; that of space 2 counts "
+        "them for all blocks. No single rule gives all three.",
+    ),
+    _claim(
+        "count-no-loose-ends",
+        "table 1",
+        "Search spaces 1, 2 and 3 have 3702, 12510 and 137406 architectures without loose ends.",
+        _sizes((3702, 12510, 137406), "no_loose_ends", None, "paper"),
+        "The rule 'paper' counts some architectures more than once. Counted once, there are 3702, 12474 and 135900.",
+    ),
+    _claim(
+        "count-distinct",
+        "table 1",
+        "Without isomorphic copies, search spaces 1, 2 and 3 have 2685, 7773 and 55854 architectures.",
+        _sizes((2685, 7773, 55854), "unique"),
+    ),
+    _claim(
+        "figure2-pc-darts",
+        "figure 2",
+        "PC-DARTS is the best of the five optimizers on search space 1.",
+        Ordering(
+            figures=FIGURE_2,
+            paper=PAPER,
+            command=COMMAND_2,
+            how=f"{DIFFERENCE} Compared is the regret after the last epoch.",
+            pairs=pairs(["s1"], "pc-darts", ("darts", "gdas", "enas", "random-ws")),
+        ),
+    ),
+    _claim(
+        "figure2-gdas",
+        "figure 2",
+        "GDAS has the best anytime performance of the five optimizers on all three search spaces.",
+        Ordering(
+            figures=FIGURE_2,
+            paper=PAPER,
+            command=COMMAND_2,
+            how=f"{DIFFERENCE} Compared is the mean regret over all epochs.",
+            pairs=pairs(SPACES, "gdas", ("darts", "pc-darts", "enas", "random-ws"), "anytime"),
+        ),
+    ),
+    _claim(
+        "figure2-sampling",
+        "figure 2",
+        "Random WS and ENAS mostly stay in poor regions of the search spaces.",
+        Ordering(
+            figures=FIGURE_2,
+            paper=PAPER,
+            command=COMMAND_2,
+            how=f"{DIFFERENCE} Compared is the mean regret over all epochs with that of DARTS.",
+            pairs=pairs(SPACES, "darts", ("enas", "random-ws"), "anytime"),
+        ),
+    ),
+    _claim(
+        "table2-default",
+        "table 2",
+        "After 50 epochs with their default hyperparameters, DARTS, GDAS and PC-DARTS have the printed mean test "
+        "regrets in percent on search spaces 1 and 2.",
+        Mean(
+            figures=FIGURE_2,
+            paper=PAPER,
+            command=COMMAND_2,
+            how="The means over seeds are compared; the published ones are over 6 runs.",
+            means=_table_2("darts", "gdas", "pc-darts"),
+            published_runs=6,
+            digits=3,
+        ),
+        REFERENCE,
+    ),
+    _claim(
+        "table2-gdas-spread",
+        "table 2",
+        "All six seeds of GDAS with default hyperparameters end with the same regret on search spaces 1 and 2.",
+        Alike(
+            figures=FIGURE_2,
+            paper=PAPER,
+            command=COMMAND_2,
+            how="Shown is the share of seeds that end with the most frequent regret; it must be 100 %.",
+            curves=(("s1", "gdas"), ("s2", "gdas")),
+        ),
+    ),
+    _claim(
+        "table2-transfer",
+        "table 2",
+        "With the best configuration of BOHB on search space 3, the methods have the printed mean test regrets in "
+        "percent on search spaces 1 and 2.",
+        Mean(
+            figures=("table2",),
+            paper=PAPER,
+            command="nb1shot1 reproduce table2 --pack records/table2.zip",
+            how="The means over seeds are compared; the published ones are over 6 runs.",
+            means=_table_2("darts-transferred", "gdas-transferred", "pc-darts-transferred"),
+            published_runs=6,
+            digits=3,
+        ),
+        REFERENCE,
+    ),
+    _claim(
+        "figure3",
+        "figure 3",
+        "Spearman's ρ of one-shot and true test errors is between -0.25 and 0.3 for DARTS, PC-DARTS, GDAS and Random "
+        "WS.",
+        Missing(
+            needs="Needs searches of 50 epochs and rankings of all architectures without loose ends. A smaller study "
+            "of space 1 found 0.25 to 0.44 (docs/ranking.md).",
+            command="nb1shot1 reproduce figure3",
+        ),
+    ),
+    _claim(
+        "figure4-weight-decay",
+        "figure 4",
+        "On search space 3, a weight decay of 27e-4 gives the best anytime performance of GDAS and PC-DARTS.",
+        Ordering(
+            figures=("figure4",),
+            paper=PAPER,
+            command="nb1shot1 reproduce figure4 --pack records/figure4.zip",
+            how=f"{DIFFERENCE} Compared is the mean regret over all epochs.",
+            pairs=pairs(
+                ("gdas", "pc-darts"), "weight-decay-27e-4", [f"weight-decay-{x}" for x in WEIGHT_DECAYS], "anytime"
+            ),
+        ),
+    ),
+    _claim(
+        "figure4-darts",
+        "figure 4",
+        "On search space 3, a weight decay of 27e-4 makes DARTS over-fit: its regret is higher than with the default.",
+        Ordering(
+            figures=("figure4",),
+            paper=PAPER,
+            command="nb1shot1 reproduce figure4 --only darts --pack records/figure4-darts.zip",
+            how=f"{DIFFERENCE} Compared is the regret after the last epoch.",
+            pairs=pairs(["darts"], "weight-decay-3e-4", ["weight-decay-27e-4"]),
+        ),
+    ),
+    _claim(
+        "figure5-tuning",
+        "figure 5",
+        "One-shot optimizers tuned by BOHB have up to ten times less regret than with their defaults, and usually less "
+        "than black-box optimizers.",
+        Missing(
+            needs="Needs nine studies of 280 searches each.",
+            command="nb1shot1 reproduce figure5 --join studies/s1-random studies/s1-rea",
+        ),
+    ),
+    _claim(
+        "figure5-evolution",
+        "figure 5",
+        "Regularized evolution is the best black-box optimizer on all three search spaces.",
+        Ordering(
+            figures=("nas101-figure7",),
+            paper={"evaluations": 280},
+            command="nb1shot1 reproduce nas101-figure7 --space s1 --evaluations 280 --pack records/s1.zip, and "
+            "likewise s2 and s3",
+            how="The mean final regrets differ, by bootstrap over the searches. Every search has 280 trainings, as in "
+            "the published scripts.",
+            pairs=pairs(SPACES, "regularized-evolution", ("random", "reinforce", "hyperband", "bohb", "tpe", "smac")),
+        ),
+        "Hyperband's and BOHB's 280 trainings are mostly short ones, so that their searches take less simulated time. "
+        "Trainings in the bundled table have no noise.",
+    ),
+    _claim(
+        "figure7",
+        "figure 7",
+        "In searches of 100 epochs, ENAS overtakes Random WS on search space 2.",
+        Ordering(
+            figures=("figure7",),
+            paper={"scale": "full", "epochs": 100},
+            command="nb1shot1 reproduce figure7 --only s2 --pack records/figure7-s2.zip",
+            how=f"{DIFFERENCE} Compared is the regret after the last epoch.",
+            pairs=pairs(["s2"], "enas", ["random-ws"]),
+        ),
+    ),
+    _claim(
+        "figure8",
+        "figure 8",
+        "In searches of 200 epochs, the test regret of DARTS (first and second order) diverges on all three spaces.",
+        Positive(
+            figures=("figure8",),
+            paper={"scale": "full", "epochs": 200},
+            command="nb1shot1 reproduce figure8 --pack records/figure8.zip",
+            how="The regret rises on average from epoch 50, where the paper's other searches end, to the last epoch.",
+            curves=tuple((space, order) for space in SPACES for order in ("first-order", "second-order")),
+            measure=rise(50),
+        ),
+    ),
+    _claim(
+        "figure9",
+        "figure 9",
+        "On search space 3, cutout during the search is in general harmful to DARTS, GDAS and PC-DARTS.",
+        Ordering(
+            figures=("figure9",),
+            paper=PAPER,
+            command="nb1shot1 reproduce figure9 --pack records/figure9.zip",
+            how=f"{DIFFERENCE} Compared is the regret after the last epoch.",
+            pairs=pairs(("darts", "gdas", "pc-darts"), "no-cutout", ["cutout"]),
+        ),
+    ),
+    _claim(
+        "figure17",
+        "figure 17",
+        "With 9 cells, the correlation of proxy and true validation errors grows with up to 16 initial channels.",
+        Missing(
+            needs="Needs the training of 150 architectures in each of 15 sizes of the proxy.",
+            command="nb1shot1 reproduce figure17",
+        ),
+    ),
+)
+"""The claims, in the order of the paper."""

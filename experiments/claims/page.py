@@ -1,0 +1,126 @@
+"""The page of all claims in Markdown, and the table on the screen. Equal evidence gives equal bytes."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.table import Table as Screen
+
+from nasbench1shot1.experiments.claims.claim import PAPERS, Result, Row
+from nasbench1shot1.experiments.claims.verdicts import (
+    FEWEST_SEARCHES,
+    FEWEST_SEEDS,
+    REPRODUCED,
+    VERDICTS,
+)
+from nasbench1shot1.ground.text import counted
+
+INTRODUCTION = f"""\
+# Published claims, side by side
+
+This page lists claims of the five papers that this package can test, each with a verdict. `nb1shot1 claims` wrote it
+from recorded runs and from the bundled tables:
+
+```bash
+nb1shot1 claims --records docs/records --out docs/claims.md
+```
+
+To renew a verdict, run the command of the claim, for example on a GPU, and give the folder of its records, too. Runs of
+different scales, and runs that were scored on different tables, are never pooled; each has its own row.
+
+```bash
+nb1shot1 reproduce figure2 --pack records/figure2.zip
+nb1shot1 claims --records docs/records records --out claims.md
+```
+
+## What the verdicts mean
+
+- **reproduced**: every part of the claim is confirmed.
+- **not reproduced**: at least one part of the claim is refuted.
+- **undecided at this scale**: no part is refuted, but not all parts are confirmed.
+- **needs full scale**: there is no evidence, because it needs GPUs or official data.
+
+The rules for each part are deliberately strict:
+
+- *An ordering* is confirmed if the 95 % interval of the difference excludes 0 in the claimed direction, and refuted if
+  it excludes 0 in the other direction. *A number* is confirmed if our 95 % interval includes it, after rounding; if it
+  is a mean over runs, its own standard error is taken into account. Otherwise, it is refuted. Intervals are percentile
+  bootstrap intervals over seeds, searches or architectures unless stated otherwise.
+- **The size of a run limits what it decides.** One-shot searches decide nothing with fewer than {FEWEST_SEEDS} seeds,
+  black-box searches nothing with fewer than {FEWEST_SEARCHES} searches. Searches at the quick scale decide nothing in
+  either direction, because methods cannot be ranked at this scale ([scales](scales.md)). Searches at the medium scale
+  decide orderings, but not numbers. Only the setting of the paper decides numbers.
+- A sample of a benchmark's architectures, and values that are predicted, can confirm a claim, but not refute it.
+  Another space or protocol than the paper's decides nothing.
+"""
+HEAD = (
+    "| part | published | here | n | setting | verdict |",
+    "|---|---|---|---|---|---|",
+)
+
+
+def as_markdown(results: Sequence[Result]) -> str:
+    """Return the page."""
+    return "\n".join([INTRODUCTION, *_summary(results), *_sections(results)])
+
+
+def _summary(results: Sequence[Result]) -> Iterator[str]:
+    yield "## Summary\n"
+    yield f"{_counts(results)}\n"
+    yield "| claim | source | verdict |"
+    yield "|---|---|---|"
+    for result in results:
+        claim = result.claim
+        yield f"| [{claim.statement}](#{claim.key}) | {claim.paper}, {claim.place} | {result.verdict} |"
+    yield ""
+
+
+def _counts(results: Sequence[Result]) -> str:
+    """Return how many claims have each verdict."""
+    found = Counter(result.verdict for result in results)
+    parts = [f"{found[verdict]} {verdict}" for verdict in VERDICTS if found[verdict]]
+    return f"{counted(len(results), 'claim')}: {', '.join(parts)}."
+
+
+def _sections(results: Sequence[Result]) -> Iterator[str]:
+    for paper, where in PAPERS.items():
+        own = [result for result in results if result.claim.paper == paper]
+        if own:
+            yield f"## {paper}\n"
+            yield f"{where[0].upper()}{where[1:]}.\n"
+            for result in own:
+                yield from _section(result)
+
+
+def _section(result: Result) -> Iterator[str]:
+    claim = result.claim
+    yield f"### {claim.key}\n"
+    yield f"{claim.statement} ({claim.place}) **{result.verdict.capitalize()}.**\n"
+    yield f"{claim.evidence.how} {claim.note}".strip() + "\n"
+    if any(row.value is not None for row in result.rows):
+        yield from HEAD
+        for row in result.rows:
+            cells = (row.part, row.published, row.value_text, row.n, _setting(row), row.verdict)
+            yield f"| {' | '.join(cells)} |"
+        yield ""
+    yield f"Command: `{claim.evidence.command}`\n"
+
+
+def _setting(row: Row) -> str:
+    """Return setting, table and source of a row."""
+    table = f"table {row.table}, {row.source}" if row.table else ""
+    return "; ".join(filter(None, [row.setting, table]))
+
+
+def show(results: Sequence[Result], console: Console) -> None:
+    """Print the verdict on each claim, how many of its parts are confirmed, and the number of runs."""
+    screen = Screen()
+    for heading, whole in (("claim", True), ("verdict", True), ("confirmed", True), ("n", False)):
+        screen.add_column(heading, no_wrap=whole)
+    for result in results:
+        parts = result.decisive
+        confirmed = f"{sum(row.verdict == REPRODUCED for row in parts)} of {len(parts)}"
+        n = "; ".join(dict.fromkeys(row.n for row in parts if row.n))
+        screen.add_row(result.claim.key, result.verdict, confirmed if n else "–", n)
+    console.print(screen)
+    console.print(_counts(results), highlight=False, soft_wrap=True)

@@ -1,0 +1,475 @@
+"""Tests of claims on recorded runs: orderings of methods, published means, and how runs end."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.experiments.black_box_studies import accuracies_of
+from nasbench1shot1.experiments.claims.claim import MEASURED, PREDICTED, Row
+from nasbench1shot1.experiments.claims.evidence import Records, Setting, has_options, planned_seeds
+from nasbench1shot1.experiments.claims.verdicts import (
+    FEWEST_SEARCHES,
+    FEWEST_SEEDS,
+    LEVELS,
+    NEEDS_FULL_SCALE,
+    NOT_REPRODUCED,
+    UNDECIDED,
+    Floats,
+    Interval,
+    Level,
+    Strength,
+    Verdict,
+    difference_of,
+    mean_of,
+    of_number,
+    of_ordering,
+    of_share,
+    share_of,
+)
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.method_tables import measures
+from nasbench1shot1.experiments.reproduction.parts import DATA_SETS, LABELS, METHODS, Options
+from nasbench1shot1.experiments.rescoring import recorded_table
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.runs.record import RunRecord
+
+POSITIVE = "> 0"
+RANKING_SCALES = ("full", "medium")
+"""Scales at which searches can rank methods, according to the pilot study in docs/scales.md."""
+Place = tuple[str, str]
+"""Panel and curve of a figure."""
+Measure = Callable[[RunRecord], Floats]
+"""Returns a value for each search of a run, in percent."""
+
+
+# Measures -------------------------------------------------------------------------------------------------------------
+
+
+def regret(kind: str) -> Measure:
+    """Return the measure of the test regret, as in `method_tables.measures`: "final", "best_seen" or "anytime"."""
+
+    def measure(run: RunRecord) -> Floats:
+        if isinstance(run, BlackBoxStudy):
+            return 100 * run.final["test_regret"].to_numpy(np.float64)
+        return np.array([100 * measures(run.metrics)[kind]])
+
+    return measure
+
+
+def regret_on(dataset: str) -> Measure:
+    """Return the measure of the final test regret on one data set of the table."""
+
+    def measure(run: RunRecord) -> Floats:
+        own = dataset == run.config["dataset"]
+        lines = run.lines if isinstance(run, BlackBoxStudy) else run.lines[-1:]
+        values = [line["test_regret"] if own else line["other_datasets"][dataset]["test_regret"] for line in lines]
+        return 100 * np.array(values, np.float64)
+
+    return measure
+
+
+def accuracy_on(dataset: str, split: str) -> Measure:
+    """Return the measure of the final accuracy after full training on a data set and split ("validation", "test").
+
+    The measure raises InvalidInputError if the table that scored the run is not available.
+    """
+
+    def measure(run: RunRecord) -> Floats:
+        lines = run.lines if isinstance(run, BlackBoxStudy) else run.lines[-1:]
+        if (table := recorded_table(run)) is None:
+            raise InvalidInputError(
+                f"the table {run.config['table_id']}, which scored '{run.folder}', is not available: install it, or "
+                "remove this record"
+            )
+        frame = accuracies_of([Architecture.parse(line["architecture"]) for line in lines], table)
+        own = frame[(frame["dataset"] == dataset) & (frame["split"] == split)]
+        return 100 * own["accuracy"].to_numpy(np.float64)
+
+    return measure
+
+
+def rise(first: int) -> Measure:
+    """Return the measure of the rise of test regret from one epoch to the last one."""
+
+    def measure(run: RunRecord) -> Floats:
+        regrets = run.metrics["test_regret"].to_numpy(np.float64)
+        return np.array([100 * (regrets[-1] - regrets[min(first, len(regrets) - 1)])])
+
+    return measure
+
+
+# Tests ----------------------------------------------------------------------------------------------------------------
+
+
+class Group(NamedTuple):
+    """The values of one curve at one setting, and where they come from."""
+
+    values: Floats
+    runs: Sequence[RunRecord]
+    setting: Setting
+    figure: str
+
+    @property
+    def is_black_box(self) -> bool:
+        """Whether the values are those of black-box searches."""
+        return isinstance(self.runs[0], BlackBoxStudy)
+
+    @property
+    def is_predicted(self) -> bool:
+        """Whether a final test value is predicted."""
+        lines = [line for run in self.runs for line in (run.lines if self.is_black_box else run.lines[-1:])]
+        return not all(line["test_measured"] for line in lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTest(ABC):
+    """A test on the runs of figures.
+
+    Attributes:
+        figures: names of figures; each is tested alone.
+        paper: options that all runs of the paper's setting have.
+        by_optimizer: further such options for the runs of an optimizer.
+        command: the command that makes the runs.
+        how: how the claim is tested.
+    """
+
+    figures: tuple[str, ...]
+    paper: Options = field(default_factory=dict)
+    by_optimizer: Mapping[str, Options] = field(default_factory=dict)
+    command: str
+    how: str = ""
+
+    @abstractmethod
+    def places(self) -> Mapping[str, tuple[Place, ...]]:
+        """Return the curves that each part compares, by the name of the part."""
+
+    @abstractmethod
+    def row(self, part: str, groups: Sequence[Group]) -> Row:
+        """Return the row of a part at one setting from the runs of its curves."""
+
+    @abstractmethod
+    def measure_of(self, part: str) -> Measure:
+        """Return what is compared."""
+
+    def published(self, part: str) -> str:
+        """Return the published value of a part in words. Default: none."""
+        return ""
+
+    def rows(self, records: Records) -> Sequence[Row]:
+        """Return a row for each part and setting; see `claim.Evidence`."""
+        found = []
+        for part, places in self.places().items():
+            rows = [self.row(part, groups) for groups in self._groups(records, part, places)]
+            found += rows or [Row(part=part, published=self.published(part), verdict=NEEDS_FULL_SCALE)]
+        return found
+
+    def _groups(self, records: Records, part: str, places: Sequence[Place]) -> Iterator[list[Group]]:
+        """Yield the groups of all curves of a part at each setting that all of them have."""
+        measure = self.measure_of(part)
+        for figure in self.figures:
+            by_place = [records.runs(figure, *place) for place in places]
+            for setting in by_place[0]:
+                if all(setting in own for own in by_place):
+                    yield [
+                        Group(np.concatenate([measure(run) for run in own[setting]]), own[setting], setting, figure)
+                        for own in by_place
+                    ]
+
+    def strength(self, groups: Sequence[Group]) -> Strength:
+        """Return what groups of one setting can decide."""
+        return Strength(
+            level=max((self._level(group) for group in groups), key=LEVELS.index),
+            n=min(len(group.values) for group in groups),
+            fewest=FEWEST_SEARCHES if groups[0].is_black_box else FEWEST_SEEDS,
+            predicted=any(group.is_predicted for group in groups),
+        )
+
+    def _level(self, group: Group) -> Level:
+        config = group.runs[0].config
+        if has_options(group.setting, config, {**self.paper, **self.by_optimizer.get(config["optimizer"], {})}):
+            return "paper"
+        return "ranking" if group.setting.config.get("scale") in RANKING_SCALES else "below"
+
+    def described(self, groups: Sequence[Group], strength: Strength) -> dict[str, Any]:
+        """Return the fields of a row that do not depend on the test."""
+        first = groups[0]
+        return {
+            "level": strength.level,
+            "setting": f"{_space(first)}, {first.setting.text}",
+            "n": _many(groups),
+            "source": PREDICTED if strength.predicted else MEASURED,
+            "table": first.setting.table,
+        }
+
+
+def _space(group: Group) -> str:
+    config = group.runs[0].config
+    name = str(config["space"])
+    dataset = DATA_SETS.get(config.get("dataset") or "", "")
+    return f"{name}, {dataset}" if dataset and name not in ("s1", "s2", "s3", "nb101", "nb101-mini") else name
+
+
+def _many(groups: Sequence[Group]) -> str:
+    """Return the number of runs in words: "500 searches", "7 of 10 seeds", or "500 and 100 searches"."""
+    counts = list(dict.fromkeys(len(group.values) for group in groups))
+    first = groups[0]
+    if first.is_black_box:
+        return f"{' and '.join(f'{n:,}' for n in counts)} searches"
+    planned = planned_seeds(first.figure, first.setting)
+    n = min(counts)
+    cut = planned is not None and n < planned
+    return f"{n} of {counted(planned or n, 'seed')}" if cut else counted(n, "seed")
+
+
+def name_of(curve: str) -> str:
+    """Return the name of a curve in texts."""
+    return METHODS.get(curve) or LABELS.get(curve) or _labels().get(curve, curve)
+
+
+@cache
+def _labels() -> dict[str, str]:
+    return {curve.key: curve.label for figure in FIGURES.values() for _, curve in figure.full.pairs()}
+
+
+class Pair(NamedTuple):
+    """ "A is better than B" on one panel: the measured regret of A is lower."""
+
+    panel: str
+    better: str
+    worse: str
+    measure: Measure
+    title: str
+
+    @property
+    def part(self) -> str:
+        """The name of the part of the claim."""
+        return f"{self.title}: {name_of(self.better)} before {name_of(self.worse)}"
+
+
+def pairs(panels: Iterable[str], better: str, worse: Iterable[str], kind: str = "final") -> tuple[Pair, ...]:
+    """Return pairs of one curve with each of several others, on several panels, by a kind of `regret`."""
+    others = tuple(worse)
+    return tuple(Pair(panel, better, other, regret(kind), title_of(panel)) for panel in panels for other in others)
+
+
+def pairs_on(datasets: Iterable[str], panel: str, better: str, worse: str) -> tuple[Pair, ...]:
+    """Return pairs of two curves of one panel by the final test regrets on several data sets."""
+    return tuple(Pair(panel, better, worse, regret_on(dataset), DATA_SETS[dataset]) for dataset in datasets)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ordering(RunTest):
+    """Orderings of curves: the difference of their mean regrets, the better one's subtracted from the other's."""
+
+    pairs: Sequence[Pair]
+
+    def _pair(self, part: str) -> Pair:
+        return next(pair for pair in self.pairs if pair.part == part)
+
+    def places(self) -> Mapping[str, tuple[Place, ...]]:
+        """Return both curves of each pair."""
+        return {pair.part: ((pair.panel, pair.better), (pair.panel, pair.worse)) for pair in self.pairs}
+
+    def measure_of(self, part: str) -> Measure:
+        """Return the regret of the pair."""
+        return self._pair(part).measure
+
+    def published(self, part: str) -> str:
+        """Return the sign of the difference."""
+        return POSITIVE
+
+    def row(self, part: str, groups: Sequence[Group]) -> Row:
+        """Return how much lower the regret of the better curve is, in percentage points."""
+        strength, difference = self.strength(groups), difference_of(groups[0].values, groups[1].values)
+        verdict, described = of_ordering(difference, strength), self.described(groups, strength)
+        return Row(part=part, published=POSITIVE, value=difference, verdict=verdict, digits=3, **described)
+
+
+def title_of(panel: str) -> str:
+    """Return the name of a panel in texts."""
+    return DATA_SETS.get(panel) or METHODS.get(panel) or panel
+
+
+class Published(NamedTuple):
+    """A published mean and standard deviation of a curve, in percent."""
+
+    panel: str
+    curve: str
+    words: str
+    measure: Measure
+    mean: float
+    deviation: float
+
+    @property
+    def part(self) -> str:
+        """The name of the part of the claim."""
+        return f"{name_of(self.curve)}, {self.words}"
+
+    @property
+    def text(self) -> str:
+        """Mean and standard deviation."""
+        return f"{self.mean} ± {self.deviation}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mean(RunTest):
+    """Published means over runs.
+
+    Attributes:
+        means: the means.
+        published_runs: number of published runs.
+        digits: number of printed decimals.
+    """
+
+    means: Sequence[Published]
+    published_runs: int
+    digits: int = 2
+
+    def _mean(self, part: str) -> Published:
+        return next(mean for mean in self.means if mean.part == part)
+
+    def places(self) -> Mapping[str, tuple[Place, ...]]:
+        """Return the curve of each mean."""
+        return {mean.part: ((mean.panel, mean.curve),) for mean in self.means}
+
+    def measure_of(self, part: str) -> Measure:
+        """Return the measure of the mean."""
+        return self._mean(part).measure
+
+    def published(self, part: str) -> str:
+        """Return the published mean and standard deviation."""
+        return self._mean(part).text
+
+    def row(self, part: str, groups: Sequence[Group]) -> Row:
+        """Return our mean."""
+        mean, strength, value = self._mean(part), self.strength(groups), mean_of(groups[0].values)
+        error = mean.deviation / sqrt(self.published_runs)
+        verdict = of_number(value, mean.mean, 0.5 * 10**-self.digits, strength, error)
+        described = self.described(groups, strength)
+        return Row(part=part, published=mean.text, value=value, verdict=verdict, digits=self.digits + 1, **described)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share(RunTest):
+    """ "Runs end in this way": the share of runs that do.
+
+    Attributes:
+        curves: panel and curve, with the name of the part.
+        ends: returns whether a run does.
+    """
+
+    curves: Sequence[Place]
+    ends: Callable[[RunRecord], bool]
+    claimed: str
+
+    def places(self) -> Mapping[str, tuple[Place, ...]]:
+        """Return the curves."""
+        return {f"{title_of(panel)}, {name_of(curve)}": ((panel, curve),) for panel, curve in self.curves}
+
+    def measure_of(self, part: str) -> Measure:
+        """Return 1 for runs that end in this way, and 0 for others."""
+        return lambda run: np.array([float(self.ends(run))])
+
+    def published(self, part: str) -> str:
+        """Return the published share."""
+        return self.claimed
+
+    def row(self, part: str, groups: Sequence[Group]) -> Row:
+        """Return the share in percent."""
+        strength, hits = self.strength(groups), int(groups[0].values.sum())
+        share = Interval(*(100 * value for value in share_of(hits, strength.n)))
+        described = self.described(groups, strength)
+        return Row(
+            part=part,
+            published=self.claimed,
+            value=share,
+            verdict=of_share(hits, strength),
+            digits=0,
+            unit=" %",
+            **described,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alike(RunTest):
+    """ "All runs end with the same regret": the share of runs that end with the most frequent one.
+
+    Attributes:
+        curves: panel and curve.
+    """
+
+    curves: Sequence[Place]
+
+    def places(self) -> Mapping[str, tuple[Place, ...]]:
+        """Return the curves."""
+        return {f"{title_of(panel)}, {name_of(curve)}": ((panel, curve),) for panel, curve in self.curves}
+
+    def measure_of(self, part: str) -> Measure:
+        """Return the final regret."""
+        return regret("final")
+
+    def published(self, part: str) -> str:
+        """Return the published share."""
+        return "all runs"
+
+    def row(self, part: str, groups: Sequence[Group]) -> Row:
+        """Return the share in percent."""
+        strength = self.strength(groups)
+        hits = int(np.unique(groups[0].values, return_counts=True)[1].max())
+        verdict = of_share(hits, strength)
+        if hits < strength.n:
+            verdict = NOT_REPRODUCED if strength.refutes else UNDECIDED
+        share = Interval(*(100 * value for value in share_of(hits, strength.n)))
+        shown = {"value": share, "digits": 0, "unit": " %", **self.described(groups, strength)}
+        return Row(part=part, published=self.published(part), verdict=verdict, **shown)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Positive(RunTest):
+    """A measure of the runs is positive on average.
+
+    Attributes:
+        curves: panel and curve.
+        measure: the measure.
+    """
+
+    curves: Sequence[Place]
+    measure: Measure
+
+    def places(self) -> Mapping[str, tuple[Place, ...]]:
+        """Return the curves."""
+        return {f"{title_of(panel)}, {name_of(curve)}": ((panel, curve),) for panel, curve in self.curves}
+
+    def measure_of(self, part: str) -> Measure:
+        """Return `measure`."""
+        return self.measure
+
+    def published(self, part: str) -> str:
+        """Return the sign of the mean."""
+        return POSITIVE
+
+    def row(self, part: str, groups: Sequence[Group]) -> Row:
+        """Return the mean of the measure."""
+        strength, value = self.strength(groups), mean_of(groups[0].values)
+        verdict: Verdict = of_ordering(value, strength)
+        return Row(
+            part=part, published=POSITIVE, value=value, verdict=verdict, digits=3, **self.described(groups, strength)
+        )
+
+
+def ends_at(architecture: str) -> Callable[[RunRecord], bool]:
+    """Return a function that tells whether a search ends with an architecture, given in text form."""
+    wanted = Architecture.parse(architecture).network_id
+
+    def ends(run: RunRecord) -> bool:
+        return bool(Architecture.parse(run.lines[-1]["architecture"]).network_id == wanted)
+
+    return ends

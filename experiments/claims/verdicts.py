@@ -1,0 +1,191 @@
+"""The four verdicts on a claim, and the rules by which values decide between them.
+
+A rule decides one *part* of a claim, such as one pair of methods on one space. The verdict on the claim combines its
+parts. What a run can decide depends on its *level*:
+
+- "paper": the paper's setting, or all architectures of the paper's benchmark. It can confirm and refute.
+- "ranking": below the paper's setting, but large enough to rank methods (docs/scales.md). It can confirm and refute
+  orderings, but not numbers.
+- "sample": a uniform sample of the benchmark's architectures. It can confirm, but not refute.
+- "below": anything smaller, or another space or protocol than the paper's. It decides nothing.
+
+Predicted values can confirm, but not refute.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.ground.bootstrap import TAIL, draw_resamples, percentile_interval
+
+Floats = NDArray[np.float64]
+Verdict = Literal["reproduced", "not reproduced", "undecided at this scale", "needs full scale"]
+REPRODUCED: Verdict = "reproduced"
+NOT_REPRODUCED: Verdict = "not reproduced"
+UNDECIDED: Verdict = "undecided at this scale"
+NEEDS_FULL_SCALE: Verdict = "needs full scale"
+VERDICTS: tuple[Verdict, ...] = (REPRODUCED, NOT_REPRODUCED, UNDECIDED, NEEDS_FULL_SCALE)
+Level = Literal["paper", "ranking", "sample", "below"]
+LEVELS: tuple[Level, ...] = ("paper", "ranking", "sample", "below")
+"""All levels, the most decisive first."""
+FEWEST_SEEDS, FEWEST_SEARCHES = 10, 100
+"""Smallest number of one-shot searches, and of black-box searches, that decide anything."""
+NORMAL = 1.96
+"""Half the width of a 95 % interval in standard errors."""
+RESAMPLES = 2_000
+
+
+class Interval(NamedTuple):
+    """A value with its 95 % confidence interval. Both ends are NaN if the value is exact or has no interval."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether there is no interval."""
+        return math.isnan(self.low)
+
+
+@dataclass(frozen=True)
+class Strength:
+    """What the evidence of a part can decide.
+
+    Attributes:
+        level: how close the setting is to the paper's.
+        n: number of runs, searches or architectures: the smallest of the compared groups.
+        fewest: smallest number that decides anything.
+        predicted: whether some of the values are predicted.
+    """
+
+    level: Level
+    n: int
+    fewest: int
+    predicted: bool = False
+
+    @property
+    def confirms(self) -> bool:
+        """Whether the evidence can confirm an ordering."""
+        return self.n >= self.fewest and self.level != "below"
+
+    @property
+    def refutes(self) -> bool:
+        """Whether the evidence can refute an ordering."""
+        return self.confirms and self.level != "sample" and not self.predicted
+
+
+# Rules ----------------------------------------------------------------------------------------------------------------
+
+
+def of_ordering(difference: Interval, strength: Strength) -> Verdict:
+    """Return the verdict on "A is better than B".
+
+    Args:
+        difference: by how much A is better than B; the claim says that it is positive.
+        strength: what the evidence can decide.
+    """
+    low, high = (difference.value,) * 2 if difference.is_exact else difference[1:]
+    if low > 0 and strength.confirms:
+        return REPRODUCED
+    if high < 0 and strength.refutes:
+        return NOT_REPRODUCED
+    return UNDECIDED
+
+
+def of_number(value: Interval, published: float, tolerance: float, strength: Strength, error: float = 0.0) -> Verdict:
+    """Return the verdict on a published number.
+
+    Args:
+        value: our value; its interval has the published number in its middle if both are equal.
+        published: the published number.
+        tolerance: half a unit of the last printed digit, or what "about" allows.
+        strength: what the evidence can decide; below the paper's setting, only a sample can confirm.
+        error: the standard error of the published number, if it is a mean over runs.
+    """
+    if not strength.confirms or strength.level == "ranking":
+        return UNDECIDED
+    if is_equal(value, published, tolerance, error):
+        return REPRODUCED
+    return NOT_REPRODUCED if strength.refutes else UNDECIDED
+
+
+def is_equal(value: Interval, published: float, tolerance: float, error: float = 0.0) -> bool:
+    """Return whether a published number agrees with a value; arguments as in `of_number`.
+
+    Both have an error, so the difference is compared with the root of the sum of their squared half-widths.
+    """
+    difference = published - value.value
+    own = 0.0 if value.is_exact else (value.high - value.value if difference > 0 else value.value - value.low)
+    return abs(difference) <= math.hypot(own, NORMAL * error) + tolerance + 1e-12
+
+
+def of_range(low: Interval, high: Interval, published: tuple[float, float], strength: Strength) -> Verdict:
+    """Return the verdict on "all values lie between two numbers", from our smallest and largest value."""
+    if not strength.confirms or strength.level == "ranking":
+        return UNDECIDED
+    if low.value >= published[0] and high.value <= published[1]:
+        return REPRODUCED
+    outside = low.high < published[0] or high.low > published[1]
+    return NOT_REPRODUCED if outside and strength.refutes else UNDECIDED
+
+
+def of_share(hits: int, strength: Strength) -> Verdict:
+    """Return the verdict on "(nearly) all runs end alike", from how many of the runs do.
+
+    The claim is reproduced if the exact 95 % interval of the share (Clopper and Pearson 1934) is above one half, and
+    not reproduced if it is below.
+    """
+    share = share_of(hits, strength.n)
+    return of_ordering(Interval(share.value - 0.5, share.low - 0.5, share.high - 0.5), strength)
+
+
+def combined(parts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on a claim from those on its parts: one refuted part refutes it, and all must confirm it."""
+    if NOT_REPRODUCED in parts:
+        return NOT_REPRODUCED
+    return REPRODUCED if parts and set(parts) == {REPRODUCED} else UNDECIDED
+
+
+# Values with intervals ------------------------------------------------------------------------------------------------
+
+
+def share_of(hits: int, n: int) -> Interval:
+    """Return a share with its exact 95 % interval (Clopper and Pearson 1934)."""
+    from scipy.stats import beta  # type: ignore[attr-defined]
+
+    low = float(beta.ppf(TAIL, hits, n - hits + 1)) if hits else 0.0
+    high = float(beta.ppf(1 - TAIL, hits + 1, n - hits)) if hits < n else 1.0
+    return Interval(hits / n, low, high)
+
+
+def mean_of(values: Floats) -> Interval:
+    """Return a mean with its 95 % bootstrap interval; one value has no interval."""
+    if len(values) < 2:
+        return Interval(float(values.mean()))
+    return _with_interval(float(values.mean()), _resampled(values, np.random.default_rng(0)))
+
+
+def difference_of(a: Floats, b: Floats) -> Interval:
+    """Return mean(b) - mean(a) with its 95 % bootstrap interval; both groups are resampled independently."""
+    value = float(b.mean() - a.mean())
+    if min(len(a), len(b)) < 2:
+        return Interval(value)
+    rng = np.random.default_rng(0)
+    of_a = _resampled(a, rng)
+    return _with_interval(value, _resampled(b, rng) - of_a)
+
+
+def _resampled(values: Floats, rng: np.random.Generator) -> Floats:
+    drawn = np.stack(list(draw_resamples(len(values), RESAMPLES, rng)))
+    found: Floats = values[drawn].mean(axis=1)
+    return found
+
+
+def _with_interval(value: float, resampled: Floats) -> Interval:
+    low, high = percentile_interval(resampled)
+    return Interval(value, float(low), float(high))

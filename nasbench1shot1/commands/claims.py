@@ -1,0 +1,37 @@
+"""`nb1shot1 claims`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nasbench1shot1.ground.text import print_to_stdout
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Test the papers' claims on recorded runs and on the bundled tables, and write a page with a verdict on each.
+
+    nb1shot1 claims --records docs/records records --out claims.md
+    """
+
+    records: tuple[Path, ...] = ()
+    """Folders with files of nb1shot1 reproduce --pack, or with folders of figures. Default: only tables are tested."""
+    only: tuple[str, ...] = ()
+    """Keys of claims, separated by spaces; * matches anything. Default: all claims."""
+    out: Path = Path("claims.md")
+    """Markdown file for the page. An existing file is replaced."""
+
+    def run(self) -> None:
+        """Test the claims, print the results and write the page."""
+        from nasbench1shot1.experiments.claims.catalogue import judged, selected
+        from nasbench1shot1.experiments.claims.evidence import Records
+        from nasbench1shot1.experiments.claims.page import as_markdown, show
+        from nasbench1shot1.ground.files import atomic_write
+        from nasbench1shot1.ground.text import literal_console
+
+        claims = selected(self.only)
+        with Records(self.records) as records:
+            results = judged(claims, records)
+        with atomic_write(self.out) as file:
+            file.write(as_markdown(results).encode())
+        show(results, literal_console())
+        print_to_stdout(f"Page: {self.out}")

@@ -1,0 +1,311 @@
+"""Claims: the rules for verdicts, evidence that must not be pooled, refusals, and the page from the shipped records."""
+
+import json
+import shutil
+import zipfile
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import CHECKOUT
+from made_records import open_made, write_records
+from refusals import exits, refuses
+
+from nasbench1shot1.cli import COMMANDS, main
+from nasbench1shot1.experiments.claims import evidence, verdicts
+from nasbench1shot1.experiments.claims.catalogue import CLAIMS, judged, selected
+from nasbench1shot1.experiments.claims.claim import PAPERS, Claim, Result
+from nasbench1shot1.experiments.claims.evidence import Records
+from nasbench1shot1.experiments.claims.runs import RunTest
+from nasbench1shot1.experiments.claims.tables import correlation
+from nasbench1shot1.experiments.claims.verdicts import (
+    NEEDS_FULL_SCALE,
+    NOT_REPRODUCED,
+    REPRODUCED,
+    UNDECIDED,
+    Interval,
+    Strength,
+)
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+
+SHIPPED = CHECKOUT / "docs" / "records"
+ABOVE, AROUND, BELOW = Interval(2.0, 1.0, 3.0), Interval(0.5, -0.5, 1.5), Interval(-2.0, -3.0, -1.0)
+
+# Rules ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("difference", "level", "n", "predicted", "verdict"),
+    [
+        (ABOVE, "paper", 10, False, REPRODUCED),
+        (ABOVE, "ranking", 10, True, REPRODUCED),
+        (ABOVE, "sample", 10, False, REPRODUCED),
+        (ABOVE, "below", 10, False, UNDECIDED),
+        (ABOVE, "paper", 9, False, UNDECIDED),
+        (AROUND, "paper", 10, False, UNDECIDED),
+        (BELOW, "paper", 10, False, NOT_REPRODUCED),
+        (BELOW, "ranking", 10, False, NOT_REPRODUCED),
+        (BELOW, "sample", 10, False, UNDECIDED),
+        (BELOW, "paper", 10, True, UNDECIDED),
+        (BELOW, "paper", 9, False, UNDECIDED),
+        (BELOW, "below", 10, False, UNDECIDED),
+        (Interval(0.0, 0.0, 0.0), "paper", 10, False, UNDECIDED),
+    ],
+)
+def test_an_ordering_is_decided_by_sign_level_and_number(difference, level, n, predicted, verdict):
+    assert verdicts.of_ordering(difference, Strength(level, n, 10, predicted)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "level", "error", "verdict"),
+    [
+        (Interval(94.373), "paper", 0.0, REPRODUCED),
+        (Interval(94.376), "paper", 0.0, NOT_REPRODUCED),
+        (Interval(94.3, 94.2, 94.4), "paper", 0.0, REPRODUCED),
+        (Interval(94.3, 94.25, 94.35), "paper", 0.0, NOT_REPRODUCED),
+        (Interval(94.3, 94.25, 94.35), "paper", 0.03, REPRODUCED),  # the root of 0.05² + (1.96 · 0.03)² is 0.077
+        (Interval(94.3, 94.25, 94.35), "sample", 0.0, UNDECIDED),
+        (Interval(94.3, 94.2, 94.4), "ranking", 0.0, UNDECIDED),
+        (Interval(94.3, 94.2, 94.4), "below", 0.0, UNDECIDED),
+    ],
+)
+def test_a_number_must_be_in_the_interval_after_rounding(value, level, error, verdict):
+    assert verdicts.of_number(value, 94.37, 0.005, Strength(level, 500, 100), error) == verdict
+
+
+def test_a_share_is_decided_by_its_exact_interval():
+    assert verdicts.share_of(9, 10)[1:] == pytest.approx((0.5549839, 0.9974714), abs=1e-7)  # Clopper and Pearson
+    decide = [verdicts.of_share(hits, Strength("paper", 10, 10)) for hits in (9, 8, 2, 1)]
+    assert decide == [REPRODUCED, UNDECIDED, UNDECIDED, NOT_REPRODUCED]
+
+
+def test_a_claim_needs_all_parts_and_falls_with_one():
+    assert verdicts.combined([REPRODUCED, REPRODUCED]) == REPRODUCED
+    assert verdicts.combined([REPRODUCED, UNDECIDED]) == UNDECIDED
+    assert verdicts.combined([REPRODUCED, NEEDS_FULL_SCALE]) == UNDECIDED
+    assert verdicts.combined([REPRODUCED, UNDECIDED, NOT_REPRODUCED]) == NOT_REPRODUCED
+
+
+def test_the_interval_of_a_difference_has_the_width_of_two_independent_means():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(0, 1, 400), rng.normal(1, 2, 100)
+    found = verdicts.difference_of(a, b)
+    error = np.hypot(a.std() / 20, b.std() / 10)
+    assert found.value == pytest.approx(b.mean() - a.mean())
+    assert (found.low, found.high) == pytest.approx((found.value - 1.96 * error, found.value + 1.96 * error), abs=0.05)
+
+
+def test_the_interval_of_a_correlation_equals_a_plain_bootstrap(monkeypatch):
+    monkeypatch.setattr("nasbench1shot1.experiments.claims.tables.RESAMPLES", 50)
+    a = np.random.default_rng(2).normal(5, 1, 40)
+    b = a + np.random.default_rng(3).normal(0, 1, 40)
+    rng = np.random.default_rng(0)
+    plain = []
+    for _ in range(50):
+        rows = rng.integers(40, size=40)
+        plain.append(np.corrcoef(a[rows], b[rows])[0, 1])
+    expected = (np.corrcoef(a, b)[0, 1], *np.quantile(plain, (0.025, 0.975)))
+    assert correlation(a, b) == pytest.approx(expected)
+
+
+# Evidence -------------------------------------------------------------------------------------------------------------
+
+BETTER = {place: [2.0 + k / 10 for k in range(10)] for place in ("s1/darts", "s1/gdas", "s1/enas", "s1/random-ws")}
+PC_DARTS = [1.0 + k / 10 for k in range(10)]
+KEY = "1shot1-figure2-pc-darts"
+
+
+@pytest.fixture
+def made(monkeypatch, tmp_path) -> Path:
+    """A folder for made-up records, which `Records` opens."""
+    monkeypatch.setattr(evidence, "open_run", open_made)
+    return tmp_path
+
+
+def result(folder: Path, key: str = KEY) -> Result:
+    with Records([folder]) as records:
+        return judged(selected([key]), records)[0]
+
+
+def test_records_decide_at_the_papers_scale(made):
+    write_records(made / "any.zip", "figure2", {**BETTER, "s1/pc-darts": PC_DARTS})
+    found = result(made)
+    assert found.verdict == REPRODUCED
+    row = found.rows[0]
+    assert row.value is not None and row.value.value == pytest.approx(1.0) and row.value.low > 0
+    assert (row.n, row.source, row.table, row.level) == ("10 seeds", "measured", "made", "paper")
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict"),
+    [
+        ({}, NOT_REPRODUCED),
+        ({"scale": "medium", "epochs": 40}, NOT_REPRODUCED),
+        ({"scale": "quick", "epochs": 15}, UNDECIDED),
+        ({"measured": False}, UNDECIDED),
+    ],
+)
+def test_the_opposite_order_refutes_only_measured_runs_at_scales_that_rank(made, options, verdict):
+    write_records(made / "any.zip", "methods", {**BETTER, "s1/pc-darts": [9.0 + k / 10 for k in range(10)]}, **options)
+    found = result(made)
+    assert found.verdict == verdict and all(row.value.high < 0 for row in found.rows)
+
+
+def test_the_quick_scale_confirms_nothing(made):
+    write_records(made / "any.zip", "methods", {**BETTER, "s1/pc-darts": PC_DARTS}, scale="quick", epochs=15)
+    found = result(made)
+    assert found.verdict == UNDECIDED and found.rows[0].value.low > 0
+
+
+def test_a_study_cut_short_shows_its_n_and_decides_nothing(made):
+    write_records(made / "any.zip", "methods", {**BETTER, "s1/pc-darts": PC_DARTS[:7]})
+    found = result(made)
+    assert found.verdict == UNDECIDED
+    assert {row.n for row in found.rows} == {"7 of 10 seeds"}
+
+
+@pytest.mark.parametrize("other", [{"scale": "medium"}, {"table_id": "other"}, {"channels": 8}, {"preset": "original"}])
+def test_settings_and_tables_are_never_pooled(made, other):
+    """Half of the seeds at each setting: pooled, ten seeds would decide."""
+    halves = {place: values[:5] for place, values in {**BETTER, "s1/pc-darts": PC_DARTS}.items()}
+    write_records(made / "a.zip", "methods", halves)
+    write_records(made / "b.zip", "methods", halves, **other)
+    found = result(made)
+    assert found.verdict == UNDECIDED and len(found.rows) == 2 * len(BETTER)
+    assert {row.n for row in found.rows} == {"5 of 10 seeds"}
+
+
+def test_curves_of_different_tables_are_not_compared(made):
+    write_records(made / "a.zip", "methods", BETTER)
+    write_records(made / "b.zip", "methods", {"s1/pc-darts": PC_DARTS}, table_id="other")
+    assert result(made).verdict == NEEDS_FULL_SCALE
+
+
+def test_the_larger_scale_gives_the_verdict(made):
+    write_records(made / "a.zip", "methods", {**BETTER, "s1/pc-darts": PC_DARTS}, scale="quick", epochs=15)
+    write_records(made / "b.zip", "figure2", {**BETTER, "s1/pc-darts": PC_DARTS})
+    found = result(made)
+    assert found.verdict == REPRODUCED and len(found.rows) == 2 * len(BETTER)
+
+
+def test_runs_of_one_seed_count_once_and_may_not_differ(made):
+    every = {**BETTER, "s1/pc-darts": PC_DARTS}
+    write_records(made / "a.zip", "methods", every)
+    shutil.copy(made / "a.zip", made / "b.zip")
+    assert {row.n for row in result(made).rows} == {"10 seeds"}
+    write_records(made / "b.zip", "methods", {**every, "s1/pc-darts": [0.1, *PC_DARTS[1:]]})
+    with refuses(InvalidInputError, made / "a.zip", made / "b.zip", "methods/s1/pc-darts/seed-0"):
+        result(made)
+
+
+def test_equal_ends_are_refuted_by_one_seed(made):
+    write_records(made / "any.zip", "figure2", {"s1/gdas": [1.0] * 10, "s2/gdas": [1.0] * 9 + [2.0]})
+    found = result(made, "1shot1-table2-gdas-spread")
+    assert [row.verdict for row in found.rows] == [REPRODUCED, NOT_REPRODUCED]
+    assert [row.value.value for row in found.rows] == [100, 90]
+
+
+def test_figures_are_named_by_the_file_if_they_are_not_marked(made):
+    write_records(made / "methods-nb201-part.zip", None, {"nb201/gdas": [1.0]})
+    with Records([made]) as records:
+        assert records.figures == {"methods-nb201"}
+
+
+def test_folders_of_figures_are_read_like_files(made):
+    write_records(made / "any.zip", "figure2", {**BETTER, "s1/pc-darts": PC_DARTS})
+    folder = made / "runs" / "figure2-full"
+    with zipfile.ZipFile(made / "any.zip") as archive:
+        archive.extractall(folder)
+    (folder / "s1" / "gdas" / "seed-9" / "summary.json").unlink()  # unfinished
+    for place in (folder, folder.parent):
+        found = result(place)
+        assert [row.n for row in found.rows] == ["10 seeds", "9 seeds", "10 seeds", "10 seeds"]
+
+
+# Bad input ------------------------------------------------------------------------------------------------------------
+
+
+def test_bad_records_are_refused(made):
+    empty = made / "empty"
+    empty.mkdir()
+    for folder in (made / "missing", empty):
+        with refuses(InvalidInputError, folder, options="records pack"):
+            Records([folder])
+    (empty / "no.zip").write_bytes(b"not a zip file")
+    with refuses(InvalidInputError, empty / "no.zip"):
+        Records([empty])
+    (empty / "no.zip").unlink()
+    write_records(empty / "one.zip", "figure99", {"s1/gdas": [1.0]})
+    with refuses(InvalidInputError, empty / "one.zip", "figure99"):
+        Records([empty])
+    write_records(empty / "one.zip", None, {"s1/gdas": [1.0]})
+    with refuses(InvalidInputError, empty / "one.zip"):
+        Records([empty])
+
+
+def test_a_damaged_record_is_refused_and_nothing_is_written(tmp_path, capsys):
+    name = "nb201/random/seed-0/metrics.jsonl"
+    with zipfile.ZipFile(SHIPPED / "nas201-figure6.zip") as old, zipfile.ZipFile(tmp_path / "one.zip", "w") as new:
+        for info in old.infolist():
+            content = old.read(info)
+            new.writestr(info, content[: len(content) // 2] if info.filename == name else content)
+    with exits(capsys):
+        main(["claims", "--records", str(tmp_path), "--only", "201-table5-random", "--out", str(tmp_path / "page.md")])
+    with zipfile.ZipFile(tmp_path / "one.zip", "w") as new:
+        new.writestr("figure.json", json.dumps({"figure": "nas201-figure6"}))
+        new.writestr(name, b"")
+    with refuses(DamagedFileError, tmp_path / "one.zip"), Records([tmp_path]) as records:
+        records.runs("nas201-figure6", "nb201", "random")
+    assert not (tmp_path / "page.md").exists()
+
+
+def test_an_unknown_key_is_refused(tmp_path, capsys):
+    with exits(capsys, "201-ranking"):
+        main(["claims", "--only", "201-rankings", "--out", str(tmp_path / "page.md")])
+    assert not list(tmp_path.iterdir())
+
+
+# The claims and their page --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=lambda claim: claim.key)
+def test_claims_refer_to_existing_figures(claim: Claim):
+    assert claim.paper in PAPERS and claim.statement.endswith(".") and claim.evidence.how and claim.evidence.command
+    test = claim.evidence
+    if isinstance(test, RunTest):
+        known = {
+            (panel.key, curve.key)
+            for name in test.figures
+            for scale in FIGURES[name].scales.values()
+            for panel, curve in scale.pairs()
+        }
+        takes_space = any(FIGURES[name].takes_space for name in test.figures)
+        curves = {curve for _, curve in known}
+        for places in test.places().values():
+            assert all(place in known or (takes_space and place[1] in curves) for place in places)
+
+
+def test_the_commands_of_claims_exist_with_their_options(monkeypatch):
+    parsed: list[object] = []
+    for command in COMMANDS.values():
+        module, _, name = command.target.partition(":")
+        options = getattr(import_module(f"nasbench1shot1.commands.{module}"), name)
+        monkeypatch.setattr(options, "run", lambda self: parsed.append(self))
+    for claim in CLAIMS.values():
+        main(claim.evidence.command.partition(", and ")[0].split()[1:])
+    assert len(parsed) == len(CLAIMS)
+
+
+def test_the_shipped_records_give_the_published_page(tmp_path, capsys):
+    """To renew the page: nb1shot1 claims --records docs/records --out docs/claims.md."""
+    main(["claims", "--records", str(SHIPPED), "--out", str(tmp_path / "claims.md")])
+    assert (tmp_path / "claims.md").read_text() == (CHECKOUT / "docs" / "claims.md").read_text()
+    shown = capsys.readouterr().out
+    assert all(key in shown for key in CLAIMS)
+
+
+def test_shipped_records_are_small():
+    sizes = [path.stat().st_size for path in SHIPPED.iterdir()]
+    assert max(sizes) < 2e6 and sum(sizes) < 6e6
