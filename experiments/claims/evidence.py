@@ -140,10 +140,10 @@ def setting_of(run: RunRecord) -> Setting:
     return Setting(tuple((name, run.config.get(name)) for name in names), str(run.config["table_id"]))
 
 
-def planned_seeds(figure: str, setting: Setting) -> int | None:
-    """Return how many seeds a figure has at the scale of a setting; None if the setting has no scale."""
+def planned_seeds(figure: str, curve: str, setting: Setting) -> int | None:
+    """Return how many seeds a curve has at the scale of a setting; None if the setting has no scale."""
     scale = FIGURES[figure].scales.get(setting.config.get("scale", ""))
-    return None if scale is None else len(scale.seeds)
+    return None if scale is None else len(scale.seeds) + len(scale.more_seeds.get(curve, ()))
 
 
 def _find(folder: str | Path) -> Iterator[_Place]:

@@ -96,12 +96,12 @@ def accuracy_on(dataset: str, split: str) -> Measure:
     return measure
 
 
-def rise(first: int) -> Measure:
-    """Return the measure of the rise of test regret from one epoch to the last one."""
+def rise(share: float) -> Measure:
+    """Return the measure of the rise of test regret from the epoch after a share of all epochs to the last epoch."""
 
     def measure(run: RunRecord) -> Floats:
         regrets = run.metrics["test_regret"].to_numpy(np.float64)
-        return np.array([100 * (regrets[-1] - regrets[min(first, len(regrets) - 1)])])
+        return np.array([100 * (regrets[-1] - regrets[round(share * (len(regrets) - 1))])])
 
     return measure
 
@@ -116,6 +116,7 @@ class Group(NamedTuple):
     runs: Sequence[RunRecord]
     setting: Setting
     figure: str
+    curve: str
 
     @property
     def is_black_box(self) -> bool:
@@ -137,6 +138,8 @@ class RunTest(ABC):
         figures: names of figures; each is tested alone.
         paper: options that all runs of the paper's setting have.
         by_optimizer: further such options for the runs of an optimizer.
+        unstated: optimizers with an option that the paper does not state, so that their runs refute nothing.
+        renamed: panel and curve in one of the figures, if they have other names there.
         command: the command that makes the runs.
         how: how the claim is tested.
     """
@@ -144,6 +147,8 @@ class RunTest(ABC):
     figures: tuple[str, ...]
     paper: Options = field(default_factory=dict)
     by_optimizer: Mapping[str, Options] = field(default_factory=dict)
+    unstated: frozenset[str] = frozenset()
+    renamed: Mapping[tuple[str, Place], Place] = field(default_factory=dict)
     command: str
     how: str = ""
 
@@ -175,12 +180,13 @@ class RunTest(ABC):
         """Yield the groups of all curves of a part at each setting that all of them have."""
         measure = self.measure_of(part)
         for figure in self.figures:
-            by_place = [records.runs(figure, *place) for place in places]
-            for setting in by_place[0]:
-                if all(setting in own for own in by_place):
+            here = [self.renamed.get((figure, place), place) for place in places]
+            by_place = [(curve, records.runs(figure, panel, curve)) for panel, curve in here]
+            for setting in by_place[0][1]:
+                if all(setting in own for _, own in by_place):
                     yield [
-                        Group(np.concatenate([measure(run) for run in own[setting]]), own[setting], setting, figure)
-                        for own in by_place
+                        Group(np.concatenate([*map(measure, own[setting])]), own[setting], setting, figure, curve)
+                        for curve, own in by_place
                     ]
 
     def strength(self, groups: Sequence[Group]) -> Strength:
@@ -190,6 +196,7 @@ class RunTest(ABC):
             n=min(len(group.values) for group in groups),
             fewest=FEWEST_SEARCHES if groups[0].is_black_box else FEWEST_SEEDS,
             predicted=any(group.is_predicted for group in groups),
+            unstated=any(group.runs[0].config["optimizer"] in self.unstated for group in groups),
         )
 
     def _level(self, group: Group) -> Level:
@@ -220,13 +227,11 @@ def _space(group: Group) -> str:
 def _many(groups: Sequence[Group]) -> str:
     """Return the number of runs in words: "500 searches", "7 of 10 seeds", or "500 and 100 searches"."""
     counts = list(dict.fromkeys(len(group.values) for group in groups))
-    first = groups[0]
-    if first.is_black_box:
+    if groups[0].is_black_box:
         return f"{' and '.join(f'{n:,}' for n in counts)} searches"
-    planned = planned_seeds(first.figure, first.setting)
-    n = min(counts)
-    cut = planned is not None and n < planned
-    return f"{n} of {counted(planned or n, 'seed')}" if cut else counted(n, "seed")
+    fewest = min(groups, key=lambda group: len(group.values))
+    n, planned = len(fewest.values), planned_seeds(fewest.figure, fewest.curve, fewest.setting)
+    return f"{n} of {counted(planned, 'seed')}" if planned is not None and n < planned else counted(n, "seed")
 
 
 def name_of(curve: str) -> str:
@@ -236,7 +241,8 @@ def name_of(curve: str) -> str:
 
 @cache
 def _labels() -> dict[str, str]:
-    return {curve.key: curve.label for figure in FIGURES.values() for _, curve in figure.full.pairs()}
+    curves = [curve for figure in FIGURES.values() for _, curve in figure.full.pairs()]
+    return {curve.key: curve.label for curve in curves if curve.label != curve.key}
 
 
 class Pair(NamedTuple):
@@ -316,7 +322,7 @@ class Published(NamedTuple):
     @property
     def text(self) -> str:
         """Mean and standard deviation."""
-        return f"{self.mean} ± {self.deviation}"
+        return f"{self.mean:.2f} ± {self.deviation:.2f}" if self.mean > 10 else f"{self.mean} ± {self.deviation}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -426,7 +432,7 @@ class Alike(RunTest):
         hits = int(np.unique(groups[0].values, return_counts=True)[1].max())
         verdict = of_share(hits, strength)
         if hits < strength.n:
-            verdict = NOT_REPRODUCED if strength.refutes else UNDECIDED
+            verdict = NOT_REPRODUCED if strength.refutes and strength.level == "paper" else UNDECIDED
         share = Interval(*(100 * value for value in share_of(hits, strength.n)))
         shown = {"value": share, "digits": 0, "unit": " %", **self.described(groups, strength)}
         return Row(part=part, published=self.published(part), verdict=verdict, **shown)

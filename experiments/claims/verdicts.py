@@ -9,7 +9,7 @@ parts. What a run can decide depends on its *level*:
 - "sample": a uniform sample of the benchmark's architectures. It can confirm, but not refute.
 - "below": anything smaller, or another space or protocol than the paper's. It decides nothing.
 
-Predicted values can confirm, but not refute.
+Predicted values can confirm, but not refute, and so can runs with an option that the paper does not state.
 """
 
 import math
@@ -61,12 +61,14 @@ class Strength:
         n: number of runs, searches or architectures: the smallest of the compared groups.
         fewest: smallest number that decides anything.
         predicted: whether some of the values are predicted.
+        unstated: whether the paper does not state an option on which the values depend.
     """
 
     level: Level
     n: int
     fewest: int
     predicted: bool = False
+    unstated: bool = False
 
     @property
     def confirms(self) -> bool:
@@ -76,7 +78,7 @@ class Strength:
     @property
     def refutes(self) -> bool:
         """Whether the evidence can refute an ordering."""
-        return self.confirms and self.level != "sample" and not self.predicted
+        return self.confirms and self.level != "sample" and not (self.predicted or self.unstated)
 
 
 # Rules ----------------------------------------------------------------------------------------------------------------
@@ -138,8 +140,10 @@ def of_share(hits: int, strength: Strength) -> Verdict:
     """Return the verdict on "(nearly) all runs end alike", from how many of the runs do.
 
     The claim is reproduced if the exact 95 % interval of the share (Clopper and Pearson 1934) is above one half, and
-    not reproduced if it is below.
+    not reproduced if it is below. As for numbers, runs below the paper's setting decide nothing.
     """
+    if strength.level == "ranking":
+        return UNDECIDED
     share = share_of(hits, strength.n)
     return of_ordering(Interval(share.value - 0.5, share.low - 0.5, share.high - 0.5), strength)
 

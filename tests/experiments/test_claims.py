@@ -29,6 +29,7 @@ from nasbench1shot1.experiments.claims.verdicts import (
 )
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.nasbench201.benchmark import BENCHMARK as NASBENCH201
 
 SHIPPED = CHECKOUT / "docs" / "records"
 ABOVE, AROUND, BELOW = Interval(2.0, 1.0, 3.0), Interval(0.5, -0.5, 1.5), Interval(-2.0, -3.0, -1.0)
@@ -79,6 +80,14 @@ def test_a_share_is_decided_by_its_exact_interval():
     assert verdicts.share_of(9, 10)[1:] == pytest.approx((0.5549839, 0.9974714), abs=1e-7)  # Clopper and Pearson
     decide = [verdicts.of_share(hits, Strength("paper", 10, 10)) for hits in (9, 8, 2, 1)]
     assert decide == [REPRODUCED, UNDECIDED, UNDECIDED, NOT_REPRODUCED]
+    assert {verdicts.of_share(hits, Strength("ranking", 10, 10)) for hits in (0, 10)} == {UNDECIDED}
+    assert (verdicts.share_of(0, 10).low, verdicts.share_of(10, 10).high) == (0, 1)
+
+
+def test_what_the_paper_does_not_state_refutes_nothing():
+    strength = Strength("paper", 500, 100, unstated=True)
+    assert verdicts.of_number(Interval(1.0, 0.9, 1.1), 2.0, 0.0, strength) == UNDECIDED
+    assert verdicts.of_number(Interval(1.0, 0.9, 1.1), 1.05, 0.0, strength) == REPRODUCED
 
 
 def test_a_claim_needs_all_parts_and_falls_with_one():
@@ -207,6 +216,17 @@ def test_equal_ends_are_refuted_by_one_seed(made):
     assert [row.value.value for row in found.rows] == [100, 90]
 
 
+def test_a_curve_may_have_another_name_in_another_figure(made):
+    options = {"scale": "quick", "architecture": NASBENCH201.reference_points["all-skip cell"]}
+    write_records(made / "any.zip", "nas201-collapse", {"50-epochs/augmented": [40.07] * 7}, **options)
+    found = result(made, "201-collapse")
+    assert [(row.part, row.n, row.verdict) for row in found.rows] == [
+        ("nb201, DARTS", "7 of 10 seeds", UNDECIDED),
+        ("nb201, DARTS, second order", "", NEEDS_FULL_SCALE),
+    ]
+    assert found.rows[0].value is not None and found.rows[0].value.value == 100
+
+
 def test_figures_are_named_by_the_file_if_they_are_not_marked(made):
     write_records(made / "methods-nb201-part.zip", None, {"nb201/gdas": [1.0]})
     with Records([made]) as records:
@@ -285,6 +305,7 @@ def test_claims_refer_to_existing_figures(claim: Claim):
         curves = {curve for _, curve in known}
         for places in test.places().values():
             assert all(place in known or (takes_space and place[1] in curves) for place in places)
+        assert all(place in known and figure in test.figures for (figure, _), place in test.renamed.items())
 
 
 def test_the_commands_of_claims_exist_with_their_options(monkeypatch):

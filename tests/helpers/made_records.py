@@ -46,7 +46,7 @@ def open_made(folder: Path) -> SimpleNamespace:
     """Open a search of `write_records`, in place of `open_run`."""
     made = json.loads((folder / CONFIG).read_text())
     line = {"test_regret": made["regret"], "validation_regret": made["regret"], "test_measured": made["measured"]}
-    lines = [line, line]
+    lines = [{**line, "architecture": made["config"].get("architecture")}] * 2
     return SimpleNamespace(
         folder=folder, config=made["config"], lines=lines, summary={}, metrics=pandas.DataFrame(lines)
     )
