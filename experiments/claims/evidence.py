@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.records import MARK, contents, unpack_some
-from nasbench1shot1.ground.errors import InvalidInputError, option, shorten
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option, quote, shorten
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
 from nasbench1shot1.runs.opening import open_run
@@ -124,14 +124,24 @@ class Records:
 
     def _open(self, place: _Place) -> RunRecord:
         if place not in self._opened:
-            folder = place.source / place.job
             if place.source.suffix == SUFFIX and place.source.is_file():
                 folder = Path(self._scratch.name) / str(len(self._opened))  # names in an archive are not trusted
                 unpack_some(place.source, [place.job], lambda _: folder)
-            run: RunRecord = open_run(folder)
-            _ = run.lines, run.summary  # raises if they are damaged
-            self._opened[place] = run
+                try:
+                    self._opened[place] = _opened_run(folder)
+                except DamagedFileError as error:
+                    raise DamagedFileError(
+                        f"{place.source} has a damaged record of {place.job} ({quote(error)}): get the file again"
+                    ) from error
+            else:
+                self._opened[place] = _opened_run(place.source / place.job)
         return self._opened[place]
+
+
+def _opened_run(folder: Path) -> RunRecord:
+    run: RunRecord = open_run(folder)
+    _ = run.lines, run.summary  # raises if they are damaged
+    return run
 
 
 def setting_of(run: RunRecord) -> Setting:

@@ -117,12 +117,13 @@ CLAIMS = (
     _claim(
         "figure7-darts",
         "figure 7",
-        "In the topology space on CIFAR-10, DARTS is worse than RSPS, ENAS, GDAS and SETN.",
+        "In the topology space, DARTS performs poorly on CIFAR-10.",
         Ordering(
             figures=("nats-figure7",),
             paper={"scale": "full", "epochs": 100},
             command="nb1shot1 reproduce nats-figure7 --only cifar10 --pack records/nats-figure7.zip",
-            how="The mean final test regrets differ, by bootstrap over the seeds. RSPS is Random WS here.",
+            how="Its mean final test regret is compared with those of RSPS (Random WS here), ENAS, GDAS and SETN, by "
+            "bootstrap over the seeds.",
             pairs=tuple(
                 pair
                 for method in ("random-ws", "enas", "gdas", "setn")

@@ -105,7 +105,7 @@ def unpack_some(path: Path, names: Iterable[str], folder_of: Callable[[str], Pat
     """Create the folders of some runs of a file of `pack`; arguments and errors as in `unpack` and `contents`."""
     with _opened(path) as (archive, members):
         for name in names:
-            _unpack_run(path, archive, members[name], folder_of(name))
+            _unpack_run(path, archive, members[name], folder_of(name), name)
 
 
 @contextmanager
@@ -123,17 +123,21 @@ def _opened(path: Path) -> Iterator[tuple[zipfile.ZipFile, Members]]:
         ) from error
 
 
-def _unpack_run(path: Path, archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo], folder: Path) -> None:
-    """Create the folder of one run; names of files come from the archive, but without folders."""
+def _unpack_run(
+    path: Path, archive: zipfile.ZipFile, members: Sequence[zipfile.ZipInfo], folder: Path, name: str | None = None
+) -> None:
+    """Create the folder of one run; names of files come from the archive, but without folders.
+
+    Errors call the run `name`. Default: its folder.
+    """
+    run = name or folder
     names = {PurePosixPath(info.filename).name: info for info in members}
     too_large = any(info.file_size > LARGEST for info in members)
-    if too_large or not {CONFIG, SUMMARY} <= set(names) or any(Path(name).suffix not in SUFFIXES for name in names):
-        raise DamagedFileError(f"{path} has a damaged record of {folder}: get the file again")
+    if too_large or not {CONFIG, SUMMARY} <= set(names) or any(Path(file).suffix not in SUFFIXES for file in names):
+        raise DamagedFileError(f"{path} has a damaged record of {run}: get the file again")
     with atomic_folder(folder) as beside:
-        for name, info in names.items():
+        for file, info in names.items():
             try:
-                (beside / name).write_bytes(archive.read(info))
+                (beside / file).write_bytes(archive.read(info))
             except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-                raise DamagedFileError(
-                    f"{path} has a damaged record of {folder} ({error}): get the file again"
-                ) from error
+                raise DamagedFileError(f"{path} has a damaged record of {run} ({error}): get the file again") from error

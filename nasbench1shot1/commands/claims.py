@@ -13,9 +13,9 @@ class Claims:
     nb1shot1 claims --records docs/records records --out claims.md
     """
 
-    records: tuple[Path, ...] = ()
+    records: tuple[Path, ...] | None = None
     """Folders with files of nb1shot1 reproduce --pack, or with folders of figures. Default: only tables are tested."""
-    only: tuple[str, ...] = ()
+    only: tuple[str, ...] | None = None
     """Keys of claims, separated by spaces; * matches anything. Default: all claims."""
     out: Path = Path("claims.md")
     """Markdown file for the page. An existing file is replaced."""
@@ -25,11 +25,12 @@ class Claims:
         from nasbench1shot1.experiments.claims.catalogue import judged, selected
         from nasbench1shot1.experiments.claims.evidence import Records
         from nasbench1shot1.experiments.claims.page import as_markdown, show
-        from nasbench1shot1.ground.files import atomic_write
+        from nasbench1shot1.ground.files import atomic_write, check_writable
         from nasbench1shot1.ground.text import literal_console
 
-        claims = selected(self.only)
-        with Records(self.records) as records:
+        claims = selected(self.only or ())
+        check_writable(self.out)
+        with Records(self.records or ()) as records:
             results = judged(claims, records)
         with atomic_write(self.out) as file:
             file.write(as_markdown(results).encode())

@@ -271,12 +271,12 @@ def test_a_damaged_record_is_refused_and_nothing_is_written(tmp_path, capsys):
         for info in old.infolist():
             content = old.read(info)
             new.writestr(info, content[: len(content) // 2] if info.filename == name else content)
-    with exits(capsys):
+    with exits(capsys, tmp_path / "one.zip", "nb201/random/seed-0"):
         main(["claims", "--records", str(tmp_path), "--only", "201-table5-random", "--out", str(tmp_path / "page.md")])
     with zipfile.ZipFile(tmp_path / "one.zip", "w") as new:
         new.writestr("figure.json", json.dumps({"figure": "nas201-figure6"}))
         new.writestr(name, b"")
-    with refuses(DamagedFileError, tmp_path / "one.zip"), Records([tmp_path]) as records:
+    with refuses(DamagedFileError, tmp_path / "one.zip", "nb201/random/seed-0"), Records([tmp_path]) as records:
         records.runs("nas201-figure6", "nb201", "random")
     assert not (tmp_path / "page.md").exists()
 
