@@ -1,4 +1,4 @@
-"""How long Λ-DARTS's alignment gradient is, compared with the gradient of the loss, in short searches.
+"""The norm of Λ-DARTS's alignment gradient in short searches, compared with that of the loss gradient.
 
     python benchmarks/alignment_gradient.py [--epochs 6]
 

@@ -88,10 +88,10 @@ def draw_regret(
     """Draw the recorded regret of a run in percent, of an unfinished run as far as it is recorded.
 
     Searches are drawn over epochs; studies are drawn over simulated time, or over evaluations if evaluations limit
-    them. `nb.compare` draws several runs. For searches, a dotted line shows the mean test regret of the space if the
-    table of the search can be opened, vertical lines show where phases begin, and triangles mark epochs with decisions.
-    The title of the legend names what a band shows: by default, the 95 %
-    confidence interval of the mean over the seeds of a group or over the searches of a black-box study.
+    them. `nb.compare` draws several runs. For searches, a dash-dotted line shows the mean test regret of the space if
+    the table of the search can be opened. Vertical lines show where phases begin, and triangles mark epochs with
+    decisions. The title of the legend names what a band shows: by default, the 95 % confidence interval of the mean
+    over the seeds of a group or over the searches of a black-box study.
 
     Args:
         run: a search, a group of seeds, a black-box study or a tuning study, or its folder.

@@ -35,8 +35,8 @@ CELL_FEATURES: Mapping[CellFeature, str] = {
     "observed-candidates": "show the outputs of all candidates",
     "unsampled-terms": "add the mixing weights of operations that were not sampled",
 }
-"""What cells of supernets can do besides computing mixtures and paths, in words after "cells that". The first three
-need mixtures that are a `supernets.layers.Mixture`."""
+"""What cells of supernets can do besides computing mixtures and paths, worded to follow "cells that". The first three
+features need mixtures that are subclasses of `supernets.layers.Mixture`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -158,7 +158,7 @@ class Methods:
 
 
 def _listed(names: list[str]) -> str:
-    """Return names in words; of many, only the first ones and the number of the others."""
+    """Return names as an enumeration; of a long list, only the first names and the number of the others."""
     if len(names) > MOST_NAMED + 1:
         return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} other optimizers"
     *first, last = names

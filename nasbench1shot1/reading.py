@@ -39,7 +39,7 @@ class Reading:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether Λ gives every architecture a probability: the candidates of a choice compete, unlike sigmoids."""
+        """Whether Λ gives every architecture a probability; sigmoids do not, because candidates do not compete."""
         return self.depends_on_parameters and "sigmoid" not in (self.operations, self.edges)
 
     def __str__(self) -> str:

@@ -255,19 +255,19 @@ class OneShotSpace(SearchSpace):
 
     @cached_property
     def cell_features(self) -> tuple[CellFeature, ...]:
-        """What its cells can do besides computing mixtures and paths (`benchmark.CELL_FEATURES`).
+        """What the cells of the space can do besides computing mixtures and paths (`benchmark.CELL_FEATURES`).
 
-        By default, those of the benchmark; none if the space names a cell of its own. Without "masked-operations" or
-        "masked-edges", cells compute excluded operations or edges with the weight 0, instead of leaving them out
-        (`Mixing.allowed`, `Mixing.allowed_edges`).
+        Default: the features of the benchmark's cells, or none if the space names a cell of its own. Without
+        "masked-operations" or "masked-edges", cells compute excluded operations or edges with the weight 0, instead of
+        leaving them out (`Mixing.allowed`, `Mixing.allowed_edges`).
         """
         return self.benchmark.cell_features if self.cell == self.benchmark.cell else ()
 
     def check_cells(self, feature: CellFeature, user: str) -> None:
-        """Raise InvalidInputError if its cells lack a feature; `user`, such as the name of a method, needs it."""
+        """Raise InvalidInputError if the cells of the space lack a feature that `user`, such as a method, needs."""
         if feature not in self.cell_features:
             raise InvalidInputError(
-                f"{user} needs cells that {CELL_FEATURES[feature]}, and the cells of {self.name} do not: choose "
+                f"{user} needs cells that {CELL_FEATURES[feature]}, but the cells of {self.name} do not: choose "
                 "another space or optimizer"
             )
 

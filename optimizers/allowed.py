@@ -167,7 +167,7 @@ class AllowedEntries:
         return tuple(self[number] for number in self._rows)
 
     def edges(self) -> dict[str, tuple[int, ...]] | None:
-        """Return the allowed entries of every restricted choice other than operations, by key; None without any."""
+        """Return the allowed entries of every restricted choice other than operations by key; None if there is none."""
         restricted = {
             choice.key: allowed
             for choice, allowed, everything in zip(self._choices, self._allowed, self._all, strict=True)

@@ -96,7 +96,7 @@ class FairDARTS(GradientOptimizer):
 
     @classmethod
     def unused_options(cls, hyperparameters: FairDARTSHyperparameters) -> Mapping[str, str]:
-        """Return those of all gradient methods and, if the batches of the weights train Λ, those for batches of Λ."""
+        """Return those of all gradient methods, and the options for batches of Λ if the weight batches train Λ."""
         of_batches = BATCHES_OF_LAMBDA if hyperparameters.is_single_level else {}
         return {**super().unused_options(hyperparameters), **of_batches}
 

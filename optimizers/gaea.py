@@ -80,7 +80,7 @@ class GAEA(DARTS):
 
     @property
     def selected_epoch(self) -> int | None:
-        """After `end_search`: the epoch with the lowest one-shot error, if it is to be returned."""
+        """After `end_search`: the epoch with the lowest one-shot error if the search returns it; else None."""
         return self._selected_epoch
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:

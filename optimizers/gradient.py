@@ -261,7 +261,7 @@ class GradientOptimizer(AdamOptimizer):
 
     @classmethod
     def unused_options(cls, hyperparameters: Any) -> Mapping[str, str]:
-        """Return the option for unused weights, unless steps compute only samples, and one for falling temperatures."""
+        """Return `unused_weights` if steps use all weights; `temperature_ends_after` if the temperature is constant."""
         is_constant = hyperparameters.temperature_min == hyperparameters.temperature_max
         return {
             **({} if hyperparameters.relaxation in SAMPLED else USES_ALL_WEIGHTS),

@@ -83,7 +83,7 @@ class ISDARTS(OneShotOptimizer):
 
     @classmethod
     def unused_options(cls, hyperparameters: ISDARTSHyperparameters) -> Mapping[str, str]:
-        """Return the options for batches of Λ, which does not follow gradients, and for unused weights."""
+        """Return the options for batches of Λ, because no gradient trains Λ, and the option for unused weights."""
         return {**WITHOUT_STEPS_OF_LAMBDA, **USES_ALL_WEIGHTS}
 
     def phases(self, epochs: int, warm_start_epochs: int) -> Sequence[Phase]:

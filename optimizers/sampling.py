@@ -51,8 +51,8 @@ class RepeatedSelectionHyperparameters(SamplingHyperparameters):
     """Options of methods that can select once more when a search ends."""
 
     final_candidates: Annotated[int | None, Range(1), IF_GIVEN] = None
-    """Number of candidates of a further selection at the end of the search, on other images. The search returns its
-    result. Default: none."""
+    """Number of candidates in a further selection at the end of the search, on other images. The search returns the
+    architecture that it selects. Default: no further selection."""
 
 
 class RepeatedSelection(OneShotOptimizer):

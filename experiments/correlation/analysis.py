@@ -50,7 +50,7 @@ class Undefined:
 class Predictions:
     """Predicted values of A architectures, which stand for their true errors; smaller is better.
 
-    A log-probability is infinite for an architecture with an excluded entry; it then takes part in no comparison.
+    A log-probability is infinite for an architecture with an excluded entry; comparisons leave out such architectures.
 
     Attributes:
         epoch: the search epoch.
@@ -302,7 +302,7 @@ def _evaluate_defined(
 
 
 def logits_of(run: Run, space: OneShotSpace, epoch: int) -> Parameters:
-    """Return what `log_probabilities` needs for an epoch of a search: values whose softmax are its mixing weights.
+    """Return the parameters for `log_probabilities` at an epoch of a search: their softmax is the mixing weights.
 
     They are Λ itself if the mixing weights are the softmax of Λ. Excluded entries are −∞, and the entries that a
     decided choice keeps are equal.

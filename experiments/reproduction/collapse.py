@@ -66,17 +66,17 @@ DRAWN = {
 
 
 def measures(run: Run, table: Table) -> pandas.DataFrame:
-    """Return what the collapse is recognised by, with a row for every epoch; the columns are `QUANTITIES`.
+    """Return the quantities that show a collapse, with a row for every epoch; the columns are `QUANTITIES`.
 
     Args:
         run: a search on a space of NAS-Bench-201.
         table: the table that scores its architectures.
 
     Returns:
-        Regret and errors as fractions; the numbers of edges of the preferred cell with a skip connection and with none
-        (`skips`, `zeroized`); whether its input and output are connected (0 or 1); the softmax weights of none and of
-        skip_connect, averaged over the edges (NaN where excluded); and measurements of the search, NaN where it has
-        none. The index is the epoch.
+        Regret and errors as fractions; the numbers of edges of the preferred cell with the operations skip_connect
+        and none (`skips`, `zeroized`); whether its input and output are connected (0 or 1); the softmax weights of none
+        and skip_connect, averaged over the edges (NaN where excluded); and the measurements of the search, NaN if it
+        does not have them. The index is the epoch.
     """
     frame, cells = rescore(run, table), cast("list[EdgeArchitecture]", run.architectures)
     weights = np.stack([run.mixing_weights(epoch)["operations"].mean(axis=0) for epoch in frame["epoch"]])
@@ -188,9 +188,10 @@ class Collapse(CurveResults):
         found = []
         for (panel, quantity), own in self.rank_tests.groupby(["panel", "quantity"], sort=False):
             others = own.loc[own["p_holm"] < SIGNIFICANT, ["first", "second"]].to_numpy().ravel()
-            names = ", ".join(name for name in others if name != BASE) or "no setting"
+            names = ", ".join(name for name in others if name != BASE) or "none"
             tests = f"{counted(len(own), 'test')}, Mann–Whitney, Holm, p < {SIGNIFICANT}"
-            found.append(f"{panel}: final {_WORDS[str(quantity)]} differ from the base with {names} ({tests})")
+            words = f"settings whose final {_WORDS[str(quantity)]} differ from the base"
+            found.append(f"{panel}: {words}: {names} ({tests})")
         return found
 
     def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
@@ -249,7 +250,7 @@ class Collapse(CurveResults):
         return self.caption(*lines, frames=self._rescored)
 
     def _seeds(self) -> str:
-        """Return the numbers of seeds in words; a curve has as many as its shortest panel."""
+        """Return the numbers of seeds in words; a curve counts the seeds of its panel with the fewest."""
         numbers = dict[str, int]()
         for found in self.found:
             key = found.curve.label
@@ -259,7 +260,7 @@ class Collapse(CurveResults):
             by_number.setdefault(number, []).append(label)
         if len(by_number) == 1:
             return counted(next(iter(by_number)), "seed")
-        return "; ".join(f"{counted(number, 'seed')} of: {', '.join(own)}" for number, own in by_number.items())
+        return "; ".join(f"{counted(number, 'seed')}: {', '.join(own)}" for number, own in by_number.items())
 
     @cached_property
     def _rescored(self) -> list[pandas.DataFrame]:

@@ -1,7 +1,7 @@
-"""Why DARTS collapses on NAS-Bench-201, as data: settings of the search, each varied alone, for three lengths.
+"""The searches of a study of why DARTS collapses on NAS-Bench-201: settings, each varied alone, at three lengths.
 
-In NAS-Bench-201 (Dong and Yang 2020, table 5), DARTS ends with skip connections on all edges. No readable source varies
-the learning rate of Λ, its decay, the operation `none`, or the size of the halves alone.
+In NAS-Bench-201 (Dong and Yang 2020, table 5), DARTS ends with skip connections on all edges. We found no publication
+that varies only the learning rate of Λ, its weight decay, the operation `none`, or the size of the halves.
 """
 
 from collections.abc import Sequence

@@ -5,7 +5,7 @@ after every epoch and one before the first. The *best-seen* architecture is the 
 validation error in the table. Random sampling with E + 1 look-ups draws as many networks uniformly, with replacement,
 from the distinct networks of the space (the rows of the table), and takes the one with the lowest validation error. Its
 mean with one look-up is the mean over the space. Random WS and SPOS draw encodings instead: on s1, s2 and s3, several
-encodings can have the same cell, so such a method draws some cells more often than others.
+encodings can have the same cell, so these methods draw some cells more often than others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ def random_regrets(table: "Table", space: str, dataset: str | None, lookups: int
         table: the table that scores them.
         space: the space, from whose distinct networks with table values each is drawn with equal probability.
         dataset: the data set.
-        lookups: number of networks of a search; that with the lowest validation error is returned.
+        lookups: number of networks of a search, which returns the one with the lowest validation error.
         draws: number of searches.
     """
     objective = table.objective(dataset)

@@ -76,7 +76,7 @@ def unpack(path: Path, jobs: Sequence[FigureJob]) -> int:
         known = [job for job in jobs if job.name in members]
         if not known:
             raise InvalidInputError(
-                f"{path} has no record of these runs: give the records of this figure and scale, or remove "
+                f"{path} contains no records of these runs: give the records of this figure and scale, or remove "
                 f"{option('records')}"
             )
         missing = [job for job in known if not is_started(job.folder)]

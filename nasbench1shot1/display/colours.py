@@ -55,7 +55,7 @@ colour with an older one, and some one-shot methods share one with a black-box o
 in their line styles (`curve_styles`).
 """
 DATA_SETS = {"cifar10": "#5f7a8a", "cifar100": "#808000", "ImageNet16-120": "#17becf"}
-"""Colours of data sets, which no method has."""
+"""Colours of data sets; no method has one of them."""
 MOST_CURVES = 5
 """Maximum number of curves on an axis; figures with more methods have several rows."""
 MOST_BANDS = 3

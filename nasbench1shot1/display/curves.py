@@ -308,8 +308,8 @@ def describe_band(
 
     Args:
         spread: what the band shows.
-        runs: number of runs, if it is equal for all curves. One run has no band: the text is empty. The confidence
-            interval of two runs is called what it is: their range.
+        runs: number of runs, if it is equal for all curves. One run has no band: the text is empty. With two
+            runs, a confidence interval is called a range, because it is the range of their values.
         noun: the noun for a run.
         statistic: "mean" or "median".
         is_cut: whether a band was cut at zero.

@@ -137,7 +137,7 @@ class ChoiceBlockCell(nn.Module):
                 self.observer(key, None, node, value)
 
     def _parents(self, edges: Mapping[str, Sequence[int]]) -> list[Sequence[int]]:
-        """Return the inputs of every node, given the inputs of nodes of which some are left out."""
+        """Return the inputs of every node: those in `edges`, or all inputs of a node without an entry there."""
         return [edges.get(key or "", range(node)) for node, key in enumerate(self._keys, start=1)]
 
     def _parts(
@@ -149,7 +149,8 @@ class ChoiceBlockCell(nn.Module):
     ) -> Tensor:
         """Compute only the blocks with a path to the output, their operations, and the projections that they need.
 
-        `parents` are the ascending inputs of block 1, …, block n, the output; `operations` those of the blocks.
+        `parents` lists the inputs of block 1, …, block n and the output, in ascending order; `operations` lists the
+        operations of the blocks.
         """
         outputs: dict[int, Tensor] = {}
         for node in live_blocks(parents):
@@ -173,7 +174,7 @@ class ChoiceBlockCell(nn.Module):
         outputs: Mapping[int, Tensor],
         mixing: Mapping[str, Tensor] | None,
     ) -> dict[int, Tensor]:
-        """Return a node's inputs by parent, of which 0 is a projection of x, scaled by mixing weights if any."""
+        """Return a node's inputs by parent, scaled by mixing weights, if any; parent 0 is a projection of x."""
         inputs = {parent: outputs[parent] if parent else self.projections[node - 1](x) for parent in parents}
         key = self._keys[node - 1]
         if key is not None and self.observer is not None:

@@ -73,7 +73,7 @@ def option_texts(config: Mapping[str, Any], options: Mapping[str, object], space
         options: the options by name.
         space: the character between an option and its value.
     """
-    if not options:  # an optimizer of another package is not imported because a record names it
+    if not options:  # a record alone must not import an optimizer of another package
         return []
     switches = {*switch_names(SearchConfig), *switch_names(optimizer(config["optimizer"]).Hyperparameters)}
 
@@ -123,7 +123,7 @@ def table_text(frames: Sequence[pandas.DataFrame], table_id: str, fidelity: str 
 
 
 def selection_text(lines: Sequence[Mapping[Any, Any]]) -> str:
-    """Return which epochs the last architectures belong to, if methods selected an epoch, else an empty text.
+    """Return a sentence about the epochs of the last architectures; empty if no method selected an epoch.
 
     Args:
         lines: the last line of each search that a figure shows, or the last row of its metrics.

@@ -150,8 +150,8 @@ class SearchConfig(BoundOptions):
     scored_batch_size: Annotated[
         int | None, Range(1), OnlyWith("evaluation_batch_norm", ("batch", "batch-in-cells")), IF_GIVEN
     ] = None
-    """Number of images per pass that measures errors with the shared weights, whose statistics batch-norm uses.
-    Default: up to 128 for mixtures, up to 384 for architectures."""
+    """Number of images in each pass that measures errors with the shared weights. Batch-norm uses the statistics of
+    these images. Default: up to 128 for mixtures, up to 384 for architectures."""
     unused_weights: Annotated[UnusedWeights | None, IF_GIVEN] = None
     """Treatment of weights that a step does not use. kept: they stay unchanged; decayed: momentum and weight decay
     change them; decayed-after-use: momentum and weight decay change them from their first use on. Default: kept."""
@@ -163,8 +163,8 @@ class SearchConfig(BoundOptions):
     """After each epoch, measure the one-shot error of the preferred architecture alone, under the shared weights.
     Default: no."""
     cell_alignment: Annotated[bool | None, IF_GIVEN] = None
-    """After each epoch, measure how well the cells agree on Λ: the mean cosine between their gradients, over all pairs
-    of cells. Default: no."""
+    """After each epoch, measure how well the cells agree on Λ: the mean cosine between the gradients of their mixing
+    weights, over all pairs of cells. Default: no."""
     table: TableName | None = None
     """Folder or name of the table that gives the regret. Default: $NB1SHOT1_TABLE, or else embedded."""
     reference: Reference | None = None

@@ -238,7 +238,7 @@ class Run(SearchRecord):
 
     @property
     def reading_note(self) -> str:
-        """A sentence for captions if the optimizer's module is not imported, because a record names it; else empty."""
+        """A sentence for captions if the optimizer's module, named only by the record, is not imported; else empty."""
         name = self.config["optimizer"]
         if is_trusted("optimizers", name):
             return ""

@@ -47,7 +47,7 @@ SHORT = 20
 MEAN_LABEL, MEAN_WITHIN, MEAN_COLOUR = "mean over the space", "mean within the bounds", "#555555"
 ENTROPY_TEXT = "entropy of mixing weights: mean over the choices; 1: all weights are equal, 0: every choice is decided"
 MEAN_DASHES = (0, (7, 2, 1, 2, 1, 2))
-"""Dashes of the mean, which no curve, baseline or marked network has."""
+"""Dash pattern of the mean regret; no curve, baseline or marked network has it."""
 ABOVE_EDGE = 0.04
 """Height of triangles, as a share of the height of axes, so that the lower edge does not hide them."""
 MAIN_WIDTH, OTHER_WIDTH = 2.2, 1.1

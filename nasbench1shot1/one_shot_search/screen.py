@@ -232,7 +232,7 @@ def group_regrets(run: SearchRecord, summaries: Sequence[Mapping[str, Any]], tab
 
     Args:
         run: one of the runs.
-        summaries: their summaries. With a single one, or if one lacks its regret, the result is empty.
+        summaries: their summaries. The result is empty for a single run, or if a regret is missing.
         table: the table behind the summaries.
     """
     if len(summaries) < 2 or (main := _spread([summary["test_regret"] for summary in summaries])) is None:

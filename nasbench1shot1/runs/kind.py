@@ -160,7 +160,7 @@ class Kind(ABC, Generic[O, S, R, W]):
             wanted = self.options({**kept.as_dict(), **given})
         except InvalidInputError:
             changed = {name: value for name, value in given.items() if name not in self.MAY_GROW}
-            check_unchanged(run.folder, run.config, changed, self.MAY_GROW)  # a clearer reason than that both conflict
+            check_unchanged(run.folder, run.config, changed, self.MAY_GROW)  # clearer than a conflict between both
             raise
         now = wanted.as_dict()
         check_unchanged(run.folder, run.config, {name: now[name] for name in given}, self.MAY_GROW)

@@ -187,7 +187,7 @@ class Mixture(nn.Module):
         partial: k.
         visible: the channels that operations see, (channels / k,); None: the first ones.
         auxiliary_skip: the factor of the input that a pass of the whole mixture adds to its output (DARTS-).
-        observer: receives the numbers and the outputs (N, C, H, W) of a mixture's operations; None: nothing does.
+        observer: receives the numbers and the outputs (N, C, H, W) of a mixture's operations; None: no observer.
     """
 
     visible: Tensor | None = None

@@ -76,7 +76,7 @@ class Mixing:
 
     @property
     def leaves_out_excluded(self) -> bool:
-        """Whether the pass leaves out exactly the parts that the method has excluded: some, and nothing is sampled."""
+        """Whether the pass leaves out exactly what the method has excluded: parts are excluded, and none is sampled."""
         return not self.is_sampled and (self.allowed is not None or self.allowed_edges is not None)
 
     def tensors(self) -> list[Tensor]:
