@@ -1,4 +1,4 @@
-"""Files of records with made-up searches, for tests of what is read from them: options, regrets and table ids."""
+"""Files of records with made-up searches, for tests that read their options, regrets and table ids."""
 
 import json
 import zipfile
