@@ -26,7 +26,7 @@ from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import curve_styles
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
-from nasbench1shot1.one_shot_search.regret_curve import MEAN_COLOUR, draw_mean_regret
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, draw_mean_regret
 
 TRAVEL = 3.1  # steps × rate of Λ at full scale: 50 epochs of 209 steps at 3e-4
 REAL = ("--images", "{images}", "--images-per-half", "10000")
@@ -213,9 +213,9 @@ def draw(collected, space, path):
         ranks.set_ylabel("ρ of one-shot errors")
         regrets.set_ylabel("final test regret [%]")
         regrets.set_ylim(bottom=0)
-        draw_mean_regret(collected["mean_regret"][space], regrets, "mean over the space")
+        draw_mean_regret(collected["mean_regret"][space], regrets)
         legend = {METHODS_IN_WORDS[name]: {**styles[name], "marker": "o", "linestyle": ""} for name in METHODS}
-        legend["mean over the space"] = {"color": MEAN_COLOUR, "linestyle": ":"}
+        legend[MEAN_LABEL] = MEAN_LOOK
         settings_text = ", ".join(f"{place + 1}: {name}" for place, name in enumerate(trained))
         caption = f"{settings_text}\npartly predicted errors of the table {collected['tables'][space]}"
         band = "mean and 95 % confidence interval (bootstrap) over "

@@ -26,7 +26,7 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.nasbench201.architecture import EDGES, NONE, OPERATIONS, EdgeArchitecture
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
 from nasbench1shot1.one_shot_search.record import Run
-from nasbench1shot1.one_shot_search.regret_curve import draw_mean_regret, mean_regret_of
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, draw_mean_regret, mean_regret_of
 from nasbench1shot1.tables.table import Table
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ class Collapse(CurveResults):
             legend: dict[str, dict[str, Any]] = {
                 found.curve.label: styles[found.curve.key] for _, curves in self.by_panel for found in curves
             }
-            legend["mean over the space"] = {"color": "#555555", "linestyle": ":"}
+            legend[MEAN_LABEL] = MEAN_LOOK
             return canvas.finish(self._title(), self._caption(), legend=legend, band=self._band(is_cut))
 
     def _styles(self, colours: Mapping[str, str]) -> dict[str, dict[str, Any]]:

@@ -17,7 +17,7 @@ import pandas
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.canvas import Canvas
-from nasbench1shot1.display.colours import BLACK, BLUE, GREY
+from nasbench1shot1.display.colours import BLACK, BLUE
 from nasbench1shot1.display.curves import Pooled, pool_values
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.comparison.statistics import SIGNIFICANT, rank_tests
@@ -26,7 +26,7 @@ from nasbench1shot1.experiments.reproduction.results import CurveResults, Found,
 from nasbench1shot1.experiments.rescoring import rescore
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance, scale_text
-from nasbench1shot1.one_shot_search.regret_curve import mean_regret_of, other_regrets
+from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_LOOK, mean_regret_of, other_regrets
 
 if TYPE_CHECKING:
     from nasbench1shot1.display import axes
@@ -221,7 +221,7 @@ class MethodTable(CurveResults):
                         whiskers = [[mean - low], [high - mean]] if len(self.frames[found.place]) > 1 else None
                         ax.errorbar(mean, order.index(found.curve.key) + shift, xerr=whiskers, **look)
                 baseline = self.baselines[panel.key]
-                ax.axvline(100 * self.mean_of(curves), color=GREY, linestyle=":")
+                ax.axvline(100 * self.mean_of(curves), **MEAN_LOOK)
                 ax.axvline(100 * baseline[BEST].mean(), color=BLACK, linestyle="--", linewidth=1)
                 ax.set_title(panel.title)
                 ax.grid(alpha=0.25)
@@ -236,7 +236,7 @@ class MethodTable(CurveResults):
             legend: dict[str, dict[str, Any]] = {
                 "after the last epoch": {"marker": "o", "color": BLUE, "linestyle": ""},
                 "best seen": {"marker": "o", "color": BLUE, "markerfacecolor": "white", "linestyle": ""},
-                "mean over the space": {"color": GREY, "linestyle": ":"},
+                MEAN_LABEL: MEAN_LOOK,
                 f"random sampling, {counted(lookups, 'look-up')}": {"color": BLACK, "linestyle": "--"},
             }
             size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"

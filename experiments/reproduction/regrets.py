@@ -28,6 +28,8 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import one_shot_error_text, provenance, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import (
     CURVES,
+    MEAN_LABEL,
+    MEAN_LOOK,
     AnytimeRegret,
     anytime_regret,
     draw_mean_regret,
@@ -108,8 +110,8 @@ class RegretCurves(CurveResults):
                     draw_mean_regret(mean, column[0])
             self._label(canvas)
             legend = legend_styles([(found.panel, found.curve) for found in self.found], styles)
-            others = [line for line in canvas.axes[0].get_lines() if line.get_label() not in legend]
-            handles = {**legend, **{str(line.get_label()): _properties(line) for line in others}}
+            has_mean = any(line.get_label() == MEAN_LABEL for line in canvas.axes[0].get_lines())
+            handles = {**legend, **({MEAN_LABEL: MEAN_LOOK} if has_mean else {})}
             band = self.band([len(curves) for _, curves in self.by_panel], is_cut)
             return canvas.finish(self._title(), self._caption(), legend=handles, band=band)
 
@@ -132,10 +134,6 @@ class RegretCurves(CurveResults):
 
     def _caption(self) -> str:
         return self.caption(frames=[frame for frames in self.frames.values() for frame in frames])
-
-
-def _properties(line: Any) -> Style:
-    return {"color": line.get_color(), "linestyle": line.get_linestyle(), "linewidth": line.get_linewidth()}
 
 
 # Colours and line styles ----------------------------------------------------------------------------------------------

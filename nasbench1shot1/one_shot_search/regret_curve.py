@@ -46,8 +46,8 @@ SHORT = 20
 """Number of characters from which the provenance in a legend has its own line."""
 MEAN_LABEL, MEAN_WITHIN, MEAN_COLOUR = "mean over the space", "mean within the bounds", "#555555"
 ENTROPY_TEXT = "entropy of mixing weights: mean over the choices; 1: all weights are equal, 0: every choice is decided"
-MEAN_DASHES = (0, (7, 2, 1, 2, 1, 2))
-"""Dash pattern of the mean regret; no curve, baseline or marked network has it."""
+MEAN_LOOK: dict[str, Any] = {"color": MEAN_COLOUR, "linestyle": (0, (7, 2, 1, 2, 1, 2)), "linewidth": 1.2}
+"""Properties of the line of a mean over the space, here and in legends. Nothing else has these dashes."""
 ABOVE_EDGE = 0.04
 """Height of triangles, as a share of the height of axes, so that the lower edge does not hide them."""
 MAIN_WIDTH, OTHER_WIDTH = 2.2, 1.1
@@ -366,7 +366,7 @@ def draw_mean_regret(mean: float, axes: "Axes", label: str = MEAN_LABEL) -> "Axe
 
 def draw_mean(axes: "Axes", value: float, label: str) -> "Axes":
     """Draw a mean over a space, in the unit of the axes, as a horizontal line; return the axes."""
-    axes.axhline(value, color=MEAN_COLOUR, linestyle=MEAN_DASHES, linewidth=1.2, label=label, zorder=1)
+    axes.axhline(value, **MEAN_LOOK, label=label, zorder=1)
     return axes
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from nasbench1shot1 import registry
-from nasbench1shot1.one_shot_search.options import SearchConfig, search_options
+from nasbench1shot1.one_shot_search.options import SearchConfig, defaults, search_options
 from nasbench1shot1.runs.options import option_names
 from nasbench1shot1.scales import SCALES
 
@@ -23,9 +23,15 @@ def written(value: object) -> str:
 
 
 def resolved(**options: str) -> dict[str, object]:
-    """All options of a search, without what only this machine decides."""
+    """All options of a search, without what only this machine decides.
+
+    Defaults that other options disable are as they would be with these options.
+    """
     config = search_options(options).as_dict()
-    scale = SCALES[str(config["scale"])]
+    name, space, preset = (str(config[name]) for name in ("optimizer", "space", "preset"))
+    method, scale = registry.optimizer(name), SCALES[str(config["scale"])]
+    usual = defaults(method, registry.one_shot(registry.search_space(space)), str(config["scale"]), preset)
+    config |= {option: value for option, value in usual.items() if option in option_names(method.Hyperparameters)}
     of_machine = {name: scale.get(name, getattr(SearchConfig, name)) for name in ("table", "threads", "device")}
     return {**config, **of_machine}
 

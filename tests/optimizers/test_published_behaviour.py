@@ -47,7 +47,8 @@ def test_the_published_weight_of_beta_is_50_e_over_100_in_any_number_of_epochs()
 
 @pytest.mark.parametrize("update", ["first-order", "second-order"])
 def test_the_published_second_order_branch_omits_the_term(update):
-    assert original("beta-darts")["second_order_term"] is False
+    assert original("beta-darts", update="second-order")["second_order_term"] is False
+    assert "second_order_term" not in original("beta-darts")  # it has no effect on first-order updates
     nets = Net(SMALL_SPACE, 1)
     plain, omitted, kept = (
         moved(made("beta-darts", update=update, **options), nets)
