@@ -132,6 +132,10 @@ class InvalidInputError(UserError, ValueError):
     """An argument, option or architecture is invalid."""
 
 
+class UnknownOptionError(InvalidInputError):
+    """There is no option of this name."""
+
+
 class OutOfDomainError(UserError):
     """The table in use lacks an answer: the cell, budget, repeat or reference is unknown."""
 
@@ -191,7 +195,8 @@ def unknown_name(kind: str, name: object, known: Iterable[str], more: str = "") 
     listed = f" (known: {', '.join(known)}{more})"
     if close and kind == "option":
         listed = " (--help lists all)" if shown.startswith("--") else ""
-    return InvalidInputError(f"unknown {kind} '{shown}'{hint}{listed}")
+    error = UnknownOptionError if kind == "option" else InvalidInputError
+    return error(f"unknown {kind} '{shown}'{hint}{listed}")
 
 
 def _suggestions(shown: str, known: Sequence[str]) -> list[str]:

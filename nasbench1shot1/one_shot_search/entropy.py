@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchRecord
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +46,9 @@ def relative_entropy(weights: Mapping[str, Floats]) -> float:
 
 
 def entropies(runs: Sequence[SearchRecord], epochs: Sequence[int]) -> Floats | None:
-    """Return `relative_entropy` after some epochs, of shape (runs, epochs); None if a run does not learn Λ."""
+    """Return `relative_entropy` after some epochs, of shape (runs, epochs); None if a run did not learn or record Λ."""
+    if not all((run.folder / PARAMETERS).exists() for run in runs):
+        return None
     found = [learned_weights(run, epochs) for run in runs]
     if not all(found):
         return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.errors import InvalidInputError, UnknownOptionError, option
 from nasbench1shot1.runs.options import check_unchanged
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import RunWriter
@@ -158,6 +158,8 @@ class Kind(ABC, Generic[O, S, R, W]):
             return kept
         try:
             wanted = self.options({**kept.as_dict(), **given})
+        except UnknownOptionError:
+            raise
         except InvalidInputError:
             changed = {name: value for name, value in given.items() if name not in self.MAY_GROW}
             check_unchanged(run.folder, run.config, changed, self.MAY_GROW)  # clearer than a conflict between both

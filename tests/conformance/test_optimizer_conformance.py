@@ -108,6 +108,9 @@ class TestEndings(OptimizerStepsConformance):
         method: type[OneShotOptimizer] = request.param
         return method
 
+    def has_warm_up(self, state: SearchState) -> bool:
+        return not isinstance(state.method, RandomWS)
+
     @pytest.fixture
     def options(self, optimizer: type[OneShotOptimizer]) -> dict[str, Any]:
         return SELECTION if issubclass(optimizer, RandomWS) else {}

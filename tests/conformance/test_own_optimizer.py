@@ -115,7 +115,8 @@ def test_the_commands_of_the_page_run(project, installed, tmp_path):
 
 
 def test_the_suite_is_collected_in_a_user_folder(project):
-    arguments = ["test_population.py", "--collect-only", "-q", "-c", os.devnull]
+    (project / "empty.ini").write_text("[pytest]\n")
+    arguments = ["test_population.py", "--collect-only", "-q", "-c", "empty.ini"]
     collected = warm_process.python("import pytest, sys; sys.exit(pytest.main(sys.argv[1:]))", *arguments, cwd=project)
     assert collected.returncode == 0, collected.stdout
     assert "TestPopulation::test_same_seed_gives_identical_runs" in collected.stdout

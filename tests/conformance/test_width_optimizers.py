@@ -89,7 +89,7 @@ def test_methods_for_widths_refuse_other_spaces(tmp_path, optimizer, space):
 
 def test_partial_channels_and_other_sizes_are_refused(tmp_path):
     given = {"space": SPACE, "images": str(random_images(tmp_path)), **SIZES}
-    with refuses(InvalidInputError, SPACE, options="partial_channels"):
+    with refuses(InvalidInputError, SPACE, "PC-DARTS"):
         tiny_state({"optimizer": "pc-darts", **given})
     for name, value in (("channels", 32), ("cells", 6)):
         with refuses(InvalidInputError, str(value), options=name):

@@ -296,7 +296,7 @@ def test_more_seeds_add_architectures(finished, tiny, here, tmp_path, capsys):
     assert np.array_equal(pooled.errors, np.concatenate([run.validation_errors for run in runs]))
     assert not set(runs[0].architectures) & set(runs[1].architectures)
     assert "the architectures of 2 seeds are pooled" in words_of(pooled, seeds=2)
-    assert "proxies finished so far: cells-3/channels-2 2" in words_of(pooled, seeds=3)
+    assert "proxies finished so far: 2 of 3 (cells-3/channels-2 2)" in words_of(pooled, seeds=3)
 
 
 def test_trainings_are_scored_on_another_table(finished, tiny, no_process, tmp_path, monkeypatch):

@@ -113,7 +113,7 @@ def test_the_curves_of_a_figure_are_averages_of_its_studies(tmp_path):
     assert figure.results(jobs, load_table()) is None
     for job in jobs[:3:2]:
         tune(out=job.folder, **job.options)
-    assert "studies finished so far: s2/gdas 0" in drawn_text(figure.results(jobs, load_table()))
+    assert "studies finished so far: 2 of 4 (s2/gdas 0)" in drawn_text(figure.results(jobs, load_table()))
     tune(out=jobs[1].folder, **jobs[1].options)
     check_recorded(jobs, {})
     results = figure.results(jobs, load_table())
@@ -125,7 +125,7 @@ def test_the_curves_of_a_figure_are_averages_of_its_studies(tmp_path):
         for name in expected:
             assert np.allclose(own[name], expected[name], equal_nan=True)
     texts = drawn_text(results)
-    assert "studies finished so far: s2/gdas 1" in texts and "of 78 searches" in texts
+    assert "studies finished so far: 3 of 4 (s2/gdas 1)" in texts and "of 78 searches" in texts
     shown = io.StringIO()
     results.show(Console(file=shown, width=120))
     assert "darts" in shown.getvalue() and "%" in shown.getvalue()

@@ -165,5 +165,5 @@ def test_masks_of_a_batch_evaluate_several_architectures():
 
 
 def test_partial_channels_are_refused_with_what_to_do():
-    with refuses(nb.InvalidInputError, "nats-size", options="partial_channels partial_channels"):
+    with refuses(nb.InvalidInputError, "nats-size", options="partial_channels"):
         Supernet(SPACE, 64, 3, "corrected", generator=generator(0), partial_channels=4)

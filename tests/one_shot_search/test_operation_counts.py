@@ -1,6 +1,7 @@
 """The operations of preferred architectures, epoch by epoch, and the figure that shows them below the regrets."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,6 @@ import nasbench1shot1 as nb
 from nasbench1shot1.nasbench201.architecture import OPERATIONS
 from nasbench1shot1.one_shot_search.captions import option_texts, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import operation_counts, regret_figure
-from nasbench1shot1.reading import Reading
 
 CONFIG = {"optimizer": "darts", "space": "nb201", "seed": 0, "scale": "quick", "preset": "corrected", "channels": 8}
 CONFIG |= {"dataset": "cifar10", "cells": 3, "images": "cifar10-sample", "weight_images": 40, "architecture_images": 40}
@@ -43,9 +43,7 @@ def test_choice_block_cells_have_no_edges_to_count():
 
 def run_of(config: dict) -> SimpleNamespace:
     """A run without Λ."""
-    return SimpleNamespace(
-        config=config, baseline=None, architecture_parameters={}, reading=lambda epoch: Reading(), mixing_weights=dict
-    )
+    return SimpleNamespace(config=config, baseline=None, folder=Path("without-parameters"))
 
 
 @pytest.mark.parametrize("seeds", [1, 3])

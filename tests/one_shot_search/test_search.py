@@ -509,4 +509,4 @@ def test_mixed_optimizers_are_named_on_screen_and_in_the_picture(tmp_path):
     assert non_default_options(run.config) == {"weight_decay": 0.01, "relaxation": "gumbel"}
     assert scale_text([run.config]).endswith("\n--weight-decay\xa00.01, --relaxation\xa0gumbel")
     other = {**run.config, "weight_decay": 0.02}
-    assert scale_text([run.config, other]).endswith("preset corrected\n--relaxation\xa0gumbel")
+    assert scale_text([run.config, other]).endswith("preset\xa0corrected\n--relaxation\xa0gumbel")

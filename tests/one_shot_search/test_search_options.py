@@ -179,7 +179,7 @@ ORIGINAL = {
     "tas": PUBLISHED_WIDTHS,
     "fbnetv2": PUBLISHED_WIDTHS,
     "tunas": {**PUBLISHED_WIDTHS, "baseline_includes_current": True, "reward_in_percent": True},
-    "beta-darts": {"term_epochs": 100, "second_order_term": False},
+    "beta-darts": {"term_epochs": 100},
     "drnas": {"evaluation_noise": True},
     "drnas-progressive": {"evaluation_noise": True},
     "sgas": {"batch_size": 64},

@@ -137,7 +137,7 @@ def test_an_estimate_of_the_time_changes_neither_the_supernet_nor_the_method():
         ({"warm_start_epochs": 2}, ("epochs=4", "warm_start_epochs=2")),
         ({"partial_channels": 1}, ("all channels", "1/2", "partial_channels=")),
         ({"second_partial_channels": 3}, ("4 channels", "partial_channels=3")),
-        ({"space": "nats-size"}, ("nats-size", "space=")),
+        ({"space": "nats-size"}, ("nats-size", "progressive DrNAS")),
         ({"early_stopping": True, "hessian_eigenvalue": True}, ("early_stopping",)),
     ],
 )
