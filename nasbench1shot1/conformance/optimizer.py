@@ -45,7 +45,7 @@ from nasbench1shot1.conformance.tiny_search import (
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.one_shot_search.loop import batch_pairs, train_epoch
-from nasbench1shot1.one_shot_search.options import SearchConfig, defaults, search_options
+from nasbench1shot1.one_shot_search.options import defaults, search_options
 from nasbench1shot1.one_shot_search.record import Run
 from nasbench1shot1.one_shot_search.state import SearchState
 from nasbench1shot1.one_shot_search.weight_step import weight_step
@@ -53,7 +53,7 @@ from nasbench1shot1.optimizer import Mixing, OneShotOptimizer
 from nasbench1shot1.registry import one_shot, search_space
 from nasbench1shot1.runs.checkpoints import load_checkpoint
 from nasbench1shot1.runs.folder import CHECKPOINT
-from nasbench1shot1.runs.options import option_names
+from nasbench1shot1.runs.options import names_without_effect
 from nasbench1shot1.scales import SCALES
 from nasbench1shot1.space import Choice
 from nasbench1shot1.supernets.presets import PRESETS
@@ -143,8 +143,8 @@ class OptimizerStepsConformance:
         space = one_shot(search_space(run_options["space"]))
         for scale, preset in ((scale, preset) for scale in SCALES for preset in PRESETS):
             options = search_options({**base, "scale": scale, "preset": preset})
-            known = {*option_names(SearchConfig), *option_names(options.method.Hyperparameters)}
-            assert set(defaults(options.method, space, scale, preset)) <= known
+            disabled = names_without_effect(options.own, (options.common, options.own))
+            assert set(defaults(options.method, space, scale, preset)) <= {*options.as_dict(), *disabled}
             assert search_options(json.loads(json.dumps(options.as_dict()))) == options
         with pytest.raises(InvalidInputError, match="no_such_option"):
             search_options({**base, "no_such_option": 1})

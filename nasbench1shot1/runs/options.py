@@ -241,13 +241,21 @@ def check_effects(
                 )
 
 
+def names_without_effect(record: Any, records: Iterable[Any], varied: Collection[str] = ()) -> frozenset[str]:
+    """Return the names of a record's options that another option of one of the `records` disables; see `OnlyWith`.
+
+    `varied` names options whose value is not final, which disable nothing.
+    """
+    return frozenset(field.name for field, _ in _without_effect(record, list(records), varied))
+
+
 def reset_without_effect(record: T, records: Iterable[Any], varied: Collection[str] = ()) -> T:
     """Return a record in which options without an effect have their field's own default.
 
-    Such values are defaults of a method, a space or a preset that another option of one of the `records` disables.
-    `varied` names options whose value is not final, which disable nothing.
+    Such values are defaults of a method, a space or a preset. Arguments are as in `names_without_effect`.
     """
-    own = {field.name: field.default for field, _ in _without_effect(record, list(records), varied)}
+    disabled = names_without_effect(record, records, varied)
+    own = {field.name: field.default for field in fields(record) if field.name in disabled}  # type: ignore[arg-type]
     return replace(record, **own)  # type: ignore[type-var]
 
 
