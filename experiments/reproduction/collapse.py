@@ -79,7 +79,7 @@ def measures(run: Run, table: Table) -> pandas.DataFrame:
         does not have them. The index is the epoch.
     """
     frame, cells = rescore(run, table), cast("list[EdgeArchitecture]", run.architectures)
-    weights = np.stack([run.mixing_weights(epoch)["operations"].mean(axis=0) for epoch in frame["epoch"]])
+    weights = np.stack([of["operations"].mean(axis=0) for of in run.mixing_weights_of(frame["epoch"]).values()])
     own: dict[str, Any] = {
         "skips": [cell.operations.count(SKIP) for cell in cells],
         "zeroized": [cell.operations.count(NONE) for cell in cells],

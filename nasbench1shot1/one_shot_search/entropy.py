@@ -10,7 +10,7 @@ from nasbench1shot1.one_shot_search.record import PARAMETERS, SearchRecord
 Floats = NDArray[np.float64]
 
 
-def learned_weights(run: SearchRecord, epochs: Sequence[int]) -> dict[int, Mapping[str, Floats]]:
+def learned_weights(run: SearchRecord, epochs: Sequence[int]) -> Mapping[int, Mapping[str, Floats]]:
     """Return the mixing weights of some epochs; empty if the mixing weights of the search do not depend on Λ.
 
     Optimizers that sample architectures, such as random search with weight sharing, record 1 for the choices of the
@@ -20,7 +20,7 @@ def learned_weights(run: SearchRecord, epochs: Sequence[int]) -> dict[int, Mappi
     is_learned = any(np.ptp(values, axis=0).any() and not np.isin(values, (0, 1)).all() for values in found.values())
     if not is_learned and run.reading(0).depends_on_parameters:
         return {}
-    return {epoch: run.mixing_weights(epoch) for epoch in epochs}
+    return run.mixing_weights_of(epochs)
 
 
 def relative_entropy(weights: Mapping[str, Floats]) -> float:

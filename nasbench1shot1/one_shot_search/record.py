@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -206,8 +206,17 @@ class SearchRecord(RunRecord):
 
         Raises the errors of `architecture_parameters`.
         """
-        parameters = {key: values[epoch] for key, values in self.architecture_parameters.items()}
-        return self.reading(epoch).weights(parameters, self._space, self.lines[epoch].get("structure"))
+        return self.mixing_weights_of([epoch])[epoch]
+
+    def mixing_weights_of(self, epochs: Iterable[int]) -> "dict[int, dict[str, NDArray[np.float64]]]":
+        """Return `mixing_weights` of some epochs; the file of Λ is read once."""
+        stored = self.architecture_parameters
+        return {
+            epoch: self.reading(epoch).weights(
+                {key: values[epoch] for key, values in stored.items()}, self._space, self.lines[epoch].get("structure")
+            )
+            for epoch in epochs
+        }
 
     @cached_property
     def _space(self) -> "OneShotSpace | None":
