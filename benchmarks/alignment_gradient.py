@@ -1,4 +1,4 @@
-"""The norm of Λ-DARTS's alignment gradient in short searches, compared with that of the loss gradient.
+"""The norms of the alignment gradient and of the loss gradient in short searches with Λ-DARTS.
 
     python benchmarks/alignment_gradient.py [--epochs 6]
 
@@ -25,7 +25,7 @@ class Measured(LambdaDARTS):
     steps: list[tuple[float, float, float]] = []  # noqa: RUF012
 
     def adjust_gradients(self, step):
-        """Add the gradient of the alignment, and note its norm, that of the loss, and the cosine."""
+        """Add the alignment gradient to the loss gradient, and record both norms and the cosine."""
         before = {name: weight.grad.clone() for name, weight in step.weights.items() if weight.grad is not None}
         cells = len(step.mixing.weights)
         leaves = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in step.mixing.tensors()]

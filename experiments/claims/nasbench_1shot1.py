@@ -11,7 +11,7 @@ SPACES = ("s1", "s2", "s3")
 PAPER = {"scale": "full", "epochs": 50}
 FIGURE_2 = ("figure2", "methods")
 COMMAND_2 = "nb1shot1 reproduce figure2 --pack records/figure2.zip"
-DIFFERENCE = "The mean regrets of two methods differ, by bootstrap over the seeds."
+DIFFERENCE = "The mean regrets of two methods are compared by bootstrap over the seeds."
 WEIGHT_DECAYS = ("1e-4", "3e-4", "9e-4", "81e-4")
 REFERENCE = (
     "The paper does not state the reference of its regret; here, it is the lowest mean test error of the space in the "
@@ -45,7 +45,7 @@ def _sizes(numbers: tuple[int, int, int], kind: str, *rules: str | None) -> Tabl
     return TableTest(
         compute=partial(counts, dict(zip(SPACES, numbers, strict=True)), kind, *rules),
         command="nb1shot1 space s1 s2 s3",
-        how="The architectures are enumerated. One counting rule must give all three numbers.",
+        how="The architectures are enumerated. The claim holds if one counting rule gives all three numbers.",
     )
 
 
@@ -55,8 +55,8 @@ CLAIMS = (
         "table 1",
         "Search spaces 1, 2 and 3 have 6240, 29160 and 363648 architectures with loose ends.",
         _sizes((6240, 29160, 363648), "loose_ends", "encodings", "read-blocks"),
-        "The printed numbers of spaces 1 and 3 count operations only for blocks that are read; that of space 2 counts "
-        "them for all blocks. No single rule gives all three.",
+        "The printed numbers of spaces 1 and 3 follow if operations count only for blocks that are read, and "
+        "the number of space 2 follows if they count for all blocks. No single rule gives all three numbers.",
     ),
     _claim(
         "count-no-loose-ends",
@@ -79,7 +79,7 @@ CLAIMS = (
             figures=FIGURE_2,
             paper=PAPER,
             command=COMMAND_2,
-            how=f"{DIFFERENCE} Compared is the regret after the last epoch.",
+            how=f"{DIFFERENCE} The regret is that after the last epoch.",
             pairs=pairs(["s1"], "pc-darts", ("darts", "gdas", "enas", "random-ws")),
         ),
     ),
@@ -91,7 +91,7 @@ CLAIMS = (
             figures=FIGURE_2,
             paper=PAPER,
             command=COMMAND_2,
-            how=f"{DIFFERENCE} Compared is the mean regret over all epochs.",
+            how=f"{DIFFERENCE} The regret is the mean over all epochs.",
             pairs=pairs(SPACES, "gdas", ("darts", "pc-darts", "enas", "random-ws"), "anytime"),
         ),
     ),
@@ -103,7 +103,7 @@ CLAIMS = (
             figures=FIGURE_2,
             paper=PAPER,
             command=COMMAND_2,
-            how=f"{DIFFERENCE} Compared is the mean regret over all epochs with that of DARTS.",
+            how=f"{DIFFERENCE} The regret is the mean over all epochs; one of the methods is DARTS.",
             pairs=pairs(SPACES, "darts", ("enas", "random-ws"), "anytime"),
         ),
     ),
@@ -170,7 +170,7 @@ CLAIMS = (
             figures=("figure4",),
             paper=PAPER,
             command="nb1shot1 reproduce figure4 --pack records/figure4.zip",
-            how=f"{DIFFERENCE} Compared is the mean regret over all epochs.",
+            how=f"{DIFFERENCE} The regret is the mean over all epochs.",
             pairs=pairs(
                 ("gdas", "pc-darts"), "weight-decay-27e-4", [f"weight-decay-{x}" for x in WEIGHT_DECAYS], "anytime"
             ),
@@ -184,7 +184,7 @@ CLAIMS = (
             figures=("figure4",),
             paper=PAPER,
             command="nb1shot1 reproduce figure4 --only darts --pack records/figure4-darts.zip",
-            how=f"{DIFFERENCE} Compared is the regret after the last epoch.",
+            how=f"{DIFFERENCE} The regret is that after the last epoch.",
             pairs=pairs(["darts"], "weight-decay-3e-4", ["weight-decay-27e-4"]),
         ),
     ),
@@ -222,7 +222,7 @@ CLAIMS = (
             figures=("figure7",),
             paper={"scale": "full", "epochs": 100},
             command="nb1shot1 reproduce figure7 --only s2 --pack records/figure7-s2.zip",
-            how=f"{DIFFERENCE} Compared is the regret after the last epoch.",
+            how=f"{DIFFERENCE} The regret is that after the last epoch.",
             pairs=pairs(["s2"], "enas", ["random-ws"]),
         ),
     ),
@@ -248,7 +248,7 @@ CLAIMS = (
             figures=("figure9",),
             paper=PAPER,
             command="nb1shot1 reproduce figure9 --pack records/figure9.zip",
-            how=f"{DIFFERENCE} Compared is the regret after the last epoch.",
+            how=f"{DIFFERENCE} The regret is that after the last epoch.",
             pairs=pairs(("darts", "gdas", "pc-darts"), "no-cutout", ["cutout"]),
         ),
     ),

@@ -122,8 +122,8 @@ CLAIMS = (
             figures=("nats-figure7",),
             paper={"scale": "full", "epochs": 100},
             command="nb1shot1 reproduce nats-figure7 --only cifar10 --pack records/nats-figure7.zip",
-            how="Its mean final test regret is compared with those of RSPS (Random WS here), ENAS, GDAS and SETN, by "
-            "bootstrap over the seeds.",
+            how="The mean final test regret of DARTS is compared with those of RSPS (Random WS here), ENAS, GDAS and "
+            "SETN, by bootstrap over the seeds.",
             pairs=tuple(
                 pair
                 for method in ("random-ws", "enas", "gdas", "setn")

@@ -46,7 +46,7 @@ The rules for each part are deliberately strict:
   it excludes 0 in the other direction. *A number* is confirmed if our 95 % interval includes it, after rounding; if it
   is a mean over runs, its own standard error is taken into account. Otherwise, it is refuted. Intervals are percentile
   bootstrap intervals over seeds, searches or architectures unless stated otherwise. For "A before B", the tables show
-  by how many percentage points the mean test regret of A is lower than that of B, unless stated otherwise.
+  how many percentage points A's mean test regret is below B's, unless stated otherwise.
 - **The size of a run limits what it decides.** One-shot searches decide nothing with fewer than {FEWEST_SEEDS} seeds,
   black-box searches nothing with fewer than {FEWEST_SEARCHES} searches. Searches at the quick scale decide nothing in
   either direction, because methods cannot be ranked at this scale ([scales](scales.md)). Searches at the medium scale
