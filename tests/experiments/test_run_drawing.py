@@ -153,7 +153,7 @@ def test_the_labels_of_cells_are_readable_and_equally_large(learns, space):
     learned = {key: np.stack([each[key] for each in history]) for key in history[0]}
     run.architecture_parameters = learned if learns else {key: 1.0 * (of > 0) for key, of in learned.items()}
     run.reading = lambda epoch: Reading()
-    run.mixing_weights = lambda epoch: Reading().weights(history[epoch])
+    run.mixing_weights_of = lambda epochs: {epoch: Reading().weights(history[epoch]) for epoch in epochs}
     for given in (None, Figure(figsize=(12, 4)).subplots(1, 4)):
         drawn = nb.draw_cells(run, given)
         figure = drawn[0].get_figure(root=True)
