@@ -22,7 +22,8 @@ Published = Mapping[tuple[str, str, str], tuple[float, float]]
 """Mean and standard deviation in percent, by method, data set and split."""
 
 
-def _published(**rows: tuple[tuple[float, float], ...]) -> Published:
+def published_values(**rows: tuple[tuple[float, float], ...]) -> Published:
+    """Return published values by method, whose name has underscores here: six pairs, by data set and split."""
     places = list(product(("cifar10", "cifar100", "ImageNet16-120"), SPLITS))
     return {
         (name.replace("_", "-"), *place): pair
@@ -31,7 +32,7 @@ def _published(**rows: tuple[tuple[float, float], ...]) -> Published:
     }
 
 
-PUBLISHED = _published(
+PUBLISHED = published_values(
     random=((90.93, 0.36), (93.70, 0.36), (70.93, 1.09), (71.04, 1.07), (44.45, 1.10), (44.57, 1.25)),
     regularized_evolution=((91.19, 0.31), (93.92, 0.30), (71.81, 1.12), (71.84, 0.99), (45.15, 0.89), (45.54, 1.03)),
     reinforce=((91.09, 0.37), (93.85, 0.37), (71.61, 1.12), (71.71, 1.09), (45.05, 1.02), (45.24, 1.18)),
@@ -39,7 +40,7 @@ PUBLISHED = _published(
 )
 """NAS-Bench-201, table 5: mean and standard deviation over 500 searches, in percent."""
 
-SIZE_PUBLISHED = _published(
+SIZE_PUBLISHED = published_values(
     random=((90.10, 0.26), (93.03, 0.25), (69.57, 0.57), (69.72, 0.61), (45.01, 0.74), (45.42, 0.86)),
     regularized_evolution=((90.37, 0.20), (93.22, 0.16), (70.23, 0.50), (70.11, 0.61), (45.30, 0.69), (45.94, 0.92)),
     reinforce=((90.25, 0.23), (93.16, 0.21), (69.84, 0.59), (69.96, 0.57), (45.06, 0.77), (45.71, 0.93)),

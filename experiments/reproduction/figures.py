@@ -6,7 +6,8 @@ code. The scripts apply cutout with probability 1 in every epoch, although the c
 For figure 17, the paper samples 150 architectures of space 3 and trains each alone in the fixed-width network of the
 supernet. It states neither the number of epochs nor the optimizer; this package uses the settings of a search.
 
-Black-box optimizers: see `black_box_figures`. NATS-Bench: see `nats_bench_figures`.
+Black-box optimizers: see `black_box_figures`. One-shot searches of NAS-Bench-201: see `nasbench201_figures`.
+NATS-Bench: see `nats_bench_figures`.
 """
 
 from dataclasses import replace
@@ -15,6 +16,7 @@ from typing import Any
 from nasbench1shot1.experiments.reproduction.black_box_figures import BLACK_BOX_FIGURES
 from nasbench1shot1.experiments.reproduction.collapse_figures import COLLAPSE_FIGURES
 from nasbench1shot1.experiments.reproduction.method_figures import BELOW_FULL, METHOD_FIGURES
+from nasbench1shot1.experiments.reproduction.nasbench201_figures import NASBENCH_201_FIGURES
 from nasbench1shot1.experiments.reproduction.nats_bench_figures import NATS_BENCH_FIGURES
 from nasbench1shot1.experiments.reproduction.parts import (
     METHODS,
@@ -191,6 +193,7 @@ _PAPER_FIGURES = {
 FIGURES: dict[str, Figure] = {
     **_PAPER_FIGURES,
     **BLACK_BOX_FIGURES,
+    **NASBENCH_201_FIGURES,
     **NATS_BENCH_FIGURES,
     **METHOD_FIGURES,
     **COLLAPSE_FIGURES,

@@ -289,7 +289,10 @@ def _count(space: str, architectures: str) -> int:
     """Return the number of architectures that a ranking evaluates."""
     if architectures == CONTROLLER:
         return CONTROLLER_DRAWS
-    return search_space(space).count("no_loose_ends") if architectures == "all" else int(architectures)
+    if architectures != "all":
+        return int(architectures)
+    found = search_space(space)
+    return found.count("no_loose_ends" if "no_loose_ends" in found.kinds else "all")
 
 
 def _check_ranking(job: FigureJob) -> None:

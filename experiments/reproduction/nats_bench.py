@@ -348,8 +348,8 @@ class FinalAccuracies(BlackBoxStudies):
                     row = rows[found.curve.key]
                     (usual,) = curve_styles([str(found.curve.options["optimizer"])])
                     colour = colours.get(found.curve.key, usual["color"])
-                    _draw_point(ax, row, "", height, **{**OURS, "color": colour})
-                    _draw_point(ax, row, "published_", height + BELOW, **THEIRS)
+                    draw_point(ax, row, "", height, **{**OURS, "color": colour})
+                    draw_point(ax, row, "published_", height + BELOW, **THEIRS)
                 if (largest := self._largest(panel.key)) is not None:
                     ax.axvline(100 * largest, **LEVEL, zorder=1)
                 ax.set_yticks(range(len(own)), [found.curve.label for found in own])
@@ -380,7 +380,7 @@ class FinalAccuracies(BlackBoxStudies):
         return "\n".join(lines)
 
 
-def _draw_point(ax: "axes.Axes", row: Mapping[Any, Any], prefix: str, height: float, **look: Any) -> None:
+def draw_point(ax: "axes.Axes", row: Mapping[Any, Any], prefix: str, height: float, **look: Any) -> None:
     """Draw the mean in a row with its standard deviation, if there is one; nothing without a mean."""
     mean, std = row[f"{prefix}mean"], row[f"{prefix}std"]
     if not np.isnan(mean):

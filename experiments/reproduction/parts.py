@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Options = Mapping[str, Any]
+LAST = "last"
+"""As the option `keep_weights_every` of a figure: searches save the weights of their last epoch only."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Scale:
     seeds: tuple[int, ...] = (0,)
     by_optimizer: Mapping[str, Options] = field(default_factory=dict)
     more_seeds: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def options_of(self, panel: Panel, curve: Curve) -> dict[str, Any]:
+        """Return the options of the runs of a curve."""
+        own = {**panel.options, **curve.options}
+        return {**self.options, **self.by_optimizer.get(own.get("optimizer", ""), {}), **own}
 
     def pairs(self) -> list[tuple[Panel, Curve]]:
         """Return every curve with its panel."""
@@ -100,6 +107,7 @@ class Figure:
             apply.
         otherwise: the figure on a table that lacks what the searches observe (`observed.lacking`), if there is one.
         medium: the runs at the medium scale, if the figure has it.
+        runs_of: the figure whose runs it shows, and in whose folder it is drawn. Default: it has runs of its own.
         note: how the runs of the figure differ from those of the paper, in a sentence for screens and captions.
     """
 
@@ -119,6 +127,7 @@ class Figure:
     otherwise: "Figure | None" = None
     note: str = ""
     medium: Scale | None = None
+    runs_of: str = ""
 
     @property
     def scales(self) -> dict[str, Scale]:

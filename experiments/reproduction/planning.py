@@ -20,6 +20,7 @@ from nasbench1shot1.experiments.reproduction.figures import (
 from nasbench1shot1.experiments.reproduction.kinds import CONTROLLER, KINDS, FigureJob, JobKind
 from nasbench1shot1.experiments.reproduction.observed import lacking
 from nasbench1shot1.experiments.reproduction.parts import (
+    LAST,
     METHODS,
     Curve,
     Figure,
@@ -30,6 +31,7 @@ from nasbench1shot1.experiments.reproduction.parts import (
 )
 from nasbench1shot1.ground.errors import InvalidInputError, option, unknown_name, value_of
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.jobs.job import is_started
 from nasbench1shot1.one_shot_search.record import open_search
 from nasbench1shot1.registry import search_space
@@ -77,10 +79,21 @@ class Reproduction:
         """The kind of the runs that the figure shows."""
         return KINDS[self.figure.runs]
 
+    @property
+    def owner(self) -> str:
+        """The name of the figure whose runs this figure shows: its own name by default."""
+        return self.figure.runs_of or self.name
+
     def size(self, scale: str) -> str:
-        """Return the amount of work at a scale, such as "90 × 50 epochs"."""
+        """Return the amount of work at a scale, such as "90 × 50 epochs" or "27 × 50 to 250 epochs"."""
         own = self.selected(scale)
-        return self.kind.size(sum(len(pairs) for _, pairs in own.by_seed()), self.kind.adapt(own.options))
+        runs = [own.options_of(*pair) for _, pairs in own.by_seed() for pair in pairs]
+        if self.figure.runs == "ranking" and self.figure.runs_of:
+            return counted(len(runs), "ranking")
+        options, epochs = self.kind.adapt(own.options), sorted({run["epochs"] for run in runs if "epochs" in run})
+        if len(epochs) > 1:
+            options["epochs"] = f"{epochs[0]} to {epochs[-1]}"
+        return self.kind.size(len(runs), options)
 
     def selected(self, scale: str, space: str | None = None) -> Scale:
         """Return the selected panels and curves of a scale.
@@ -157,6 +170,8 @@ class Reproduction:
             found: list[dict[str, Any]] = call(_resolve_all, kind, options)
             return found
 
+        if self.figure.runs == "ranking" and self.figure.runs_of:
+            return _rankings_of(FIGURES[self.figure.runs_of].scales[scale], own, out, given, resolve)
         composed = {"ranking": _rankings, "transfer": _transfers}
         if self.figure.runs in composed:
             return composed[self.figure.runs](own, out, given, resolve)
@@ -327,12 +342,12 @@ def _runs(
     for seed, pairs in scale.by_seed():
         of_seed = []
         for panel, curve in pairs:
-            own = {**panel.options, **curve.options}
-            by_optimizer = scale.by_optimizer.get(own.get("optimizer", ""), {})
-            of_figure = {**scale.options, **by_optimizer, **own}
+            of_figure = scale.options_of(panel, curve)
             if any(given.get(clock) is not None for clock in CLOCKS):  # a given clock replaces the figure's
                 of_figure = {name: value for name, value in of_figure.items() if name not in CLOCKS}
             options = kind.adapt({**of_figure, **given, "seed": seed})
+            if options.get("keep_weights_every") == LAST:
+                options["keep_weights_every"] = options["epochs"]
             of_seed.append(((panel.key, curve.key), options))
         for place, options in sorted(of_seed, key=lambda job: -kind.expense(job[1])):
             places.append(place)
@@ -366,22 +381,54 @@ def _rankings(scale: Scale, out: Path, given: Options, resolve: Resolve) -> list
     size = scale.options["scale"]
     every = max(1, int(given.get("epochs") or scale.options["epochs"]) // RANKED_EPOCHS[size])
     searches = _runs("search", scale, out, {**given, "keep_weights_every": every}, resolve)
-    rankings = [_ranking(search, size, every, given) for search in searches]
+    rankings = []
+    for search in searches:
+        usual = {**RANKING[size], "epochs": f"every:{every}"}
+        if size == "full" and search.options["optimizer"] == "enas":
+            usual["architectures"] = CONTROLLER  # 100 samples, as in the paper
+        rankings.append(_ranking(search, search_folder(search.folder), usual, given))
     kept = [replace(job, name=f"{job.name}-search", folder=search_folder(job.folder)) for job in searches]
     return [*kept, *rankings]
 
 
-def _ranking(search: FigureJob, scale: str, every: int, given: Options) -> FigureJob:
-    usual, half = RANKING[scale], search.options["images_per_half"]
+def _rankings_of(searched: Scale, scale: Scale, out: Path, given: Options, resolve: Resolve) -> list[FigureJob]:
+    """Return the searches of another figure that the curves of a scale rank, and their rankings.
+
+    Args:
+        searched: the scale of the other figure.
+        scale: the scale; the options of its curves are those of rankings, and `search`, the panel of the search.
+        out, given, resolve: as for `_runs`.
+    """
+    pairs = scale.pairs()
+    wanted = {(curve.options["search"], curve.key) for _, curve in pairs}
+    panels = (
+        replace(panel, curves=tuple(curve for curve in panel.curves if (panel.key, curve.key) in wanted))
+        for panel in searched.panels
+    )
+    kept = replace(searched, panels=tuple(filter(lambda panel: panel.curves, panels)), seeds=scale.seeds, more_seeds={})
+    searches = _runs("search", kept, out, given, resolve)
+    by_place = {(job.panel, job.curve, job.options["seed"]): job for job in searches}
+    rankings = []
+    for seed in scale.seeds:
+        for panel, curve in pairs:
+            options = {**scale.options_of(panel, curve)}
+            search = by_place[options.pop("search"), curve.key, seed]
+            options = {"epochs": str(search.options["epochs"]), **options}
+            name = f"{panel.key}/{curve.key}/seed-{seed}"
+            made = _ranking(search, search.folder, options, {**given, "preset": None})
+            rankings.append(replace(made, name=name, folder=out / name, panel=panel.key))
+    return [*searches, *rankings]
+
+
+def _ranking(search: FigureJob, folder: Path, usual: Options, given: Options) -> FigureJob:
+    """Return the ranking of a search in a folder, with options that given ones override."""
+    half = search.options["images_per_half"]
     own = {name: search.options[name] for name in _SHARED if given.get(name) is not None}
     if given.get("table") is not None:
         own["table"] = given["table"]
-    if scale == "full" and search.options["optimizer"] == "enas":
-        own["architectures"] = CONTROLLER  # 100 samples, as in the paper
     if half is not None:
         own["images"] = str(min(half, int(usual["images"])))
-    fixed = {"run": str(search_folder(search.folder).absolute()), "epochs": f"every:{every}"}
-    options = {**usual, **fixed, "threads": search.options["threads"], **own}
+    options = {**usual, "run": str(folder.absolute()), "threads": search.options["threads"], **own}
     return replace(
         search, command=KINDS["ranking"].command, kind="ranking", options=options, search=search.options, stage=1
     )

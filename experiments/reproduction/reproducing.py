@@ -69,7 +69,8 @@ def reproduce(
     Args:
         name: "figure2", …: a key of `figures.FIGURES`.
         scale: "full" (the paper's setting), "medium" or "quick".
-        out: folder of the runs, the picture and the CSV file. Default: `reproduce/<name>-<scale>`.
+        out: folder of the runs, the picture and the CSV file. Default: `reproduce/<name>-<scale>`, with the name of the
+            figure whose runs are shown.
         only: parts of the figure, as in `open_figure`.
         joined: folders of finished runs to show, as in `open_figure`.
         seeds: random seeds. Default: the seeds of the scale.
@@ -98,17 +99,17 @@ def reproduce(
 
     console = console_or_new(console)
     workers, options = WorkerOptions.split(options)
-    folder = as_path(out, "out", is_option=True) if out is not None else Path("reproduce") / f"{name}-{scale}"
+    figure = open_figure(name, only, joined)
+    folder = as_path(out, "out", is_option=True) if out is not None else Path("reproduce") / f"{figure.owner}-{scale}"
     if folder.exists() and not folder.is_dir():
         raise InvalidInputError(f"{folder} is a file: choose another {option('out')}")
-    figure = open_figure(name, only, joined)
     if spread is not None and figure.figure.pooling is None:
         raise InvalidInputError(f"{option('spread')} does not apply to {figure.name}: remove it")
     band = checked_spread(spread)
     unset = figure.kind.inapplicable | figure.figure.fixed
     if unfit := sorted(name for name in unset if options.get(name, False) is not False):
         raise InvalidInputError(f"{option(unfit[0])} does not apply to {figure.name}: remove it")
-    check_belongs_to(folder, name)
+    check_belongs_to(folder, figure.owner)
     source, target = (
         as_path(path, which, is_option=True) if path is not None else None
         for which, path in (("records", records), ("pack", pack))
@@ -122,7 +123,7 @@ def reproduce(
         jobs = figure.jobs(scale, folder, options, seeds, places.call)
         if source is not None and not dry_run:
             unpack(source, jobs)
-            mark_folder(folder, name)
+            mark_folder(folder, figure.owner)
         check_recorded(jobs, options)
         table = figure.table(jobs, options)
         todo = [job for job in jobs if not job.is_finished and not draw_only]
@@ -136,7 +137,7 @@ def reproduce(
             return None
         check_writable(folder)
         try:
-            failures = {} if draw_only else _run(name, jobs, folder, places, console)
+            failures = {} if draw_only else _run(figure.owner, jobs, folder, places, console)
         except KeyboardInterrupt as stop:
             kept = f"finished {nouns(jobs)[1]} stay in {folder}"
             raise KeyboardInterrupt(f"stopped; {kept}: run the same command to continue") from stop
@@ -146,7 +147,7 @@ def reproduce(
     elif draw_only:
         raise InvalidInputError(f"{folder} has nothing finished to draw: remove {option('draw_only')}")
     if target is not None:
-        line_printer(console)(f"Records of {counted_jobs(jobs, write_records(jobs, target, name))}: {target}")
+        line_printer(console)(f"Records of {counted_jobs(jobs, write_records(jobs, target, figure.owner))}: {target}")
     if failures:
         told = "; ".join(f"{job}: {message}" for job, message in failures.items())
         failed = f"{len(failures)} of {counted_jobs(jobs)}"
@@ -173,15 +174,15 @@ def _check(job: FigureJob) -> None:
     job.of.check(job)
 
 
-def _run(name: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, console: "Console") -> dict[str, str]:
-    """Run the unfinished jobs; return the error messages of failed jobs by name."""
+def _run(owner: str, jobs: Sequence[FigureJob], folder: Path, workers: Workers, console: "Console") -> dict[str, str]:
+    """Run the unfinished jobs in the folder of the figure `owner`; return the error messages of failed jobs by name."""
     costs = _announce(jobs, workers, console)
     todo = [job for job in jobs if not job.is_finished]
     if not todo:
         return {}
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    mark_folder(folder, name)
+    mark_folder(folder, owner)
     failures = dict[str, str]()
     with locked(folder), FigureProgress(todo, costs, workers.count, console) as watcher:
         for stage in by_stage(todo):
@@ -225,17 +226,23 @@ def _announce(
 
 
 def _draw(picture: Path, results: "Results", console: "Console", looks: Mapping[str, Any]) -> None:
-    """Write the picture, and the values beside it, and print the results; `looks` are arguments of `Results.draw`."""
+    """Write the picture, the values and the printed table beside it, and print the results.
+
+    `looks` are arguments of `Results.draw`.
+    """
     values, stem = picture.with_suffix(".csv"), picture.stem
     further = {picture.with_name(f"{stem}-{suffix}.csv"): frame for suffix, frame in results.further_tables().items()}
     for path, frame in {values: results.as_table(), **further}.items():
         with atomic_write(path) as file:
             file.write(frame.to_csv(index=False).encode())
+    with atomic_write(summary := picture.with_suffix(".md")) as file:
+        file.write(results.markdown().encode())
     save_figure(results.draw(**looks), picture)
     results.show(console)
     print_line = line_printer(console)
     print_line(f"Table {results.table.id}")
     print_line(f"Values: {', '.join(map(str, [values, *further]))}")
+    print_line(f"Table in Markdown: {summary}")
     print_line(f"Picture: {picture}")
 
 

@@ -16,7 +16,7 @@ from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.experiments.reproduction.kinds import FigureJob
 from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Panel, Pooling
 from nasbench1shot1.ground.plugins import imported
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.text import counted, markdown_table
 from nasbench1shot1.one_shot_search.captions import table_text
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.table import Table
@@ -113,6 +113,11 @@ class Results(ABC):
     def notes(self) -> Sequence[str]:
         """Return lines below the summary. Default: none."""
         return ()
+
+    def markdown(self) -> str:
+        """Return the summary in Markdown, with the table that scores the runs."""
+        table = markdown_table(self.headings(), self.rows())
+        return "\n\n".join([table.rstrip(), *self.notes(), f"Table {self.table.id}"]) + "\n"
 
     def show(self, console: "Console") -> None:
         """Print a summary."""

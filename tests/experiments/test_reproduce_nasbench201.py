@@ -1,0 +1,189 @@
+"""Tables 5 and 7 and figures 7 and 8 of NAS-Bench-201: shared searches, accuracies on every data set, correlations."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pandas
+import pytest
+from quick_ranking import quick_ranking
+from refusals import missing, refuses
+from rich.console import Console
+from tiny_figures import TINY, planned, run_jobs_here
+
+import nasbench1shot1 as nb
+from nasbench1shot1.experiments.accuracies import Accuracies
+from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.nasbench201 import PUBLISHED, PUBLISHED_CORRELATIONS, correlations_of
+from nasbench1shot1.experiments.reproduction.nasbench201_figures import (
+    ANY,
+    BATCH,
+    NASBENCH_201_FIGURES,
+    OWNER,
+    RUNNING,
+)
+from nasbench1shot1.experiments.reproduction.parts import LAST
+from nasbench1shot1.experiments.reproduction.planning import open_figure
+from nasbench1shot1.experiments.reproduction.reproducing import reproduce
+
+ONLY = ["any/gdas", "running/random-ws", "batch/random-ws"]
+FEW = {"candidates": 2, "candidate_batches": 1, "finalists": 1}
+OPTIONS = {**TINY, "epochs": 2, "threads": 1, "preset": "original", "keep_weights_every": LAST, "device": "cpu"}
+PLACES = [("cifar10", "validation"), ("cifar10", "test"), ("cifar100", "test"), ("ImageNet16-120", "test")]
+"""What the bundled table has of every network."""
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory):
+    """The folder of table 5 with two searches of each curve of `ONLY`, and what the command printed."""
+    folder, said = tmp_path_factory.mktemp("table5") / "out", io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, quick_ranking():
+        run_jobs_here(patch)
+        for name, figure in NASBENCH_201_FIGURES.items():
+            scale = figure.quick
+            if name != "nas201-table7":
+                scale = replace(scale, options=OPTIONS, by_optimizer={"random-ws": FEW})
+            else:
+                panels = tuple(
+                    replace(panel, options={**panel.options, "architectures": "12", "images": "20"})
+                    for panel in scale.panels
+                )
+                scale = replace(scale, panels=panels)
+            patch.setitem(FIGURES, name, replace(figure, quick=scale))
+        reproduce(OWNER, scale="quick", out=folder, only=ONLY, console=Console(file=said, width=400))
+        yield folder, said.getvalue()
+
+
+def drawn(name: str, folder, only) -> tuple[pandas.DataFrame, str]:
+    said = io.StringIO()
+    picture = reproduce(name, scale="quick", out=folder, only=only, console=Console(file=said, width=400))
+    assert picture is not None and picture.read_bytes().startswith(b"\x89PNG")
+    return pandas.read_csv(picture.with_suffix(".csv")), said.getvalue()
+
+
+def test_the_full_scale_has_the_published_searches(tmp_path):
+    jobs = planned(OWNER, tmp_path, scale="full", images="cifar10-sample")
+    epochs = {job.curve: job.options["epochs"] for job in jobs}
+    assert epochs == {
+        "darts": 50,
+        "darts-second-order": 50,
+        **dict.fromkeys(("gdas", "setn", "random-ws", "enas"), 250),
+    }
+    assert len(jobs) == 9 * 3 and {job.options["preset"] for job in jobs} == {"original"}
+    statistics = {(job.panel, job.options["evaluation_batch_norm"]) for job in jobs}
+    assert statistics == {(ANY, "batch-in-cells"), (BATCH, "batch-in-cells"), (RUNNING, "running")}
+    assert all(job.options["keep_weights_every"] == job.options["epochs"] for job in jobs)
+
+
+@pytest.mark.parametrize("scale", ["medium", "quick"])
+def test_smaller_scales_move_lambda_as_far_as_the_full_scale(scale, tmp_path):
+    """The product of epochs, steps and learning rate of Λ, which bounds how far Λ can move."""
+
+    def reach(job):
+        own = job.options
+        half = own["images_per_half"] or {"full": 25_000, "quick": 1_610}[own["scale"]]
+        return own["epochs"] * -(-half // own["batch_size"]) * own["architecture_learning_rate"]
+
+    by_scale = [
+        {
+            job.curve: reach(job)
+            for job in planned(OWNER, tmp_path, scale=of, seeds=[0], only=[ANY], images="cifar10-sample")
+        }
+        for of in (scale, "full")
+    ]
+    assert by_scale[0] == pytest.approx(by_scale[1], rel=0.03)
+
+
+def test_figures_have_the_searches_of_table_5(tmp_path):
+    whole = {job.name: job for job in planned(OWNER, tmp_path)}
+    for name in ("nas201-figure7", "nas201-figure8"):
+        jobs = planned(name, tmp_path)
+        assert {job.panel for job in jobs} == {ANY, RUNNING if name.endswith("7") else BATCH}
+        assert all(whole[job.name].options == job.options and whole[job.name].folder == job.folder for job in jobs)
+    jobs = planned("nas201-table7", tmp_path)
+    searches = [job for job in jobs if job.kind == "search"]
+    assert len(searches) == 8 and all(whole[job.name].options == job.options for job in searches)
+    rankings = [job for job in jobs if job.kind == "ranking"]
+    assert len(rankings) == 16 and {job.options["batch_norm"] for job in rankings} == {"batch-in-cells", "running"}
+    assert all(job.options["run"] in {str(search.folder) for search in searches} for job in rankings)
+    assert {job.units for job in rankings} == {1}
+
+
+def test_the_table_has_mean_and_deviation_on_every_data_set(searched):
+    folder, said = searched
+    (path,) = folder.glob(f"{OWNER}-*batch-random-ws.csv")
+    frame = pandas.read_csv(path)
+    assert set(frame["block"]) == {RUNNING, BATCH}
+    assert set(PLACES) <= set(zip(frame["dataset"], frame["split"], strict=True))
+    runs = [nb.open_run(folder / "batch" / "random-ws" / f"seed-{seed}") for seed in (0, 1)]
+    found = [nb.load_table("nb201").query(run.architectures[-1], dataset="cifar100").test_accuracy for run in runs]
+    at = {"curve": "random-ws", "dataset": "cifar100", "split": "test"}
+    row = frame[(frame["block"] == BATCH) & (frame[list(at)] == pandas.Series(at)).all(axis=1)].iloc[0]
+    assert row["mean"] == pytest.approx(100 * np.mean(found)) and row["std"] == pytest.approx(
+        100 * np.std(found, ddof=1)
+    )
+    assert (row["published_mean"], row["published_std"], row["measured"]) == (58.33, 4.34, 1)
+    gdas = frame[frame["curve"] == "gdas"].drop(columns=["block", "published_mean", "published_std"])
+    assert len(gdas) == 2 * len(gdas.drop_duplicates())  # its searches belong to both blocks
+    assert not missing(said, "RSPS", "93.61 ± 0.09", "93.51 ± 0.13", "CIFAR-100", "Markdown")
+    lines = [line for line in path.with_suffix(".md").read_text().splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in lines}) == 1 and len(lines) == 2 + 4
+
+
+def test_figure_8_shows_the_accuracies_of_the_same_searches(searched):
+    folder, _ = searched
+    frame, said = drawn("nas201-figure8", folder, ["any/gdas", "batch/random-ws"])
+    assert "4 are finished" in said and set(frame["curve"]) == {"gdas", "random-ws"}
+    run = nb.open_run(folder / "any" / "gdas" / "seed-1")
+    other = nb.open_run(folder / "any" / "gdas" / "seed-0")
+    accuracies = [
+        nb.load_table("nb201").query(each.architectures[1], dataset="ImageNet16-120").test_accuracy
+        for each in (run, other)
+    ]
+    own = frame.query("curve == 'gdas' and dataset == 'ImageNet16-120' and split == 'test' and epoch == 1").iloc[0]
+    assert own["mean"] == pytest.approx(np.mean(accuracies)) and own["seeds"] == 2
+    regrets = [each.metrics["ImageNet16-120_test_regret"].iloc[1] for each in (run, other)]
+    best = nb.load_table("nb201").values("test_accuracy", 200, "ImageNet16-120").mean(axis=1).max()
+    assert own["mean"] == pytest.approx(best - np.mean(regrets))
+    assert frame["epoch"].max() == 2
+
+
+def test_table_7_ranks_the_searches_with_both_statistics(searched):
+    folder, _ = searched
+    frame, said = drawn("nas201-table7", folder, ["gdas"])
+    assert "2 searches of 2 epochs and 4 rankings of 1 epoch; 2 are finished" in said
+    assert set(frame["column"]) == {"probability", "osva-train", "osva-eval"}
+    table = nb.load_table("nb201")
+    rankings = [nb.open_run(folder / "osva-train" / "gdas" / f"seed-{seed}") for seed in (0, 1)]
+    own = frame.set_index("column")
+    found = [correlations_of(ranking, table) for ranking in rankings]
+    assert own.loc["osva-train", "mean"] == pytest.approx(np.mean([each["error"] for each in found]), nan_ok=True)
+    assert own.loc["probability", "published"] == PUBLISHED_CORRELATIONS["gdas"][0]
+    (defined, *_) = (number for number, each in enumerate(found) if np.isfinite(each["error"]))
+    scores = rankings[defined].scores(2)
+    space = nb.search_space("nb201")
+    true = table.query([space[int(n)] for n in scores.numbers], dataset="cifar10-valid").validation_accuracy
+    assert found[defined]["error"] == pytest.approx(np.corrcoef(1 - scores.errors, true)[0, 1])
+
+
+def test_another_folder_is_refused(searched, tmp_path):
+    folder, _ = searched
+    with refuses(nb.InvalidInputError, folder, OWNER, "figure2"):
+        reproduce("figure2", scale="quick", out=folder, dry_run=True)
+    assert open_figure("nas201-figure7").owner == OWNER
+
+
+def test_published_values_have_every_column():
+    assert {len(of) for of in PUBLISHED.values()} == {36}
+    assert PUBLISHED[RUNNING]["gdas", "cifar10", "test"] == (93.61, 0.09)
+    assert PUBLISHED[BATCH]["enas", "ImageNet16-120", "test"] == (16.32, 0.00)
+
+
+def test_accuracies_of_any_searches(searched):
+    folder, _ = searched
+    runs = {"GDAS": [nb.open_run(folder / "any" / "gdas" / "seed-0")]}
+    found = Accuracies(runs, nb.load_table("nb201"))
+    assert set(PLACES) <= set(found.places) and len(found.by_epoch()) == 3 * len(found.places)
+    assert found.by_epoch()["std"].isna().all() and (found.by_epoch()["measured"] == 1).all()
+    text = found.markdown({"GDAS": "mine | yours"})
+    assert "| mine \\| yours | 1 |" in text and "±" not in text.splitlines()[2] and "measured" in text
