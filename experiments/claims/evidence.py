@@ -5,19 +5,24 @@ Runs of different settings, such as scales, and runs that were scored on differe
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
+from nasbench1shot1.experiments.reproduction.observed import table_of
 from nasbench1shot1.experiments.reproduction.records import MARK, contents, unpack_some
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, option, quote, shorten
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.proxy_training import ProxyTrainings
+from nasbench1shot1.registry import search_space
 from nasbench1shot1.runs.folder import CONFIG, SUMMARY, read_object
 from nasbench1shot1.runs.opening import open_run
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.tuning.record import Study
 
 SUFFIX = ".zip"
 JOB = re.compile(r"([^/]+)/([^/]+)/seed-(\d+)")
@@ -26,6 +31,12 @@ SIZE = ("scale", "preset", "epochs", "images", "images_per_half", "image_side", 
 """Options that set the size of a one-shot search."""
 EXTENT = ("seconds", "evaluations", "epochs", "dataset", "objective")
 """Options that set the extent of a black-box search."""
+OF_RANKING = ("architectures", "image_count")
+"""Options and facts that set the extent of a ranking, besides those of its search."""
+OF_STUDY = ("config_space", "iterations", "min_budget", "max_budget")
+"""Options that set the extent of a tuning study, besides those of its searches."""
+OF_PROXIES = ("space", "scale", "preset", "epochs", "images", "images_per_half", "architectures", "precision")
+"""Options that set the extent of proxy trainings: their sizes are compared."""
 
 
 class Setting(NamedTuple):
@@ -44,13 +55,21 @@ class Setting(NamedTuple):
         """The options by name."""
         return dict(self.options)
 
+    def of_length(self, epochs: int | None) -> "Setting":
+        """Return the setting with another number of epochs."""
+        return self._replace(options=tuple((k, epochs if k == "epochs" else value) for k, value in self.options))
+
     @property
     def text(self) -> str:
         """The setting in a few words."""
         own = self.config
         if scale := own.get("scale"):
             preset = "" if own["preset"] == "corrected" else f", preset {own['preset']}"
-            return f"{scale}: {own['epochs']} epochs, {own['channels']} channels × {own['cells']} cells{preset}"
+            if "iterations" in own:
+                return f"{scale}: {own['iterations']} brackets of up to {own['max_budget']} epochs{preset}"
+            size = f", {own['channels']} channels × {own['cells']} cells" if "channels" in own else ""
+            ranked = f", {own['architectures']} architectures" if "architectures" in own else ""
+            return f"{scale}: {own['epochs']} epochs{size}{ranked}{preset}"
         guided = f", guided by {own['objective']}" if own.get("objective") else ""
         if own.get("seconds") is not None:
             return f"{own['seconds']:,.0f} simulated seconds{guided}"
@@ -105,15 +124,18 @@ class Records:
     def runs(self, figure: str, panel: str, curve: str) -> dict[Setting, list[RunRecord]]:
         """Return the runs of a curve by setting, in the order of their seeds; the records are opened once.
 
+        Figures that show the runs of another figure find them in its records.
+
         Raises:
             InvalidInputError: two records of one seed and setting differ.
             DamagedFileError: a record is damaged.
         """
-        places = [p for p in self._places if (p.figure, *p.parts[:2]) == (figure, panel, curve)]
+        owner = FIGURES[figure].runs_of or figure
+        places = [p for p in self._places if (p.figure, *p.parts[:2]) == (owner, panel, curve)]
         found = dict[Setting, dict[int, tuple[_Place, RunRecord]]]()
         for place in places:
             run, seed = self._open(place), place.parts[2]
-            own = found.setdefault(setting_of(run), {})
+            own = found.setdefault(setting_of(run, self._searched(place, run)), {})
             if seed in own and own[seed][1].lines != run.lines:
                 raise InvalidInputError(
                     f"{place.source} and {own[seed][0].source} have different records of {figure}/{place.job} with "
@@ -121,6 +143,21 @@ class Records:
                 )
             own.setdefault(seed, (place, run))
         return {setting: [own[seed][1] for seed in sorted(own)] for setting, own in found.items()}
+
+    def _searched(self, place: _Place, run: RunRecord) -> RunRecord | None:
+        """Return the search that a ranking evaluates, from the folder or file of the ranking; None for other runs.
+
+        Raises DamagedFileError if it is missing.
+        """
+        if not isinstance(run, Ranking):
+            return None
+        name = "/".join(Path(run.config["run"]).parts[-3:])
+        try:
+            return self._open(replace(place, job=name))
+        except (KeyError, InvalidInputError) as error:
+            raise DamagedFileError(
+                f"{place.source} lacks {name}, whose weights {place.job} ranks: get it again"
+            ) from error
 
     def _open(self, place: _Place) -> RunRecord:
         if place not in self._opened:
@@ -144,10 +181,19 @@ def _opened_run(folder: Path) -> RunRecord:
     return run
 
 
-def setting_of(run: RunRecord) -> Setting:
-    """Return the setting of a run."""
-    names = SIZE if "scale" in run.config else EXTENT
-    return Setting(tuple((name, run.config.get(name)) for name in names), str(run.config["table_id"]))
+def setting_of(run: RunRecord, searched: RunRecord | None = None) -> Setting:
+    """Return the setting of a run; of a ranking, with the options of the search that it evaluates."""
+    config = run.config
+    if searched is not None:
+        known, names = {**config, **{name: searched.config.get(name) for name in SIZE}}, (*SIZE, *OF_RANKING)
+    elif isinstance(run, Study):
+        known, names = {**config, **run.shared_options}, (*SIZE, *OF_STUDY)
+    elif isinstance(run, ProxyTrainings):
+        table = table_of(search_space(config["space"]), None).id
+        return Setting(tuple((name, config.get(name)) for name in OF_PROXIES), table)
+    else:
+        known, names = config, SIZE if "scale" in config else EXTENT
+    return Setting(tuple((name, known.get(name)) for name in names), str(config["table_id"]))
 
 
 def planned_seeds(figure: str, curve: str, setting: Setting) -> int | None:

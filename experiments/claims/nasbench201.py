@@ -2,10 +2,12 @@
 
 from functools import partial
 from itertools import product
+from math import nan
 from typing import Any
 
 from nasbench1shot1.experiments.black_box_studies import PUBLISHED, SPLITS
-from nasbench1shot1.experiments.claims.claim import Claim, Missing, Paper
+from nasbench1shot1.experiments.claims.claim import Claim, Paper
+from nasbench1shot1.experiments.claims.further_runs import final_correlation
 from nasbench1shot1.experiments.claims.runs import (
     Mean,
     Ordering,
@@ -25,27 +27,24 @@ from nasbench1shot1.experiments.claims.tables import (
     schedule,
     top_correlations,
 )
+from nasbench1shot1.experiments.reproduction.nasbench201 import PUBLISHED as PUBLISHED_ONE_SHOT
+from nasbench1shot1.experiments.reproduction.nasbench201_figures import ANY, BATCH, EPOCHS, LEARNED, RUNNING
+from nasbench1shot1.experiments.reproduction.nasbench201_figures import NAMES as EVERY
 from nasbench1shot1.experiments.reproduction.parts import DATA_SETS
 from nasbench1shot1.experiments.space_statistics.nats_bench.published_tables import CELLS, COLUMNS
 
 STATISTICS = "nb1shot1 statistics {} --table nb201"
 FIGURE_6 = "nb1shot1 reproduce nas201-figure6 --pack records/nas201-figure6.zip"
-METHODS = (
-    "nb1shot1 reproduce methods-nb201 --preset original --only darts,darts-second-order,gdas,setn,random-ws,enas "
-    "--pack records/methods-nb201.zip"
-)
+METHODS = "nb1shot1 reproduce nas201-table5 --pack records/nas201-table5.zip"
 ORIGINAL = {"scale": "full", "preset": "original"}
 VERSIONS = (
     "The paper's values come from version 1.0 of the benchmark. The bundled table has the values that NATS-Bench "
     "released later."
 )
-TABLE_5 = {
-    "random-ws": (84.07, 3.61),
-    "gdas": (93.61, 0.09),
-    "setn": (87.64, 0.00),
-    "enas": (53.89, 0.58),
-}
-"""Table 5, first block: CIFAR-10 test accuracy in percent of searches of 250 epochs, over 3 runs. RSPS is random-ws."""
+SEARCHES = ((ANY, "gdas"), *product((RUNNING, BATCH), ("random-ws", "setn", "enas")))
+"""The searches of table 5, by panel and method. Those of GDAS do not depend on the statistics of batch-norm."""
+LENGTHS = {curve: {"epochs": EPOCHS.get(curve, 250)} for curve in EVERY}
+"""The published epochs."""
 
 
 def _claim(
@@ -54,10 +53,22 @@ def _claim(
     return Claim(key=key, paper=paper, place=place, statement=statement, evidence=evidence, note=note)
 
 
-def _means(*curves: str) -> tuple[Published, ...]:
+def _means() -> tuple[Published, ...]:
+    """Return the published CIFAR-10 test accuracies; those of GDAS are from the first block."""
     return tuple(
-        Published("nb201", curve, "CIFAR-10 test", accuracy_on("cifar10", "test"), *TABLE_5[curve]) for curve in curves
+        Published(
+            panel,
+            curve,
+            f"CIFAR-10 test, {_BLOCKS[panel]}",
+            accuracy_on("cifar10", "test"),
+            *PUBLISHED_ONE_SHOT[block][at],
+        )
+        for panel, curve in SEARCHES
+        for block, at in [(RUNNING if panel == ANY else panel, (curve, "cifar10", "test"))]
     )
+
+
+_BLOCKS = {ANY: "running statistics", RUNNING: "running statistics", BATCH: "batch statistics"}
 
 
 def _black_box(curve: str, name: str, note: str = "") -> Claim:
@@ -200,8 +211,12 @@ CLAIMS = (
         "table 5",
         "First-order and second-order DARTS collapse: in all three runs, they end with skip connections on all edges.",
         Share(
-            figures=("methods-nb201", "nas201-collapse"),
-            renamed={("nas201-collapse", ("nb201", "darts")): ("50-epochs", "augmented")},
+            figures=("nas201-table5", "methods-nb201", "nas201-collapse"),
+            renamed={
+                ("nas201-table5", ("nb201", "darts")): (ANY, "darts"),
+                ("nas201-table5", ("nb201", "darts-second-order")): (ANY, "darts-second-order"),
+                ("nas201-collapse", ("nb201", "darts")): ("50-epochs", "augmented"),
+            },
             paper={**ORIGINAL, "epochs": 50},
             command=METHODS,
             how="Share of seeds that end at this cell, with the exact interval; it must be above one half.",
@@ -216,11 +231,11 @@ CLAIMS = (
         "table 5",
         "Searches of RSPS, GDAS, SETN and ENAS end with the printed mean CIFAR-10 test accuracies after 250 epochs.",
         Mean(
-            figures=("methods-nb201",),
+            figures=("nas201-table5",),
             paper={**ORIGINAL, "epochs": 250},
-            command=f"{METHODS} --epochs 250",
+            command=METHODS,
             how="The means over seeds are compared; the published ones are over 3 runs. RSPS is Random WS here.",
-            means=_means("random-ws", "gdas", "setn", "enas"),
+            means=_means(),
             published_runs=3,
         ),
     ),
@@ -229,23 +244,37 @@ CLAIMS = (
         "table 5",
         "GDAS is the best of the six weight-sharing methods.",
         Ordering(
-            figures=("methods-nb201",),
-            paper={**ORIGINAL, "epochs": 250},
-            command=f"{METHODS} --epochs 250",
+            figures=("nas201-table5", "methods-nb201"),
+            renamed={
+                ("nas201-table5", ("nb201", curve)): (ANY if curve in LEARNED else BATCH, curve) for curve in EVERY
+            },
+            paper=ORIGINAL,
+            by_optimizer=LENGTHS,
+            any_length=True,
+            command=METHODS,
             how="The mean final test regrets differ on CIFAR-10, by bootstrap over the seeds.",
-            pairs=pairs(["nb201"], "gdas", ("random-ws", "setn", "enas", "darts", "darts-second-order")),
+            pairs=pairs(["nb201"], "gdas", [curve for curve in EVERY if curve != "gdas"]),
         ),
+        "Searches with batch statistics (†).",
     ),
     _claim(
         "201-table7",
         "table 7",
         "With batch statistics, the one-shot accuracies of SETN and GDAS have correlations of 0.90 and 0.81 with true "
         "accuracies.",
-        Missing(
-            needs="Needs searches of 250 epochs. A smaller study found 0.18 and -0.09 (docs/nasbench201_search.md).",
-            command="nb1shot1 correlate RUN --batch-norm batch",
-            parts=("SETN", "GDAS"),
+        Mean(
+            figures=("nas201-table7",),
+            paper={**ORIGINAL, "epochs": 250, "architectures": "all"},
+            command="nb1shot1 reproduce nas201-table7 --pack records/nas201-table7.zip",
+            how="The mean of Pearson's r over the seeds is compared with the published mean over 3 runs, whose "
+            "deviation is not printed.",
+            means=tuple(
+                Published("osva-train", curve, "one-shot accuracy", final_correlation("pearson_error"), mean, nan)
+                for curve, mean in (("setn", 0.9049), ("gdas", 0.8141))
+            ),
+            published_runs=3,
         ),
+        "A smaller study found Spearman correlations of 0.18 and -0.09 (docs/nasbench201_search.md).",
     ),
     _claim(
         "aa-cells",

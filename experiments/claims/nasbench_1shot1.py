@@ -1,9 +1,11 @@
 """Claims of NAS-Bench-1Shot1 (Zela, Siems and Hutter, ICLR 2020)."""
 
 from functools import partial
+from itertools import product
 from typing import Any
 
-from nasbench1shot1.experiments.claims.claim import Claim, Missing
+from nasbench1shot1.experiments.claims.claim import Claim
+from nasbench1shot1.experiments.claims.further_runs import CorrelationRange, ProxyGrowth, Tuned
 from nasbench1shot1.experiments.claims.runs import Alike, Mean, Ordering, Positive, Published, pairs, regret, rise
 from nasbench1shot1.experiments.claims.tables import TableTest, counts
 
@@ -156,11 +158,16 @@ CLAIMS = (
         "figure 3",
         "Spearman's ρ of one-shot and true test errors is between -0.25 and 0.3 for DARTS, PC-DARTS, GDAS and Random "
         "WS.",
-        Missing(
-            needs="Needs searches of 50 epochs and rankings of all architectures without loose ends. A smaller study "
-            "of space 1 found 0.25 to 0.44 (docs/ranking.md).",
-            command="nb1shot1 reproduce figure3",
+        CorrelationRange(
+            figures=("figure3",),
+            paper={**PAPER, "architectures": "all"},
+            command="nb1shot1 reproduce figure3 --pack records/figure3.zip",
+            how="Means over seeds at every ranked epoch. Shown is the mean that is farthest from the middle of the "
+            "range.",
+            curves=tuple(product(SPACES, ("darts", "pc-darts", "gdas", "random-ws"))),
+            limits=(-0.25, 0.3),
         ),
+        "A smaller study of space 1 found 0.25 to 0.44 (docs/ranking.md).",
     ),
     _claim(
         "figure4-weight-decay",
@@ -193,10 +200,20 @@ CLAIMS = (
         "figure 5",
         "One-shot optimizers tuned by BOHB have up to ten times less regret than with their defaults, and usually less "
         "than black-box optimizers.",
-        Missing(
-            needs="Needs nine studies of 280 searches each.",
-            command="nb1shot1 reproduce figure5 --join studies/s1-random studies/s1-rea",
+        Tuned(
+            figures=("figure5", *FIGURE_2, "nas101-figure7"),
+            paper={"scale": "full"},
+            command="nb1shot1 reproduce figure5 --pack records/figure5.zip",
+            how="The regret of the final incumbents of studies is compared with that after the last epoch of searches "
+            "with default hyperparameters, and with that of regularized evolution.",
+            studies="figure5",
+            defaults=FIGURE_2,
+            black_box=("nas101-figure7", "regularized-evolution"),
+            spaces=SPACES,
+            methods=("darts", "gdas", "pc-darts"),
         ),
+        "The paper has three studies of each method, which are too few to decide anything here. The factor of ten is "
+        "not tested.",
     ),
     _claim(
         "figure5-evolution",
@@ -256,10 +273,16 @@ CLAIMS = (
         "figure17",
         "figure 17",
         "With 9 cells, the correlation of proxy and true validation errors grows with up to 16 initial channels.",
-        Missing(
-            needs="Needs the training of 150 architectures in each of 15 sizes of the proxy.",
-            command="nb1shot1 reproduce figure17",
+        ProxyGrowth(
+            figures=("figure17",),
+            paper={"scale": "full", "architectures": 150},
+            command="nb1shot1 reproduce figure17 --only cells-9 --pack records/figure17.zip",
+            how="Spearman's ρ of the proxy's validation error after the last epoch and the table's validation error, "
+            "by bootstrap over the architectures, which all sizes share.",
+            cells=9,
+            channels=(2, 4, 8, 16),
         ),
+        "Training more than 100 architectures decides; the paper has 150.",
     ),
 )
 """The claims, in the order of the paper."""

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from math import sqrt
+from math import isnan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,7 @@ from nasbench1shot1.experiments.claims.verdicts import (
     of_share,
     share_of,
 )
+from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.method_tables import measures
 from nasbench1shot1.experiments.reproduction.parts import DATA_SETS, LABELS, METHODS, Options
@@ -40,6 +41,7 @@ from nasbench1shot1.experiments.rescoring import recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.record import RunRecord
+from nasbench1shot1.tuning.record import Study
 
 POSITIVE = "> 0"
 RANKING_SCALES = ("full", "medium")
@@ -124,10 +126,26 @@ class Group(NamedTuple):
         return isinstance(self.runs[0], BlackBoxStudy)
 
     @property
+    def n(self) -> int:
+        """Number of searches, seeds or studies."""
+        return len(self.values) if self.is_black_box else len(self.runs)
+
+    @property
     def is_predicted(self) -> bool:
-        """Whether a final test value is predicted."""
+        """Whether a final test value, or a true error of a ranking, is predicted."""
+        if isinstance(self.runs[0], Ranking):
+            return any(run.correlations["measured"].min() < 1 for run in self.runs if isinstance(run, Ranking))
+        if isinstance(self.runs[0], Study):
+            return not all(_is_incumbent_measured(run) for run in self.runs)
         lines = [line for run in self.runs for line in (run.lines if self.is_black_box else run.lines[-1:])]
         return not all(line["test_measured"] for line in lines)
+
+
+def _is_incumbent_measured(study: RunRecord) -> bool:
+    """Return whether the table of a study measured all of its architectures; False if the table is not available."""
+    table = recorded_table(study)
+    found = [Architecture.parse(line["architecture"]) for line in study.lines if line["architecture"]]
+    return table is not None and bool(np.all(table.query(found).is_measured("test_accuracy")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +158,7 @@ class RunTest(ABC):
         by_optimizer: further such options for the runs of an optimizer.
         unstated: optimizers with an option that the paper does not state, so that their runs refute nothing.
         renamed: panel and curve in one of the figures, if they have other names there.
+        any_length: whether curves of different numbers of epochs are compared, as the paper does.
         command: the command that makes the runs.
         how: how the claim is tested.
     """
@@ -149,6 +168,7 @@ class RunTest(ABC):
     by_optimizer: Mapping[str, Options] = field(default_factory=dict)
     unstated: frozenset[str] = frozenset()
     renamed: Mapping[tuple[str, Place], Place] = field(default_factory=dict)
+    any_length: bool = False
     command: str
     how: str = ""
 
@@ -183,17 +203,26 @@ class RunTest(ABC):
             here = [self.renamed.get((figure, place), place) for place in places]
             by_place = [(curve, records.runs(figure, panel, curve)) for panel, curve in here]
             for setting in by_place[0][1]:
-                if all(setting in own for _, own in by_place):
+                found = [self._like(setting, own) for _, own in by_place]
+                if None not in found:
                     yield [
-                        Group(np.concatenate([*map(measure, own[setting])]), own[setting], setting, figure, curve)
-                        for curve, own in by_place
+                        Group(np.concatenate([*map(measure, own[of])]), own[of], of, figure, curve)
+                        for of, (curve, own) in zip(found, by_place, strict=True)
+                        if of is not None
                     ]
+
+    def _like(self, setting: Setting, others: Iterable[Setting]) -> Setting | None:
+        """Return the setting of a curve that can be compared with runs of a setting; None if there is none."""
+        known = sorted(others, key=lambda other: other != setting)  # an equal one first
+        if self.any_length:
+            return next((other for other in known if other.of_length(None) == setting.of_length(None)), None)
+        return setting if setting in known else None
 
     def strength(self, groups: Sequence[Group]) -> Strength:
         """Return what groups of one setting can decide."""
         return Strength(
             level=max((self._level(group) for group in groups), key=LEVELS.index),
-            n=min(len(group.values) for group in groups),
+            n=min(group.n for group in groups),
             fewest=FEWEST_SEARCHES if groups[0].is_black_box else FEWEST_SEEDS,
             predicted=any(group.is_predicted for group in groups),
             unstated=any(group.runs[0].config["optimizer"] in self.unstated for group in groups),
@@ -201,7 +230,7 @@ class RunTest(ABC):
 
     def _level(self, group: Group) -> Level:
         config = group.runs[0].config
-        if has_options(group.setting, config, {**self.paper, **self.by_optimizer.get(config["optimizer"], {})}):
+        if has_options(group.setting, config, {**self.paper, **self.by_optimizer.get(config.get("optimizer", ""), {})}):
             return "paper"
         return "ranking" if group.setting.config.get("scale") in RANKING_SCALES else "below"
 
@@ -226,11 +255,11 @@ def _space(group: Group) -> str:
 
 def _many(groups: Sequence[Group]) -> str:
     """Return the number of runs in words: "500 searches", "7 of 10 seeds", or "500 and 100 searches"."""
-    counts = list(dict.fromkeys(len(group.values) for group in groups))
+    counts = list(dict.fromkeys(group.n for group in groups))
     if groups[0].is_black_box:
         return f"{' and '.join(f'{n:,}' for n in counts)} searches"
-    fewest = min(groups, key=lambda group: len(group.values))
-    n, planned = len(fewest.values), planned_seeds(fewest.figure, fewest.curve, fewest.setting)
+    fewest = min(groups, key=lambda group: group.n)
+    n, planned = fewest.n, planned_seeds(fewest.figure, fewest.curve, fewest.setting)
     return f"{n} of {counted(planned, 'seed')}" if planned is not None and n < planned else counted(n, "seed")
 
 
@@ -321,7 +350,9 @@ class Published(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Mean and standard deviation."""
+        """Mean and standard deviation, if it is printed."""
+        if isnan(self.deviation):
+            return str(self.mean)
         return f"{self.mean:.2f} ± {self.deviation:.2f}" if self.mean > 10 else f"{self.mean} ± {self.deviation}"
 
 
@@ -357,7 +388,7 @@ class Mean(RunTest):
     def row(self, part: str, groups: Sequence[Group]) -> Row:
         """Return our mean."""
         mean, strength, value = self._mean(part), self.strength(groups), mean_of(groups[0].values)
-        error = mean.deviation / sqrt(self.published_runs)
+        error = 0.0 if isnan(mean.deviation) else mean.deviation / sqrt(self.published_runs)
         verdict = of_number(value, mean.mean, 0.5 * 10**-self.digits, strength, error)
         described = self.described(groups, strength)
         return Row(part=part, published=mean.text, value=value, verdict=verdict, digits=self.digits + 1, **described)

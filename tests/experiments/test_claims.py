@@ -5,7 +5,9 @@ import shutil
 import zipfile
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
+import compared_runs
 import numpy as np
 import pytest
 from conftest import CHECKOUT
@@ -17,7 +19,8 @@ from nasbench1shot1.experiments.claims import evidence, verdicts
 from nasbench1shot1.experiments.claims.catalogue import CLAIMS, judged, selected
 from nasbench1shot1.experiments.claims.claim import PAPERS, Claim, Result
 from nasbench1shot1.experiments.claims.evidence import Records
-from nasbench1shot1.experiments.claims.runs import RunTest
+from nasbench1shot1.experiments.claims.further_runs import CorrelationRange
+from nasbench1shot1.experiments.claims.runs import Group, RunTest
 from nasbench1shot1.experiments.claims.tables import correlation
 from nasbench1shot1.experiments.claims.verdicts import (
     NEEDS_FULL_SCALE,
@@ -330,3 +333,51 @@ def test_the_shipped_records_give_the_published_page(tmp_path, capsys):
 def test_shipped_records_are_small():
     sizes = [path.stat().st_size for path in SHIPPED.iterdir()]
     assert max(sizes) < 2e6 and sum(sizes) < 6e6
+
+
+# Claims on studies ----------------------------------------------------------------------------------------------------
+
+
+def test_tuned_optimizers_are_compared_with_defaults_and_black_box_studies(tmp_path):
+    folders = {name: tmp_path / name for name in ("figure5", "figure2", "nas101-figure7")}
+    for name, folder in folders.items():
+        folder.mkdir()
+        (folder / "figure.json").write_text(json.dumps({"figure": name}))
+    study = compared_runs.tuning(folders["figure5"] / "s1" / "darts" / "seed-0")
+    scale = {name: study.shared_options[name] for name in ("scale", "preset")}
+    searches = [
+        compared_runs.search(folders["figure2"] / "s1" / "darts" / f"seed-{seed}", [0, 40], **scale, seed=seed)
+        for seed in (0, 1)
+    ]
+    rival = compared_runs.black_box(folders["nas101-figure7"] / "s1" / "regularized-evolution" / "seed-0", "random")
+    rows = {row.part: row for row in result(tmp_path, "1shot1-figure5-tuning").rows}
+    tuned = min(study.lines, key=lambda line: line["loss"] if line["loss"] is not None else 1)["test_regret"]
+    default, other = (rows[f"s1: tuned DARTS before {name}"] for name in ("its default", "regularized evolution"))
+    assert default.value is not None and other.value is not None
+    mean = np.mean([run.lines[-1]["test_regret"] for run in searches])
+    assert default.value.value == pytest.approx(100 * (mean - tuned))
+    assert other.value.value == pytest.approx(100 * (rival.final["test_regret"].mean() - tuned))
+    assert {default.verdict, other.verdict} == {UNDECIDED} and default.n == "1 of 2 seeds"
+    assert rows["s2: tuned DARTS before its default"].value is None
+
+
+def test_a_range_is_decided_by_the_means_at_all_epochs():
+    rows = {}
+    for level, values in (("in", [0.1, 0.2]), ("out", [0.1, 0.5])):
+        runs = [SimpleNamespace(config={"optimizer": "gdas", "space": "s1", "architectures": "all"})] * 10
+        setting = evidence.Setting(
+            (("scale", "full"), ("epochs", 50), ("preset", "corrected"), ("channels", 16), ("cells", 9)), "t"
+        )
+        noise = np.linspace(-0.01, 0.01, 10)[:, None]
+        group = MadeGroup((np.array([values]) + noise).ravel(), runs, setting, "figure3", "gdas")
+        test = CLAIMS["1shot1-figure3"].evidence
+        assert isinstance(test, CorrelationRange)
+        rows[level] = test.row("s1, GDAS", [group])
+    assert (rows["in"].verdict, rows["out"].verdict) == (REPRODUCED, NOT_REPRODUCED)
+    assert rows["out"].value is not None and rows["out"].value.value == pytest.approx(0.5)
+
+
+class MadeGroup(Group):
+    """A group of measured values without records."""
+
+    is_predicted = False

@@ -21,6 +21,9 @@ from warm_process import WarmProcess
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.experiments.claims.evidence import Records
+from nasbench1shot1.experiments.claims.further_runs import ProxyGrowth
+from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
 from nasbench1shot1.experiments.correlation.criteria import bootstrap
 from nasbench1shot1.experiments.reproduction.planning import open_figure
 from nasbench1shot1.experiments.reproduction.proxies import (
@@ -367,3 +370,18 @@ def test_the_interval_resamples_equal_cells_together_like_the_criteria():
         wanted = bootstrap(errors, true, ["spearman"], np.random.default_rng(0), 200, 0.95, groups)["spearman"]
         assert found == wanted
     assert np.isnan(interval(np.full(20, 0.9), true, np.arange(20))).all()
+
+
+def test_the_claim_on_channels_compares_correlations_of_the_same_architectures(finished):
+    test = ProxyGrowth(figures=("figure17",), command="", cells=3, channels=(2, 4))
+    with Records([finished]) as records:
+        (row,) = test.rows(records)
+    found = {
+        channels: score_trainings(
+            [ProxyTrainings.open(finished / f"cells-3/channels-{channels}/seed-0")], nb.load_table()
+        )
+        for channels in (2, 4)
+    }
+    few, many = (np.nan_to_num(correlation(of.errors[:, -1], of.true["validation"])) for of in found.values())
+    assert row.value is not None and row.value.value == pytest.approx(many - few, abs=1e-9)
+    assert (row.n, row.verdict, row.setting) == ("5 architectures", UNDECIDED, "s3, quick: 2 epochs, 5 architectures")

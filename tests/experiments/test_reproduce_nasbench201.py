@@ -13,6 +13,9 @@ from tiny_figures import TINY, planned, run_jobs_here
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.accuracies import Accuracies
+from nasbench1shot1.experiments.claims.catalogue import judged, selected
+from nasbench1shot1.experiments.claims.evidence import Records
+from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.nasbench201 import PUBLISHED, PUBLISHED_CORRELATIONS, correlations_of
 from nasbench1shot1.experiments.reproduction.nasbench201_figures import (
@@ -54,9 +57,9 @@ def searched(tmp_path_factory):
         yield folder, said.getvalue()
 
 
-def drawn(name: str, folder, only) -> tuple[pandas.DataFrame, str]:
+def drawn(name: str, folder, only, **given) -> tuple[pandas.DataFrame, str]:
     said = io.StringIO()
-    picture = reproduce(name, scale="quick", out=folder, only=only, console=Console(file=said, width=400))
+    picture = reproduce(name, scale="quick", out=folder, only=only, console=Console(file=said, width=400), **given)
     assert picture is not None and picture.read_bytes().startswith(b"\x89PNG")
     return pandas.read_csv(picture.with_suffix(".csv")), said.getvalue()
 
@@ -150,7 +153,9 @@ def test_figure_8_shows_the_accuracies_of_the_same_searches(searched):
 
 def test_table_7_ranks_the_searches_with_both_statistics(searched):
     folder, _ = searched
-    frame, said = drawn("nas201-table7", folder, ["gdas"])
+    packed = folder.parent / "records" / "table7.zip"
+    packed.parent.mkdir()
+    frame, said = drawn("nas201-table7", folder, ["gdas"], pack=packed)
     assert "2 searches of 2 epochs and 4 rankings of 1 epoch; 2 are finished" in said
     assert set(frame["column"]) == {"probability", "osva-train", "osva-eval"}
     table = nb.load_table("nb201")
@@ -164,6 +169,13 @@ def test_table_7_ranks_the_searches_with_both_statistics(searched):
     space = nb.search_space("nb201")
     true = table.query([space[int(n)] for n in scores.numbers], dataset="cifar10-valid").validation_accuracy
     assert found[defined]["error"] == pytest.approx(np.corrcoef(1 - scores.errors, true)[0, 1])
+
+    with Records([packed.parent]) as records:
+        (result,) = judged(selected(["201-table7"]), records)
+    setn, gdas = result.rows
+    assert (setn.value, gdas.n, gdas.verdict, gdas.published) == (None, "2 seeds", UNDECIDED, "0.8141")
+    assert gdas.value is not None and gdas.value.value == pytest.approx(own.loc["osva-train", "mean"], nan_ok=True)
+    assert gdas.setting == "nb201, quick: 2 epochs, 2 channels × 1 cells, 12 architectures, preset original"
 
 
 def test_another_folder_is_refused(searched, tmp_path):

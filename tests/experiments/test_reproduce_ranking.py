@@ -13,6 +13,9 @@ from tiny_figures import planned, run_jobs_here, shrink
 
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
+from nasbench1shot1.experiments.claims.catalogue import judged, selected
+from nasbench1shot1.experiments.claims.evidence import Records
+from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
 from nasbench1shot1.experiments.reproduction import planning
 from nasbench1shot1.one_shot_search import estimate
 
@@ -68,6 +71,13 @@ def test_the_figure_end_to_end(tiny, monkeypatch, capsys):
     assert row["spearman_loss_low"] == pytest.approx(min(losses)) and row["spearman_loss_high"] == pytest.approx(
         max(losses)
     )
+    with Records([tiny]) as records:
+        (claim,) = judged(selected(["1shot1-figure3"]), records)
+    (told,) = (row for row in claim.rows if row.value is not None)
+    assert (told.part, told.n, told.verdict, told.source) == ("s1, DARTS", "2 seeds", UNDECIDED, "predicted")
+    assert "8 architectures" in told.setting and told.published == "-0.25 to 0.3"
+    means = frame.query("budget == 108 and split == 'test'")["spearman_error_mean"]
+    assert told.value is not None and told.value.value == pytest.approx(max(means, key=lambda mean: abs(mean - 0.025)))
     printed = capsys.readouterr().out
     work = "2 searches of 2 epochs and 2 rankings of 2 epochs"
     assert f"{work}; 2 are finished\n4 epochs to go" in printed
