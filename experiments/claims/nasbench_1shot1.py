@@ -248,7 +248,8 @@ CLAIMS = (
         "figure 8",
         "In searches of 200 epochs, the test regret of DARTS (first and second order) diverges on all three spaces.",
         Positive(
-            figures=("figure8",),
+            figures=("figure8", "longer-searches"),
+            renamed={("longer-searches", (space, "first-order")): (f"darts-{space}", "epochs-200") for space in SPACES},
             paper={"scale": "full", "epochs": 200},
             command="nb1shot1 reproduce figure8 --pack records/figure8.zip",
             how="The regret rises on average from a quarter of the epochs, where the paper's other searches end, to "

@@ -153,6 +153,43 @@ def _sizes(cells: tuple[int, ...], channels: tuple[int, ...], **options: Any) ->
     return Scale(panels, {"threads": 1, **options})
 
 
+LENGTHS = (50, 100, 200)
+"""Epochs of the paper's searches in figures 2, 7 and 8."""
+
+
+def _longer_searches() -> Figure:
+    """Return the comparison of searches of several lengths, whose learning rates of Λ do not depend on the length.
+
+    Below the full scale, all lengths have the ratio of the scale's epochs to 50.
+    """
+
+    def panels(scale: str) -> tuple[Panel, ...]:
+        ratio = SCALES[scale].get("epochs", LENGTHS[0]) / LENGTHS[0]
+        curves = tuple(
+            Curve(f"epochs-{length}", f"{length} epochs (paper)", {"epochs": round(ratio * length)})
+            for length in LENGTHS
+        )
+        return tuple(
+            Panel(f"{name}-{space}", f"{METHODS[name]}, {SPACES[space]}", {"optimizer": name, "space": space}, curves)
+            for name in ("darts", "gdas")
+            for space in PAPER_SPACES
+        )
+
+    def scale(name: str, seeds: int) -> Scale:
+        return Scale(panels(name), {"scale": name, "threads": 1, "epochs": LENGTHS[0]}, tuple(range(seeds)))
+
+    return Figure(
+        source="",
+        title="longer searches of DARTS and GDAS",
+        runs="search",
+        drawing="regrets:RegretCurves",
+        full=scale("full", 6),
+        medium=scale("medium", 10),
+        quick=scale("quick", 2),
+        fixed=frozenset({"epochs"}),
+    )
+
+
 _WEIGHT_DECAY = "weight decay of the weights, space"
 _DARTS_CUTOUT = "cutout during the search"
 _PAPER_FIGURES = {
@@ -197,6 +234,7 @@ FIGURES: dict[str, Figure] = {
     **NATS_BENCH_FIGURES,
     **METHOD_FIGURES,
     **COLLAPSE_FIGURES,
+    "longer-searches": _longer_searches(),
 }
 """All figures and tables by name: figures of NAS-Bench-1Shot1 by number, its table, figures of other papers, and own
 studies."""

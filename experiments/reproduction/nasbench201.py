@@ -18,8 +18,7 @@ from nasbench1shot1.experiments.correlation.record import Ranking
 from nasbench1shot1.experiments.rank_correlation import pearson
 from nasbench1shot1.experiments.reproduction.nasbench201_figures import ANY, BATCH, BLOCKS, NAMES, RUNNING, STATISTICS
 from nasbench1shot1.experiments.reproduction.nats_bench import BELOW, OURS, THEIRS, draw_point
-from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, in_front
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, epochs_text, in_front
 from nasbench1shot1.one_shot_search.captions import scale_text
 
 if TYPE_CHECKING:
@@ -99,9 +98,8 @@ class _Searches(CurveResults):
 
     def heading(self) -> str:
         """Return the title of the picture."""
-        lengths = sorted({run.config["epochs"] for run in self.runs})
-        span = f"{lengths[0]} to {counted(lengths[-1], 'epoch')}" if len(lengths) > 1 else counted(lengths[0], "epoch")
-        return self.title(scale_text([run.config for run in self.runs]), f"{span}, {self.seeds_text}")
+        configs = [run.config for run in self.runs]
+        return self.title(scale_text(configs), f"{epochs_text(configs)}, {self.seeds_text}")
 
     def text(self, *lines: str) -> str:
         """Return the caption of the picture."""
@@ -213,7 +211,7 @@ class OneShotTable(_Searches):
 PROBABILITY, TRAIN, EVAL = "probability", *STATISTICS
 COLUMNS = {
     PROBABILITY: "encoded probability",
-    TRAIN: "one-shot accuracy, statistics of the mini-batch",
+    TRAIN: "one-shot accuracy, mini-batch statistics",
     EVAL: "one-shot accuracy, accumulated statistics",
 }
 """The columns of table 7."""
@@ -318,7 +316,7 @@ class ProxyTable(CurveResults):
                     if (key, column) in published.index:
                         ax.plot([published[key, column]], [height + BELOW], **{**THEIRS, "linestyle": ""})
                 ax.axvline(0, color="black", linewidth=0.6)
-                ax.set_title(title)
+                ax.set_title(title.replace(", ", ",\n"))
                 ax.set_xlabel("Pearson's r")
                 ax.grid(alpha=0.25, axis="x")
             canvas.axes[0].set_yticks(range(len(keys)), list(self.labels.values()))

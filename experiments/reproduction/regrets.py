@@ -22,9 +22,8 @@ from nasbench1shot1.display.colours import LINES, METHODS, MOST_BANDS, curve_sty
 from nasbench1shot1.display.curves import draw_curve
 from nasbench1shot1.display.style import PictureStyle
 from nasbench1shot1.experiments.reproduction.parts import Curve, Figure, Panel
-from nasbench1shot1.experiments.reproduction.results import CurveResults, in_front, with_spread
+from nasbench1shot1.experiments.reproduction.results import CurveResults, epochs_text, in_front, with_spread
 from nasbench1shot1.experiments.rescoring import rescore
-from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import one_shot_error_text, provenance, scale_text
 from nasbench1shot1.one_shot_search.regret_curve import (
     CURVES,
@@ -127,7 +126,7 @@ class RegretCurves(CurveResults):
 
     def _title(self) -> str:
         configs = [run.config for run in self.runs]
-        size = f"{counted(configs[0]['epochs'], 'epoch')}, {self.seeds_text}"
+        size = f"{epochs_text(configs)}, {self.seeds_text}"
         drawn = {found.curve.key: found.curve.label for found in self.found}
         part = "" if len(drawn) == len({c.key for _, c in self.figure.full.pairs()}) else ", ".join(drawn.values())
         return self.title(part, scale_text(configs), size)

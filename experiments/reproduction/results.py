@@ -256,6 +256,13 @@ def drawing_of(figure: Figure) -> type[Results]:
     return drawing
 
 
+def epochs_text(configs: Sequence[Mapping[str, Any]]) -> str:
+    """Return the lengths of searches in words: "50 epochs", or "50 to 200 epochs"."""
+    lengths = sorted({config["epochs"] for config in configs})
+    longest = counted(lengths[-1], "epoch")
+    return longest if len(lengths) == 1 else f"{lengths[0]} to {longest}"
+
+
 def with_spread(mean: float, spread: float, digits: int = 2, scale: float = 100.0, unit: str = " %") -> str:
     """Return a mean and its standard deviation, if there is one, in words: "5.12 ± 0.30 %"."""
     if isnan(mean):

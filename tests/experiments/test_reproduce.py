@@ -220,8 +220,9 @@ def test_without_a_name_the_figures_are_listed(capsys):
     assert [line.split(":")[0] for line in lines[: 2 * len(ALL_FIGURES) : 2]] == list(ALL_FIGURES)
     numbers = [2, 3, 4, 5, *range(7, 18)]
     last = ["table2", "nas101-figure7", "nas101-figure8", "nas201-figure6"]
+    last += [f"nas201-{part}" for part in ("table5", "table7", "figure7", "figure8")]
     last += [f"nats-{part}{space}" for part in ("figure6", "figure7", "table4") for space in ("", "-size")]
-    last += ["methods", "methods-nb201", "methods-size", "nas201-collapse"]
+    last += ["methods", "methods-nb201", "methods-size", "nas201-collapse", "longer-searches"]
     assert list(ALL_FIGURES) == [*(f"figure{number}" for number in numbers), *last]
     assert "full: 90 × 50 epochs" in lines[1]
     titles = {line.partition(" ")[2] for line in lines[: 2 * len(ALL_FIGURES) : 2]}
@@ -340,3 +341,14 @@ def test_the_estimate_is_corrected_by_measured_durations(tmp_path, monkeypatch):
         assert watcher.seconds_left() == pytest.approx(2 * 40)
         watcher.failed(jobs[0], "no reason")
     assert not missing(said.getvalue(), "2/8", "0/4", "1/4", jobs[0].name, "reason")
+
+
+@pytest.mark.parametrize(("scale", "lengths"), [("full", [50, 100, 200]), ("medium", [40, 80, 160])])
+def test_longer_searches_differ_only_in_their_epochs(tmp_path, scale, lengths):
+    jobs = planned("longer-searches", tmp_path, scale=scale, seeds=[0], images="cifar10-sample")
+    assert len(jobs) == 2 * 3 * 3
+    for panel in {job.panel for job in jobs}:
+        own = {job.curve: job.options for job in jobs if job.panel == panel}
+        assert [own[f"epochs-{length}"]["epochs"] for length in (50, 100, 200)] == lengths
+        rest = [{name: value for name, value in each.items() if name != "epochs"} for each in own.values()]
+        assert rest[0] == rest[1] == rest[2]
