@@ -194,9 +194,25 @@ class Accuracies:
             rows.append([label, str(own["runs"].iloc[0]), *map(_with_published, own.to_dict("records"))])
         return rows
 
-    def headings(self, of_published: str = "") -> list[str]:
-        """Return the headings of `final_rows`; `of_published` names the source of the values in brackets."""
-        return ["method", "searches", *(f"{title_of(place)} [%]{of_published}" for place in self.places)]
+    def headings(self) -> list[str]:
+        """Return the headings of `final_rows`."""
+        return ["method", "searches", *(f"{title_of(place)} [%]" for place in self.places)]
+
+    HEADINGS = ("data set", "method (searches)", *(f"{split} [%]" for split in SPLITS))
+    """Headings of `screen_rows`."""
+
+    def screen_rows(self, labels: Mapping[str, str], published: Published | None = None) -> list[list[str]]:
+        """Return a row of texts for every data set and method, with columns for the splits; for narrow screens.
+
+        Arguments are as in `final_rows`. Splits that the table lacks have dashes.
+        """
+        found, rows = self.final(published).to_dict("records"), []
+        for dataset, method in product(dict.fromkeys(place[0] for place in self.places), labels):
+            own = {row["split"]: row for row in found if (row["dataset"], row["method"]) == (dataset, method)}
+            texts = [_with_published(own[split]) if split in own else "–" for split in SPLITS]
+            many = next(iter(own.values()))["runs"]
+            rows.append([title_of((dataset, "")).strip(), f"{labels[method]} ({many})", *texts])
+        return rows
 
     def markdown(self, labels: Mapping[str, str]) -> str:
         """Return the table of the last epochs in Markdown: mean ± standard deviation (n - 1), in percent."""

@@ -184,6 +184,7 @@ def _opened_run(folder: Path) -> RunRecord:
 def setting_of(run: RunRecord, searched: RunRecord | None = None) -> Setting:
     """Return the setting of a run; of a ranking, with the options of the search that it evaluates."""
     config = run.config
+    names: tuple[str, ...]
     if searched is not None:
         known, names = {**config, **{name: searched.config.get(name) for name in SIZE}}, (*SIZE, *OF_RANKING)
     elif isinstance(run, Study):

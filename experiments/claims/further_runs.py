@@ -52,8 +52,8 @@ def correlations_over_epochs(run: RunRecord) -> Floats:
     assert isinstance(run, Ranking)
     rows = rows_of_all(run.correlations)
     rows = rows_at(rows, headline_place(places(rows)))
-    rows = rows[rows["criterion"] == "spearman_error"].set_index("epoch")["value"]
-    found: Floats = rows.reindex(run.config["evaluated_epochs"]).to_numpy(np.float64)
+    values = rows[rows["criterion"] == "spearman_error"].set_index("epoch")["value"]
+    found: Floats = values.reindex(run.config["evaluated_epochs"]).to_numpy(np.float64)
     return found
 
 

@@ -11,6 +11,7 @@ from rich.table import Table as Screen
 from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.style import PictureStyle
+from nasbench1shot1.experiments.comparison.accuracies import NAME as ACCURACIES
 from nasbench1shot1.experiments.comparison.drawing import (
     baseline_label,
     comparison_figure,
@@ -25,7 +26,10 @@ from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_folder, c
 from nasbench1shot1.ground.text import counted, line_printer
 
 FIGURE, RESULTS, RANK_TESTS = "comparison", "comparison.csv", "rank_tests.csv"
-FILES = {RESULTS, RANK_TESTS, *(f"{FIGURE}.{suffix}" for suffix in FORMATS)}
+FILES = {
+    *(RESULTS, RANK_TESTS, f"{ACCURACIES}.csv", f"{ACCURACIES}-by-epoch.csv", f"{ACCURACIES}.md"),
+    *(f"{name}.{suffix}" for name in (FIGURE, ACCURACIES) for suffix in FORMATS),
+}
 WIDE = 110
 """Columns of a terminal that show the kind and the optimizer of every run."""
 

@@ -19,6 +19,7 @@ from nasbench1shot1.experiments.rank_correlation import pearson
 from nasbench1shot1.experiments.reproduction.nasbench201_figures import ANY, BATCH, BLOCKS, NAMES, RUNNING, STATISTICS
 from nasbench1shot1.experiments.reproduction.nats_bench import BELOW, OURS, THEIRS, draw_point
 from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, epochs_text, in_front
+from nasbench1shot1.ground.text import markdown_table
 from nasbench1shot1.one_shot_search.captions import scale_text
 
 if TYPE_CHECKING:
@@ -122,13 +123,11 @@ class AccuracyByEpoch(_Searches):
         """Return the plotted values: the columns of `Accuracies.by_epoch`, with `curve` for the method."""
         return self.of_block.by_epoch().rename(columns={"method": "curve", "runs": "seeds"})
 
-    def headings(self) -> Sequence[str]:
-        """Return the column headings of the summary."""
-        return self.of_block.headings()
+    HEADINGS = Accuracies.HEADINGS
 
     def rows(self) -> list[list[str]]:
         """Return the accuracies after the last epoch."""
-        return self.of_block.final_rows(self.labels_in(next(iter(self.blocks))))
+        return self.of_block.screen_rows(self.labels_in(next(iter(self.blocks))))
 
     def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: a panel for every data set and split."""
@@ -157,17 +156,30 @@ class OneShotTable(_Searches):
         frames = [in_front(found.by_epoch(), block=block) for block, found in self.accuracies.items()]
         return {"by-epoch": pandas.concat(frames, ignore_index=True).rename(columns={"method": "curve"})}
 
-    def headings(self) -> Sequence[str]:
-        """Return the column headings of the summary: published values are in brackets."""
-        return ["block", *next(iter(self.accuracies.values())).headings(" (paper)")]
+    HEADINGS = ("block", *Accuracies.HEADINGS)
 
     def rows(self) -> list[list[str]]:
         """Return mean and standard deviation of each method on each data set, beside the published values."""
         return [
             [BLOCKS[block], *row]
             for block, found in self.accuracies.items()
+            for row in found.screen_rows(self.labels_in(block), PUBLISHED[block])
+        ]
+
+    def notes(self) -> Sequence[str]:
+        """Return what the values in brackets are, and how far the accuracies are measured."""
+        return ["in brackets: the published values", *super().notes()]
+
+    def markdown(self) -> str:
+        """Return a table with a row for every block and method, and a column for every data set and split."""
+        first = next(iter(self.accuracies.values()))
+        rows = [
+            [BLOCKS[block], *row]
+            for block, found in self.accuracies.items()
             for row in found.final_rows(self.labels_in(block), PUBLISHED[block])
         ]
+        table = markdown_table(["block", *first.headings()], rows)
+        return "\n\n".join([table.rstrip(), *self.notes(), f"Table {self.table.id}"]) + "\n"
 
     def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":
         """Return the picture: mean and standard deviation of each method, ours and published, by block.
@@ -278,11 +290,11 @@ class ProxyTable(CurveResults):
 
     def rows(self) -> list[list[str]]:
         """Return the mean of each method and column, beside the published mean."""
-        frame = self.as_table().set_index(["curve", "column"])
+        found = {(row["curve"], row["column"]): row for row in self.as_table().to_dict("records")}
         rows = []
         for key, label in self.labels.items():
-            texts = [_correlation_text(frame.loc[(key, c)]) if (key, c) in frame.index else "–" for c in COLUMNS]
-            seeds = int(frame.loc[key]["seeds"].max())
+            texts = [_correlation_text(found[key, name]) if (key, name) in found else "–" for name in COLUMNS]
+            seeds = max(row["seeds"] for (curve, _), row in found.items() if curve == key)
             rows.append([label, str(seeds), *texts])
         return rows
 
@@ -337,7 +349,7 @@ class ProxyTable(CurveResults):
         return "\n".join([*filter(None, lines), *self.unfinished(), *small, f"table {self.table.id}"])
 
 
-def _correlation_text(row: "pandas.Series[Any]") -> str:
+def _correlation_text(row: Mapping[Any, Any]) -> str:
     value = "undefined" if np.isnan(row["mean"]) else f"{row['mean']:.3f}"
     spread = "" if np.isnan(row["std"]) else f" ± {row['std']:.3f}"
     return f"{value}{spread} ({row['published']:.3f})"

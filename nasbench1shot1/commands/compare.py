@@ -1,5 +1,6 @@
 """`nb1shot1 compare`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -28,6 +29,8 @@ class Compare:
     over: Literal["epochs", "search-time", "simulated-time", "evaluations"] | None = None
     """Horizontal axis. Studies support simulated-time; black-box studies also evaluations. Default: simulated-time if
     any run is a study (evaluations if its table has no training times), otherwise epochs."""
+    accuracies: bool = False
+    """Compare searches by the accuracy of their architectures on every data set of the table, instead of regret."""
     table: TableName | None = None
     """Folder or name of the table on which all architectures are scored. Default: the recorded regrets."""
     mark: Mark | None = None
@@ -54,10 +57,12 @@ class Compare:
                 f"or join the labels with commas, such as {flag('labels')} A,B"
             )
         check_out(self.out)
-        labels = self.labels[0].split(",") if self.labels and len(self.labels) == 1 else self.labels
+        if self.accuracies:
+            self._compare_accuracies()
+            return
         found = compare_runs(
             self.runs,
-            labels,
+            self._labels,
             self.over,
             table=self.table,
             allow_module=self.allow_module,
@@ -65,3 +70,19 @@ class Compare:
             mark=self.mark,
         )
         show(found, write_comparison(found, self.out, self.format, self.style), literal_console())
+
+    @property
+    def _labels(self) -> Sequence[str] | None:
+        return self.labels[0].split(",") if self.labels and len(self.labels) == 1 else self.labels
+
+    def _compare_accuracies(self) -> None:
+        from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies, write_accuracies
+        from nasbench1shot1.ground.text import literal_console
+
+        for name in ("over", "mark"):
+            if getattr(self, name) is not None:
+                raise InvalidInputError(f"{flag(name)} does not apply to {flag('accuracies')}: remove one of them")
+        found = compare_accuracies(
+            self.runs, self._labels, table=self.table, allow_module=self.allow_module, spread=self.spread
+        )
+        found.show(literal_console(), write_accuracies(found, self.out, self.format, self.style))

@@ -18,6 +18,8 @@ GIVEN = (
     *("space", "seconds", "evaluations", "repeats"),
 )
 """Options of every search of a figure; given values override the figure's own."""
+WIDTH = 80
+"""Columns of the list of figures; longer lines are divided."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +147,9 @@ def _list() -> None:
     for name, figure in FIGURES.items():
         sizes = [f"{scale}: {open_figure(name).size(scale)}" for scale in figure.scales]
         print_to_stdout(f"{name}: {figure.title}")
-        print_to_stdout(f"  {' | '.join(sizes)}")
+        joined = f"  {' | '.join(sizes)}"
+        for line in [joined] if len(joined) <= WIDTH else [f"  {size}" for size in sizes]:
+            print_to_stdout(line)
     print_to_stdout("\n27 × 280 runs: 27 studies of 280 searches each, by nb1shot1 tune")
     print_to_stdout("15 × 150 trainings: 150 architectures trained in each of 15 sizes of the proxy")
     print_to_stdout("90 × 50 epochs: 90 searches of 50 epochs each")

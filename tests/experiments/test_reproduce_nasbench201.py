@@ -7,15 +7,17 @@ import numpy as np
 import pandas
 import pytest
 from quick_ranking import quick_ranking
-from refusals import missing, refuses
+from refusals import exits, missing, refuses
 from rich.console import Console
 from tiny_figures import TINY, planned, run_jobs_here
 
 import nasbench1shot1 as nb
+from nasbench1shot1.cli import main
 from nasbench1shot1.experiments.accuracies import Accuracies
 from nasbench1shot1.experiments.claims.catalogue import judged, selected
 from nasbench1shot1.experiments.claims.evidence import Records
 from nasbench1shot1.experiments.claims.verdicts import UNDECIDED
+from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
 from nasbench1shot1.experiments.reproduction.nasbench201 import PUBLISHED, PUBLISHED_CORRELATIONS, correlations_of
 from nasbench1shot1.experiments.reproduction.nasbench201_figures import (
@@ -53,13 +55,13 @@ def searched(tmp_path_factory):
                 )
                 scale = replace(scale, panels=panels)
             patch.setitem(FIGURES, name, replace(figure, quick=scale))
-        reproduce(OWNER, scale="quick", out=folder, only=ONLY, console=Console(file=said, width=400))
+        reproduce(OWNER, scale="quick", out=folder, only=ONLY, console=Console(file=said, width=140))
         yield folder, said.getvalue()
 
 
 def drawn(name: str, folder, only, **given) -> tuple[pandas.DataFrame, str]:
     said = io.StringIO()
-    picture = reproduce(name, scale="quick", out=folder, only=only, console=Console(file=said, width=400), **given)
+    picture = reproduce(name, scale="quick", out=folder, only=only, console=Console(file=said, width=140), **given)
     assert picture is not None and picture.read_bytes().startswith(b"\x89PNG")
     return pandas.read_csv(picture.with_suffix(".csv")), said.getvalue()
 
@@ -199,3 +201,30 @@ def test_accuracies_of_any_searches(searched):
     assert found.by_epoch()["std"].isna().all() and (found.by_epoch()["measured"] == 1).all()
     text = found.markdown({"GDAS": "mine | yours"})
     assert "| mine \\| yours | 1 |" in text and "±" not in text.splitlines()[2] and "measured" in text
+
+
+def test_searches_are_compared_on_every_data_set(searched, tmp_path, capsys):
+    folder, _ = searched
+    runs = [str(folder / "any" / "gdas" / "seed-0"), str(folder / "batch" / "random-ws" / "seed-0")]
+    main(["compare", *runs, "--accuracies", "--labels", "a,b", "--out", str(tmp_path / "out")])
+    frame = pandas.read_csv(tmp_path / "out" / "accuracies.csv")
+    end = nb.open_run(runs[1]).architectures[-1]
+    own = frame.query("method == 'b' and dataset == 'cifar100' and split == 'test'").iloc[0]
+    accuracy = nb.load_table("nb201").query(end, dataset="cifar100").test_accuracy
+    assert own["mean"] == pytest.approx(100 * accuracy) and np.isnan(own["std"]) and own["runs"] == 1
+    by_epoch = pandas.read_csv(tmp_path / "out" / "accuracies-by-epoch.csv")
+    assert len(by_epoch.query("method == 'a' and dataset == 'cifar10' and split == 'test'")) == 3
+    names = {"accuracies.png", "accuracies.csv", "accuracies-by-epoch.csv", "accuracies.md"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == names
+    assert "CIFAR-100" in capsys.readouterr().out
+    with exits(capsys, "--over --accuracies"):
+        main(["compare", *runs, "--accuracies", "--over", "epochs", "--out", str(tmp_path / "new")])
+    assert not (tmp_path / "new").exists()
+
+
+def test_studies_have_no_accuracies_to_compare(tmp_path):
+    study = nb.black_box(
+        "random", space="s1", evaluations=3, repeats=2, out=tmp_path / "study", console=Console(quiet=True)
+    )
+    with refuses(nb.InvalidInputError, study.folder, options="accuracies"):
+        compare_accuracies([study])
