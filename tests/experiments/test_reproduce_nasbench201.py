@@ -217,7 +217,7 @@ def test_searches_are_compared_on_every_data_set(searched, tmp_path, capsys):
     names = {"accuracies.png", "accuracies.csv", "accuracies-by-epoch.csv", "accuracies.md"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == names
     assert "CIFAR-100" in capsys.readouterr().out
-    with exits(capsys, "--over --accuracies"):
+    with exits(capsys, "--over", "--accuracies"):
         main(["compare", *runs, "--accuracies", "--over", "epochs", "--out", str(tmp_path / "new")])
     assert not (tmp_path / "new").exists()
 
