@@ -20,6 +20,7 @@ from nasbench1shot1.experiments.space_statistics.locality import (
     fitness_distance,
     fitness_distance_panels,
 )
+from nasbench1shot1.experiments.space_statistics.mini_against_full import mini_against_full, mini_panels
 from nasbench1shot1.experiments.space_statistics.operation_replacement import (
     operation_replacement,
     replacement_panels,
@@ -92,6 +93,12 @@ def _volume(frame: Frame) -> str:
     return f"{share} within {near['distance']:.0f} edits of {frame.attrs['top_cells']} cells"
 
 
+def _mini(frame: Frame) -> str:
+    own = frame.set_index(["benchmark", "quantity"])["value"].to_dict()
+    of_search = ", ".join(f"{name} {percent(own[name, '100 draws'])}" for name in ("mini", "full"))
+    return f"regret of random search with 100 draws: {of_search}"
+
+
 _MARKED = ("predicted", "split", "mark")
 ANALYSES = {
     "error-distribution": Analysis(error_distribution, error_panels, _errors, "test", takes=_MARKED),
@@ -106,6 +113,7 @@ ANALYSES = {
     ),
     "fitness-distance": Analysis(fitness_distance, fitness_distance_panels, _distance, "test"),
     "isomorphic-copies": Analysis(isomorphic_copies, copies_panels, _copies, "test"),
+    "mini-against-full": Analysis(mini_against_full, mini_panels, _mini, "validation"),
     "top-volume": Analysis(top_volume, volume_panels, _volume, "test", takes=("predicted", "split", "rng")),
 }
 """The analyses of NAS-Bench-101 and NAS-Bench-1Shot1."""

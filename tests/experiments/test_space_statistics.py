@@ -28,11 +28,12 @@ from nasbench1shot1.experiments.space_statistics.distributions import (
     noise_distribution,
 )
 from nasbench1shot1.experiments.space_statistics.locality import autocorrelation, cell_distances, fitness_distance
+from nasbench1shot1.experiments.space_statistics.mini_against_full import expected_minimum, mini_against_full
 from nasbench1shot1.experiments.space_statistics.nasbench101 import ANALYSES
 from nasbench1shot1.experiments.space_statistics.operation_replacement import operation_replacement
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.nasbench101.cell import Cell
-from nasbench1shot1.nasbench101.encoding import OPERATIONS
+from nasbench1shot1.nasbench101.encoding import OPERATIONS, VERTEX_BIT
 from nasbench1shot1.tables.table import Table, load_table
 
 CONV3, CONV1, POOL = OPERATIONS
@@ -344,8 +345,10 @@ def test_every_analysis_of_the_embedded_table_uses_measurements_or_is_marked_pre
     table, analysis = load_table(), ANALYSES[name]
     measured = analysis.run(table, **options("validation"))
     assert not measured.attrs["predicted"]
-    known = {"accuracy-distribution": 3001, "cost": 4270, "budget-correlation": 4270}.get(name, 4361)
-    assert measured.attrs["rows"] == known  # cells with a test accuracy, a training time, all budgets, 108 epochs
+    known = {"accuracy-distribution": 3001, "cost": 4270, "budget-correlation": 4270, "mini-against-full": 4270}
+    assert measured.attrs["rows"] == known.get(
+        name, 4361
+    )  # cells with a test accuracy, a training time, all budgets, 108 epochs
     assert measured.attrs["rows"] + measured.attrs["dropped"] == len(table)
     said = texts(analysis.draw(measured).figure)
     assert f"measured: {known:,} of 66,111 rows" in said
@@ -481,3 +484,30 @@ def test_a_given_cell_that_the_table_lacks_is_mentioned(retrained):
     [note] = frame.attrs["notes"]
     assert nb.search_space("s3")[40_000].cell.hash in note
     assert note in nb.draw_statistics("cost", frame).figure.caption
+
+
+# mini-against-full ----------------------------------------------------------------------------------------------------
+
+
+def test_the_expected_minimum_is_that_of_repeated_draws():
+    values, times = np.array([0.0, 1.0, 3.0]), np.array([1.0, 0.0, 3.0])
+    assert expected_minimum(values, np.ones(3), 1) == pytest.approx(values.mean())
+    assert expected_minimum(values, times, 2) == pytest.approx(3 * (3 / 4) ** 2)
+
+
+def test_conclusions_from_small_cells_and_from_all_cells():
+    table = load_table("nb101-sample")
+    frame = mini_against_full(table)
+    own = frame.set_index(["benchmark", "quantity"])
+    small = (np.asarray(table.column("cell")) >> np.uint64(VERTEX_BIT)) <= 6
+    assert (
+        own.loc[("mini", "parameters"), "cells"] == small.sum() < len(table) == own.loc[("full", "parameters"), "cells"]
+    )
+    accuracies = table.values("validation_accuracy", 108).mean(axis=1)
+    parameters = np.asarray(table.column("trainable_parameters"))
+    expected = spearmanr(parameters[small], accuracies[small]).statistic
+    assert own.loc[("mini", "parameters"), "value"] == pytest.approx(expected)
+    drawn = np.random.default_rng(1).choice(accuracies, (2000, 100)).max(axis=1)
+    assert own.loc[("full", "100 draws"), "value"] == pytest.approx(accuracies.max() - drawn.mean(), rel=0.05)
+    assert (frame["low"] <= frame["value"]).all() and (frame["value"] <= frame["high"]).all()
+    assert not frame.attrs["predicted"] and len(nb.draw_statistics("mini-against-full", frame)) == 2
