@@ -134,7 +134,7 @@ def _panel(frame: pandas.DataFrame, names: list[str], title: str, across: str, u
     for (benchmark, label), shift, marker in zip(BENCHMARKS.items(), (-0.08, 0.08), ("o", "s"), strict=True):
         own = frame[frame["benchmark"] == benchmark].set_index("quantity").loc[names]
         at = pandas.Series(np.arange(len(names)) + shift, index=own.index)
-        ends = {"low": scale * own["low"], "high": scale * own["high"]}
+        low, high = scale * own["low"], scale * own["high"]
         detail = f" ({int(own['cells'].iloc[0]):,} cells)"
-        marks.append(Series(at, scale * own["value"], label=label, detail=detail, marker=marker, **ends))
+        marks.append(Series(at, scale * own["value"], label=label, detail=detail, marker=marker, low=low, high=high))
     return Panel(title, Axis(across, ticks=dict(enumerate(names))), up, marks)

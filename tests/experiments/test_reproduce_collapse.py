@@ -79,7 +79,7 @@ def test_two_settings_have_further_seeds_which_run_last(tmp_path):
     assert [job.options["seed"] for job in jobs] == sorted(job.options["seed"] for job in jobs)
     assert {job.options["seed"] for job in planned(NAME, tmp_path, seeds=[3])} == {3}
     assert len(planned(NAME, tmp_path, seeds=[3])) == 21
-    assert open_figure(NAME).size("quick") == "135 × 50 epochs"
+    assert open_figure(NAME).size("quick") == "135 × 25 to 200 epochs"
 
 
 @pytest.fixture(scope="module")
