@@ -69,6 +69,9 @@ class BlackBoxConfig(BoundOptions):
     lower values must be better. Default: validation_accuracy."""
     deduplicate: bool = False
     """Train a cell only once per budget: repeated queries return the first result at no cost."""
+    continuation: bool = False
+    """Let a training continue the longest shorter training of its cell, and pay only the difference (docs/objective.md).
+    By default, every training starts from scratch, as in NAS-Bench-101."""
     simulated_workers: Annotated[int, Range(1, 10**6)] = 1
     """Number of trainings that run in parallel on the simulated clock."""
     decision_seconds: Annotated[float, Range(0)] = 0.0

@@ -108,7 +108,8 @@ class BlackBoxStudy(RunRecord):
 
     def check_config(self) -> None:
         """See `RunRecord`; the descriptions of the metrics and the bounds must be readable, too."""
-        self.config.setdefault("first_repeat", 0)  # studies recorded before this option existed lack it
+        for name, value in {"first_repeat": 0, "continuation": False}.items():
+            self.config.setdefault(name, value)  # studies recorded before these options existed lack them
         super().check_config()
         try:
             _ = self.goal

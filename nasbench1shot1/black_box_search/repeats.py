@@ -154,7 +154,10 @@ class Repeats:
         Raises:
             UserError: no training ends within the time limit, or the table lacks a value.
         """
-        found = self.search(repeat)
+        return self.line_of(repeat, self.search(repeat))
+
+    def line_of(self, repeat: int, found: SearchResult) -> dict[str, Any]:
+        """Return the line of a search with a given number and result; raises the errors of `line`."""
         if not found.incumbents:
             raise self._no_training_error(repeat, found)
         best = found.incumbents[-1]
@@ -185,22 +188,35 @@ class Repeats:
 
     def search(self, repeat: int) -> SearchResult:
         """Run the search with a given number. Its optimizer and its table use separate random generators."""
-        config = self.options.common
-        streams = np.random.SeedSequence((config.seed, repeat)).spawn(2)
+        own, drawn = self.generators(repeat)
+        return simulate(self.method(own), self.trainings(drawn), self.limits)
+
+    def generators(self, repeat: int) -> tuple[np.random.Generator, np.random.Generator]:
+        """Return the random generators of the search with a given number: its optimizer's and its table's."""
+        streams = np.random.SeedSequence((self.options.common.seed, repeat)).spawn(2)
         own, drawn = (np.random.default_rng(stream) for stream in streams)
-        method = self.method(own)
-        trainings = TableTrainings(self.space, self.table, config.dataset, drawn, config.deduplicate, config.objective)
-        return simulate(method, trainings, self.limits)
+        return own, drawn
+
+    def trainings(self, rng: np.random.Generator) -> TableTrainings:
+        """Return the trainings of a search, which draws repeats from `rng`."""
+        config = self.options.common
+        return TableTrainings(
+            *(self.space, self.table, config.dataset, rng),
+            deduplicate=config.deduplicate,
+            metric=config.objective,
+            continuation=config.continuation,
+        )
 
     def method(self, rng: np.random.Generator) -> BlackBoxOptimizer:
         """Return a search's optimizer. Raises UserError if it lacks a package or refuses the space or budgets."""
         method = self.options.method(self.space, self.options.own, self.epochs, self.budgets, rng)
         if self.constraint is not None:
-            method.constrain(self.constraint, self._worst_error)
+            method.constrain(self.constraint, self.worst_error)
         return method
 
     @cached_property
-    def _worst_error(self) -> float:
+    def worst_error(self) -> float:
+        """A result that is not better than any other: the error 1, or the highest cost of another metric."""
         return worst_cost(self.table, self.objective)
 
     @property
@@ -272,7 +288,7 @@ def with_table(options: BlackBoxOptions, table: Table, given: Mapping[str, Any])
     objective = table.objective(config.dataset, config.objective)
     if has_times(table, objective):
         return options
-    for name in ("seconds", "decision_seconds"):
+    for name in ("seconds", "decision_seconds", "continuation"):
         if given.get(name):
             raise InvalidInputError(
                 f"the table {table.id} has no training times, so {option(name)} does not apply: count trainings with "

@@ -9,6 +9,7 @@ If a table has no training times, the clock counts trainings: every training tak
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Literal, NamedTuple
@@ -40,6 +41,20 @@ class TrainingResult(NamedTuple):
 
     validation_error: float
     seconds: float
+
+
+class Drawn(NamedTuple):
+    """A training as drawn from a table.
+
+    Attributes:
+        result: the result of the training.
+        row: the row of the network; None for a `FailedTraining`.
+        repeat: the repeat that was drawn, or "mean" if only the mean over repeats is known.
+    """
+
+    result: TrainingResult
+    row: int | None
+    repeat: Literal["mean"] | int
 
 
 class FailedTraining(TrainingResult):
@@ -102,6 +117,46 @@ class SearchResult:
     started: int
 
 
+class SearchClock:
+    """The simulated clock of one search: its limits, the trainings so far, and the incumbents.
+
+    Attributes:
+        limits: the limits of the search.
+        now: simulated seconds at which the last training ended.
+        started: number of trainings that began.
+        ended: number of trainings that ended in time.
+        incumbents: all incumbents in order of time.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.now, self.started, self.ended = 0.0, 0, 0
+        self.incumbents: list[Incumbent] = []
+        self._lowest, self._free, self._decision = math.inf, 0, limits.decision_seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the search has all its trainings, or only repeats trainings without cost (`FREE_IN_A_ROW`)."""
+        return self.ended >= self.limits.evaluations or self._free >= FREE_IN_A_ROW
+
+    def start(self, trained: TrainingResult) -> float:
+        """Begin a training now, and return the time at which it ends."""
+        self.started += 1
+        return self.now + self._decision + trained.seconds
+
+    def finish(self, end: float, architecture: Architecture, trained: TrainingResult) -> None:
+        """Advance to the end of a training, which becomes the incumbent if its validation error is the lowest."""
+        self._free = 0 if trained.seconds or self._decision else self._free + 1
+        self.now, self.ended = end, self.ended + 1
+        if trained.validation_error < self._lowest and not isinstance(trained, FailedTraining):
+            self._lowest = trained.validation_error
+            self.incumbents.append(Incumbent(end, self.ended, architecture, self._lowest))
+
+    def result(self) -> SearchResult:
+        """Return the result of the search so far."""
+        return SearchResult(tuple(self.incumbents), self.ended, self.now, self.started)
+
+
 def simulate(
     method: BlackBoxOptimizer, train: Callable[[Query, float], TrainingResult], limits: Limits
 ) -> SearchResult:
@@ -112,25 +167,22 @@ def simulate(
     Raises:
         InvalidInputError: the method returned an invalid query, or too many consecutive queries outside the bounds.
     """
+    clock = SearchClock(limits)
     running: list[tuple[float, int, Query, TrainingResult]] = []  # a heap, ordered by end
-    incumbents: list[Incumbent] = []
-    now, started, ended, free = 0.0, 0, 0, 0
-    lowest, workers, decision = math.inf, limits.workers, limits.decision_seconds
-    while free < FREE_IN_A_ROW:
-        while len(running) < workers and started < limits.evaluations and (query := _next_query(method)) is not None:
-            trained = train(query, now)
-            heappush(running, (now + decision + trained.seconds, started, query, trained))
-            started += 1
+    while not clock.is_over:
+        while (
+            len(running) < limits.workers
+            and clock.started < limits.evaluations
+            and (query := _next_query(method)) is not None
+        ):
+            trained = train(query, clock.now)
+            heappush(running, (clock.start(trained), clock.started, query, trained))
         if not running or running[0][0] > limits.seconds:
             break
         end, _, query, trained = heappop(running)
-        free = 0 if trained.seconds or decision else free + 1
-        now, ended = end, ended + 1
-        if trained.validation_error < lowest and not isinstance(trained, FailedTraining):
-            lowest = trained.validation_error
-            incumbents.append(Incumbent(now, ended, query.architecture, lowest))
+        clock.finish(end, query.architecture, trained)
         method.tell(query, *trained)
-    return SearchResult(tuple(incumbents), ended, now, started)
+    return clock.result()
 
 
 def _next_query(method: BlackBoxOptimizer) -> Query | None:
@@ -172,6 +224,8 @@ class TableTrainings:
         deduplicate: whether to train a row only once per budget. A repeated query is free; with several simulated
             workers, it costs the time until the first training ends.
         metric: the metric that guides the search, as in `Table.objective`. Default: validation accuracy.
+        continuation: whether a training continues the longest shorter training of its row that has ended. It then
+            keeps the repeat and costs the difference. A mean over repeats counts as a training of any repeat.
     """
 
     def __init__(
@@ -182,26 +236,35 @@ class TableTrainings:
         rng: np.random.Generator,
         deduplicate: bool = False,
         metric: str | None = None,
+        continuation: bool = False,
     ) -> None:
         self._space, self._table, self._rng = space, table, rng
         objective = table.objective(dataset, metric)
         guide, training = objective.validation_metric, objective.validation
         about = table.about(guide, training)
         self._words, self._zero, self._sign = about.words, about.cost(0.0), about.cost(1.0) - about.cost(0.0)
-        self._failed = FailedTraining(worst_cost(table, objective), 0.0) if table.is_partial else None
+        self._failed = None
+        if table.is_partial:
+            self._failed = Drawn(FailedTraining(worst_cost(table, objective), 0.0), None, "mean")
         self._repeats: list[_Repeat] = list(range(table.repeats))
         self._means = about.means
         self._value = table.reader(guide, training)
         self._seconds = table.reader("training_time", training) if has_times(table, objective) else _one_unit
         self._evaluation = table.reader("evaluation_time", training)
-        self._paid: dict[tuple[int, int], tuple[TrainingResult, float]] | None = {} if deduplicate else None
+        self._paid: dict[tuple[int, int], tuple[Drawn, float]] | None = {} if deduplicate else None
+        self._begun: dict[int, list[_Begun]] | None = {} if continuation else None
 
     def __call__(self, query: Query, now: float = 0.0) -> TrainingResult:
-        """Return the result of a training.
+        """Return the result of a training; arguments and errors are as for `draw`."""
+        return self.draw(query, now).result
+
+    def draw(self, query: Query, now: float = 0.0, repeat: int | None = None) -> Drawn:
+        """Return the result of a training with the repeat that was drawn.
 
         Args:
             query: the training.
             now: start of the training in simulated seconds.
+            repeat: a repeat of the table, instead of a random one. It has no effect where only one value is known.
 
         Raises:
             OutOfDomainError: the table lacks the architecture, or its metric or time at this budget.
@@ -213,31 +276,66 @@ class TableTrainings:
             return self._failed
         row = self._table.row_of(query.architecture)
         if self._paid is None:
-            return self._look_up(row, query)
+            return self._train(row, query, now, repeat)
         if (row, query.epochs) not in self._paid:
-            trained = self._look_up(row, query)
-            self._paid[row, query.epochs] = trained, now + trained.seconds
-            return trained
+            drawn = self._train(row, query, now, repeat)
+            self._paid[row, query.epochs] = drawn, now + drawn.result.seconds
+            return drawn
         known, end = self._paid[row, query.epochs]
-        return TrainingResult(known.validation_error, max(end - now, 0.0))
+        return known._replace(result=TrainingResult(known.result.validation_error, max(end - now, 0.0)))
 
-    def _look_up(self, row: int, query: Query) -> TrainingResult:
-        epochs = query.epochs
-        repeats: list[_Repeat] = ["mean"] if epochs in self._means else self._repeats
-        while repeats:
-            repeat = repeats[int(self._rng.random() * len(repeats))] if len(repeats) > 1 else repeats[0]
-            value, seconds = self._value(row, epochs, repeat), self._seconds(row, epochs, repeat)
+    def _train(self, row: int, query: Query, now: float, repeat: int | None) -> Drawn:
+        """Return the result of a training, which may continue a shorter one."""
+        if self._begun is None:
+            return self._look_up(row, query, repeat)
+        before = self._begun.setdefault(row, [])
+        ended = [of for of in before if of.epochs < query.epochs and of.end <= now and repeat in (None, of.repeat)]
+        longest = max(ended, key=lambda of: of.epochs, default=None)
+        drawn = self._continued(row, query, repeat, longest)
+        cost = drawn.result.seconds
+        if longest is not None and (drawn.repeat == longest.repeat or "mean" in (drawn.repeat, longest.repeat)):
+            cost = max(cost - longest.seconds, 0.0)
+        before.append(_Begun(query.epochs, drawn.repeat, drawn.result.seconds, now + cost))
+        return drawn._replace(result=drawn.result._replace(seconds=cost))
+
+    def _continued(self, row: int, query: Query, repeat: int | None, before: "_Begun | None") -> Drawn:
+        """Return a training of the repeat of a shorter one, or of a drawn one if the table lacks it."""
+        if before is not None and isinstance(before.repeat, int):
+            with suppress(OutOfDomainError):
+                return self._look_up(row, query, before.repeat)
+        return self._look_up(row, query, repeat)
+
+    def _look_up(self, row: int, query: Query, repeat: int | None) -> Drawn:
+        epochs, known = query.epochs, self._repeats
+        if epochs in self._means:
+            known = ["mean"]
+        elif repeat is not None and len(known) > 1:
+            known = [repeat]
+        while known:
+            one = known[int(self._rng.random() * len(known))] if len(known) > 1 else known[0]
+            value, seconds = self._value(row, epochs, one), self._seconds(row, epochs, one)
             if value == value and seconds == seconds:  # neither is NaN
-                evaluations = self._evaluation(row, epochs, repeat)
-                return TrainingResult(
+                evaluations = self._evaluation(row, epochs, one)
+                result = TrainingResult(
                     self._zero + self._sign * value,  # the metric's cost, which is linear
                     seconds + (evaluations / epochs if evaluations == evaluations else 0.0),
                 )
-            repeats = [other for other in repeats if other != repeat]
+                return Drawn(result, row, one)
+            known = [other for other in known if other != one]
+        of_repeat = "" if repeat is None else f" in repeat {repeat}"
         raise OutOfDomainError(
             f"the table {self._table.id} lacks a {self._words} with a training time for '{query.architecture}' "
-            f"at {epochs} epochs: choose another budget or table"
+            f"at {epochs} epochs{of_repeat}: choose another budget or table"
         )
+
+
+class _Begun(NamedTuple):
+    """A training that later ones of its row may continue: its budget, repeat, full cost, and the time of its end."""
+
+    epochs: int
+    repeat: Literal["mean"] | int
+    seconds: float
+    end: float
 
 
 def has_times(table: Table, objective: Objective) -> bool:

@@ -27,7 +27,7 @@ class BlackBox(Generic[Own]):
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
         "What to search": ("optimizer", "space", "dataset", "objective", "seed", *BOUNDS),
         "Scale": ("repeats", "first_repeat", "seconds", "evaluations", "epochs"),
-        "Simulation": ("deduplicate", "simulated_workers", "decision_seconds"),
+        "Simulation": ("deduplicate", "continuation", "simulated_workers", "decision_seconds"),
         "This optimizer": (OWN,),
         "Measuring": ("table", "reference"),
         "Workers": option_names(WorkerOptions),
