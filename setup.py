@@ -90,6 +90,7 @@ setup(
         "nasbench1shot1.nasbench101",
         "nasbench1shot1.nasbench201",
         "nasbench1shot1.nats_size",
+        "nasbench1shot1.objectives",
         "nasbench1shot1.one_shot_search",
         "nasbench1shot1.proposers",
         "nasbench1shot1.proxy_training",

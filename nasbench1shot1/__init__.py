@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from nasbench1shot1.nasbench201.architecture import EdgeArchitecture as EdgeArchitecture
     from nasbench1shot1.nats_size.architecture import WidthArchitecture as WidthArchitecture
     from nasbench1shot1.networks import build_network as build_network
+    from nasbench1shot1.objectives.answers import BudgetSpent as BudgetSpent
+    from nasbench1shot1.objectives.answers import Evaluation as Evaluation
+    from nasbench1shot1.objectives.objective import Objective as Objective
+    from nasbench1shot1.objectives.starting import objective as objective
     from nasbench1shot1.one_shot_search.group import SearchGroup as SearchGroup
     from nasbench1shot1.one_shot_search.group import load_run as load_run
     from nasbench1shot1.one_shot_search.pictures import draw_cells as draw_cells
@@ -49,6 +53,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.one_shot_search.searching import search as search
     from nasbench1shot1.one_shot_search.seeds import search_seeds as search_seeds
     from nasbench1shot1.optimizer import OneShotOptimizer as OneShotOptimizer
+    from nasbench1shot1.optimizers.black_box.ask_tell import AskTell as AskTell
     from nasbench1shot1.recording.recorder import Recorder as Recorder
     from nasbench1shot1.registry import search_space as search_space
     from nasbench1shot1.runs.opening import open_run as open_run
@@ -64,19 +69,23 @@ if TYPE_CHECKING:
 # No module has the name of something below: importing that module would put itself in the name's place.
 _HOME = {
     "Architecture": "architecture",
+    "AskTell": "optimizers.black_box.ask_tell",
     "Augmentation": "images.augment",
     "Benchmark": "benchmark",
     "BlackBoxOptimizer": "black_box_optimizer",
     "BlackBoxStudy": "black_box_search.record",
     "black_box": "black_box_search.studying",
     "Bounds": "tables.bounds",
+    "BudgetSpent": "objectives.answers",
     "Cell": "nasbench101.cell",
     "CellArchitecture": "nasbench101.architecture",
     "DamagedFileError": "ground.errors",
     "EdgeArchitecture": "nasbench201.architecture",
+    "Evaluation": "objectives.answers",
     "ImageSet": "images.image_set",
     "InvalidInputError": "ground.errors",
     "Metrics": "tables.table",
+    "Objective": "objectives.objective",
     "OneShotOptimizer": "optimizer",
     "OneShotSpace": "space",
     "OutOfDomainError": "ground.errors",
@@ -100,6 +109,7 @@ _HOME = {
     "load_images": "images.image_set",
     "load_run": "one_shot_search.group",
     "load_table": "tables.table",
+    "objective": "objectives.starting",
     "open_run": "runs.opening",
     "score": "evaluator",
     "search": "one_shot_search.searching",

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,6 +94,8 @@ GROUPS = {
     ),
 }
 BUILT_IN = {group: found.built_in for group, found in GROUPS.items()}
+ASK_TELL = "nasbench1shot1.optimizers.black_box.ask_tell:optimizer_class"
+"""What turns a function of an `nb.AskTell` into a class of black-box optimizers; imported when it is needed."""
 SCRIPT = "__main__:"
 """Prefix of the names of objects that a script or notebook defines, which other processes cannot import."""
 
@@ -221,10 +224,16 @@ def black_box_optimizer(name: str) -> "type[BlackBoxOptimizer]":
         *("black_box_optimizers", "optimizers"),
         f"a one-shot optimizer: run it with {either('nb1shot1 search', 'nb.search')}",
     )
-    found: type[BlackBoxOptimizer] = _checked_class(
-        name, GROUPS["black_box_optimizers"].load(name), BlackBoxOptimizer, "a black-box optimizer"
-    )
+    loaded = GROUPS["black_box_optimizers"].load(name)
+    if _makes_optimizers(loaded) and not (isinstance(loaded, type) and issubclass(loaded, BlackBoxOptimizer)):
+        loaded = imported(ASK_TELL)(loaded)
+    found: type[BlackBoxOptimizer] = _checked_class(name, loaded, BlackBoxOptimizer, "a black-box optimizer")
     return found
+
+
+def _makes_optimizers(found: Any) -> bool:
+    """Return whether an object can be the `make` of an `nb.AskTell`: a function, or a class with ask and tell."""
+    return isfunction(found) or (isinstance(found, type) and all(hasattr(found, name) for name in ("ask", "tell")))
 
 
 def _check_kind(name: str, group: str, other: str, what: str) -> None:
@@ -325,7 +334,8 @@ def with_names(options: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(method := found.get("optimizer"), type):  # perhaps a notebook's own
         found["optimizer"] = f"{method.__module__}:{method.__qualname__}"
     elif method is not None:
-        found["optimizer"] = GROUPS["optimizers"].listed_name(method)
+        named = getattr(method, "reference", method)  # an nb.AskTell is recorded by the name of its function
+        found["optimizer"] = GROUPS["optimizers"].listed_name(named)
     if isinstance(space := found.get("space"), SearchSpace):
         found["space"] = name_of_space(space)
     elif isinstance(space, type):

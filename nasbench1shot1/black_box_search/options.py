@@ -70,8 +70,8 @@ class BlackBoxConfig(BoundOptions):
     deduplicate: bool = False
     """Train a cell only once per budget: repeated queries return the first result at no cost."""
     continuation: bool = False
-    """Let a training continue the longest shorter training of its cell, and pay only the difference (docs/objective.md).
-    By default, every training starts from scratch, as in NAS-Bench-101."""
+    """Let a training continue the longest shorter training of its cell and pay only the difference. By default, every
+    training starts from scratch, as in NAS-Bench-101."""
     simulated_workers: Annotated[int, Range(1, 10**6)] = 1
     """Number of trainings that run in parallel on the simulated clock."""
     decision_seconds: Annotated[float, Range(0)] = 0.0
@@ -113,14 +113,18 @@ class BlackBoxOptions(RunOptions):
     method: "type[BlackBoxOptimizer]"
 
 
-def black_box_options(given: Mapping[str, Any]) -> BlackBoxOptions:
+def black_box_options(given: Mapping[str, Any], method: "type[BlackBoxOptimizer] | None" = None) -> BlackBoxOptions:
     """Return the two records of options for given names and values. Missing options and None take the defaults.
+
+    Args:
+        given: the options by name.
+        method: the class of the optimizer, if the option `optimizer` is only a label. Default: the class of this name.
 
     Raises:
         InvalidInputError: an option is unknown or belongs to another optimizer, a value has the wrong type or is out of
             range, or not exactly one of seconds and evaluations limits the search.
     """
-    method = black_box_optimizer(given.get("optimizer") or BlackBoxConfig.optimizer)
+    method = method or black_box_optimizer(given.get("optimizer") or BlackBoxConfig.optimizer)
     check_method(method)
     METHODS.check_known(method, given)
     space = search_space(given.get("space") or BlackBoxConfig.space)
@@ -160,19 +164,22 @@ def own_defaults(method: "type[BlackBoxOptimizer]", space: "SearchSpace") -> dic
     return {**method.family_defaults.get(space.benchmark.name, {}), **method.space_defaults.get(space.name, {})}
 
 
-def recorded_study(recorded: Mapping[str, Any], where: Path) -> BlackBoxOptions:
+def recorded_study(
+    recorded: Mapping[str, Any], where: Path, method: "type[BlackBoxOptimizer] | None" = None
+) -> BlackBoxOptions:
     """Read the options of a recorded study.
 
     Args:
         recorded: all options in one flat dictionary, keyed by name.
         where: path of the file, for error messages.
+        method: the class of the optimizer, as in `black_box_options`.
 
     Raises:
         DamagedFileError: an option is missing or damaged.
         InvalidInputError: the optimizer is not installed.
     """
     common = recorded_options(BlackBoxConfig, recorded, where)
-    method = black_box_optimizer(common.optimizer)
+    method = method or black_box_optimizer(common.optimizer)
     check_method(method)
     return BlackBoxOptions(common, recorded_options(method.Hyperparameters, recorded, where), method)
 

@@ -23,7 +23,7 @@ from nasbench1shot1.black_box_search.options import FACTS, BlackBoxConfig
 from nasbench1shot1.display.curves import Pooled, Statistic, Trace, pool, span
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import BOUNDS, ELSEWHERE, Baseline
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG, METRICS, count_lines, damaged_file_error
 from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, has_type
@@ -53,6 +53,9 @@ FIELDS: dict[str, Any] = {
 Simulated seconds are None if the table has no training times; the clock then only counts trainings.
 
 With the option `objective`, errors are costs of its metrics (`Column.cost`), and regrets are in their units.
+
+If an `nb.objective` has several metrics, `front` follows: the trainings that no earlier one dominated. Each entry has
+simulated seconds, the number of trainings so far, the architecture, and the list of costs, the first objective's first.
 """
 INCUMBENT: dict[str, Any] = {
     "simulated_seconds": float | None,
@@ -68,8 +71,13 @@ POINTS = 300
 """Number of points of a curve."""
 RANGE = "repeats-"
 """Beginning of the names of the sub-folders with ranges of a study's searches."""
-NOT_SHARED = ("first_repeat", "repeats", "table", "format", "style", "spread")
-"""Fields of config.json that may differ between ranges of one study; `table_id` identifies the table."""
+OUTSIDE = "outside_optimizer"
+"""Field of config.json: true if an outside optimizer called an `nb.objective`; `optimizer` is then only a label."""
+OTHERS = "other_objectives"
+"""Field of config.json, if an objective has several metrics: descriptions of all but the first, by metric."""
+NOT_SHARED = ("first_repeat", "repeats", "table", "format", "style", "spread", FEEDBACK)
+"""Fields of config.json that may differ between ranges of one study; `table_id` identifies the table, and an outside
+optimizer may use other budgets, with other feedback, in each range."""
 FROM_CONFIG = ("optimizer", "space", "seed", "repeats", "seconds", "evaluations", "epochs", "dataset", "table_id")
 
 
@@ -83,6 +91,7 @@ class BlackBoxStudy(RunRecord):
     """
 
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "black-box study", "blackbox", FIELDS, BlackBoxConfig, FACTS
+    IF_RECORDED: ClassVar[Mapping[str, Any]] = {"front": list}
 
     PICTURE: ClassVar[str | None] = FIGURE
     HAS_CHECKPOINTS = False
@@ -96,6 +105,20 @@ class BlackBoxStudy(RunRecord):
     def baseline(self) -> Baseline | None:
         """The bounds of the searches and their baseline; None without bounds."""
         return Baseline.from_config(self.config, self.folder / CONFIG)
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether an optimizer outside this package called an `nb.objective`."""
+        return self.config.get(OUTSIDE) is True
+
+    def unfinished_error(self) -> UserError:
+        """Return the error for reading results of a study that is not finished."""
+        if not self.is_outside:
+            return super().unfinished_error()
+        return UserError(
+            f"'{self.folder}' is not finished: continue in Python with nb.objective(resume='{self.folder}'), and call "
+            "finish()"
+        )
 
     @cached_property
     def feedback_repeats(self) -> dict[str, list[int]]:
@@ -166,6 +189,8 @@ class BlackBoxStudy(RunRecord):
                 return "the numbers of its searches are not consecutive"
             if not line["incumbents"] or not all(map(_is_incumbent, line["incumbents"])):
                 return f"search {line['repeat']} has an impossible incumbent"
+            if not all(map(_is_of_front, line.get("front", []))):
+                return f"search {line['repeat']} has an impossible front"
             if list(line["other_datasets"]) != list(lines[0]["other_datasets"]) or not _are_scores(line):
                 return f"search {line['repeat']} has impossible values of other data sets"
         return None
@@ -206,7 +231,7 @@ class BlackBoxStudy(RunRecord):
         test_regret and validation_regret (after full training, mean over repeats), test_measured, evaluations,
         simulated_seconds. Each other data set NAME of the table adds `test_error/NAME` and `test_regret/NAME`.
         """
-        frame = self.metrics.drop(columns=["other_datasets", "incumbents"])
+        frame = self.metrics.drop(columns=["other_datasets", "incumbents", *self.IF_RECORDED], errors="ignore")
         others = self.lines[0]["other_datasets"] if self.lines else {}
         for name in others:
             for column in ("test_error", "test_regret"):
@@ -337,6 +362,13 @@ def _are_feedback_repeats(recorded: Any) -> bool:
 def _is_incumbent(entry: Any) -> bool:
     is_whole = isinstance(entry, list) and len(entry) == len(INCUMBENT)
     return is_whole and all(map(has_type, entry, INCUMBENT.values()))
+
+
+def _is_of_front(entry: Any) -> bool:
+    """Return whether a value is an entry of `front`: seconds, trainings so far, architecture, list of costs."""
+    is_whole = isinstance(entry, list) and len(entry) == 4 and isinstance(entry[3], list)
+    types = (float | None, int, str)
+    return is_whole and all(map(has_type, entry, types)) and all(has_type(cost, float) for cost in entry[3])
 
 
 def _are_scores(line: Mapping[str, Any]) -> bool:

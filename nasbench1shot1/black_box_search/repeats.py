@@ -106,9 +106,13 @@ class Repeats:
                 f"{self.epochs}: give {option('epochs', known[-1])}"
             )
 
-    @cached_property
+    @property
     def used_budgets(self) -> tuple[int, ...]:
         """The budgets at which the optimizer trains."""
+        return self._declared_budgets
+
+    @cached_property
+    def _declared_budgets(self) -> tuple[int, ...]:
         return tuple(self.method(np.random.default_rng(0)).used_budgets)
 
     def feedback_repeats(self) -> dict[str, list[int]]:
@@ -210,6 +214,7 @@ class Repeats:
     def method(self, rng: np.random.Generator) -> BlackBoxOptimizer:
         """Return a search's optimizer. Raises UserError if it lacks a package or refuses the space or budgets."""
         method = self.options.method(self.space, self.options.own, self.epochs, self.budgets, rng)
+        method.worst_error = self.worst_error
         if self.constraint is not None:
             method.constrain(self.constraint, self.worst_error)
         return method

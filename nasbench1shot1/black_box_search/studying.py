@@ -90,6 +90,11 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
 
     def check_trusted(self, run: BlackBoxStudy, given: Mapping[str, Any], allow_module: str | None) -> None:
         """Check the recorded optimizer and space."""
+        if run.is_outside:
+            raise InvalidInputError(
+                f"'{run.folder}' was recorded by nb.objective, whose optimizer '{run.config['optimizer']}' is not part "
+                f"of this package: continue it in Python with nb.objective(resume='{run.folder}')"
+            )
         check_recorded_names("black_box_optimizers", run.config, given, run.folder / CONFIG, allow_module)
 
     def default_folder(self, options: BlackBoxOptions) -> Path:
@@ -102,13 +107,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
     def begin(self, options: BlackBoxOptions, resumed: BlackBoxStudy | None) -> Begun[Repeats]:
         """Open the table, and check that the optimizer can search."""
         self._check_places(options)
-        repeats = Repeats(options, table_of_study(options))
-        repeats.check_objective()
-        baseline = repeats.baseline  # raises if no network is within the bounds
-        feedback = repeats.feedback_repeats()  # raises if the optimizer refuses the space or the budgets
-        facts = {"space_id": repeats.space.id, "table_id": repeats.table.id}
-        labels = {**repeats.goal.fields(), **(baseline.fields() if baseline else {}), FEEDBACK: feedback}
-        return Begun(repeats, facts, labels, repeats.table)
+        return begin_study(Repeats(options, table_of_study(options)))
 
     def _check_places(self, options: BlackBoxOptions) -> None:
         """Raise InvalidInputError for an object of a script or notebook, which other processes cannot import."""
@@ -116,8 +115,8 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
             return
         if options.common.optimizer.startswith("__main__:"):
             raise InvalidInputError(
-                f"{options.method.__name__} is a class of this script or notebook, which other processes cannot "
-                f"import: remove {value_of('workers')} and {value_of('scheduler')}, or move the class into a module"
+                f"{options.method.__name__} is part of this script or notebook, which other processes cannot "
+                f"import: remove {value_of('workers')} and {value_of('scheduler')}, or move it into a module"
             )
         check_importable(options.common.space, "space")
 
@@ -163,6 +162,21 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
         if (note := run.summary.get("note")) and begun.state.options.common.evaluations is None:
             print_line(note)  # with a number of evaluations, the first lines of the screen have it
         print_line(f"Picture: {picture}")
+
+
+def begin_study(repeats: Repeats) -> Begun[Repeats]:
+    """Return the searches of a study with everything that config.json records about their data.
+
+    Raises:
+        UserError: the table lacks the objective or a bounded cost, no network is within the bounds, or the optimizer
+            refuses the space or the budgets.
+    """
+    repeats.check_objective()
+    baseline = repeats.baseline
+    feedback = repeats.feedback_repeats()
+    facts = {"space_id": repeats.space.id, "table_id": repeats.table.id}
+    labels = {**repeats.goal.fields(), **(baseline.fields() if baseline else {}), FEEDBACK: feedback}
+    return Begun(repeats, facts, labels, repeats.table)
 
 
 class StudyProgress(ProgressDisplay, Watcher[Job]):

@@ -10,9 +10,6 @@ from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.hyperparameters import Hyperparameters
 from nasbench1shot1.runs.options import IF_GIVEN, Form
 
-WORST_ERROR = 1.0
-"""Error reported for an invalid configuration, as in the published scripts of NAS-Bench-101."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedHyperparameters(Hyperparameters):
@@ -26,8 +23,9 @@ class EncodedHyperparameters(Hyperparameters):
 class TrialOptimizer(BlackBoxOptimizer):
     """Asks a library for trials and reports their errors to it.
 
-    A trial with a configuration outside the space gets the error 1 at no cost, and the library is asked for the next
-    trial. If equal queries are running, a result is reported for the earliest one.
+    A trial with a configuration outside the space gets `worst_error` at no cost, and the library is asked for the next
+    trial. For accuracies, this is the error 1, as in the published scripts of NAS-Bench-101. If equal queries are
+    running, a result is reported for the earliest one.
 
     A trial outside the bounds of a search gets `worst_error` at no cost, so that a model learns to avoid such
     configurations.
@@ -57,7 +55,7 @@ class TrialOptimizer(BlackBoxOptimizer):
             try:
                 query = self.training(trial)
             except InvalidInputError:
-                self.observe(trial, WORST_ERROR)
+                self.observe(trial, self.worst_error)
                 continue
             if not self.allows(query.architecture):
                 self.observe(trial, self.worst_error)
@@ -73,4 +71,8 @@ class TrialOptimizer(BlackBoxOptimizer):
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
         """Report a validation error to the library."""
         place = next(place for place, (running, _) in enumerate(self._running) if running == query)
-        self.observe(self._running.pop(place)[1], validation_error)
+        self.finish(self._running.pop(place)[1], validation_error, seconds)
+
+    def finish(self, trial: Any, validation_error: float, seconds: float) -> None:
+        """Report the result of a trial that was trained for some simulated seconds, which most libraries ignore."""
+        self.observe(trial, validation_error)

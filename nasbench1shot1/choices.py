@@ -1,0 +1,187 @@
+"""The choices of a search space as outside optimizers see them: names that are identifiers, values that are strings.
+
+Some optimizers call a function with one keyword argument for each parameter, so a name such as "1<-0" does not work.
+ConfigSpace returns values as numpy strings, which other libraries refuse.
+"""
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.configurable import categorical_values, checked_values
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, shorten, unknown_name
+from nasbench1shot1.space import SearchSpace
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+
+CACHED = 2**16
+"""Number of architectures that `Choices` keeps by their numbers; building one again takes about 10 µs."""
+
+
+class Proposal(NamedTuple):
+    """What an optimizer proposed.
+
+    Attributes:
+        architecture: the architecture; None if every value exists, but together they are not in the space.
+        values: the index of each choice; None if the architecture itself was given.
+    """
+
+    architecture: Architecture | None
+    values: tuple[int, ...] | None
+
+
+class Choices:
+    """The choices of a search space, by name, and the architectures that they describe.
+
+    Args:
+        space: the search space; all its hyperparameters must be categorical, ordinal or constant, without conditions.
+
+    Attributes:
+        space: the search space.
+        original_names: the names of the space's own `configuration_space()`, by identifier.
+
+    Raises:
+        InvalidInputError: a hyperparameter is conditional or not categorical.
+    """
+
+    def __init__(self, space: SearchSpace) -> None:
+        self.space = space
+        self._original = space.configuration_space()
+        known = categorical_values(space.name, self._original)
+        self.original_names = dict(zip(_identifiers(known), known, strict=True))
+        self.by_name: dict[str, tuple[str, ...]] = {
+            name: tuple(map(str, known[original])) for name, original in self.original_names.items()
+        }
+        self._indices = {name: _indices(self.by_name[name], known[of]) for name, of in self.original_names.items()}
+        self._sizes = tuple(map(len, self.by_name.values()))
+        self._architecture = lru_cache(CACHED)(self._build)
+
+    @cached_property
+    def configuration_space(self) -> "ConfigurationSpace":
+        """The choices as a ConfigSpace space: ordinal where the space's own choice is ordinal, else categorical."""
+        from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, OrdinalHyperparameter
+
+        space = ConfigurationSpace(name=self.space.name)
+        for name, original in self.original_names.items():
+            is_ordinal = isinstance(self._original[original], OrdinalHyperparameter)
+            kind: Any = OrdinalHyperparameter if is_ordinal else CategoricalHyperparameter
+            space.add(kind(name, list(self.by_name[name])))
+        return space
+
+    def read(self, x: Any) -> Proposal:
+        """Return the architecture of what an optimizer proposed.
+
+        Args:
+            x: an architecture; a ConfigSpace configuration or another mapping from names to choices; or a vector of
+                indices, one for each choice.
+
+        Raises:
+            InvalidInputError: a name, choice or index is missing or unknown, or the architecture is of another space.
+        """
+        if isinstance(x, Architecture):
+            if x.space != self.space.name:
+                self.space.index(x)  # raises
+            return Proposal(x, None)
+        values = self._values_of_mapping(x) if isinstance(x, Mapping) else self._values_of_vector(x)
+        return Proposal(self._architecture(values), values)
+
+    def indices(self, arch: Architecture) -> tuple[int, ...]:
+        """Return the index of each choice of an architecture; raises InvalidInputError if it is not in the space."""
+        return self.space.values_of(arch)
+
+    def configuration(self, arch: Architecture) -> dict[str, str]:
+        """Return the choices of an architecture by name; raises InvalidInputError if it is not in the space."""
+        return {
+            name: choices[value]
+            for (name, choices), value in zip(self.by_name.items(), self.indices(arch), strict=True)
+        }
+
+    def _build(self, values: tuple[int, ...]) -> Architecture | None:
+        try:
+            return self.space.from_values(values)
+        except InvalidInputError:  # the values are checked, so their combination is not in the space
+            return None
+
+    def _values_of_mapping(self, given: Mapping[str, Any]) -> tuple[int, ...]:
+        try:
+            if len(given) == len(self._indices):
+                return tuple([of[given[name]] for name, of in self._indices.items()])
+        except (KeyError, TypeError):
+            pass
+        by_original = {original: name for name, original in self.original_names.items()}
+        renamed = {by_original.get(name, name): value for name, value in given.items()}
+        for name in renamed:
+            if name not in self._indices:
+                raise unknown_name(f"parameter of {self.space.name}", name, self._indices)
+        return tuple([self._index(name, renamed) for name in self._indices])
+
+    def _index(self, name: str, given: Mapping[str, Any]) -> int:
+        """Return the index of a choice; raises InvalidInputError if it is missing or unknown."""
+        if name not in given:
+            raise InvalidInputError(
+                f"the configuration of {self.space.name} lacks '{name}': give {alternatives(self.by_name[name])}"
+            )
+        try:
+            return self._indices[name][given[name]]
+        except (KeyError, TypeError):
+            raise InvalidInputError(
+                f"{name}={shorten(repr(given[name]))} is not a choice of {self.space.name}: use "
+                f"{alternatives(self.by_name[name])}"
+            ) from None
+
+    def _values_of_vector(self, given: Any) -> tuple[int, ...]:
+        if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or np.ndim(given) != 1:
+            raise InvalidInputError(
+                f"{shorten(repr(given))} does not describe an architecture of {self.space.name}: give an "
+                "nb.Architecture, a configuration, or a vector of choice indices"
+            )
+        return checked_values(self.space.name, given, self._sizes)
+
+
+def snap(epochs: Any, budgets: Sequence[int]) -> int:
+    """Return the largest budget that is at most a number of epochs, or else the smallest budget.
+
+    Args:
+        epochs: the number of epochs, which may be a fraction.
+        budgets: the budgets, ascending.
+
+    Raises:
+        InvalidInputError: `epochs` is not a number, or not positive.
+    """
+    is_number = isinstance(epochs, int | float | np.integer | np.floating) and not isinstance(epochs, bool)
+    if not is_number or not epochs > 0:
+        raise InvalidInputError(
+            f"epochs cannot be {shorten(repr(epochs))}: give a positive number, such as {budgets[-1]}"
+        )
+    return max((budget for budget in budgets if budget <= epochs), default=budgets[0])
+
+
+def _identifiers(names: Mapping[str, Any]) -> list[str]:
+    """Return a distinct Python identifier for each name, the name itself where possible, such as "choice_1_0"."""
+    found: list[str] = []
+    for name in names:
+        if name.isidentifier() and not keyword.iskeyword(name):
+            found.append(name)
+            continue
+        words = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+        found.append(words if words.isidentifier() and not keyword.iskeyword(words) else f"choice_{words}")
+    taken: set[str] = set()
+    for place, name in enumerate(found):
+        one, number = name, 1
+        while one in taken:
+            number += 1
+            one = f"{name}_{number}"
+        taken.add(one)
+        found[place] = one
+    return found
+
+
+def _indices(texts: Sequence[str], values: Sequence[Any]) -> dict[Any, int]:
+    """Return the index of each choice by its text and by the value of the space's own hyperparameter."""
+    return {**{value: index for index, value in enumerate(values)}, **{text: i for i, text in enumerate(texts)}}

@@ -1,0 +1,97 @@
+"""What an objective answers: the costs of a training, further metrics of it, and the trainings worth recording."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.black_box_search.simulation import Drawn, SearchClock, worst_cost
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.tables.description import Objective as TableObjective
+from nasbench1shot1.tables.table import Table
+
+
+class BudgetSpent(UserError):
+    """The limit of a search is reached: a training would end after it, or it has all its trainings.
+
+    Nothing was charged for the call that raised it. `Objective.reset` begins the next search.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The answer of an objective.
+
+    Attributes:
+        architecture: the architecture; None if the choices exist, but together they are not in the space.
+        epochs: training epochs, a budget of the table.
+        costs: cost of each objective, lower is better: 1 - accuracy, or as `Column.cost` defines it.
+        seconds: cost of the training in simulated seconds; 1 if the table has no training times.
+        finished: the clock after the training, in simulated seconds.
+        repeat: number of the repeat of the table; "mean" if only the mean over repeats is known, None without training.
+        is_trained: False for a proposal outside the space or the bounds: it costs nothing and does not count. Its costs
+            are not better than any other.
+        violations: for each bound, the cost minus the limit: positive outside the bound; empty without bounds.
+    """
+
+    architecture: Architecture | None
+    epochs: int
+    costs: tuple[float, ...]
+    seconds: float
+    finished: float
+    repeat: str | int | None = None
+    is_trained: bool = True
+    violations: tuple[float, ...] = ()
+
+    @property
+    def cost(self) -> float:
+        """The cost of the first objective: the validation error, by default."""
+        return self.costs[0]
+
+    def __float__(self) -> float:
+        return self.cost
+
+
+class OtherMetric:
+    """A further metric of an answer, read from the repeat that the first one has drawn."""
+
+    def __init__(self, table: Table, metric: str, objective: TableObjective) -> None:
+        self._table, training = table, objective.validation
+        about = table.about(metric, training)
+        about.cost(0.0)  # raises for a metric without a direction
+        if about.split == "test":
+            raise InvalidInputError(f"{metric} is measured on test images, which a search must not observe: remove it")
+        if table.stored(metric, training) is None:
+            raise OutOfDomainError(f"the table {table.id} has no {about.words}: choose another {option('objective')}")
+        self._about, self._read = about, table.reader(metric, training)
+        self.worst = worst_cost(table, objective._replace(validation_metric=metric))
+
+    def cost(self, drawn: Drawn, arch: Architecture, epochs: int) -> float:
+        """Return the cost of a training; raises OutOfDomainError if the table lacks the value."""
+        if drawn.row is None:
+            return self.worst
+        value = self._read(drawn.row, epochs, "mean" if epochs in self._about.means else drawn.repeat)
+        if value != value:  # NaN
+            raise OutOfDomainError(
+                f"the table {self._table.id} lacks the {self._about.words} of '{arch}' at {counted(epochs, 'epoch')}: "
+                f"choose another budget or {option('objective')}"
+            )
+        return float(self._about.cost(value))
+
+
+class Front:
+    """The trainings of a search that no earlier one dominated, as a study records them."""
+
+    def __init__(self, is_timed: bool) -> None:
+        self.entries: list[list[Any]] = []
+        self._is_timed = is_timed
+        self._best: list[tuple[float, ...]] = []
+
+    def add(self, clock: SearchClock, arch: Architecture, costs: tuple[float, ...]) -> None:
+        """Add the training that has just ended, unless another one is at least as good in all costs."""
+        if any(all(a <= b for a, b in zip(known, costs, strict=True)) for known in self._best):
+            return
+        self._best = [known for known in self._best if not all(b <= a for a, b in zip(known, costs, strict=True))] + [
+            costs
+        ]
+        self.entries.append([clock.now if self._is_timed else None, clock.ended, str(arch), list(costs)])

@@ -1,0 +1,379 @@
+"""`nb.objective`: a function of architectures for outside optimizers, on the simulated clock of black-box studies.
+
+Each call is a training of the table: the answer has validation costs and simulated seconds, and never a test value. The
+same classes as in `nb.black_box` draw the repeats, advance the clock and choose the incumbents, so that equal calls
+give equal records.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from threading import RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.black_box_optimizer import Query
+from nasbench1shot1.black_box_search.goal import describe_feedback
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.simulation import SearchClock
+from nasbench1shot1.choices import Choices, snap
+from nasbench1shot1.constraint import REJECTIONS
+from nasbench1shot1.evaluator import Score
+from nasbench1shot1.ground.arguments import whole_number
+from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.objectives.answers import BudgetSpent, Evaluation, Front, OtherMetric
+from nasbench1shot1.objectives.recording import OutsideRepeats, StudyRecorder
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.columns import choose_repeat
+from nasbench1shot1.tables.table import Table
+
+if TYPE_CHECKING:
+    from ConfigSpace import ConfigurationSpace
+
+SEVERAL_WORKERS = "use nb.black_box(nb.AskTell(make), …)"
+"""Advice for optimizers that need several simulated workers, or several processes."""
+
+
+class Objective:
+    """An objective on a table, as `nb.objective` returns it. Use it as a context manager if it records a study.
+
+    An object holds the clock of one search. `reset` begins the next search.
+
+    Attributes:
+        repeats: the searches of the study, each determined by the options and its number.
+        space: the search space.
+        table: the table that answers.
+        objectives: the metrics whose costs an answer has, in order. The first one decides about incumbents.
+        epochs: the budgets of the table, in epochs, ascending.
+        number: number of the current search.
+        rng: random generator for the optimizer's own draws in the current search, the one that `nb.black_box` gives.
+    """
+
+    def __init__(self, repeats: OutsideRepeats, others: Sequence[str] = ()) -> None:
+        self.repeats = repeats
+        self.space: SearchSpace = repeats.space
+        self.table: Table = repeats.table
+        self.objectives = (repeats.objective.validation_metric, *others)
+        self.epochs = repeats.budgets
+        self._choices = Choices(self.space)
+        self._others = [OtherMetric(self.table, metric, repeats.objective) for metric in others]
+        self._worst = (repeats.worst_error, *(other.worst for other in self._others))
+        self._costs = () if repeats.constraint is None else tuple(repeats.constraint.costs)
+        self._noise: dict[int, bool] = {}
+        self._owner, self._lock, self._is_open = os.getpid(), RLock(), True
+        self._recorder: StudyRecorder | None = None
+        self._begin(repeats.options.common.first_repeat)
+
+    # What there is to choose ---------------------------------------------------------------------------------------
+
+    @property
+    def choices(self) -> dict[str, tuple[str, ...]]:
+        """The choices by the name of the parameter; names are Python identifiers."""
+        return dict(self._choices.by_name)
+
+    @property
+    def configuration_space(self) -> "ConfigurationSpace":
+        """The choices as a ConfigSpace space, with the names and values of `choices`."""
+        return self._choices.configuration_space
+
+    def indices(self, arch: Architecture) -> tuple[int, ...]:
+        """Return the choice indices of an architecture; raises InvalidInputError if it is not in the space."""
+        return self._choices.indices(arch)
+
+    def configuration(self, arch: Architecture) -> dict[str, str]:
+        """Return the choices of an architecture by name; raises InvalidInputError if it is not in the space."""
+        return self._choices.configuration(arch)
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """The bounds in the order of `Evaluation.violations`, such as "flops ≤ 5e+07"; empty without bounds."""
+        return tuple(f"{cost.metric} ≤ {cost.limit:g}" for cost in self._costs)
+
+    @property
+    def default_epochs(self) -> int:
+        """The budget of a training without `epochs`."""
+        return self.repeats.epochs
+
+    @property
+    def feedback(self) -> str:
+        """A sentence about the noise of the answers at all budgets; it states where they are noise-free."""
+        objective = self.repeats.objective
+        of_budgets = {
+            str(epochs): self.table.repeats_of(objective.validation_metric, epochs, objective.validation)
+            for epochs in self.epochs
+        }
+        return describe_feedback([of_budgets], self.repeats.goal)
+
+    # Training ------------------------------------------------------------------------------------------------------
+
+    def __call__(self, x: Any, epochs: float | None = None, seed: int | None = None) -> Evaluation:
+        """Train an architecture on the simulated clock.
+
+        Args:
+            x: an `nb.Architecture`; a ConfigSpace configuration or another mapping from parameter names to choices; or
+                a vector of choice indices, in the order of `choices`.
+            epochs: training epochs. Another number than the table's budgets becomes the largest budget that is at most
+                this number, or else the smallest budget. Default: `default_epochs`.
+            seed: the repeat of the table, by its number or training seed. It has no effect where the table has one
+                value. Default: a random one, drawn as in `nb.black_box`.
+
+        Raises:
+            BudgetSpent: the search is over; nothing is charged.
+            InvalidInputError: `x`, `epochs` or `seed` is not valid, or another process calls.
+            OutOfDomainError: the table lacks the repeat, or a value of the architecture at this budget.
+        """
+        with self._lock:
+            self._check_usable()
+            proposal = self._choices.read(x)
+            budget = self.default_epochs if epochs is None else snap(epochs, self.epochs)
+            repeat = None if seed is None else self._repeat(seed, budget)
+            if self._is_over:
+                raise BudgetSpent(f"search {self.number} has reached its limit of {self._limit}: call reset()")
+            arch = proposal.architecture
+            violations = self._violations(arch)
+            if arch is None or not all(over <= 0 for over in violations):  # false for NaN
+                return self._untrained(arch, budget, violations)
+            return self._train(arch, budget, repeat, violations)
+
+    def _train(self, arch: Architecture, epochs: int, repeat: int | None, violations: tuple[float, ...]) -> Evaluation:
+        clock = self._clock
+        drawn = self._trainings.draw(Query(arch, epochs), clock.now, repeat)
+        costs = (drawn.result.validation_error, *(other.cost(drawn, arch, epochs) for other in self._others))
+        end = clock.start(drawn.result)
+        if end > clock.limits.seconds:
+            self._end()
+            raise BudgetSpent(
+                f"a training of {counted(epochs, 'epoch')} would end at {end:,.0f} s, after the limit of "
+                f"{self._limit}: search {self.number} is over, call reset()"
+            )
+        clock.finish(end, arch, drawn.result)
+        self.repeats.asked.add(epochs)
+        self._refusals = 0
+        if self._others:
+            self._front.add(clock, arch, costs)
+        if clock.is_over:
+            self._end()
+        name = None if drawn.row is None else drawn.repeat
+        return Evaluation(arch, epochs, costs, drawn.result.seconds, end, name, violations=violations)
+
+    def _untrained(self, arch: Architecture | None, epochs: int, violations: tuple[float, ...]) -> Evaluation:
+        """Return the answer to a proposal outside the space or the bounds, as searches of this package treat them."""
+        self._refusals += 1
+        if self._refusals >= REJECTIONS:
+            constraint = self.repeats.constraint
+            if arch is not None and constraint is not None:
+                raise constraint.rejections_error()
+            raise InvalidInputError(
+                f"{REJECTIONS:,} consecutive configurations are not in {self.space.name}: use another space"
+            )
+        now = self._clock.now
+        return Evaluation(arch, epochs, self._worst, 0.0, now, is_trained=False, violations=violations)
+
+    def evaluate(self, x: Any) -> NDArray[np.float64]:
+        """Train several architectures one after the other, at the default budget.
+
+        Args:
+            x: a matrix of choice indices, (N, number of choices), or a sequence of N proposals as in a call.
+
+        Returns:
+            The costs, (N, number of objectives), lower is better.
+
+        Raises the errors of a call. Trainings that ended before the error count.
+        """
+        found = [self(one).costs for one in x]
+        return np.array(found, np.float64).reshape(len(found), len(self.objectives))
+
+    def _violations(self, arch: Architecture | None) -> tuple[float, ...]:
+        if arch is None:
+            return tuple(np.inf for _ in self._costs)
+        return tuple([cost.of(arch) - cost.limit for cost in self._costs])
+
+    def _repeat(self, seed: int, epochs: int) -> int | None:
+        """Return the repeat with a number or training seed; None if all have the same value at this budget."""
+        number = whole_number("seed", seed, "the number of a repeat, or None for a random one")
+        if epochs not in self._noise:
+            objective = self.repeats.objective
+            _, most = self.table.repeats_of(objective.validation_metric, epochs, objective.validation)
+            self._noise[epochs] = most > 1
+        if not self._noise[epochs]:
+            return None
+        found = choose_repeat(self.table.id, self.table.repeats, number, (), None, self.table.seeds, _unused)
+        return found if isinstance(found, int) else None
+
+    # The clock -----------------------------------------------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """The clock of the current search in simulated seconds; the number of trainings without training times."""
+        return self._clock.now
+
+    @property
+    def evaluations(self) -> int:
+        """Number of trainings of the current search."""
+        return self._clock.ended
+
+    @property
+    def remaining(self) -> float:
+        """What is left of the limit of the current search: simulated seconds, or a number of trainings."""
+        limits = self._clock.limits
+        if self._is_over:
+            return 0.0
+        if np.isfinite(limits.seconds):
+            return limits.seconds - self._clock.now
+        return limits.evaluations - self._clock.ended
+
+    @property
+    def _limit(self) -> str:
+        limits = self._clock.limits
+        if np.isfinite(limits.seconds):
+            return f"{limits.seconds:,.0f} simulated seconds"
+        return counted(int(limits.evaluations), "training")
+
+    def reset(self, seed: int | None = None) -> None:
+        """End the current search, record it, and begin the next one with a new clock.
+
+        Args:
+            seed: number of the search, which together with the seed of the study determines its random draws. The
+                searches of a recorded study have consecutive numbers. Default: the next number, or the current one if
+                nothing was trained.
+
+        Raises InvalidInputError if the number is not the next one of a recorded study, or if no training of the ended
+        search was within the limit.
+        """
+        with self._lock:
+            self._check_usable()
+            following = self.number + (self._clock.started > 0)
+            number = following if seed is None else whole_number("seed", seed, "the number of a search")
+            if number < 0 or (self._recorder is not None and number != following):
+                raise InvalidInputError(
+                    f"search {number} cannot begin, because searches have consecutive numbers: call reset({following})"
+                )
+            self._complete()
+            self._begin(number)
+
+    def _begin(self, number: int) -> None:
+        self.number, self._clock = number, SearchClock(self.repeats.limits)
+        self.rng, drawn = self.repeats.generators(number)
+        self._trainings = self.repeats.trainings(drawn)
+        self._front, self._is_over, self._refusals = Front(self.repeats.is_timed), False, 0
+
+    def _end(self) -> None:
+        """End the current search, and record it if it has an incumbent."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._recorder is not None and self._clock.incumbents:
+            line = self.repeats.line_of(self.number, self._clock.result())
+            front = {"front": self._front.entries} if self._others else {}
+            self._recorder.append({**line, **front})
+
+    def _complete(self) -> None:
+        """End the current search; raises InvalidInputError if it should be recorded, but has no incumbent."""
+        if self._clock.started:
+            self._end()
+        if self._recorder is not None and self._clock.started and not self._clock.incumbents:
+            self.repeats.line_of(self.number, self._clock.result())  # raises
+
+    # Truth, for reports --------------------------------------------------------------------------------------------
+
+    def score(self, arch: Architecture) -> Score:
+        """Return test and validation errors and regrets of an architecture after full training, for reports.
+
+        Optimizers must not use them. Raises InvalidInputError if the architecture is not in the space.
+        """
+        return self.repeats.score(arch)
+
+    def optimum(self, split: str = "test") -> Score:
+        """Return the `score` of the best network of the reference within the bounds, for reports.
+
+        Args:
+            split: "test" or "validation": the metric in which it is the best one.
+
+        Raises InvalidInputError for another split, OutOfDomainError if the table lacks the metric.
+        """
+        if split not in ("test", "validation"):
+            raise InvalidInputError(f"{quoted_option('split', split)} is unknown: give test or validation")
+        objective, judge = self.repeats.objective, self.repeats.judge
+        is_test = split == "test"
+        within = judge.within and self.table.resolve(judge.within, judge.dataset)
+        network, _ = self.table.best(
+            self.space.name,
+            dataset=objective.test if is_test else objective.validation,
+            metric=objective.test_metric if is_test else objective.validation_metric,
+            within=within,
+        )
+        return judge.score_in(self.space.name, network, self.table)
+
+    # The record ----------------------------------------------------------------------------------------------------
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the study; None if nothing is recorded."""
+        return None if self._recorder is None else self._recorder.folder
+
+    def record(self, recorder: StudyRecorder) -> None:
+        """Record all searches from now on, beginning with the next one of a study; called before any training."""
+        self._recorder = recorder
+        self._begin(recorder.next)
+
+    def finish(self) -> BlackBoxStudy:
+        """End the current search and the study: write summary.json and the picture, and return the study.
+
+        Raises InvalidInputError if no folder was given, or no search is recorded.
+        """
+        with self._lock:
+            self._check_usable()
+            if self._recorder is None:
+                raise InvalidInputError(f"this objective records nothing: give it a folder with {option('out')}")
+            self._complete()
+            self._is_open = False
+            return self._recorder.finish()
+
+    def close(self) -> None:
+        """Release the folder without ending the study: `nb.objective(resume=…)` continues it."""
+        self._is_open = False
+        if self._recorder is not None:
+            self._recorder.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self._is_open or os.getpid() != self._owner:
+            return
+        if self._recorder is None:
+            self._is_open = False
+        elif kind is None or issubclass(kind, BudgetSpent):
+            with self._recorder:
+                self.finish()
+        else:
+            self._is_open = False
+            self._recorder.__exit__(kind, error, traceback)
+
+    def __repr__(self) -> str:
+        name, common = self.repeats.options.common.optimizer, self.repeats.options.common
+        done = f"search {self.number}, {counted(self.evaluations, 'training')}, {self.seconds:,.0f} simulated seconds"
+        return f"Objective({common.space}, {', '.join(self.objectives)}, {name}: {done}; {self.table.id})"
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidInputError(
+            f"an nb.objective has one clock and cannot be copied into another process: {SEVERAL_WORKERS}"
+        )
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._owner:
+            raise InvalidInputError(f"only the process that made an nb.objective may call it: {SEVERAL_WORKERS}")
+        if not self._is_open:
+            where = "" if self._recorder is None else f", or continue with nb.objective(resume='{self.folder}')"
+            raise InvalidInputError(f"this objective is closed: make a new one{where}")
+
+
+def _unused() -> Any:
+    raise AssertionError("only a random repeat needs the trained ones")
