@@ -88,8 +88,17 @@ class Choices:
             if x.space != self.space.name:
                 self.space.index(x)  # raises
             return Proposal(x, None)
-        values = self._values_of_mapping(x) if isinstance(x, Mapping) else self._values_of_vector(x)
+        if getattr(x, "config_space", x) is self.__dict__.get("configuration_space", self):
+            vector = x.get_array()  # faster than values by name
+            values = tuple([int(vector[place]) for place in self._places])
+        else:
+            values = self._values_of_mapping(x) if isinstance(x, Mapping) else self._values_of_vector(x)
         return Proposal(self._architecture(values), values)
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """The place of each choice in the vector of a configuration of `configuration_space`."""
+        return [self.configuration_space.index_of[name] for name in self.by_name]
 
     def indices(self, arch: Architecture) -> tuple[int, ...]:
         """Return the index of each choice of an architecture; raises InvalidInputError if it is not in the space."""
@@ -136,7 +145,7 @@ class Choices:
             ) from None
 
     def _values_of_vector(self, given: Any) -> tuple[int, ...]:
-        if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or np.ndim(given) != 1:
+        if not isinstance(given, tuple | list | np.ndarray) or (isinstance(given, np.ndarray) and given.ndim != 1):
             raise InvalidInputError(
                 f"{shorten(repr(given))} does not describe an architecture of {self.space.name}: give an "
                 "nb.Architecture, a configuration, or a vector of choice indices"

@@ -25,7 +25,7 @@ from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import BOUNDS, ELSEWHERE, Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.runs.folder import CONFIG, METRICS, count_lines, damaged_file_error
+from nasbench1shot1.runs.folder import CONFIG, METRICS, OUTSIDE, count_lines, damaged_file_error
 from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, has_type
 from nasbench1shot1.tables.columns import partly_text
 
@@ -71,8 +71,6 @@ POINTS = 300
 """Number of points of a curve."""
 RANGE = "repeats-"
 """Beginning of the names of the sub-folders with ranges of a study's searches."""
-OUTSIDE = "outside_optimizer"
-"""Field of config.json: true if an outside optimizer called an `nb.objective`; `optimizer` is then only a label."""
 OTHERS = "other_objectives"
 """Field of config.json, if an objective has several metrics: descriptions of all but the first, by metric."""
 NOT_SHARED = ("first_repeat", "repeats", "table", "format", "style", "spread", FEEDBACK)

@@ -290,7 +290,7 @@ class TableTrainings:
             return self._look_up(row, query, repeat)
         before = self._begun.setdefault(row, [])
         ended = [of for of in before if of.epochs < query.epochs and of.end <= now and repeat in (None, of.repeat)]
-        longest = max(ended, key=lambda of: of.epochs, default=None)
+        longest = max(reversed(ended), key=lambda of: of.epochs, default=None)  # of equal budgets, the latest
         drawn = self._continued(row, query, repeat, longest)
         cost = drawn.result.seconds
         if longest is not None and (drawn.repeat == longest.repeat or "mean" in (drawn.repeat, longest.repeat)):

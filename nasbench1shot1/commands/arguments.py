@@ -51,15 +51,15 @@ def optimizer_name(given: Mapping[str, Any], group: str, default: str) -> str:
 
 
 def _recorded_optimizer(resume: Path | None) -> str | None:
-    """Return the optimizer of the run or group of runs that --resume names; None if it cannot be read."""
+    """Return the optimizer of the run or group of runs that --resume names; None if unreadable or only a label."""
     if not resume:
         return None
-    from nasbench1shot1.runs.folder import RECORDED, SEEDS, read_description, read_object
+    from nasbench1shot1.runs.folder import OUTSIDE, RECORDED, SEEDS, read_description, read_object
 
     folder = as_path(resume, "resume", is_option=True)
     with suppress(UserError, OSError, KeyError, TypeError):
         if (folder / SEEDS).is_file():
             return str(read_object(folder / SEEDS)["options"]["optimizer"])
         kind, recorded = read_description(folder)
-        return None if kind == RECORDED else str(recorded["optimizer"])
+        return None if kind == RECORDED or recorded.get(OUTSIDE) else str(recorded["optimizer"])
     return None

@@ -11,13 +11,13 @@ from rich.console import Console
 from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer, Query
 from nasbench1shot1.black_box_search.goal import FEEDBACK
 from nasbench1shot1.black_box_search.options import recorded_study
-from nasbench1shot1.black_box_search.record import OUTSIDE, BlackBoxStudy
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
 from nasbench1shot1.black_box_search.studying import BlackBoxKind, begin_study
 from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.registry import check_trusted
-from nasbench1shot1.runs.folder import CONFIG, check_facts, description
+from nasbench1shot1.runs.folder import CONFIG, OUTSIDE, check_facts, description
 from nasbench1shot1.runs.kind import Begun
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.machine import environment

@@ -25,6 +25,9 @@ SECTIONS = (COMMON, OWN)
 """Sections of options: the common options of a kind of run and, in a search, the options of its optimizer."""
 RECORDED = "recorded search"
 """The kind of a folder that `nb.Recorder` wrote; its `optimizer` is only a label."""
+OUTSIDE = "outside_optimizer"
+"""Field of a black-box study's config.json: true if an outside optimizer called an `nb.objective`; `optimizer` is then
+only a label."""
 
 
 def description(kind: str, sections: Mapping[str, Mapping[str, Any]], facts: Mapping[str, Any]) -> dict[str, Any]:
