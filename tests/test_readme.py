@@ -48,6 +48,7 @@ PAGES = (
     "docs/compare.md",
     "docs/gdas.md",
     "docs/jobs.md",
+    "docs/objective.md",
     "docs/own_loop.md",
     "docs/nasbench201_search.md",
     "docs/notebooks.md",
