@@ -55,9 +55,10 @@ def objective(
         out: folder of a new study that records all searches; it must not exist. Default: nothing is recorded.
         resume: folder of a study to continue, instead of all other arguments.
         allow_module: module that `resume` may import because the study's config.json names it.
-        options: options of `nb.black_box` (`black_box_search.options.BlackBoxConfig`): `seconds` or `evaluations` limit
-            each search; also `seed`, `first_repeat`, `epochs`, `dataset`, `table`, `reference`, `deduplicate`,
-            `continuation`, `decision_seconds`, and bounds such as `max_flops=1e8` or `bounds="flops=1e8"`.
+        options: options of `nb.black_box` (`black_box_search.options.BlackBoxConfig`). `seconds` or `evaluations` limit
+            each search (default: the limit of `nb.black_box` on this space). Others are `seed`, `first_repeat`,
+            `epochs`, `dataset`, `table`, `reference`, `deduplicate`, `continuation`, `decision_seconds`, and bounds
+            such as `max_flops=1e8` or `bounds="flops=1e8"`.
 
     Raises:
         UserError: a name or option is unknown, a value is out of range, the folder exists or another process is writing
