@@ -74,8 +74,8 @@ def test_every_reader_takes_the_study_like_ours(tmp_path: Path, noisy: Path) -> 
     axes = nb.compare([tmp_path / "ours", tmp_path / "mine"])
     assert [text.get_text() for text in axes.get_legend().get_texts()[:2]] == ["random (n = 3)", "my BO (v2) (n = 3)"]
     assert nb.draw_regret(made).get_lines()
-    ended = command("report", "mine", cwd=tmp_path)
-    assert ended.returncode == 0, ended.stderr
+    ended = command("compare", "ours", "mine", "--out", "both.png", cwd=tmp_path)
+    assert ended.returncode == 0 and "my BO (v2)" in ended.stdout, ended.stderr
 
 
 def test_a_study_is_continued_by_an_objective_and_not_by_the_command(tmp_path: Path, noisy: Path) -> None:
