@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +62,7 @@ from nasbench1shot1.tables.importing import import_table
 from nasbench1shot1.tuning.export import export_optuna
 from nasbench1shot1.tuning.record import Study
 
+OP = "choice_block_1_op"
 KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
     "ground": {
         "no path": lambda tmp: as_path("", "folder"),
@@ -370,6 +372,20 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         ),
         "no finite number": lambda tmp: record(tmp, loss=math.nan),
     },
+    "objectives": {
+        "a choice that does not exist": lambda tmp: outside()(
+            {**outside().configuration(outside().space[0]), OP: "conv"}
+        ),
+        "indices of other choices": lambda tmp: outside()([0, 0]),
+        "no proposal": lambda tmp: outside()(None),
+        "a budget that is no number": lambda tmp: outside()(outside().space[0], "many"),
+        "the time limit": lambda tmp: outside(seconds=5)(outside().space[0]),
+        "a search that is over": lambda tmp: outside(evaluations=1).evaluate([outside().space[0]] * 2),
+        "the name of our optimizer": lambda tmp: outside(name="random"),
+        "several simulated workers": lambda tmp: outside(simulated_workers=8),
+        "a further objective on test images": lambda tmp: outside(objective=["validation_accuracy", "test_accuracy"]),
+        "a study without a folder": lambda tmp: outside().finish(),
+    },
     "experiments": {
         "another object": lambda tmp: nb.compare([3]),
         "no runs": lambda tmp: nb.compare([]),
@@ -400,6 +416,11 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "runs as labels": command("compare --labels A B"),
     },
 }
+
+
+def outside(**options: Any) -> nb.Objective:
+    """An objective on s1."""
+    return nb.objective("s1", **options)
 
 
 def read_table() -> dict[tuple[str, str], tuple[str, str]]:
