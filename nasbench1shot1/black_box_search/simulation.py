@@ -126,18 +126,15 @@ class SearchClock:
         started: number of trainings that began.
         ended: number of trainings that ended in time.
         incumbents: all incumbents in order of time.
+        is_over: whether the search has all its trainings, or only repeats trainings without cost (`FREE_IN_A_ROW`).
     """
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.now, self.started, self.ended = 0.0, 0, 0
         self.incumbents: list[Incumbent] = []
+        self.is_over = False
         self._lowest, self._free, self._decision = math.inf, 0, limits.decision_seconds
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the search has all its trainings, or only repeats trainings without cost (`FREE_IN_A_ROW`)."""
-        return self.ended >= self.limits.evaluations or self._free >= FREE_IN_A_ROW
 
     def start(self, trained: TrainingResult) -> float:
         """Begin a training now, and return the time at which it ends."""
@@ -148,6 +145,7 @@ class SearchClock:
         """Advance to the end of a training, which becomes the incumbent if its validation error is the lowest."""
         self._free = 0 if trained.seconds or self._decision else self._free + 1
         self.now, self.ended = end, self.ended + 1
+        self.is_over = self.ended >= self.limits.evaluations or self._free >= FREE_IN_A_ROW
         if trained.validation_error < self._lowest and not isinstance(trained, FailedTraining):
             self._lowest = trained.validation_error
             self.incumbents.append(Incumbent(end, self.ended, architecture, self._lowest))
@@ -276,7 +274,7 @@ class TableTrainings:
             return self._failed
         row = self._table.row_of(query.architecture)
         if self._paid is None:
-            return self._train(row, query, now, repeat)
+            return self._look_up(row, query, repeat) if self._begun is None else self._train(row, query, now, repeat)
         if (row, query.epochs) not in self._paid:
             drawn = self._train(row, query, now, repeat)
             self._paid[row, query.epochs] = drawn, now + drawn.result.seconds
