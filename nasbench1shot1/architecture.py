@@ -206,5 +206,12 @@ def likely_forms(text: str) -> list[Any]:
 
 
 def _forms() -> Iterator[Any]:
-    """Iterate over the forms of all benchmarks; each is imported only when it is reached."""
-    return (benchmark.load("architecture") for benchmark in benchmarks())
+    """Iterate over the forms of all benchmarks, then over other imported forms, of benchmarks without registration.
+
+    Each is imported only when it is reached.
+    """
+    found = set()
+    for benchmark in benchmarks():
+        yield (form := benchmark.load("architecture"))
+        found.add(form)
+    yield from (form for form in Architecture.__subclasses__() if form not in found and "benchmark" in vars(form))

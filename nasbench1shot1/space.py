@@ -142,6 +142,23 @@ class SearchSpace(Configurable):
         numbers = self.numbers(kind)
         return (self[number] for number in numbers)
 
+    def with_network(self, network_id: str) -> Architecture:
+        """Return the architecture of the kind "unique" whose network has an identifier (`Architecture.network_id`).
+
+        The first call enumerates the networks of the space, except in a space that stores their identifiers.
+
+        Raises InvalidInputError if the space has no such network.
+        """
+        number = self._number_of_network.get(network_id) if isinstance(network_id, str) else None
+        if number is None:
+            raise InvalidInputError(f"{self.name} has no network '{network_id}': give one of its architectures")
+        return self[number]
+
+    @cached_property
+    def _number_of_network(self) -> Mapping[str, int]:
+        numbers = self.numbers("unique" if "unique" in self.kinds else self.kinds[0])
+        return {self[int(number)].network_id: int(number) for number in numbers}
+
     @abstractmethod
     def sample(self, rng: np.random.Generator, loose_ends: bool = True) -> Architecture:
         """Draw an architecture uniformly, from all architectures or only from architectures without loose ends.

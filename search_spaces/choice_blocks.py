@@ -26,7 +26,12 @@ from nasbench1shot1.search_spaces.cell_choices import (
     parent_exchanges_of,
     with_parents,
 )
-from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
+from nasbench1shot1.search_spaces.distinct_cells import (
+    DistinctCells,
+    distinct_cells,
+    lowest_numbers,
+    numbers_by_hash,
+)
 from nasbench1shot1.search_spaces.independent_choices import with_another_entry
 from nasbench1shot1.search_spaces.wirings import (
     Wiring,
@@ -200,6 +205,10 @@ class ChoiceBlockSpace(OneShotSpace):
     def distinct_cells(self) -> DistinctCells:
         """The distinct cells with their hashes (2,685, 7,773, 55,854 for s1, s2, s3), enumerated or from the cache."""
         return distinct_cells(self)
+
+    @cached_property
+    def _number_of_network(self) -> dict[str, int]:
+        return numbers_by_hash(self.distinct_cells)
 
     def enumerate_cells(self) -> tuple[NDArray[np.int64], Encodings]:
         """Return lowest numbers without loose ends and canonical encodings of all distinct cells, (C,) each."""

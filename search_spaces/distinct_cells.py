@@ -46,6 +46,13 @@ class DistinctCells:
         self.indices.flags.writeable = self.hashes.flags.writeable = False
 
 
+def numbers_by_hash(cells: DistinctCells) -> dict[str, int]:
+    """Return the number of each cell's architecture by its hash, 32 hexadecimal digits."""
+    digits = cells.hashes.tobytes().hex()
+    hashes = (digits[i : i + 32] for i in range(0, len(digits), 32))
+    return dict(zip(hashes, cells.indices.tolist(), strict=True))
+
+
 def distinct_cells(space: EnumeratedSpace) -> DistinctCells:
     """Return the distinct cells of a space, from the cache if it is intact, else enumerated and cached."""
     path = data_folder() / "spaces" / f"{space.id}.npz"

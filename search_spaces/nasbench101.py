@@ -27,7 +27,12 @@ from nasbench1shot1.nasbench101.numbering import canonicalise
 from nasbench1shot1.search_spaces import cell_choices, edge_masks
 from nasbench1shot1.search_spaces.cell_choices import checked_member, operation_changes
 from nasbench1shot1.search_spaces.cell_encodings import ContinuousEncoding, EdgeIndexEncoding
-from nasbench1shot1.search_spaces.distinct_cells import DistinctCells, distinct_cells, lowest_numbers
+from nasbench1shot1.search_spaces.distinct_cells import (
+    DistinctCells,
+    distinct_cells,
+    lowest_numbers,
+    numbers_by_hash,
+)
 from nasbench1shot1.search_spaces.edge_masks import RULES, n_edges, parents_of
 from nasbench1shot1.search_spaces.independent_choices import with_another_entry
 from nasbench1shot1.search_spaces.wirings import labellings
@@ -218,6 +223,10 @@ class NASBench101Space(SearchSpace):
     def distinct_cells(self) -> DistinctCells:
         """The distinct cells with their hashes, from the cache, or for seven vertices in about half a minute."""
         return distinct_cells(self)
+
+    @cached_property
+    def _number_of_network(self) -> dict[str, int]:
+        return numbers_by_hash(self.distinct_cells)
 
     @cached_property
     def _loose_end_free(self) -> tuple[NDArray[np.int64], Encodings]:

@@ -111,6 +111,19 @@ class CellArchitecture(Architecture):
         operations = tuple(_operation(name) for name in match["operations"].split(","))
         return cls(match["space"], parents, operations)
 
+    @classmethod
+    def of_cell(cls, cell: Cell, space: str, vertices: int) -> "CellArchitecture":
+        """Return the architecture of a space with so many vertices whose first blocks are a cell's vertices.
+
+        The other blocks have no parents and the first operation, as in the kind "no_loose_ends" of
+        `NASBench101Space`.
+        """
+        blocks = [tuple(np.flatnonzero(column).tolist()) for column in cell.matrix.T[1:]]
+        loose = vertices - len(cell.ops)
+        parents = (*blocks[:-1], *((),) * loose, blocks[-1])
+        operations = (*(OPERATIONS.index(label) for label in cell.ops[1:-1]), *(0,) * loose)
+        return cls(space, parents, operations)
+
     @cached_property
     def cell(self) -> Cell:
         """The NAS-Bench-101 cell of this architecture; loose ends are pruned."""

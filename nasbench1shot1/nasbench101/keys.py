@@ -21,6 +21,7 @@ from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, Ou
 from nasbench1shot1.nasbench101.architecture import CellArchitecture
 from nasbench1shot1.nasbench101.cell import Cell
 from nasbench1shot1.nasbench101.encoding import (
+    MAX_VERTICES,
     VERTEX_BIT,
     Encodings,
     are_possible,
@@ -133,6 +134,26 @@ class CellKeys(RowKeys):
         if not is_possible(code):
             raise damaged_column_error(self._folder.path, "cell", f"names a cell that cannot be in row {row}")
         return Cell.from_encoding(code)
+
+    def architecture(self, row: int) -> CellArchitecture:
+        """Return an architecture of nb101 with the cell of a row."""
+        return CellArchitecture.of_cell(self.cell(row), self.WHOLE, MAX_VERTICES)
+
+    @classmethod
+    def columns_of(cls, architectures: Sequence[Architecture]) -> tuple[dict[str, NDArray[Any]], Rows]:
+        """Return the columns of a new table, and the row of each architecture's cell, (N,); raises InvalidInputError.
+
+        Cells are numbered as NAS-Bench-101's enumeration first meets them.
+        """
+        codes = canonicalise(
+            np.array([encode_architecture(_cell_architecture(arch)) for arch in architectures], np.uint64)
+        )
+        cells, place = np.unique(codes, return_inverse=True)
+        hashes = np.array([list(bytes.fromhex(Cell.from_encoding(int(code)).hash)) for code in cells], np.uint8)
+        order = np.argsort(hashes.view("S16")[:, 0], kind="stable")
+        rows = np.empty(len(cells), np.int64)
+        rows[order] = np.arange(len(cells))
+        return {"hash": hashes[order], "cell": cells[order]}, rows[place]
 
     def rows(self, items: Sequence[Item]) -> Rows:
         """Return the rows of N items, (N,); only hashes, or only architectures of one size, are looked up all at once.

@@ -1,7 +1,12 @@
-"""Row keys of benchmarks that number their architectures: the official index, in the ascending column `index` (R,)."""
+"""Row keys of benchmarks that number their architectures, in the ascending column `index` (R,).
+
+The number is the benchmark's official index, or for a benchmark of the user's own, the number in its space
+(`space_keys`).
+"""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,7 +24,7 @@ class IndexKeys(RowKeys):
     """The rows of a table by official index. A subclass defines how indices and architectures belong together.
 
     Attributes:
-        FORM: the form of the architectures. Its attribute `official` is the benchmark's own text of an architecture.
+        FORM: the form of the architectures. Their `network_id` names a row.
     """
 
     COLUMNS: Mapping[str, KeyColumn] = {"index": KeyColumn()}
@@ -46,16 +51,13 @@ class IndexKeys(RowKeys):
 
     def row_of(self, item: Item) -> int:
         """Return the row of one item; raises the errors of `rows`."""
-        row = self._row_of_index[self._official_index(item)]
-        return row if row >= 0 else int(self.rows([item])[0])  # raises
+        row = self._row_of_index.get(self._official_index(item))
+        return int(self.rows([item])[0]) if row is None else row  # raises
 
     @cached_property
-    def _row_of_index(self) -> list[int]:
-        """The row of every official index, -1 for a missing architecture."""
-        rows = np.full(self.size(), -1)
-        indices = self._folder.checked_column("index")
-        rows[indices] = np.arange(len(indices))
-        return rows.tolist()
+    def _row_of_index(self) -> dict[int, int]:
+        """The row of every official index that the table has; a space may have billions of others."""
+        return {index: row for row, index in enumerate(self._folder.checked_column("index").tolist())}
 
     def rows(self, items: Sequence[Item]) -> Rows:
         """Return the rows (N,) of N items.
@@ -68,7 +70,7 @@ class IndexKeys(RowKeys):
         indices = self._folder.checked_column("index")
         places = np.minimum(np.searchsorted(indices, wanted), len(indices) - 1)
         if (missing := indices[places] != wanted).any():
-            name = self.architecture_at(int(wanted[missing][0])).official
+            name = self.architecture_at(int(wanted[missing][0])).network_id
             raise OutOfDomainError(
                 f"the table {self._table_id} has no row for '{name}': use one of its {len(indices):,} architectures"
             )
@@ -80,15 +82,25 @@ class IndexKeys(RowKeys):
         Every architecture has its own row, because the benchmark trained each of them, including isomorphic ones.
         """
         wanted = (self._official_index(arch) for arch in space.architectures(space.kinds[0]))
-        return np.array([self._row_of_index[index] for index in wanted], np.int64)
+        return np.array([self._row_of_index.get(index, -1) for index in wanted], np.int64)
 
     def names(self, rows: Iterable[int]) -> list[str]:
-        """Return the official texts of rows."""
-        return [self.network(row).official for row in rows]
+        """Return the benchmark's own texts of rows."""
+        return [self.network(row).network_id for row in rows]
 
     def network(self, row: int) -> Any:
         """Return the architecture of a row."""
         return self.architecture_at(int(self._folder.checked_column("index")[row]))
+
+    @classmethod
+    def columns_of(cls, architectures: Sequence[Architecture]) -> tuple[dict[str, NDArray[Any]], Rows]:
+        """Return the column `index` of a new table, and the row of each architecture, (N,); raises InvalidInputError.
+
+        Raises the error of `rows` for an architecture of another benchmark.
+        """
+        given = np.array([cls._official_index(arch) for arch in architectures], np.int64)
+        indices, rows = np.unique(given, return_inverse=True)
+        return {"index": indices.astype(np.min_scalar_type(cls.size() - 1))}, np.asarray(rows, np.int64)
 
     @classmethod
     def fault(cls, name: str, values: NDArray[Any], rows: int) -> str | None:
@@ -100,11 +112,16 @@ class IndexKeys(RowKeys):
         return None
 
     @classmethod
+    def parse(cls, text: str) -> Any:
+        """Return the architecture of a text; raises InvalidInputError if it is not the text of an architecture."""
+        return cls.FORM.parse(text)
+
+    @classmethod
     def _official_index(cls, item: Item) -> int:
         if isinstance(item, cls.FORM):
             return cls.index_of(item)
         if isinstance(item, str):
-            return cls.index_of(cls.FORM.parse(item))
+            return cls.index_of(cls.parse(item))
         if isinstance(item, int | np.integer) and not isinstance(item, bool):
             if 0 <= item < cls.size():
                 return int(item)
@@ -115,3 +132,46 @@ class IndexKeys(RowKeys):
         raise InvalidInputError(
             f"{item!r} cannot be looked up in a table of {title}: give an architecture, its string or official index"
         )
+
+
+def space_keys(space: SearchSpace) -> type[IndexKeys]:
+    """Return the row keys of a benchmark that consists of one space: its rows are numbers of architectures.
+
+    The record of a benchmark names the result, as in `keys="my_space:KEYS"` with `KEYS = space_keys(SPACE)`. If the
+    space has several architectures of one network, as its kind "unique" tells, they share a row.
+    """
+    whole = space.kinds[0]
+    has_copies = "unique" in space.kinds and space.count("unique") < space.count(whole)
+
+    class SpaceKeys(IndexKeys):
+        """The rows of a table by the number of an architecture in its space."""
+
+        FORM = type(space[0])
+        WHOLE = space.name
+        SPACES: Mapping[str, str] = {space.name: space.id}
+        SIZES: Mapping[str, int] = {space.name: space.count("unique" if has_copies else whole)}
+
+        @classmethod
+        def size(cls) -> int:
+            """Return the number of architectures of the space, including copies."""
+            return len(space)
+
+        @staticmethod
+        def index_of(architecture: Any) -> int:
+            """Return the number of an architecture, or of the kind "unique" with its network."""
+            number = space.index(architecture)
+            return space.index(space.with_network(architecture.network_id)) if has_copies else number
+
+        @staticmethod
+        def architecture_at(index: int) -> Any:
+            """Return the architecture with a number."""
+            return space[index]
+
+        @classmethod
+        def parse(cls, text: str) -> Any:
+            """Return the architecture with a text, or with a network's identifier."""
+            with suppress(InvalidInputError):
+                return cls.FORM.parse(text)
+            return space.with_network(text)
+
+    return SpaceKeys

@@ -104,6 +104,11 @@ class RowKeys(ABC):
     def network(self, row: int) -> Any:
         """Return the network of a row, such as an architecture or a cell."""
 
+    def architecture(self, row: int) -> Architecture:
+        """Return an architecture with the network of a row; its text identifies the row in data frames."""
+        found: Architecture = self.network(row)
+        return found
+
     def row_of(self, item: Item) -> int:
         """Return the row of one item; raises the errors of `rows`."""
         return int(self.rows([item])[0])
@@ -131,6 +136,17 @@ class RowKeys(ABC):
         Raises InvalidInputError if it cannot be looked up in this table.
         """
         return text
+
+    @classmethod
+    def columns_of(cls, architectures: Sequence[Architecture]) -> tuple[dict[str, NDArray[Any]], Rows]:
+        """Return COLUMNS of a new table of the networks of N architectures, and the row of each architecture, (N,).
+
+        Raises InvalidInputError if the class does not define this method: tables are then made by the benchmark only.
+        """
+        raise InvalidInputError(
+            f"{cls.__name__} cannot identify the rows of new tables: define its method columns_of, or use "
+            "tables.index_keys.space_keys"
+        )
 
     @classmethod
     def derive(cls, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
