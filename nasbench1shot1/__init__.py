@@ -61,6 +61,9 @@ if TYPE_CHECKING:
     from nasbench1shot1.space import SearchSpace as SearchSpace
     from nasbench1shot1.supernets.supernet import Supernet as Supernet
     from nasbench1shot1.tables.bounds import Bounds as Bounds
+    from nasbench1shot1.tables.columns import Column as Column
+    from nasbench1shot1.tables.from_frame import table_from_frame as table_from_frame
+    from nasbench1shot1.tables.index_keys import space_keys as space_keys
     from nasbench1shot1.tables.table import Metrics as Metrics
     from nasbench1shot1.tables.table import Table as Table
     from nasbench1shot1.tables.table import load_table as load_table
@@ -79,6 +82,7 @@ _HOME = {
     "BudgetSpent": "objectives.answers",
     "Cell": "nasbench101.cell",
     "CellArchitecture": "nasbench101.architecture",
+    "Column": "tables.columns",
     "DamagedFileError": "ground.errors",
     "EdgeArchitecture": "nasbench201.architecture",
     "Evaluation": "objectives.answers",
@@ -116,6 +120,8 @@ _HOME = {
     "search_seeds": "one_shot_search.seeds",
     "search_space": "registry",
     "split_images": "images.splits",
+    "space_keys": "tables.index_keys",
+    "table_from_frame": "tables.from_frame",
     "table_from_nasbench": "nasbench101.official_files",
     "train_cell": "cell_training.training",
     "tune": "tuning.tuning",

@@ -107,6 +107,11 @@ def categorical_values(name: str, space: "ConfigurationSpace") -> dict[str, tupl
     return found
 
 
+def values_of_hyperparameters(space: "ConfigurationSpace") -> dict[str, dict[str, Any] | None]:
+    """Return the values of each hyperparameter by their texts; None for a hyperparameter that is not categorical."""
+    return {key: {str(value): value for value in _values(of)} or None for key, of in space.items()}
+
+
 def _values(hyperparameter: Any) -> tuple[Any, ...]:
     """Return all values of a categorical, ordinal or constant hyperparameter; none for other kinds."""
     from ConfigSpace import Constant

@@ -20,6 +20,8 @@ from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 Weights = Mapping[str, Any]
 """Mixing weights or raw architecture parameters: a tensor or array for every key of `mixing_shapes()`."""
 
+_MOST_ENUMERATED = 2_000_000
+"""Largest number of networks whose identifiers are listed in memory."""
 Numbers = NDArray[np.int64] | range
 """Ascending numbers of architectures."""
 
@@ -157,6 +159,11 @@ class SearchSpace(Configurable):
     @cached_property
     def _number_of_network(self) -> Mapping[str, int]:
         numbers = self.numbers("unique" if "unique" in self.kinds else self.kinds[0])
+        if len(numbers) > _MOST_ENUMERATED:
+            raise InvalidInputError(
+                f"{self.name} has {len(numbers):,} networks, too many to list their identifiers: give texts of "
+                "architectures"
+            )
         return {self[int(number)].network_id: int(number) for number in numbers}
 
     @abstractmethod

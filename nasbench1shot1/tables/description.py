@@ -19,7 +19,7 @@ MEMBER = "member_"
 CHECKSUM = "meta_sha256"
 """The field with the description's own SHA-256."""
 
-_DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,49}")
+DATASET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,49}")
 _COLUMN_NAME = re.compile(r"\w[\w.-]{0,99}")
 _METRIC = re.compile(r"[A-Za-z]\w{0,99}")
 _MOST_IMAGES = 10_000_000
@@ -52,6 +52,14 @@ def objectives(meta: Meta) -> tuple[Objective, ...]:
 def exact_entry(method: str, *sources: str) -> dict[str, Any]:
     """Return the entry of a column with exact values, such as row keys, given how they are derived and the sources."""
     return {"fidelity": "exact", "sources": list(sources), "method": method}
+
+
+_CONTENT = frozenset({CHECKSUM, "columns", "format", "id", "folder", "bytes", "keyed_by", "rows", "spaces"})
+
+
+def without_content(meta: Meta) -> Meta:
+    """Return the fields of a description that do not follow from the table's rows and columns."""
+    return {field: said for field, said in meta.items() if field not in _CONTENT}
 
 
 def benchmark_of(meta: Meta) -> Benchmark:
@@ -175,6 +183,12 @@ def _is_budgets(value: Any) -> bool:
     return isinstance(value, list) and value != [] and all(map(_is_count, value)) and value == sorted(set(value))
 
 
+def _is_seeds(value: Any) -> bool:
+    """Return whether a value is a non-empty list of whole numbers from 0 in ascending order."""
+    is_list = isinstance(value, list) and all(type(one) is int and 0 <= one < 2**63 for one in value)
+    return is_list and value != [] and value == sorted(set(value))
+
+
 def _is_names(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_text, value)) and len(set(value)) == len(value)
 
@@ -203,7 +217,7 @@ _META_FIELDS = {
     "name": _is_text,
     "version": _is_text,
     "keyed_by": _is_benchmark,
-    "datasets": lambda value: _is_names(value) and value != [] and all(map(_DATASET.fullmatch, value)),
+    "datasets": lambda value: _is_names(value) and value != [] and all(map(DATASET_NAME.fullmatch, value)),
     "rows": _is_count,
     "epochs": _is_budgets,
     "repeats": _is_count,
@@ -211,7 +225,13 @@ _META_FIELDS = {
     "columns": _is_mapping,
 }
 
-_OPTIONAL_FIELDS = {"fidelity": _is_mapping, "missing": _is_text, "objectives": _is_objectives, "seeds": _is_budgets}
+_OPTIONAL_FIELDS = {
+    "fidelity": _is_mapping,
+    "missing": _is_text,
+    "objectives": _is_objectives,
+    "seeds": _is_seeds,
+    "reference": lambda value: value == "present",
+}
 
 
 def find_problem_of_column(name: str, entry: Any, meta: Meta) -> str | None:

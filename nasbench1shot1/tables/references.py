@@ -108,10 +108,14 @@ class References:
         folder: the opened table.
         keys: the table's row keys, which name the references for all rows and for parts.
         chosen: the networks of an additional space, which its name then means.
+
+    Attributes:
+        is_partial: whether the table was created as a part of a space, so that regrets refer to its own networks.
     """
 
     def __init__(self, table_id: str, folder: TableFolder, keys: RowKeys, chosen: Coverage | None = None) -> None:
         self._id, self._folder, self._keys, self.whole = table_id, folder, keys, keys.WHOLE
+        self.is_partial = folder.meta.get("reference") == PRESENT
         self._networks = benchmark_of(folder.meta).networks[1]
         self._chosen = {chosen.space: chosen} if chosen else {}
         self._names = tuple(dict.fromkeys((*folder.meta["spaces"], self.whole, *keys.PARTS, *self._chosen)))
@@ -158,8 +162,12 @@ class References:
     def own_reference(self, space: str) -> str:
         """Return the name of an architecture's space; raises OutOfDomainError if rows of its benchmark are missing.
 
+        For a table that was created with reference="present", return "present".
+
         A caller who gives the name as the reference, in contrast, means all rows that the table has.
         """
+        if self.is_partial:
+            return PRESENT
         if space not in self._whole_spaces:
             if missing := self._missing(space):
                 raise OutOfDomainError(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from nasbench1shot1.tables.keys import Item, as_list, is_item
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.references import Coverage, References
 from nasbench1shot1.tables.writing import make_in_memory_folder, without_checksums, write_table
+
+if TYPE_CHECKING:
+    import pandas
 
 
 class TableRows:
@@ -204,6 +207,21 @@ class TableRows:
         """A copy of the table's description, for `from_columns`: the content of `meta.json`, without checksums."""
         return without_checksums(self._folder.meta, self.keys.DERIVED)
 
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return all values of the table as a data frame with a row for each training; `nb.table_from_frame` reads it.
+
+        The columns are `architecture` (a text), `dataset`, `epochs`, `repeat` or `seed` ("mean" in rows that have means
+        over repeats), and the metrics, NaN where a value is missing. If a metric has estimates, its measurements are in
+        the column `measured_METRIC`. Half-way values are in `halfway_METRIC`, learning curves of trainings of 200
+        epochs in `curve200_METRIC`. A value of a network, such as its number of parameters, is in all of its rows.
+
+        `frame.attrs` has the description of the table. pandas keeps it when rows or columns are selected, but files do
+        not contain it.
+        """
+        from nasbench1shot1.tables.to_frame import table_frame
+
+        return table_frame(self._folder, self.keys)
+
     def save(self, folder: str | Path) -> None:
         """Write the table into a folder, completely or not at all; raises the errors of `write_table`."""
         write_table(as_path(folder, "folder"), self._columns, self._folder.meta)
@@ -234,7 +252,8 @@ class TableRows:
 
         Args:
             space: the space.
-            present: whether the table may lack networks of the space. Regrets then refer to the best network that it
+            present: whether the table may lack networks of the space; true for a table that was created with
+                reference="present". Regrets then refer to the best network that it
                 has, and `nb.score` returns empty values for missing ones.
             has_option: whether the caller has the option `reference`, which the error then advises.
 
@@ -245,7 +264,7 @@ class TableRows:
         if self._references.has_whole_space(space):
             return self
         found = self._references.coverage(space)
-        if present and len(found.rows):
+        if (present or self._references.is_partial) and len(found.rows):
             return self.with_coverage(found)
         return self.with_coverage(self._references.complete_coverage(space, has_option))
 

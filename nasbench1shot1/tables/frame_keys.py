@@ -1,0 +1,270 @@
+"""The trainings of a data frame: which architecture, data set, budget and repeat each of its rows belongs to."""
+
+import re
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.configurable import values_of_hyperparameters
+from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quote, shorten
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.columns import Rows
+from nasbench1shot1.tables.description import DATASET_NAME
+from nasbench1shot1.tables.folder import Columns
+from nasbench1shot1.tables.keys import RowKeys
+from nasbench1shot1.tables.to_frame import ARCHITECTURE, DATASET, EPOCHS, MEAN, REPEAT, SEED
+
+if TYPE_CHECKING:
+    import pandas
+
+OF_MEANS = -1
+"""The repeat of a row that has means over repeats."""
+_NUMBER = re.compile("[0-9]{1,19}")  # a hash of a cell can consist of 32 decimal digits
+_MOST_EPOCHS, _MOST_REPEATS = 2**31 - 1, 100_000
+
+
+@dataclass(frozen=True)
+class Trainings:
+    """The keys of the N rows of a frame.
+
+    Attributes:
+        names: the frame's columns that contain keys.
+        identity: the columns of the new table that identify its rows.
+        rows: the row of the new table for each row of the frame, (N,).
+        datasets: the names of the data sets, in the order of their first rows.
+        dataset: the position of each row's data set, (N,).
+        epochs: the budget, or the epoch of values of learning curves, (N,).
+        repeat: the number of the repeat, or `OF_MEANS`, (N,).
+        seeds: the seed of each repeat; empty if the frame numbers them.
+    """
+
+    names: tuple[str, ...]
+    identity: Columns
+    rows: Rows
+    datasets: tuple[str, ...]
+    dataset: NDArray[np.int64]
+    epochs: NDArray[np.int64]
+    repeat: NDArray[np.int64]
+    seeds: tuple[int, ...]
+
+    @classmethod
+    def of_frame(cls, frame: "pandas.DataFrame", space: SearchSpace, keys: type[RowKeys], default: str) -> "Trainings":
+        """Read the keys of a frame; `default` is the data set of a frame without the column.
+
+        Raises InvalidInputError, which names the row and the column, for a missing column, a missing or invalid key, an
+        unknown architecture, or two rows with equal keys.
+        """
+        named = _architecture_columns(frame, space)
+        rows, identity = _rows(frame, space, keys, named)
+        datasets, dataset = _datasets(frame, default)
+        if EPOCHS not in frame:
+            raise InvalidInputError(
+                f"the column '{EPOCHS}' is missing: add it, with the number of epochs of each training"
+            )
+        epochs = _whole_numbers(frame, EPOCHS, 1, _MOST_EPOCHS)
+        if REPEAT in frame and SEED in frame:
+            raise InvalidInputError(f"the columns '{REPEAT}' and '{SEED}' exclude each other: remove one of them")
+        repeat, seeds = _repeats(frame)
+        others = [name for name in (DATASET, EPOCHS, REPEAT, SEED) if name in frame]
+        found = cls((*named, *others), identity, rows, datasets, dataset, epochs, repeat, seeds)
+        found._check_distinct(frame, named)
+        return found
+
+    def _check_distinct(self, frame: "pandas.DataFrame", named: tuple[str, ...]) -> None:
+        """Raise InvalidInputError if two rows have equal keys."""
+        every = np.stack([self.rows, self.dataset, self.epochs, self.repeat], axis=1)
+        _, first, place = np.unique(every, axis=0, return_index=True, return_inverse=True)
+        if len(first) == len(every):
+            return
+        later = int(np.flatnonzero(first[place.reshape(-1)] != np.arange(len(every)))[0])
+        earlier = int(first[place.reshape(-1)[later]])
+        text = ", ".join(shorten(str(frame[name].iloc[later])) for name in named)
+        other = ", ".join(shorten(str(frame[name].iloc[earlier])) for name in named)
+        same = f"of '{text}'" if text == other else f"of one network, '{other}' and '{text}',"
+        which = "" if SEED in frame or REPEAT in frame else f", or add the column '{REPEAT}' or '{SEED}' to keep both"
+        raise InvalidInputError(
+            f"rows {earlier + 1} and {later + 1} are both trainings {same} with {self.epochs[later]} epochs and equal "
+            f"repeats: remove one{which}"
+        )
+
+    def named_row(self, place: int) -> str:
+        """Return a row of the frame as messages count it: the first one below the header is row 1."""
+        return f"row {place + 1}"
+
+
+def cell_error(place: int, column: object, what: str) -> InvalidInputError:
+    """Return the error for a value in a row and a column of a frame."""
+    return InvalidInputError(f"row {place + 1}, column '{column}': {what}")
+
+
+def check_no_gaps(frame: "pandas.DataFrame", column: str) -> None:
+    """Raise InvalidInputError if a value of a key is missing."""
+    if (gaps := frame[column].isna().to_numpy()).any():
+        raise cell_error(int(np.argmax(gaps)), column, "the value is missing: fill it in, or remove the row")
+
+
+# Architectures --------------------------------------------------------------------------------------------------------
+
+
+def _architecture_columns(frame: "pandas.DataFrame", space: SearchSpace) -> tuple[str, ...]:
+    if ARCHITECTURE in frame:
+        return (ARCHITECTURE,)
+    names = list(space.configuration_space())
+    if lacking := [name for name in names if name not in frame]:
+        raise InvalidInputError(
+            f"the column '{ARCHITECTURE}' is missing: add it, or a column for each hyperparameter of {space.name} "
+            f"(missing: {', '.join(lacking)})"
+        )
+    return tuple(names)
+
+
+def _rows(
+    frame: "pandas.DataFrame", space: SearchSpace, keys: type[RowKeys], named: tuple[str, ...]
+) -> tuple[Rows, Columns]:
+    """Return the rows of the new table, and the columns that identify them; each architecture is read once."""
+    if named == (ARCHITECTURE,):
+        check_no_gaps(frame, ARCHITECTURE)
+    try:
+        groups = frame.groupby(list(named), sort=False, dropna=False).ngroup().to_numpy()
+    except TypeError as error:  # lists
+        raise InvalidInputError(f"the column '{named[0]}' has values that are not texts or numbers: {error}") from error
+    _, first = np.unique(groups, return_index=True)
+    values = {name: frame[name].iloc[first].tolist() for name in named}
+    if named == (ARCHITECTURE,):
+        found = [_architecture(space, value, int(at)) for value, at in zip(values[ARCHITECTURE], first, strict=True)]
+    else:
+        choices = values_of_hyperparameters(space.configuration_space())
+        picked = [dict(zip(named, of_row, strict=True)) for of_row in zip(*values.values(), strict=True)]
+        found = [_configured(space, choices, one, int(at)) for one, at in zip(picked, first, strict=True)]
+    identity, rows = keys.columns_of(found)
+    return rows[groups], identity
+
+
+def _architecture(space: SearchSpace, value: Any, place: int) -> Architecture:
+    """Return the architecture that a value means: an architecture, its text, its network's identifier or number."""
+    try:
+        number = _as_number(value)
+        if number is not None and 0 <= number < len(space):
+            return space[number]
+        if number is None and isinstance(value, str | Architecture):
+            return _parsed(space, value)
+    except InvalidInputError as error:
+        raise cell_error(place, ARCHITECTURE, quote(error)) from error
+    example = space[0]
+    raise cell_error(
+        place,
+        ARCHITECTURE,
+        f"'{shorten(str(value))}' is not an architecture of {space.name}: give its text, such as '{example}', its "
+        f"network's identifier, such as '{example.network_id}', or its number, 0 to {len(space) - 1}",
+    )
+
+
+def _parsed(space: SearchSpace, value: str | Architecture) -> Architecture:
+    arch = value
+    if isinstance(value, str):
+        try:
+            arch = space.benchmark.load("architecture").parse(value)
+        except InvalidInputError:
+            with suppress(InvalidInputError):
+                return space.with_network(value.strip())
+            raise
+    if arch.space != space.name:  # type: ignore[union-attr]
+        with suppress(InvalidInputError):
+            return space.with_network(arch.network_id)  # type: ignore[union-attr]
+    space.index(arch)  # type: ignore[arg-type]
+    return arch  # type: ignore[return-value]
+
+
+def _as_number(value: Any) -> int | None:
+    """Return a value that is a whole number, or the text of one; None for any other value."""
+    if isinstance(value, str):
+        return int(value) if _NUMBER.fullmatch(value.strip()) else None
+    is_whole = isinstance(value, int | float | np.number) and not isinstance(value, bool) and value == np.floor(value)
+    return int(value) if is_whole and abs(value) < 2**63 else None
+
+
+def _configured(
+    space: SearchSpace, choices: Mapping[str, Mapping[str, Any] | None], given: Mapping[str, Any], place: int
+) -> Architecture:
+    """Return the architecture of one row's hyperparameters; an inactive one has no value."""
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if (isinstance(value, float) and np.isnan(value)) or value is None:
+            continue
+        known, number = choices[name], _as_number(value)
+        text = str(value) if number is None else str(number)
+        if known is not None and text not in known and str(value) not in known:
+            raise cell_error(place, name, f"'{shorten(str(value))}' is not a value: give {alternatives(known)}")
+        values[name] = value if known is None else known.get(str(value), known.get(text))
+    try:
+        return space.from_configuration(values)
+    except InvalidInputError as error:
+        raise cell_error(place, ", ".join(given), quote(error)) from error
+
+
+# Other keys -----------------------------------------------------------------------------------------------------------
+
+
+def _datasets(frame: "pandas.DataFrame", default: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Return the names of the data sets, and the position of each row's."""
+    if DATASET not in frame:
+        return (default,), np.zeros(len(frame), np.int64)
+    check_no_gaps(frame, DATASET)
+    given = frame[DATASET].tolist()
+    places: dict[Hashable, int] = {}
+    for row, name in enumerate(given):
+        if name not in places and not (isinstance(name, str) and DATASET_NAME.fullmatch(name)):
+            raise cell_error(
+                row, DATASET, f"'{shorten(str(name))}' is not a name: use letters, digits and -, at most 50 characters"
+            )
+        places.setdefault(name, len(places))
+    return tuple(map(str, places)), np.array([places[name] for name in given], np.int64)
+
+
+def _repeats(frame: "pandas.DataFrame") -> tuple[NDArray[np.int64], tuple[int, ...]]:
+    """Return the number of each row's repeat, and the seeds of the repeats."""
+    name = SEED if SEED in frame else REPEAT
+    if name not in frame:
+        return np.zeros(len(frame), np.int64), ()
+    check_no_gaps(frame, name)
+    is_mean = (frame[name].astype(object) == MEAN).to_numpy()
+    numbers = _whole_numbers(frame, name, 0, 2**31 - 1 if name == SEED else _MOST_REPEATS, is_mean)
+    if name == SEED:
+        seeds = np.unique(numbers[~is_mean])
+        numbers = np.searchsorted(seeds, numbers)
+        return np.where(is_mean, OF_MEANS, numbers), tuple(seeds.tolist())
+    if not is_mean.all() and numbers[~is_mean].min() > 0:
+        first = int(np.flatnonzero(~is_mean)[0])
+        raise cell_error(
+            first, name, f"no row has the repeat 0: count repeats from 0, or rename the column to '{SEED}'"
+        )
+    return np.where(is_mean, OF_MEANS, numbers), ()
+
+
+def _whole_numbers(
+    frame: "pandas.DataFrame", name: str, least: int, most: int, skipped: NDArray[np.bool_] | None = None
+) -> NDArray[np.int64]:
+    """Return the numbers of a column of keys; `skipped` rows are 0."""
+    check_no_gaps(frame, name)
+    values = frame[name]
+    skipped = np.zeros(len(values), bool) if skipped is None else skipped
+    if values.dtype.kind in "iu":
+        numbers = values.to_numpy().astype(np.int64)
+    else:
+        read = [0 if skip else _as_number(value) for value, skip in zip(values.tolist(), skipped, strict=True)]
+        numbers = np.array([-1 if number is None else number for number in read], np.int64)
+    wrong = ((numbers < least) | (numbers > most)) & ~skipped
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        mean = f", or '{MEAN}' for a mean over repeats" if name in (REPEAT, SEED) else ""
+        raise cell_error(
+            place,
+            name,
+            f"'{shorten(str(values.iloc[place]))}' is not a whole number from {least} to {most}: correct it{mean}",
+        )
+    return numbers

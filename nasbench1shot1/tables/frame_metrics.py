@@ -1,0 +1,177 @@
+"""The metrics of a data frame: their numbers, and the columns of a table that they become."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nasbench1shot1.ground.errors import InvalidInputError, either, shorten, switch
+from nasbench1shot1.tables.columns import STANDARD, Column, Floats
+from nasbench1shot1.tables.frame_keys import cell_error
+from nasbench1shot1.tables.to_frame import parse_frame_name
+
+if TYPE_CHECKING:
+    import pandas
+
+_DESCRIBED = frozenset(field.name for field in fields(Column))
+
+
+@dataclass(frozen=True)
+class NewColumn:
+    """A column of the table to be made.
+
+    Attributes:
+        stored: its name in the table.
+        source: the name of the frame's column.
+        about: its description. Without `epochs`, the budgets are those with a value.
+        facts: further facts of its entry, such as the number of images.
+        has_budgets: whether it has a value for each training, not for each network; None if the values decide.
+        dtype: the type of the stored numbers, if it is known.
+        repeats: the number of stored repeats, if it is known.
+    """
+
+    stored: str
+    source: str
+    about: Column
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    has_budgets: bool | None = True
+    dtype: str | None = None
+    repeats: int | None = None
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """All data sets whose trainings have its values."""
+        return (self.about.dataset, *self.about.also_of)
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """How the columns of a frame are described: by the caller, by the table that it comes from, or as standard metrics.
+
+    Attributes:
+        frame: the frame.
+        datasets: the data sets of its rows.
+        given: descriptions by the names of the frame's columns.
+        described: the entries of the table that the frame comes from, by the names of the table's columns.
+        measured: whether values of standard metrics are measurements.
+        percent: whether all fractions are given in percent.
+        sources: where the values come from.
+    """
+
+    frame: "pandas.DataFrame"
+    datasets: tuple[str, ...]
+    given: Mapping[str, Column]
+    described: Mapping[str, Any]
+    measured: bool
+    percent: bool
+    sources: tuple[str, ...]
+
+    # Descriptions ----------------------------------------------------------------------------------------------
+
+    def new_columns(self, source: str) -> Iterator[NewColumn]:
+        """Yield the columns of the table that a column of the frame becomes, usually one for each data set.
+
+        Raises InvalidInputError for an unknown column.
+        """
+        described = [] if source in self.given else list(self._described_columns(source))
+        yield from described
+        done = {dataset for new in described for dataset in new.datasets}
+        if not (rest := [dataset for dataset in self.datasets if dataset not in done]):
+            return
+        if described:  # a metric that the other table has on other data sets
+            first = described[0]
+            about, has_budgets = replace(first.about, dataset="", also_of=(), epochs=(), means=()), first.has_budgets
+        else:
+            about, has_budgets = self._about(source)
+        for dataset in rest if about.dataset == "" else [about.dataset]:
+            plain = f"{dataset}.{about.metric}" if len(self.datasets) > 1 else about.metric
+            stored = f"{self._prefix(source, about)}{plain}"
+            yield NewColumn(
+                stored, source, replace(about, dataset=dataset), {"sources": list(self.sources)}, has_budgets
+            )
+
+    def _described_columns(self, source: str) -> Iterator[NewColumn]:
+        for stored, described in self.described.items():
+            if described["name"] != source:
+                continue
+            about, entry = Column.from_entry(described["entry"]), described["entry"]
+            first, *others = [name for name in (about.dataset, *about.also_of) if name in self.datasets] or [None]
+            if first is not None:
+                about = replace(about, dataset=first, also_of=tuple(others))
+                facts = {name: said for name, said in entry.items() if name not in _DESCRIBED}
+                yield NewColumn(
+                    stored, source, about, facts, bool(about.epochs), described["dtype"], described["repeats"]
+                )
+
+    def _about(self, source: str) -> tuple[Column, bool | None]:
+        """Return the description of a column, and whether it has budgets; None if the values decide."""
+        if source in self.given:
+            about = self.given[source]
+            return about, True if about.epochs else None
+        prefix, metric, budget = parse_frame_name(source)
+        is_needless = prefix == "measured" and (self.measured or metric not in self.frame)
+        if metric not in STANDARD or is_needless:
+            describe = either(f"--column {source}:UNIT:DIRECTION", f'columns={{"{source}": nb.Column(…)}}')
+            raise InvalidInputError(
+                f"unknown column '{shorten(source)}': describe it with {describe}, remove it, or rename it to one of "
+                f"{', '.join(STANDARD)}"
+            )
+        about = STANDARD[metric]
+        if about.fidelity == "exact":
+            return about, False
+        fidelity = "measured" if self.measured or prefix == "measured" else "predicted"
+        return replace(about, fidelity=fidelity, moment=budget or ("halfway" if prefix == "halfway" else "end")), True
+
+    def _prefix(self, source: str, about: Column) -> str:
+        if source in self.given:
+            return "halfway_" if about.moment == "halfway" else ""
+        return source.removesuffix(about.metric)
+
+    # Numbers ---------------------------------------------------------------------------------------------------
+
+    def numbers(self, source: str) -> Floats:
+        """Return a column of metrics as floats (N,), fractions as fractions.
+
+        Raises InvalidInputError for a value that is not a number, infinite, or impossible for the unit.
+        """
+        column = self.frame[source]
+        if column.dtype.kind not in "iuf":
+            for place, value in enumerate(column.tolist()):
+                is_missing = value is None or value != value  # NaN, NaT or pandas.NA
+                if not is_missing and (isinstance(value, bool) or not isinstance(value, int | float | np.number)):
+                    raise cell_error(
+                        place, source, f"'{shorten(str(value))}' is not a number: correct it, or leave it empty"
+                    )
+        values = column.astype("float64").to_numpy(copy=True)
+        if (infinite := np.isinf(values)).any():
+            raise cell_error(int(np.argmax(infinite)), source, "the value is infinite: leave it empty if it is unknown")
+        unit = self._unit(source)
+        if unit == "fraction":
+            return self._fractions(source, values)
+        if unit == "s" and (values < 0).any():
+            place = int(np.argmax(values < 0))
+            raise cell_error(place, source, f"'{values[place]:g}' seconds are negative: correct it, or leave it empty")
+        return values
+
+    def _unit(self, source: str) -> str:
+        if source in self.given:
+            return self.given[source].unit
+        units = (entry["entry"].get("unit", "") for entry in self.described.values() if entry["name"] == source)
+        standard = STANDARD.get(parse_frame_name(source)[1])
+        return next(units, standard.unit if standard else "")
+
+    def _fractions(self, source: str, values: Floats) -> Floats:
+        most = 100.0 if self.percent else 1.0
+        wrong = (values < 0) | (values > most)
+        if not wrong.any():
+            return values / 100 if self.percent else values
+        place = int(np.argmax(wrong))
+        if self.percent or not 1 < values[place] <= 100:
+            what = f"'{values[place]:g}' is not between 0 and {most:g}: correct it, or leave it empty"
+        else:
+            what = (
+                f"'{values[place]:g}' is not a fraction from 0 to 1: divide the column by 100, or add "
+                f"{switch('percent')} if all fractions are given in percent"
+            )
+        raise cell_error(place, source, what)

@@ -1,0 +1,180 @@
+"""A table from a data frame of trained networks: one row for each training, in the form that `to_frame` describes."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from nasbench1shot1.benchmark import benchmark
+from nasbench1shot1.ground.errors import InvalidInputError, shorten, unknown_name
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.columns import Column
+from nasbench1shot1.tables.description import MEMBER, Meta, exact_entry, find_problem_of_column
+from nasbench1shot1.tables.folder import Columns
+from nasbench1shot1.tables.frame_arrays import FrameArrays
+from nasbench1shot1.tables.frame_keys import Trainings
+from nasbench1shot1.tables.frame_metrics import Metrics
+from nasbench1shot1.tables.keys import RowKeys
+from nasbench1shot1.tables.references import PRESENT, incomplete_coverage_error
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.tables.to_frame import ATTRIBUTE
+from nasbench1shot1.tables.writing import with_columns
+
+if TYPE_CHECKING:
+    import pandas
+
+DEFAULT_NAME, DEFAULT_VERSION, DEFAULT_DATASET = "own", "1", "default"
+FrameReference = Literal["all", "present"]
+"""The networks that define zero regret: all networks of the space, or those that the table has."""
+
+
+def table_from_frame(
+    frame: "pandas.DataFrame",
+    *,
+    space: SearchSpace,
+    columns: Mapping[str, Column] | None = None,
+    name: str | None = None,
+    version: str | None = None,
+    dataset: str | None = None,
+    measured: bool = True,
+    percent: bool = False,
+    source: str | None = None,
+    reference: FrameReference = "all",
+) -> Table:
+    """Create a table in memory from a data frame with a row for each training of an architecture (docs/own_table.md).
+
+    The result of `Table.to_frame` has this form; its table is created again, with its descriptions.
+
+    Args:
+        frame: the trainings. Its columns are:
+
+            - "architecture": the architecture, its text, its network's identifier (such as a cell's hash or a
+              benchmark's own string) or its number in the space; or a column for each hyperparameter of
+              `space.configuration_space()`
+            - "epochs": the budget
+            - "dataset" (optional): the data set
+            - "repeat" (optional): the number of the repeat, from 0; or "seed": its random seed; "mean" in rows that
+              have means over repeats
+            - standard metrics, such as "validation_accuracy", and the metrics of `columns`; missing values are NaN
+        space: the space of the architectures.
+        columns: descriptions of other metrics by the names of the frame's columns. A metric without `epochs` has one
+            value for each network if all rows of the network agree, else one value for each training.
+        name: name of the table. Default: "own".
+        version: version of the table. Default: "1".
+        dataset: the data set of a frame that does not name one. Default: "default".
+        measured: whether the values of standard metrics are measurements, rather than predictions.
+        percent: whether all fractions, such as accuracies, are given in percent.
+        source: where the values come from, for the description.
+        reference: "all" requires a table with all networks of the space, the best of which defines zero regret. With
+            "present", the best network that the table has defines zero regret.
+
+    Raises:
+        InvalidInputError: the frame has a wrong, missing or contradictory value. The message names the row, counted
+            from 1, and the column.
+        OutOfDomainError: the frame lacks networks of the space, and `reference` is not "present".
+    """
+    given = columns or {}
+    _check_arguments(frame, space, given, reference)
+    keys: type[RowKeys] = space.benchmark.load("keys")
+    before: Mapping[str, Any] = frame.attrs.get(ATTRIBUTE, {})
+    first = dataset or next(iter(before.get("datasets", ())), DEFAULT_DATASET)
+    trainings = Trainings.of_frame(frame, space, keys, first)
+    ordered = [of for of in before.get("datasets", ()) if of in trainings.datasets]
+    datasets = tuple(dict.fromkeys([*ordered, *trainings.datasets]))
+    _check_data_sets(given, datasets)
+    described = before.get("columns", {})
+    metrics = Metrics(frame, datasets, given, described, measured, percent, (source,) if source else ())
+    arrays = FrameArrays(trainings, before.get("seeds", ()))
+    stored, entries = _columns(frame, trainings, metrics, arrays)
+    epochs = sorted({*before.get("epochs", ()), *arrays.budgets}) or sorted(set(trainings.epochs.tolist()))
+    objectives = [of for of in before.get("objectives", ()) if {of["validation"], of["test"]} <= set(datasets)]
+    replaced = ("columns", "objectives", "reference", "seeds")
+    meta: Meta = {
+        **{field: said for field, said in before.items() if field not in replaced},
+        "name": name or before.get("name", DEFAULT_NAME),
+        "version": version or before.get("version", DEFAULT_VERSION),
+        "keyed_by": space.benchmark.name,
+        "datasets": list(datasets),
+        **({"objectives": objectives} if objectives else {}),
+        "epochs": epochs,
+        "repeats": len(arrays.seeds) or max(arrays.repeats, before.get("repeats", 1)),
+        **({"seeds": arrays.seeds} if arrays.seeds else {}),
+        **({"source": {"text": source}} if source else {}),
+        "spaces": [],
+        "columns": {**{key: exact_entry("of the architectures") for key in trainings.identity}, **entries},
+    }
+    for column, entry in entries.items():
+        if wrong := find_problem_of_column(column, entry, meta):
+            raise InvalidInputError(f"the frame cannot become a table, because it {wrong}")
+    return _with_reference({**trainings.identity, **stored}, meta, space, reference)
+
+
+def _check_arguments(
+    frame: "pandas.DataFrame", space: SearchSpace, columns: Mapping[str, Column], reference: str
+) -> None:
+    import pandas
+
+    if not isinstance(frame, pandas.DataFrame):
+        raise InvalidInputError(f"the trainings are a {type(frame).__name__}: give a pandas.DataFrame")
+    if isinstance(space, str):
+        raise InvalidInputError(f"'{space}' is a name: give nb.search_space('{space}')")
+    if not isinstance(space, SearchSpace):
+        raise InvalidInputError(f"{shorten(repr(space))} is not a search space: give an nb.SearchSpace")
+    if benchmark(space.benchmark.name) != space.benchmark:
+        raise InvalidInputError(
+            f"'{space.benchmark.name}' is not the benchmark of {space.name}: register the benchmark of the space, or "
+            "name it by its place, such as nb.Benchmark(name='my_space:BENCHMARK', …)"
+        )
+    if not len(frame):
+        raise InvalidInputError("the frame has no rows: give at least one training")
+    names = list(frame.columns)
+    if strange := [name for name in names if not isinstance(name, str) or not name]:
+        raise InvalidInputError(f"a column has the name {shorten(repr(strange[0]))}: give it a text as its name")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InvalidInputError(f"there are two columns '{twice[0]}': rename or remove one of them")
+    if reference not in ("all", PRESENT):
+        raise unknown_name("reference", reference, ("all", PRESENT))
+    for name, column in columns.items():
+        if not isinstance(column, Column):
+            raise InvalidInputError(f"'{name}' is described by {shorten(repr(column))}: give an nb.Column")
+        if name not in names:
+            raise InvalidInputError(f"the column '{name}' is missing: add it, or remove its description")
+        if column.means:
+            raise InvalidInputError(f"'{name}' is described with means: write 'mean' in the column 'repeat' instead")
+
+
+def _check_data_sets(columns: Mapping[str, Column], datasets: tuple[str, ...]) -> None:
+    for name, column in columns.items():
+        if {column.dataset, *column.also_of} - {"", *datasets}:
+            raise InvalidInputError(
+                f"'{name}' is described for the data set '{column.dataset}', which no row has: choose one of "
+                f"{', '.join(datasets)}"
+            )
+
+
+def _columns(
+    frame: "pandas.DataFrame", trainings: Trainings, metrics: Metrics, arrays: FrameArrays
+) -> tuple[Columns, dict[str, Any]]:
+    """Return the arrays and the entries of all metrics."""
+    stored: Columns = {}
+    entries: dict[str, Any] = {}
+    for source in (name for name in frame.columns if name not in trainings.names):
+        new = list(metrics.new_columns(source))  # raises for an unknown column, before its values are read
+        values, is_whole = metrics.numbers(source), frame[source].dtype.kind in "iu"
+        for column in new:
+            if (made := arrays.column(column, values, is_whole)) is not None:
+                stored[column.stored], entries[column.stored] = made
+    return stored, entries
+
+
+def _with_reference(columns: Columns, meta: Meta, space: SearchSpace, reference: FrameReference) -> Table:
+    """Return the table, which knows the rows of the space, or is marked as partial."""
+    table = Table.from_columns(columns, meta)
+    found = table._references.coverage(space)
+    if not found.missing:
+        member, rows = MEMBER + space.name, found.rows.astype(np.min_scalar_type(len(table) - 1))
+        entry = exact_entry(f"the rows of {space.id}")
+        return Table(with_columns(table._folder, {member: rows}, {member: entry}, {"spaces": [space.name]}))
+    if reference != PRESENT:
+        raise incomplete_coverage_error(found, space, table.id, table.benchmark.networks[1], has_option=True)
+    return Table(with_columns(table._folder, {}, {}, {"reference": PRESENT}))
