@@ -3,16 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.ground.errors import option
 from nasbench1shot1.ground.terminal import terminal_width
-from nasbench1shot1.ground.text import print_to_stdout
+from nasbench1shot1.ground.text import counted, print_to_stdout
 from nasbench1shot1.runs.options import Form, TableName
 from nasbench1shot1.tables.columns import PARTLY_MEASURED
 
 if TYPE_CHECKING:
+    from nasbench1shot1.tables.frame_files import FrameFile
     from nasbench1shot1.tables.table import Table
 
 
@@ -88,18 +89,36 @@ class Verify:
 
 @dataclass(frozen=True)
 class Import:
-    """Import an official file of NAS-Bench-101, NAS-Bench-201 or NATS-Bench. The imported table opens in milliseconds.
+    """Import an official file of NAS-Bench-101, NAS-Bench-201 or NATS-Bench, or a file of your own trainings.
 
-    NAS-Bench-101's files need a minute, and every checksum in them is verified; TensorFlow is not needed. No code
-    in a file is run, not even in NATS-Bench's pickles.
+    The imported table opens in milliseconds. NAS-Bench-101's files need a minute, and every checksum in them is
+    verified; TensorFlow is not needed. No code in a file is run, not even in NATS-Bench's pickles. Your own trainings
+    are a CSV file with a row for each training: its architecture, its epochs and metrics such as validation_accuracy
+    (docs/own_table.md).
     """
 
     file: Annotated[Positional[Path], Form("FILE")]
-    """A .tfrecord file of NAS-Bench-101's format, a .pth file of NAS-Bench-201, or a topology archive of NATS-Bench."""
+    """A .tfrecord file of NAS-Bench-101's format, a .pth file of NAS-Bench-201, or a topology archive of NATS-Bench.
+    With --space, a .csv, .csv.gz or .parquet file of trainings."""
     out: Path | None = None
     """Folder of the table. Default: a folder in the data folder, which --table finds by the file's name."""
     epochs: Annotated[tuple[int, ...], Form("INT …", "(default: 4 12 36 108)")] = ()
     """Budgets, in epochs, that a .tfrecord file may have."""
+    space: Annotated[str | None, Form("NAME|MODULE:OBJECT")] = None
+    """Space of the architectures in a file of trainings, such as s1, or your own space."""
+    column: Annotated[tuple[str, ...], Form("NAME:UNIT:DIRECTION …", "(default: none)")] = ()
+    """Further metrics in a file of trainings, such as latency_pixel:ms:lower; the direction is higher or lower."""
+    dataset: str | None = None
+    """Data set of a file of trainings without the column dataset. Default: default."""
+    percent: bool = False
+    """Accuracies and other fractions in a file of trainings are percentages."""
+    predicted: bool = False
+    """Standard metrics in a file of trainings are predictions, not measurements."""
+    reference: Literal["all", "present"] = "all"
+    """Networks whose best one has no regret: all networks of the space, which a file of trainings must then have, or
+    only those in the file."""
+    source: str | None = None
+    """Where the values in a file of trainings come from, for the table's description. Default: the file's name."""
 
     def run(self) -> None:
         """Import the file, and print the folder of the table and how to use it."""
@@ -109,12 +128,56 @@ class Import:
         from nasbench1shot1.tables.importing import ImportBar, check_own_name, import_table
         from nasbench1shot1.tables.names import tables_folder
 
-        out = self.out or tables_folder() / table_name(self.file)
+        form = self._frame_file()
+        out = self.out or tables_folder() / (form.table_name(self.file) if form else table_name(self.file))
         if self.out is None:
-            check_own_name(self.file, out)
+            check_own_name(self.file, out, form)
         with ImportBar(Console()) as bar:
-            import_table(self.file, out, epochs=self.epochs or None, report=print_to_stdout, progress=bar.show)
+            import_table(
+                self.file, out, epochs=self.epochs or None, form=form, report=print_to_stdout, progress=bar.show
+            )
         _print_usage_hint(out)
+
+    def _frame_file(self) -> "FrameFile | None":
+        """Return the format of a file of trainings; None for an official file.
+
+        Raises InvalidInputError for options that do not apply to the file.
+        """
+        from nasbench1shot1.ground.errors import InvalidInputError
+        from nasbench1shot1.registry import search_space
+        from nasbench1shot1.tables.frame_files import FrameFile, is_frame_file, parse_columns
+
+        options = {
+            "space": self.space,
+            "column": self.column,
+            "dataset": self.dataset,
+            "percent": self.percent,
+            "predicted": self.predicted,
+            "reference": self.reference != "all",
+            "source": self.source,
+        }
+        if not is_frame_file(self.file):
+            if given := [name for name, value in options.items() if value]:
+                raise InvalidInputError(
+                    f"{option(given[0])} only applies to a .csv, .csv.gz or .parquet file: remove it"
+                )
+            return None
+        if self.space is None:
+            raise InvalidInputError(
+                f"the space of the architectures in {self.file} is unknown: add {option('space', 's1')}, or your own "
+                f"space, such as {option('space', 'my_space:SPACE')}"
+            )
+        return FrameFile(
+            search_space(self.space),
+            {
+                "columns": parse_columns(self.column),
+                "dataset": self.dataset,
+                "percent": self.percent,
+                "measured": not self.predicted,
+                "reference": self.reference,
+                **({"source": self.source} if self.source else {}),
+            },
+        )
 
 
 @dataclass(frozen=True)
@@ -190,7 +253,6 @@ def _verify_hashes(table: "Table") -> None:
 
 
 def _print_usage_hint(folder: Path) -> None:
-    from nasbench1shot1.ground.text import counted
     from nasbench1shot1.tables.names import tables_folder
     from nasbench1shot1.tables.table import load_table
 
@@ -212,7 +274,7 @@ def _show(table: "Table") -> None:
     from rich.table import Table as Screen
 
     from nasbench1shot1.ground.errors import alternatives
-    from nasbench1shot1.ground.text import counted, literal_console
+    from nasbench1shot1.ground.text import literal_console
 
     console, info = literal_console(), table.info()
     network, _ = table.benchmark.networks
@@ -223,6 +285,10 @@ def _show(table: "Table") -> None:
     print_to_stdout(f"Table {info['id']}: {rows}, {budget} of {_budgets(table)} epochs, {repeats} of each")
     if table.empty_budgets:
         print_to_stdout(f"No metric has values at {alternatives(table.empty_budgets)} epochs.")
+    if table.is_part:
+        print_to_stdout(f"It has a part of its space: regrets refer to the best of its {table.benchmark.networks[1]}.")
+    if text := table.source:
+        print_to_stdout(f"Source: {text}")
     if info["spaces"]:
         print_to_stdout("; ".join(f"{space}: {counted(n, network)}" for space, n in info["spaces"].items()))
     print_to_stdout(f"Folder: {table.folder or 'none, because the table is only in memory'}")
@@ -295,11 +361,34 @@ def _in_words(table: "Table", name: str, about: Mapping[str, Any]) -> str:
         about.get("unit"),
         direction and f"{direction} is better",
         about.get("device") and f"on {about['device']}",
+        _repeats(table, name, about),
         about.get("means") and f"means over repeats at {', '.join(map(str, about['means']))} epochs",
         _gaps(table, name, about),
         about.get("caveat"),
     ]
     return "; ".join(filter(None, facts))
+
+
+def _repeats(table: "Table", name: str, about: Mapping[str, Any]) -> str:
+    """Return how many measured repeats stand behind the values of a metric, at each budget with single repeats."""
+    import numpy as np
+
+    if not (epochs := about.get("epochs")) or about["fidelity"] != "measured":
+        return ""
+    if about.get("is_same_for_repeats"):
+        return "one value for all repeats"
+    values = table.columns()[name]
+    known = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(values.shape, bool)
+    counts, budgets = known.sum(axis=2), dict[str, list[int]]()
+    for place, budget in enumerate(epochs):
+        here = counts[:, place][counts[:, place] > 0]
+        if len(here) and budget not in about.get("means", ()):
+            least, most = int(here.min()), int(here.max())
+            text = counted(most, "repeat") if least == most else f"{least} to {counted(most, 'repeat')}"
+            budgets.setdefault(text, []).append(budget)
+    if list(budgets.values()) == [list(epochs)]:
+        return next(iter(budgets))
+    return "; ".join(f"{text} at {', '.join(map(str, of))} epochs" for text, of in budgets.items())
 
 
 def _gaps(table: "Table", name: str, about: Mapping[str, Any]) -> str:

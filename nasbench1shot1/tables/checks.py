@@ -68,6 +68,19 @@ def open_column(path: Path, name: str) -> NDArray[Any]:
     return np.asarray(mapped)  # still mapped, but without the overhead of numpy's memmap class at every access
 
 
+def check_identity(columns: Mapping[str, NDArray[Any]], keys: type[RowKeys]) -> None:
+    """Raise DamagedFileError if the columns that identify rows do not have the form that their table needs."""
+    first, remedy = next(iter(keys.COLUMNS)), "change the array"
+    if not len(columns[first]):
+        raise damaged_column_error(None, first, "is empty", "give at least one row")
+    for name, form in keys.COLUMNS.items():
+        column, shape = columns[name], (len(columns[first]), *form.entry)
+        if column.shape != shape:
+            raise damaged_column_error(None, name, f"has shape {column.shape}, not {shape}", remedy)
+        if column.dtype.kind not in form.kinds or form.itemsize not in (None, column.dtype.itemsize):
+            raise damaged_column_error(None, name, f"has values of the wrong type {column.dtype}", remedy)
+
+
 def check_columns(path: Path | None, meta: Meta, columns: Mapping[str, NDArray[Any]]) -> None:
     """Compare shapes and dtypes with the description; raises DamagedFileError for the first mismatch."""
     keys, names = keys_of(meta), MetricNames(meta["columns"])

@@ -112,12 +112,17 @@ class Source:
     digest: Any = field(default_factory=hashlib.sha256)
 
     @classmethod
-    def from_path(cls, path: Path) -> "Source":
-        """Return the source for a path; raises InvalidInputError if there is no file, or none in a known format."""
-        form = format_of(path)
+    def from_path(cls, path: Path, given: FileFormat | None = None) -> "Source":
+        """Return the source for a path; raises InvalidInputError if there is no file, or none in a known format.
+
+        `given` is a format that no benchmark registers. Default: the registered format that recognises the path.
+        """
+        form = given or format_of(path)
         if form is None or not (path.is_file() or (path.is_dir() and form.files(path) != [path])):
             what = f"{path} is not in any known format" if path.exists() else f"there is no file {path}"
             what = f"the folder {what}" if path.is_dir() else what
+            if given is not None:
+                raise InvalidInputError(f"{what}: give the path of {given.example}")
             *others, last = dict.fromkeys(known.example for known in file_formats())
             examples = f"{', '.join(others)}, or {last}" if others else last
             raise InvalidInputError(f"{what}: give the path of {examples}{_download_advice()}")

@@ -14,7 +14,7 @@ from nasbench1shot1.ground.folder_swap import read_consistently, recover_folder
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.tables.description import Meta, benchmark_of
 from nasbench1shot1.tables.folder import META
-from nasbench1shot1.tables.formats import Download, Progress, Report, Source, format_of, table_name
+from nasbench1shot1.tables.formats import Download, FileFormat, Progress, Report, Source, format_of, table_name
 from nasbench1shot1.tables.names import bundled_tables, tables_folder
 from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tables.writing import check_target, write_table
@@ -29,6 +29,7 @@ def import_table(
     *,
     epochs: Sequence[int] | None = None,
     benchmark: Benchmark | None = None,
+    form: FileFormat | None = None,
     report: Report = print_to_stderr,
     progress: Progress = lambda doing, fraction: None,
 ) -> Meta:
@@ -42,6 +43,7 @@ def import_table(
         out: folder of the table; an existing table is replaced when the new one is complete.
         epochs: the budgets that a file in NAS-Bench-101's format may have. Default: NAS-Bench-101's budgets.
         benchmark: refuse the files of other benchmarks. Default: accept all files.
+        form: the format of the file, if it is not an official one, such as `frame_files.FrameFile`.
         report: receives one line if the file is not official, and one line about each unusual property.
         progress: receives the current work and the fraction done.
 
@@ -54,7 +56,7 @@ def import_table(
         UserError: the file cannot be read, or `out` cannot be written.
     """
     file, out = as_path(file, "file"), as_path(out, "out")
-    source = Source.from_path(file)
+    source = Source.from_path(file, form)
     check_target(out)
     source.benchmark, source.scratch = benchmark, _existing(out.absolute().parent)
     columns, meta = source.format.read(source, epochs, report, progress)
@@ -68,7 +70,7 @@ def _existing(folder: Path) -> Path:
     return next(one for one in (folder, *folder.parents) if one.is_dir())
 
 
-def check_own_name(file: Path, out: Path) -> None:
+def check_own_name(file: Path, out: Path, form: FileFormat | None = None) -> None:
     """Raise InvalidInputError if a table's folder has another file's table, or a name that means another table.
 
     Two files are the same if their paths, sizes and times of last change are equal, or their sizes and SHA-256.
@@ -78,7 +80,7 @@ def check_own_name(file: Path, out: Path) -> None:
     if not recover_folder(out) or not (out / META).is_file() or not file.exists():
         return
     recorded = read_consistently(out, lambda folder: _recorded_source(read_json(folder / META)))
-    if not Source.from_path(file).matches_record(recorded):
+    if not Source.from_path(file, form).matches_record(recorded):
         raise InvalidInputError(
             f"{out} contains the table of another file with this name: remove it, or give another folder with "
             f"{option('out')}"

@@ -22,7 +22,7 @@ from nasbench1shot1.tables.folder import TableFolder, table_id, verify_folder
 from nasbench1shot1.tables.keys import Item, as_list, is_item
 from nasbench1shot1.tables.metrics import Metrics as Metrics
 from nasbench1shot1.tables.references import Coverage, References
-from nasbench1shot1.tables.writing import make_in_memory_folder, without_checksums, write_table
+from nasbench1shot1.tables.writing import make_checked_folder, without_checksums, write_table
 
 if TYPE_CHECKING:
     import pandas
@@ -167,6 +167,16 @@ class TableRows:
         return (metric, dataset, "end") in self._folder.metrics
 
     @property
+    def is_part(self) -> bool:
+        """Whether the table was created as a part of a space, with reference="present"."""
+        return self._references.is_partial
+
+    @property
+    def source(self) -> str:
+        """Where the values of a table of the user's own come from; empty if nothing is recorded."""
+        return str(self._folder.meta.get("source", {}).get("text", ""))
+
+    @property
     def missing(self) -> str:
         """A sentence on standard values that this table lacks although its benchmark has them; usually empty."""
         return self._folder.missing
@@ -175,9 +185,12 @@ class TableRows:
     def from_columns(cls, columns: Mapping[str, NDArray[Any]], meta: Meta) -> Self:
         """Create a table in memory from columns and a description, the arguments of `tables.writing.write_table`.
 
-        `columns` and `description` return both for an existing table.
+        `columns` and `description` return both for an existing table. `nb.table_from_frame` creates a table from a data
+        frame.
+
+        Raises InvalidInputError if columns and description do not match, or have wrong types.
         """
-        return cls(make_in_memory_folder(columns, meta))
+        return cls(make_checked_folder(columns, meta))
 
     def with_column(self, column: Column, values: Any, *, name: str | None = None, **facts: Any) -> Self:
         """Return a table in memory that has one more column, and the rows, keys and spaces of this one.

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import io
+import json
 from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, quote, shorten
 from nasbench1shot1.ground.files import atomic_folder, atomic_write, check_writable, sha256, write_json
 from nasbench1shot1.ground.folder_swap import read_consistently
-from nasbench1shot1.tables.checks import ORDER, check_columns, keys_of
+from nasbench1shot1.tables.checks import ORDER, check_columns, check_identity, keys_of
 from nasbench1shot1.tables.columns import STANDARD
 from nasbench1shot1.tables.description import CHECKSUM, MEMBER, Meta, content_sha256, exact_entry, find_problem
 from nasbench1shot1.tables.folder import FORMAT, META, Columns, TableFolder, open_folder
@@ -84,6 +85,49 @@ def with_columns(folder: TableFolder, columns: Columns, entries: Mapping[str, An
     return _checked_folder({**folder.columns, **columns}, meta)
 
 
+def make_checked_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
+    """Return a table in memory as `make_in_memory_folder` does, from arguments of any types and values.
+
+    Raises InvalidInputError if columns and description do not match, or have wrong types.
+    """
+    arrays = {name: _as_numbers(name, values) for name, values in _as_mapping("columns", columns).items()}
+    described = _as_mapping("description of the table", meta)
+    try:
+        json.dumps(described)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(
+            f"the description of the table has a value of another type than numbers, texts, lists and dictionaries "
+            f"({error}): convert it"
+        ) from error
+    for name, entry in _as_mapping("entries of the columns", described.get("columns", {})).items():
+        _as_mapping(f"entry of the column {name}", entry)
+    if "keyed_by" in described and not isinstance(described["keyed_by"], str):
+        raise InvalidInputError(f"keyed_by is {shorten(repr(described['keyed_by']))}: give the name of a benchmark")
+    try:
+        return make_in_memory_folder(arrays, described)
+    except DamagedFileError as error:
+        raise InvalidInputError(quote(error)) from error
+
+
+def _as_mapping(what: str, given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(f"the {what} must be a dictionary, not {shorten(repr(given))}: correct it")
+    if wrong := [name for name in given if not isinstance(name, str)]:
+        raise InvalidInputError(f"the {what} have a name that is not a text, {shorten(repr(wrong[0]))}: correct it")
+    return dict(given)
+
+
+def _as_numbers(name: str, values: Any) -> NDArray[Any]:
+    """Return the values of a column as an array of numbers with at least one axis."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, OverflowError):  # of lists with different lengths
+        array = np.asarray(None)
+    if array.dtype.kind not in "iuf" or not array.ndim:
+        raise InvalidInputError(f"the column {name} is not an array of numbers: give one with a value for each row")
+    return array
+
+
 def make_in_memory_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> TableFolder:
     """Return a table in memory from the arguments of `write_table`; it has the same id as the written table.
 
@@ -121,6 +165,7 @@ def _complete(columns: Mapping[str, NDArray[Any]], meta: Meta) -> tuple[Columns,
     keys = keys_of(meta)
     if lacking := [name for name in keys.COLUMNS if name not in columns]:
         raise InvalidInputError(f"the table lacks the column {lacking[0]}, which identifies its rows: add it")
+    check_identity(columns, keys)
     derived = keys.derive(columns)
     methods = {name: exact_entry(keys.DERIVED[name].method) for name in derived}
     entries = {**methods, **meta["columns"]}

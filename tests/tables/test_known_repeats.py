@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nasbench1shot1 as nb
-from nasbench1shot1.ground.errors import DamagedFileError
+from nasbench1shot1.ground.errors import InvalidInputError
 from nasbench1shot1.tables.columns import Column, standard
 
 SEEDS = [111, 777, 888]
@@ -133,5 +133,5 @@ def test_descriptions_survive_a_table_on_disk(table: nb.Table, tmp_path: Any) ->
     ],
 )
 def test_impossible_descriptions_are_refused(changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(DamagedFileError, match=said):
+    with pytest.raises(InvalidInputError, match=said):
         described(**changed)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError
 from nasbench1shot1.tables.columns import MetricColumn
 from nasbench1shot1.tables.table import Table
 
@@ -170,5 +170,5 @@ def test_all_values_of_a_draw_come_from_one_training() -> None:
 )
 def test_a_description_that_contradicts_itself_is_refused(said: dict[str, object], sentence: str) -> None:
     columns = {"index": np.arange(4, dtype=np.uint16), "trainable_parameters": np.ones(4, np.int32)}
-    with pytest.raises(DamagedFileError, match=sentence):
+    with pytest.raises(InvalidInputError, match=sentence):
         Table.from_columns(columns, {**SEEDED, **said, "columns": {}})
