@@ -51,6 +51,83 @@ class FrameFile(FileFormat):
         frame = read_frame(source.path, self.space)
         options = {"name": self.table_name(source.path), "source": source.path.name, **self.options}
         table = table_from_frame(frame, space=self.space, **options)
+        about = {**source.describe(len(frame)), "text": options["source"]}
+        return table.columns(), {**table.description, "source": about}
+
+    def table_name(self, path: Path) -> str:
+        """Return the file's name without its suffixes."""
+        return next(path.name.removesuffix(suffix) for suffix in reversed(_SUFFIXES) if path.name.endswith(suffix))
+
+
+def is_frame_file(path: Path) -> bool:
+    """Return whether a path has the name of a CSV or Parquet file."""
+    return path.name.endswith(_SUFFIXES)
+
+
+def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
+    """Read a CSV or Parquet file with a row for each training of an architecture of a space.
+
+    Texts of architectures and values of hyperparameters are read as they are; "" is a missing value.
+
+    Raises InvalidInputError if the file cannot be read, or two columns have one name.
+    """
+    import pandas
+
+    try:
+        if path.suffix == ".parquet":
+            return pandas.read_parquet(path)
+        names = _header(path)
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise InvalidInputError(f"{path} has two columns '{twice[0]}': rename or remove one of them")
+        texts = {ARCHITECTURE, DATASET, *(() if ARCHITECTURE in names else space.configuration_space())}
+        return pandas.read_csv(
+            path,
+            dtype={name: str for name in names if name in texts},
+            na_values={name: [""] if name in texts else _MISSING for name in names},
+            keep_default_na=False,
+            float_precision="round_trip",
+            skip_blank_lines=False,  # rows are counted in messages
+            index_col=False,
+        )
+    except InvalidInputError:
+        raise
+    except ImportError as error:
+        raise InvalidInputError(f"{path} cannot be read ({error}): install pyarrow, or give a CSV file") from error
+    except (OSError, ValueError, EOFError, csv.Error) as error:
+        raise InvalidInputError(
+            f"{path} cannot be read ({_why(error)}): give a CSV file with one header line"
+        ) from error
+
+
+def _header(path: Path) -> list[str]:
+    """Return the names of a CSV file's columns."""
+    with open_regular(path) as plain, gzip.GzipFile(fileobj=plain) if path.suffix == ".gz" else plain as file:
+        return next(csv.reader([file.readline().decode("utf-8-sig")]), [])
+
+
+def _why(error: Exception) -> str:
+    return reason(error) if isinstance(error, OSError) else " ".join(str(error).split()) or type(error).__name__
+
+
+def parse_columns(texts: Sequence[str]) -> dict[str, Column]:
+    """Return the descriptions of columns, by name, from texts "NAME:UNIT:DIRECTION" of the option `column`.
+
+    The unit may be empty, and so may the direction, if neither high nor low values are better. A name such as
+    "latency_pixel" also contains the device. Raises InvalidInputError for another text.
+    """
+    found: dict[str, Column] = {}
+    for text in texts:
+        if text.count(":") != 2 or text.startswith(":"):
+            raise InvalidInputError(
+                f"{quoted_option('column', text)} is not a description: write NAME:UNIT:DIRECTION, such as "
+                "latency_pixel:ms:lower"
+            )
+        name, unit, direction = text.split(":")
+        if direction not in ("higher", "lower", ""):
+            raise unknown_name("direction", direction, ("higher", "lower"))
+        if name in found:
+            raise InvalidInputError(f"{option('column')} describes '{name}' twice: give one description")
+        quantity, _, device = name.partition("_")
         names_device = quantity in _WITH_DEVICE and device != ""
         found[name] = Column(
             metric=name,
@@ -59,5 +136,4 @@ class FrameFile(FileFormat):
             direction=direction or None,  # type: ignore[arg-type]
             device=device.replace("_", " ") if names_device else None,
         )
-
     return found
