@@ -1,20 +1,24 @@
 """Files of trained networks, CSV or Parquet, which `nb1shot1 table import --space` reads."""
 
+import csv
+import gzip
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.ground.errors import InvalidInputError, option
+from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
+from nasbench1shot1.ground.files import open_regular, reason
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.columns import Column
 from nasbench1shot1.tables.description import Meta
 from nasbench1shot1.tables.folder import Columns
 from nasbench1shot1.tables.formats import FileFormat, Progress, Report, Source
 from nasbench1shot1.tables.from_frame import table_from_frame
+from nasbench1shot1.tables.to_frame import ARCHITECTURE, DATASET
 
 if TYPE_CHECKING:
-    pass
+    import pandas
 
 _SUFFIXES = (".csv", ".csv.gz", ".parquet")
 _MISSING = ["", "nan", "NaN", "NA", "N/A", "null", "None"]
