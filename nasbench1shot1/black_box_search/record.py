@@ -247,6 +247,15 @@ class BlackBoxStudy(RunRecord):
         numbers = ("simulated_seconds", "validation_error", "test_error", "test_regret")
         return frame.astype(dict.fromkeys(numbers, "float64"))
 
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return a new data frame with a row for each incumbent of each search; `attrs["config"]` has the options.
+
+        Columns are those of `trajectory`, then those of `final` with the prefix "final_", which are equal in all rows
+        of a search.
+        """
+        final = self.final.add_prefix("final_").rename(columns={"final_repeat": "repeat"})
+        return self._with_options(self.trajectory.merge(final, on="repeat", how="left"))
+
     @property
     def clock(self) -> Clock:
         """What limits the searches, and the axis of pictures: simulated seconds, or a number of trainings."""

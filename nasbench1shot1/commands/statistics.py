@@ -59,14 +59,18 @@ class Statistics:
     """File format of the pictures."""
     style: PictureStyle = "screen"
     """screen: with title and caption. paper: without them, as wide as a column or a page, with embedded fonts."""
+    allow_module: str | None = None
+    """Module, or several separated by commas, to import for a table of your own benchmark (imports run code)."""
 
     def run(self) -> None:
         """Run the analyses, write and print the results; raises UserError if none could be run."""
         from nasbench1shot1.experiments.space_statistics.catalogue import analyses_of, check_options
         from nasbench1shot1.ground.errors import UserError
         from nasbench1shot1.ground.files import check_writable, write_json
+        from nasbench1shot1.registry import import_trusted
         from nasbench1shot1.tables.table import load_table
 
+        import_trusted(self.allow_module)
         table = load_table(self.table)
         analyses, asked = analyses_of(table, self.names), self._given_options()
         check_options(analyses, table, {name: value not in (None, False) for name, value in asked.items()})

@@ -25,13 +25,17 @@ class Info:
     """Folder or name of the table. Default: the table in use."""
     json: bool = False
     """Print the whole description as JSON."""
+    allow_module: str | None = None
+    """Module, or several separated by commas, to import for a table of your own benchmark (imports run code)."""
 
     def run(self) -> None:
         """Print the description as tables or JSON."""
         import json
 
+        from nasbench1shot1.registry import import_trusted
         from nasbench1shot1.tables.table import load_table
 
+        import_trusted(self.allow_module)
         table = load_table(self.table)
         if self.json:
             print(json.dumps(table.info(), indent=2))
@@ -75,11 +79,15 @@ class Verify:
     """Folder or name of the table. Default: the table in use."""
     hashes: bool = False
     """Also recompute the hash of every cell, which takes half a minute for all of NAS-Bench-101."""
+    allow_module: str | None = None
+    """Module, or several separated by commas, to import for a table of your own benchmark (imports run code)."""
 
     def run(self) -> None:
         """Verify the table, and print the result."""
+        from nasbench1shot1.registry import import_trusted
         from nasbench1shot1.tables.table import load_table
 
+        import_trusted(self.allow_module)
         table = load_table(self.table)
         table.verify()
         print_to_stdout(f"{table.id}: all columns match their checksums")

@@ -134,6 +134,12 @@ class SearchGroup(Sequence[Run]):
         frame = pandas.concat(frames, ignore_index=True)
         return frame[["seed", *frame.columns.drop("seed")]]
 
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return `metrics` as a new data frame; `attrs["config"]` has the options of the group."""
+        frame = self.metrics.copy()
+        frame.attrs["config"] = dict(self.options)
+        return frame
+
 
 def _are_seeds(seeds: Any) -> bool:
     is_list = isinstance(seeds, list) and seeds and all(type(seed) is int and seed >= 0 for seed in seeds)

@@ -182,6 +182,17 @@ class RunRecord:
         """Return a frame with a row for every line; columns are `FIELDS`, null becomes NaN."""
         return self.as_frame(self.lines)
 
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return everything that was recorded over time as a new data frame; `attrs["config"]` has the options.
+
+        For most kinds of runs, these are `metrics`.
+        """
+        return self._with_options(self.metrics.copy())
+
+    def _with_options(self, frame: "pandas.DataFrame") -> "pandas.DataFrame":
+        frame.attrs["config"] = dict(self.config)
+        return frame
+
     @classmethod
     def as_frame(cls, lines: Sequence[Mapping[str, Any]]) -> "pandas.DataFrame":
         """Return lines as a frame with a column for each of `FIELDS`, and for each of `IF_RECORDED` that a line has."""

@@ -205,6 +205,12 @@ def _is_objectives(value: Any) -> bool:
     )
 
 
+def module_to_import(meta: Meta) -> str:
+    """Return the module of a table's benchmark that is named as "module:attribute", if it is not imported; else ""."""
+    module, colon, _ = str(meta.get("keyed_by", "")).partition(":")
+    return module if colon and module not in sys.modules else ""
+
+
 def _is_benchmark(value: Any) -> bool:
     """Return whether a value names a registered benchmark, or a "module:attribute" whose module is imported."""
     if not _is_text(value):

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, alternatives
+from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, OutOfDomainError, alternatives, option
 from nasbench1shot1.ground.files import read_json
 from nasbench1shot1.ground.folder_swap import read_consistently
 from nasbench1shot1.tables.checks import (
@@ -58,7 +58,7 @@ from nasbench1shot1.tables.columns import (
     is_run,
     stored_column,
 )
-from nasbench1shot1.tables.description import Meta, MetricNames, find_problem, matches_checksum
+from nasbench1shot1.tables.description import Meta, MetricNames, find_problem, matches_checksum, module_to_import
 
 FORMAT = 1
 META = "meta.json"
@@ -246,6 +246,11 @@ def _read_meta(path: Path) -> Meta:
         found = meta.get("format") if isinstance(meta, dict) else None
         raise InvalidInputError(
             f"the table in {path} has format {found}, but this version reads format {FORMAT}: build or import it again"
+        )
+    if module := module_to_import(meta):
+        raise InvalidInputError(
+            f"the table in {path} belongs to the benchmark '{meta['keyed_by']}', but importing a module runs its code: "
+            f"if you trust it, add {option('allow_module', module)}, or import the module in Python first"
         )
     if (wrong := find_problem(meta)) is not None:
         raise DamagedFileError(f"{path / META} {wrong}: {REMEDY}")

@@ -137,13 +137,13 @@ class Metrics:
         """
         column = self.frame[source]
         if column.dtype.kind not in "iuf":
+            known = column.notna().to_numpy()
             for place, value in enumerate(column.tolist()):
-                is_missing = value is None or value != value  # NaN, NaT or pandas.NA
-                if not is_missing and (isinstance(value, bool) or not isinstance(value, int | float | np.number)):
+                if known[place] and (isinstance(value, bool) or not isinstance(value, int | float | np.number)):
                     raise cell_error(
                         place, source, f"'{shorten(str(value))}' is not a number: correct it, or leave it empty"
                     )
-        values = column.astype("float64").to_numpy(copy=True)
+        values = column.to_numpy("float64", copy=True, na_value=np.nan)
         if (infinite := np.isinf(values)).any():
             raise cell_error(int(np.argmax(infinite)), source, "the value is infinite: leave it empty if it is unknown")
         unit = self._unit(source)

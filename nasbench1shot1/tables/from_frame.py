@@ -158,8 +158,9 @@ def _columns(
     """Return the arrays and the entries of all metrics."""
     stored: Columns = {}
     entries: dict[str, Any] = {}
-    for source in (name for name in frame.columns if name not in trainings.names):
-        new = list(metrics.new_columns(source))  # raises for an unknown column, before its values are read
+    sources = [name for name in frame.columns if name not in trainings.names]
+    described = {source: list(metrics.new_columns(source)) for source in sources}  # raises for an unknown column
+    for source, new in described.items():
         values, is_whole = metrics.numbers(source), frame[source].dtype.kind in "iu"
         for column in new:
             if (made := arrays.column(column, values, is_whole)) is not None:

@@ -165,6 +165,10 @@ class Study(RunRecord):
         rows = [self.configuration(identity) for identity in self.metrics["configuration_id"]]
         return pandas.concat([self.metrics, pandas.DataFrame(rows, columns=names, index=self.metrics.index)], axis=1)
 
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return `observations` as a new data frame; `attrs["config"]` has the options."""
+        return self._with_options(self.observations.copy())
+
     def run(self, number: int) -> Run:
         """Open the search of an observation; raises InvalidInputError if it diverged before its first epoch."""
         return open_search(self.folder / self.lines[number]["folder"])

@@ -10,7 +10,7 @@ BENCHMARK = Benchmark(
     network="small_widths.network:build_network",
     cell="small_widths.network:WidthCell",
     skeleton="small_widths.network:WidthStages",
-    keys="small_widths.table:WidthKeys",
+    keys="small_widths.table:KEYS",
     table="small-widths",
     tables={"small-widths": BundledTable(columns="small_widths.table:columns")},
     search_defaults={"cells": 3},
