@@ -202,8 +202,8 @@ def _stored(new: NewColumn, array: NDArray[Any]) -> NDArray[Any]:
 
 def _stored_with_images(new: NewColumn, array: Floats) -> tuple[NDArray[Any], dict[str, Any]]:
     """Return values and the facts of their storage: counts of images if the description has their number."""
-    images = new.facts.get("images")
-    counts = None if images is None else to_counts(array, images)
+    images: int = new.facts.get("images", 0)
+    counts = to_counts(array, images) if images else None
     if counts is None:
         return _stored(new, array), {}
     dtype, gaps = np.dtype(new.dtype or "uint16"), np.isnan(counts)

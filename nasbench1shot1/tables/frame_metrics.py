@@ -96,9 +96,8 @@ class Metrics:
             if described["name"] != source:
                 continue
             about, entry = Column.from_entry(described["entry"]), described["entry"]
-            first, *others = [name for name in (about.dataset, *about.also_of) if name in self.datasets] or [None]
-            if first is not None:
-                about = replace(about, dataset=first, also_of=tuple(others))
+            if here := [name for name in (about.dataset, *about.also_of) if name in self.datasets]:
+                about = replace(about, dataset=here[0], also_of=tuple(here[1:]))
                 facts = {name: said for name, said in entry.items() if name not in _DESCRIBED}
                 yield NewColumn(
                     stored, source, about, facts, bool(about.epochs), described["dtype"], described["repeats"]

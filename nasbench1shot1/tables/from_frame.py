@@ -109,17 +109,15 @@ def table_from_frame(
     return _with_reference({**trainings.identity, **stored}, meta, space, reference)
 
 
-def _check_arguments(
-    frame: "pandas.DataFrame", space: SearchSpace, columns: Mapping[str, Column], reference: str
-) -> None:
+def _check_arguments(frame: Any, space: Any, columns: Mapping[str, Column], reference: str) -> None:
     import pandas
 
     if not isinstance(frame, pandas.DataFrame):
         raise InvalidInputError(f"the trainings are a {type(frame).__name__}: give a pandas.DataFrame")
-    if isinstance(space, str):
-        raise InvalidInputError(f"'{space}' is a name: give nb.search_space('{space}')")
     if not isinstance(space, SearchSpace):
-        raise InvalidInputError(f"{shorten(repr(space))} is not a search space: give an nb.SearchSpace")
+        raise InvalidInputError(
+            f"{shorten(repr(space))} is not a search space: give an nb.SearchSpace, such as nb.search_space('s1')"
+        )
     if benchmark(space.benchmark.name) != space.benchmark:
         raise InvalidInputError(
             f"'{space.benchmark.name}' is not the benchmark of {space.name}: register the benchmark of the space, or "
