@@ -1,0 +1,447 @@
+"""Tables from data frames and back: exact round trips, and one sentence that names row and column for wrong frames."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import fails, refuses
+
+import nasbench1shot1 as nb
+from nasbench1shot1.conformance.table import TableConformance
+from nasbench1shot1.search_spaces.choice_blocks import ChoiceBlockSpace
+from nasbench1shot1.tables.frame_files import parse_columns, read_frame
+
+TINY = ChoiceBlockSpace(name="tiny", id="tiny-v1", n_parents=(1, 1, 2))
+LATENCY = nb.Column(metric="latency_phone", quantity="latency", unit="ms", direction="lower")
+ENERGY = nb.Column(metric="energy", quantity="energy", unit="mJ", direction="lower")
+WIDTHS = Path(__file__).parents[1] / "conformance" / "third_party_benchmark"
+
+
+def trainings(**changed: Any) -> pd.DataFrame:
+    """A frame with a row for each of 27 cells, two budgets and two repeats."""
+    rng, archs = np.random.default_rng(3), [str(arch) for arch in TINY.architectures("unique")]
+    keys = [(arch, epochs, repeat) for arch in archs for epochs in (4, 108) for repeat in (0, 1)]
+    frame = pd.DataFrame(keys, columns=["architecture", "epochs", "repeat"])
+    frame["validation_accuracy"] = rng.uniform(0.5, 0.95, len(frame))
+    frame["test_accuracy"] = frame["validation_accuracy"] - 0.01
+    frame["training_time"] = frame["epochs"] * 2.5
+    frame["trainable_parameters"] = np.repeat(rng.integers(1_000, 2_000, len(archs)), 4)
+    return frame.assign(**changed)
+
+
+def table_of(frame: pd.DataFrame, **options: Any) -> nb.Table:
+    return nb.table_from_frame(frame, space=TINY, **options)
+
+
+def assert_equal_tables(one: nb.Table, other: nb.Table) -> None:
+    """Check that both tables have the same id, descriptions and answers."""
+    assert (one.id, one.datasets, one.epochs, one.seeds, one.repeats) == (
+        other.id,
+        other.datasets,
+        other.epochs,
+        other.seeds,
+        other.repeats,
+    )
+    assert (one.metrics, one.objectives, one.curves) == (other.metrics, other.objectives, other.curves)
+    pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
+    for metric, dataset in ((metric, dataset) for metric in one.metrics for dataset in one.datasets):
+        if one.stored(metric, dataset) is None:
+            assert other.stored(metric, dataset) is None
+            continue
+        assert one.about(metric, dataset) == other.about(metric, dataset)
+        for epochs in one.epochs:
+            for read in ("values", "measured"):
+                np.testing.assert_array_equal(
+                    getattr(one, read)(metric, epochs, dataset), getattr(other, read)(metric, epochs, dataset)
+                )
+            rows = np.arange(len(one))
+            mean, again = (table.query(table.hashes(rows), epochs, dataset=dataset)[metric] for table in (one, other))
+            np.testing.assert_array_equal(mean, again)
+
+
+# Round trips ----------------------------------------------------------------------------------------------------------
+
+
+class TestOwnTable(TableConformance):
+    @pytest.fixture
+    def table(self) -> nb.Table:
+        return table_of(trainings(), name="own-tiny", source="made up")
+
+
+def part_of(table: nb.Table, every: int) -> nb.Table:
+    """A table with every so many rows of another one."""
+    columns, meta = table.columns(), table.description
+    kept = {name: values[::every] for name, values in columns.items() if not name.startswith("member_")}
+    entries = {name: entry for name, entry in meta["columns"].items() if name in kept}
+    return nb.Table.from_columns(kept, {**meta, "spaces": [], "columns": entries})
+
+
+@pytest.mark.parametrize(
+    ("name", "space", "every"), [("nb201", "nb201", 150), ("nb101-5v", "nb101", 40), ("nb101-sample", "nb101", 300)]
+)
+def test_a_part_of_a_bundled_table_is_created_again(name: str, space: str, every: int) -> None:
+    part = part_of(nb.load_table(name), every)
+    again = nb.table_from_frame(part.to_frame(), space=nb.search_space(space), reference="present")
+    assert_equal_tables(again, part)
+
+
+def test_a_whole_bundled_table_has_the_same_id() -> None:
+    table = nb.load_table("nats-size")
+    again = nb.table_from_frame(table.to_frame(), space=nb.search_space("nats-size"))
+    assert again.id == table.id
+    assert again.spaces == ("nats-size",)
+
+
+def test_some_rows_and_columns_of_a_frame_keep_their_descriptions() -> None:
+    frame = part_of(nb.load_table("nb201"), 500).to_frame()
+    kept = frame.loc[frame["dataset"] == "cifar100", ["architecture", "dataset", "epochs", "seed", "test_accuracy"]]
+    table = nb.table_from_frame(kept, space=nb.search_space("nb201"), reference="present")
+    assert (table.datasets, table.metrics, table.seeds) == (("cifar100",), ("test_accuracy",), (111, 777, 888, 999))
+    assert table.about("test_accuracy").means == (200,)
+
+
+values = st.one_of(st.none(), st.floats(0, 1), st.sampled_from([0.0, 1.0, 1 / 3, 2**-1074]))
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_frame_becomes_a_table_and_the_same_frame_again(data: st.DataObject) -> None:
+    drawn = data.draw
+    n, repeat = drawn(st.integers(1, 5)), drawn(st.sampled_from(["repeat", "seed"]))
+    datasets = drawn(st.sampled_from([["cifar10"], ["b", "a"]]))
+    repeats = [0, 2, "mean"] if repeat == "repeat" else [7, 3, "mean"]
+    rows = []
+    for number in range(n):
+        for dataset in datasets:
+            for epochs in drawn(st.sets(st.sampled_from([1, 12, 108]), min_size=1)):
+                single = drawn(st.booleans())
+                rows += [
+                    (str(TINY[number]), dataset, epochs, one, drawn(values), drawn(values), drawn(values))
+                    for one in (repeats[:2] if single else repeats[2:])
+                ]
+    rows.append((str(TINY[0]), datasets[0], 200, repeats[0], 0.5, 0.5, 0.5))
+    metrics = ["validation_accuracy", "test_loss", "energy"]
+    frame = pd.DataFrame(rows, columns=["architecture", "dataset", "epochs", repeat, *metrics])
+    by_budget = frame.dropna(subset=metrics, how="all").groupby(["dataset", "epochs"])[repeat]
+    mixed = by_budget.agg(lambda of: len({one == "mean" for one in of}) > 1)
+    if mixed.any():  # means and repeats at one budget; they are refused in a test below
+        return
+    frame = frame.astype(dict.fromkeys(metrics, "float64"))
+    table = nb.table_from_frame(frame, space=TINY, columns={"energy": ENERGY}, reference="present")
+    again = nb.table_from_frame(table.to_frame(), space=TINY, reference="present")
+    assert_equal_tables(table, again)
+    back = table.to_frame().set_index(["architecture", "dataset", "epochs", repeat])
+    networks = {arch: TINY.benchmark.load("architecture").parse(arch).network_id for arch in frame["architecture"]}
+    texts = {nb.Architecture.parse(text).network_id: text for text in back.index.get_level_values(0)}
+    for row in frame.dropna(subset=metrics[:2], how="all").itertuples(index=False):
+        found = back.loc[(texts[networks[row.architecture]], *row[1:4])]
+        np.testing.assert_array_equal(found[metrics[:2]].astype(float), [row.validation_accuracy, row.test_loss])
+
+
+def test_curves_half_way_values_and_estimates_come_back() -> None:
+    frame = pd.concat([trainings(), trainings(epochs=2)], ignore_index=True).drop_duplicates(
+        ["architecture", "epochs", "repeat"]
+    )
+    is_full = frame["epochs"] == 4
+    frame["halfway_test_accuracy"] = np.where(is_full, 0.25, np.nan)
+    frame["curve4_validation_accuracy"] = np.where(frame["epochs"] <= 4, frame["epochs"] / 8, np.nan)
+    frame["measured_test_accuracy"] = np.where(is_full & (frame["repeat"] == 0), 0.5, np.nan)
+    table = table_of(frame, measured=False)
+    arch = TINY[0]
+    assert table.curves == (4,)
+    assert table.query(arch, 2, budget=4).validation_accuracy == 0.25
+    assert table.query(arch, 4, halfway=True).test_accuracy == 0.25
+    assert not table.is_measured("test_accuracy")
+    assert table.measured("test_accuracy", 4).tolist() == [[0.5]] * 27
+    assert_equal_tables(table_of(table.to_frame()), table)
+
+
+def test_every_form_of_an_architecture_is_accepted() -> None:
+    frame = trainings()
+    table = table_of(frame)
+    archs = [nb.Architecture.parse(text) for text in frame["architecture"]]
+    for form in (archs, [arch.network_id for arch in archs], [TINY.index(arch) for arch in archs]):
+        assert table_of(frame.assign(architecture=form)).id == table.id
+    chosen = pd.DataFrame([dict(TINY.to_configuration(arch)) for arch in archs])
+    assert table_of(pd.concat([chosen, frame.drop(columns="architecture")], axis=1)).id == table.id
+    strings = nb.load_table("nb201").hashes(range(3))
+    one = pd.DataFrame({"architecture": strings, "epochs": 200, "test_accuracy": [0.1, 0.2, 0.3]})
+    space = nb.search_space("nb201")
+    assert nb.table_from_frame(one, space=space, reference="present").query(2).test_accuracy == 0.3
+
+
+def test_missing_values_and_repeats_stay_what_they_are() -> None:
+    frame = trainings()
+    frame.loc[[0, 3, 6, 7], "test_accuracy"] = np.nan
+    table = table_of(frame)
+    first = table.query(nb.Architecture.parse(frame["architecture"][0]), 4, run="all").test_accuracy
+    assert np.isnan(first[0]) and first[1] == frame["test_accuracy"][1]
+    assert table.repeats_of("test_accuracy", 4) == (1, 2)
+    assert np.isnan(table.query(nb.Architecture.parse(frame["architecture"][4]), 108).test_accuracy)
+    assert not table.has_means
+    means = table_of(frame[frame["repeat"] == 0].assign(repeat="mean"))
+    assert means.about("validation_accuracy").means == (4, 108)
+    assert np.isnan(means.query(TINY[0], 108, run=0).validation_accuracy)
+    assert means.query(TINY[0], 108).validation_accuracy > 0
+
+
+def test_a_part_of_a_space_needs_a_choice_of_the_reference() -> None:
+    frame = trainings().iloc[:40]
+    with refuses(nb.OutOfDomainError, "17", "27", "tiny", options="reference"):
+        table_of(frame)
+    table = table_of(frame, reference="present")
+    arch = nb.Architecture.parse(frame["architecture"][0])
+    best = table.values("test_accuracy").mean(axis=1).max()
+    assert table.regret(arch) == pytest.approx(best - table.query(arch).test_accuracy)
+    assert (table.covering(TINY).is_partial, table.is_part) == (True, True)
+    assert table.spaces == ()
+
+
+def test_a_column_without_budgets_has_one_value_for_each_network() -> None:
+    table = table_of(
+        trainings(latency_phone=trainings()["trainable_parameters"] / 100), columns={"latency_phone": LATENCY}
+    )
+    assert table.about("latency_phone").epochs == table.about("trainable_parameters").epochs == ()
+    assert isinstance(table.query(TINY[0]).trainable_parameters, int)
+    varying = table_of(trainings(energy=np.arange(108.0)), columns={"energy": ENERGY})
+    assert varying.about("energy").epochs == (4, 108)
+    assert varying.repeats_of("energy") == (2, 2)
+
+
+# Wrong frames ---------------------------------------------------------------------------------------------------------
+
+
+def at(row: int, column: str, value: Any) -> Callable[[], pd.DataFrame]:
+    def change() -> pd.DataFrame:
+        frame = trainings()
+        frame[column] = frame[column].astype(object)
+        frame.loc[row - 1, column] = value
+        return frame
+
+    return change
+
+
+WRONG: dict[str, tuple[Callable[[], Any], tuple[Any, ...]]] = {
+    "not a frame": (lambda: [1, 2], ("list", "DataFrame")),
+    "no rows": (lambda: trainings().iloc[:0], ("no rows",)),
+    "no architecture": (lambda: trainings().drop(columns="architecture"), ("architecture", "choice_block_1_op")),
+    "no epochs": (lambda: trainings().drop(columns="epochs"), ("epochs",)),
+    "an unknown column": (lambda: trainings(f1=0.5), ("f1", "test_accuracy")),
+    "a needless prefix": (lambda: trainings(measured_test_accuracy=0.5), ("measured_test_accuracy",)),
+    "two columns of one name": (
+        lambda: trainings().rename(columns={"training_time": "test_accuracy"}),
+        ("test_accuracy",),
+    ),
+    "a numbered column": (lambda: trainings().rename(columns={"training_time": 5}), ("5",)),
+    "both repeat and seed": (lambda: trainings(seed=1), ("repeat", "seed")),
+    "an unknown architecture": (at(7, "architecture", "tiny:0|0|0,1:conv3x3"), ("row 7", "architecture")),
+    "another text": (at(7, "architecture", "resnet"), ("row 7", "architecture", "resnet")),
+    "another space": (at(7, "architecture", "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"), ("row 7",)),
+    "a number too large": (at(7, "architecture", 54), ("row 7", "54", "53")),
+    "a missing architecture": (at(7, "architecture", None), ("row 7", "architecture")),
+    "a list": (at(7, "architecture", ()), ("row 7", "architecture")),
+    "missing epochs": (at(9, "epochs", np.nan), ("row 9", "epochs")),
+    "half an epoch": (at(9, "epochs", 1.5), ("row 9", "epochs", "1.5")),
+    "no epoch": (at(9, "epochs", 0), ("row 9", "epochs", "0")),
+    "a negative repeat": (at(9, "repeat", -1), ("row 9", "repeat", "-1")),
+    "a named repeat": (at(9, "repeat", "median"), ("row 9", "repeat", "median")),
+    "repeats from 1": (lambda: trainings(repeat=trainings()["repeat"] + 1), ("repeat", "seed")),
+    "two equal trainings": (at(6, "repeat", 0), ("5", "6", "tiny:0|0|0,1:conv1x1,conv3x3")),
+    "an infinite value": (at(8, "training_time", np.inf), ("row 8", "training_time")),
+    "a text among numbers": (at(8, "training_time", "long"), ("row 8", "training_time", "long")),
+    "a truth value": (at(8, "training_time", True), ("row 8", "training_time", "True")),
+    "a negative time": (at(8, "training_time", -1.0), ("row 8", "training_time", "-1")),
+    "a percentage": (at(8, "test_accuracy", 93.5), ("row 8", "test_accuracy", "93.5", "100")),
+    "a negative accuracy": (at(8, "test_accuracy", -0.5), ("row 8", "test_accuracy", "-0.5")),
+    "two sizes of a network": (at(8, "trainable_parameters", 5), ("row 8", "row 5", "trainable_parameters")),
+    "means and repeats": (at(8, "repeat", "mean"), ("row", "validation_accuracy", "108")),
+    "a wrong data set": (lambda: trainings(dataset="my data"), ("row 1", "dataset", "my data")),
+    "a missing data set": (lambda: trainings(dataset=None), ("row 1", "dataset")),
+    "a curve that is too long": (
+        lambda: trainings(curve50_test_accuracy=0.5),
+        ("row 3", "curve50_test_accuracy", "50"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_frame_is_refused_in_one_sentence(name: str) -> None:
+    make, said = WRONG[name]
+    frame = make()
+    with refuses(nb.InvalidInputError, *said):
+        table_of(frame)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"space": "s1"}, ("s1", "SearchSpace")),
+        ({"reference": "s1"}, ("s1", "present")),
+        ({"columns": {"latency": LATENCY}}, ("latency",)),
+        ({"columns": {"training_time": "s"}}, ("training_time", "Column")),
+        ({"columns": {"training_time": nb.Column(metric="t", quantity="t", dataset="c100")}}, ("c100", "default")),
+        ({"columns": {"training_time": nb.Column(metric="hash", quantity="t")}}, ("hash",)),
+        ({"columns": {"training_time": nb.Column(metric="t", quantity="t", epochs=(4,))}}, ("row 3", "108", "4")),
+        ({"name": "", "version": "", "dataset": "a b"}, ("datasets",)),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_sentence(options: dict[str, Any], said: tuple[str, ...]) -> None:
+    with refuses(nb.InvalidInputError, *said):
+        nb.table_from_frame(trainings(), **{"space": TINY, **options})
+
+
+def test_percentages_are_converted_if_the_caller_says_so() -> None:
+    frame = trainings()
+    frame[["validation_accuracy", "test_accuracy"]] *= 100
+    with refuses(nb.InvalidInputError, "row 1", "validation_accuracy", options="percent"):
+        table_of(frame)
+    table = table_of(frame, percent=True)
+    np.testing.assert_array_equal(
+        table.query(nb.Architecture.parse(frame["architecture"][0]), 4, run="all").test_accuracy,
+        frame["test_accuracy"][:2] / 100,
+    )
+
+
+JUNK = (None, 0, "", "x", [], {}, 3.5, object(), [1, 2], {"a": 1}, [[1], [2, 3]], True, np.arange(3), b"x", [None])
+
+
+def test_every_wrong_argument_of_from_columns_is_refused_in_one_sentence() -> None:
+    table = table_of(trainings())
+    columns, meta = table.columns(), table.description
+    wrong: list[tuple[Any, Any]] = [(columns, junk) for junk in JUNK] + [(junk, meta) for junk in JUNK]
+    wrong += [({**columns, name: junk}, meta) for name in columns for junk in JUNK]
+    wrong += [({other: columns[other] for other in columns if other != name}, meta) for name in ("hash", "cell")]
+    wrong += [
+        (columns, {**meta, field: junk}) for field in ("keyed_by", "datasets", "epochs", "columns") for junk in JUNK
+    ]
+    wrong += [
+        (columns, {other: meta[other] for other in meta if other != field}) for field in ("name", "epochs", "columns")
+    ]
+    for name, entry in meta["columns"].items():
+        wrong += [(columns, {**meta, "columns": {**meta["columns"], name: junk}}) for junk in (None, "x", [1], 3)]
+        fields = [
+            field for field in ("epochs", "dataset", "moment", "images") if "metric" in entry or field == "epochs"
+        ]
+        changed = [{**entry, field: junk} for field in fields for junk in ("", "x", [None], object(), np.arange(2))]
+        wrong += [(columns, {**meta, "columns": {**meta["columns"], name: one}}) for one in changed]
+    for given_columns, given_meta in wrong:
+        with pytest.raises(nb.InvalidInputError) as caught:
+            nb.Table.from_columns(given_columns, given_meta)
+        assert "\n" not in str(caught.value)
+
+
+# Files and a benchmark without registration ---------------------------------------------------------------------------
+
+
+def test_a_csv_file_gives_the_values_of_the_frame(tmp_path: Path) -> None:
+    frame = trainings()
+    frame.loc[3, "test_accuracy"] = np.nan
+    for name in ("t.csv", "t.csv.gz"):
+        frame.to_csv(tmp_path / name, index=False)
+        pd.testing.assert_frame_equal(read_frame(tmp_path / name, TINY), frame, check_dtype=False)
+        assert table_of(read_frame(tmp_path / name, TINY)).id == table_of(frame).id
+    edges = pd.DataFrame(dict(nb.search_space("nb201").to_configuration(nb.search_space("nb201")[0])), index=[0])
+    edges.assign(epochs=200, test_accuracy=0.5).replace("avg_pool_3x3", "none").to_csv(tmp_path / "e.csv", index=False)
+    read = nb.table_from_frame(
+        read_frame(tmp_path / "e.csv", nb.search_space("nb201")), space=nb.search_space("nb201"), reference="present"
+    )
+    assert "none" in read.hashes(0)[0]  # an operation, not a missing value
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", ("t.csv", "header")),
+        (b"architecture,architecture\n1,2\n", ("architecture",)),
+        (b"architecture,epochs\n1,2,3\n", ("t.csv",)),
+        (b"\xff\xfe\x00", ("t.csv",)),
+        (b"architecture,epochs,test_accuracy\n0,108,0.5\n\n1,108,0.5\n", ("row 2", "architecture")),
+        (b"architecture,epochs,test_accuracy\n0,108,good\n", ("row 1", "test_accuracy", "good")),
+    ],
+)
+@pytest.mark.usefixtures("home")
+def test_a_wrong_file_is_refused_and_nothing_is_written(content: bytes, said: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    done = command("table", "import", "t.csv", "--space", "s1", "--out", "table", cwd=tmp_path)
+    fails(done, *said)
+    assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["t.tfrecord", "--space", "s1"], ("--space",)),
+        (["t.csv"], ("t.csv", "--space")),
+        (["no.csv", "--space", "s1"], ("no.csv",)),
+        (["t.csv", "--space", "s1", "--column", "latency"], ("--column", "latency", "NAME:UNIT:DIRECTION")),
+        (["t.csv", "--space", "s1", "--column", "a:ms:smaller"], ("smaller", "lower")),
+        (["t.csv", "--space", "s1", "--epochs", "4"], ("--epochs",)),
+    ],
+)
+def test_wrong_options_of_an_import_are_refused(words: list[str], said: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("architecture,epochs,test_accuracy\n0,108,0.5\n")
+    fails(command("table", "import", *words, "--out", "table", cwd=tmp_path), *said)
+
+
+def test_descriptions_on_the_command_line() -> None:
+    found = parse_columns(["latency_pixel_3:ms:lower", "f1:fraction:higher", "width::"])
+    assert (found["latency_pixel_3"].quantity, found["latency_pixel_3"].device) == ("latency", "pixel 3")
+    assert (found["f1"].unit, found["f1"].direction, found["width"].direction) == ("fraction", "higher", None)
+
+
+@pytest.fixture
+def own_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A benchmark in one module that no package registers: architectures, space, record and row keys."""
+    folder = WIDTHS / "small_widths"
+    record, space = (folder / "benchmark.py").read_text(), (folder / "space.py").read_text()
+    space = space.replace("from small_widths.benchmark import BENCHMARK\n", "")
+    lines = [
+        line
+        for line in record.splitlines()
+        if not line.startswith(("    table", "    network=", "    cell=", "    skel"))
+    ]
+    record = (
+        "\n".join(lines).replace('"small-widths"', '"my_space:BENCHMARK"').replace("small_widths.table", "my_space")
+    )
+    (tmp_path / "my_space.py").write_text(
+        f"{record.replace('small_widths.space', 'my_space')}\n{space}\nKEYS = nb.space_keys(SPACE)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import my_space
+
+    yield my_space.SPACE
+    sys.modules.pop("my_space", None)
+
+
+def test_a_benchmark_of_ones_own_needs_no_registration(own_space: Any, home: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"architecture": [f"4-{a}-{b}" for a in (1, 2, 3, 4) for b in (1, 2, 3)], "epochs": 9})
+    frame["validation_accuracy"] = rng.uniform(0.5, 0.9, len(frame))
+    frame["test_accuracy"] = frame["validation_accuracy"]
+    frame["training_time"] = 60.0
+    table = nb.table_from_frame(frame, space=own_space, reference="present")
+    assert table.query("4-2-1").test_accuracy == frame["test_accuracy"][3]
+    assert table.query(own_space[own_space.index(table.network(3))]).hash == table.hashes(3)[0]
+    assert_equal_tables(nb.table_from_frame(table.to_frame(), space=own_space, reference="present"), table)
+    frame.to_csv(tmp_path / "widths.csv", index=False)
+    words = ["table", "import", "widths.csv", "--space", "my_space:SPACE", "--reference", "present"]
+    assert command(*words, cwd=tmp_path).returncode == 0
+    fails(command("table", "info", "--table", "widths", cwd=tmp_path), "my_space:BENCHMARK", "--allow-module my_space")
+    shown = command("table", "info", "--table", "widths", "--json", "--allow-module", "my_space", cwd=tmp_path)
+    assert json.loads(shown.stdout)["id"].startswith("widths-v1-")
+    queried = command("query", "widths:4-2-1", "--space", "my_space:SPACE", "--table", "widths", cwd=tmp_path)
+    assert queried.returncode == 0, queried.stderr
+    assert "test regret in widths" in queried.stdout
+    study = ["--space", "my_space:SPACE", "--table", "widths", "--repeats", "2", "--evaluations", "5", "--out", "study"]
+    done = command("blackbox", *study, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    compared = command("compare", "study", "--allow-module", "my_space", "--out", "both", cwd=tmp_path)
+    assert compared.returncode == 0, compared.stderr
