@@ -56,11 +56,13 @@ class Query:
         from nasbench1shot1.commands.arguments import check_not_truncated, is_architecture
         from nasbench1shot1.ground.files import check_picture
         from nasbench1shot1.ground.text import counted, literal_console
-        from nasbench1shot1.registry import BUILT_IN
+        from nasbench1shot1.registry import BUILT_IN, search_space
         from nasbench1shot1.tables.table import load_table
 
         picture = self._picture()
         check_picture(picture)
+        if self.space is not None:
+            search_space(self.space)  # whose module may define another form of architectures
         check_not_truncated(self.what)
         item: Any = Architecture.parse(self.what) if is_architecture(self.what) else self.what
         space = self._space(item)

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,20 +85,21 @@ def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
         if twice := [name for name in names if names.count(name) > 1]:
             raise InvalidInputError(f"{path} has two columns '{twice[0]}': rename or remove one of them")
         texts = {ARCHITECTURE, DATASET, *(() if ARCHITECTURE in names else space.configuration_space())}
-        return pandas.read_csv(
-            path,
-            dtype={name: str for name in names if name in texts},
-            na_values={name: [""] if name in texts else _MISSING for name in names},
-            keep_default_na=False,
-            float_precision="round_trip",
-            skip_blank_lines=False,  # rows are counted in messages
-            index_col=False,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pandas.errors.ParserWarning)  # of rows with too many values
+            return pandas.read_csv(
+                path,
+                dtype={name: str for name in names if name in texts},
+                na_values={name: [""] if name in texts else _MISSING for name in names},
+                keep_default_na=False,
+                skip_blank_lines=False,  # rows are counted in messages
+                index_col=False,
+            )
     except InvalidInputError:
         raise
     except ImportError as error:
         raise InvalidInputError(f"{path} cannot be read ({error}): install pyarrow, or give a CSV file") from error
-    except (OSError, ValueError, EOFError, csv.Error) as error:
+    except (OSError, ValueError, EOFError, csv.Error, pandas.errors.ParserWarning) as error:
         raise InvalidInputError(
             f"{path} cannot be read ({_why(error)}): give a CSV file with one header line"
         ) from error

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import command
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from refusals import fails, refuses
 
@@ -111,10 +111,11 @@ def test_some_rows_and_columns_of_a_frame_keep_their_descriptions() -> None:
 values = st.one_of(st.none(), st.floats(0, 1), st.sampled_from([0.0, 1.0, 1 / 3, 2**-1074]))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, phases=[Phase.generate])
 @given(data=st.data())
 def test_any_frame_becomes_a_table_and_the_same_frame_again(data: st.DataObject) -> None:
     drawn = data.draw
+    archs = [str(arch) for arch in TINY.architectures("unique")]
     n, repeat = drawn(st.integers(1, 5)), drawn(st.sampled_from(["repeat", "seed"]))
     datasets = drawn(st.sampled_from([["cifar10"], ["b", "a"]]))
     repeats = [0, 2, "mean"] if repeat == "repeat" else [7, 3, "mean"]
@@ -124,10 +125,10 @@ def test_any_frame_becomes_a_table_and_the_same_frame_again(data: st.DataObject)
             for epochs in drawn(st.sets(st.sampled_from([1, 12, 108]), min_size=1)):
                 single = drawn(st.booleans())
                 rows += [
-                    (str(TINY[number]), dataset, epochs, one, drawn(values), drawn(values), drawn(values))
+                    (archs[number], dataset, epochs, one, drawn(values), drawn(values), drawn(values))
                     for one in (repeats[:2] if single else repeats[2:])
                 ]
-    rows.append((str(TINY[0]), datasets[0], 200, repeats[0], 0.5, 0.5, 0.5))
+    rows.append((archs[0], datasets[0], 200, repeats[0], 0.5, 0.5, 0.5))
     metrics = ["validation_accuracy", "test_loss", "energy"]
     frame = pd.DataFrame(rows, columns=["architecture", "dataset", "epochs", repeat, *metrics])
     by_budget = frame.dropna(subset=metrics, how="all").groupby(["dataset", "epochs"])[repeat]
@@ -317,7 +318,8 @@ def test_every_wrong_argument_of_from_columns_is_refused_in_one_sentence() -> No
     table = table_of(trainings())
     columns, meta = table.columns(), table.description
     wrong: list[tuple[Any, Any]] = [(columns, junk) for junk in JUNK] + [(junk, meta) for junk in JUNK]
-    wrong += [({**columns, name: junk}, meta) for name in columns for junk in JUNK]
+    is_wrong = [name for name in columns if name != "member_tiny"]  # its rows may be [1, 2]
+    wrong += [({**columns, name: junk}, meta) for name in is_wrong for junk in JUNK]
     wrong += [({other: columns[other] for other in columns if other != name}, meta) for name in ("hash", "cell")]
     wrong += [
         (columns, {**meta, field: junk}) for field in ("keyed_by", "datasets", "epochs", "columns") for junk in JUNK
