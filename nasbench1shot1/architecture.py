@@ -4,7 +4,9 @@ Every benchmark has its own form: a subclass of `Architecture` with its own text
 """
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -79,7 +81,7 @@ class Architecture:
         Raises:
             InvalidInputError: the text is not an architecture, or does not have this form.
         """
-        forms = (cls,) if cls is not Architecture else _forms()
+        forms = (cls,) if cls is not Architecture else chain(_forms(), _other_forms())
         for form in forms:
             if (found := form.from_text(str(text).strip())) is not None:
                 return found
@@ -206,12 +208,12 @@ def likely_forms(text: str) -> list[Any]:
 
 
 def _forms() -> Iterator[Any]:
-    """Iterate over the forms of all benchmarks, then over other imported forms, of benchmarks without registration.
+    """Iterate over the forms of all registered benchmarks; each is imported only when it is reached."""
+    return (benchmark.load("architecture") for benchmark in benchmarks())
 
-    Each is imported only when it is reached.
-    """
-    found = set()
-    for benchmark in benchmarks():
-        yield (form := benchmark.load("architecture"))
-        found.add(form)
-    yield from (form for form in Architecture.__subclasses__() if form not in found and "benchmark" in vars(form))
+
+def _other_forms() -> Iterator[Any]:
+    """Iterate over the forms of benchmarks without registration whose modules are imported."""
+    for form in Architecture.__subclasses__():
+        if getattr(sys.modules.get(form.__module__), form.__name__, None) is form and "benchmark" in vars(form):
+            yield form

@@ -223,7 +223,7 @@ def test_table_info_shows_the_description_and_the_gaps(
     main(["table", "info", "--table", str(tmp_path / "costs")])
     shown = capsys.readouterr().out
     assert "measured; ms; lower is better; on Jetson TX2; on all data sets" in shown
-    assert "measured; mJ; lower is better; 2 of 15,625 rows; on cifar10 " in shown
+    assert "mJ; lower is better; 2 repeats at 12 epochs; 1 to 2 repeats at 200 epochs; 2 of 15,625 rows; on " in shown
     assert "means over repeats at 12 epochs; on cifar10-valid" in shown
     assert "modelled; ms; lower is better; on FPGA; on cifar10-valid, cifar10, cifar100" in shown
     assert "on Pixel 3; Almost all of the 291 architectures below 1.07 ms" in shown
