@@ -1,7 +1,6 @@
 """The work of a reproduction: what its jobs need on this machine, and how far they have progressed."""
 
 import gc
-import heapq
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from rich.console import Console
 from nasbench1shot1.experiments.reproduction.kinds import START_UP, Cost, FigureJob, Pace
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer
+from nasbench1shot1.jobs.makespan import makespan
 from nasbench1shot1.jobs.pool import Watcher
 
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
@@ -103,14 +103,6 @@ def _peak() -> float:
 def seconds_left(job: FigureJob, costs: Costs, done: int) -> float:
     """Return the remaining seconds of a job after `done` units, including the start of its process."""
     return START_UP + (job.units - done) * costs[job.pace].seconds
-
-
-def makespan(seconds: Sequence[float], workers: int) -> float:
-    """Return the seconds until the last job ends if jobs start in order, each as soon as a worker is free."""
-    ends = [0.0] * workers
-    for length in seconds:
-        heapq.heappush(ends, heapq.heappop(ends) + length)
-    return max(ends)
 
 
 def by_stage(jobs: Sequence[FigureJob]) -> list[list[FigureJob]]:

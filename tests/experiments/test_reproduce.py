@@ -17,11 +17,12 @@ from nasbench1shot1.experiments.reproduction.figures import FIGURES as ALL_FIGUR
 from nasbench1shot1.experiments.reproduction.figures import OTHER_FIGURES
 from nasbench1shot1.experiments.reproduction.kinds import Cost
 from nasbench1shot1.experiments.reproduction.planning import open_figure
-from nasbench1shot1.experiments.reproduction.progress import FigureProgress, makespan
+from nasbench1shot1.experiments.reproduction.progress import FigureProgress
 from nasbench1shot1.experiments.reproduction.reproducing import reproduce as reproduce_figure
 from nasbench1shot1.experiments.reproduction.reproducing import stem
 from nasbench1shot1.images.image_set import load_images
 from nasbench1shot1.images.splits import is_whole
+from nasbench1shot1.jobs.makespan import makespan
 from nasbench1shot1.one_shot_search import estimate
 from nasbench1shot1.one_shot_search.options import search_options
 from nasbench1shot1.one_shot_search.state import begin
