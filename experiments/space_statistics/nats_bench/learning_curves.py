@@ -83,12 +83,18 @@ def rank_panels(frame: pandas.DataFrame) -> list[Panel]:
 def rank_headline(frame: pandas.DataFrame) -> str:
     """Return the rank correlations after a tenth and after half of the training."""
     last = int(frame["epochs"].max())
+    early, middle = (_nearest_epoch(frame, last / part) for part in (10, 2))
     listed = [
         f"{DATASETS[str(dataset)]} "
-        + ", ".join(f"{of.loc[of['epochs'] == epochs, 'spearman'].iloc[0]:.3f}" for epochs in (last // 10, last // 2))
+        + ", ".join(f"{value:.3f}" for value in of.set_index("epochs")["spearman"].reindex([early, middle]))
         for dataset, of in frame.groupby("dataset", sort=False)
     ]
-    return f"Spearman with final test accuracy after {last // 10} and {last // 2} of {last} epochs: {'; '.join(listed)}"
+    return f"Spearman with final test accuracy after {early} and {middle} of {last} epochs: {'; '.join(listed)}"
+
+
+def _nearest_epoch(frame: pandas.DataFrame, epoch: float) -> int:
+    """Return the recorded epoch that is closest to an epoch: short or rarely evaluated trainings lack some."""
+    return min(map(int, frame["epochs"].unique()), key=lambda known: abs(known - epoch))
 
 
 def known_curves(table: Table, kind: str = "all") -> pandas.DataFrame:
@@ -134,12 +140,13 @@ def curve_panels(frame: pandas.DataFrame) -> list[Panel]:
 def curve_headline(frame: pandas.DataFrame) -> str:
     """Return the accuracy of the best architecture after a tenth of the training, and at its end."""
     last = int(frame["epochs"].max())
+    early = _nearest_epoch(frame, last / 10)
     best = frame[frame["network"] == "best"].set_index(["dataset", "epochs"])["accuracy"]
     listed = [
-        f"{DATASETS[str(name)]} {100 * best[name, last // 10]:.2f} to {100 * best[name, last]:.2f}"
+        f"{DATASETS[str(name)]} {100 * best[name, early]:.2f} to {100 * best[name, last]:.2f}"
         for name in frame["dataset"].unique()
     ]
-    return f"accuracy in % of the best architecture, from epoch {last // 10} to {last}: {', '.join(listed)}"
+    return f"accuracy in % of the best architecture, from epoch {early} to {last}: {', '.join(listed)}"
 
 
 def _curves_of(found: Measurements) -> list[_Curves]:

@@ -15,7 +15,15 @@ from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.index_keys import IndexKeys
 from nasbench1shot1.tables.table import Table
 
-DATASETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"}
+
+class _Titles(dict[str, str]):
+    """Names of data sets in figures; a data set that the benchmarks do not have keeps its own name."""
+
+    def __missing__(self, name: str) -> str:
+        return name
+
+
+DATASETS = _Titles({"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "ImageNet16-120": "ImageNet16-120"})
 """The data sets of both benchmarks and their names in figures."""
 REFERENCE = "cifar10"
 """The data set by whose test accuracy the papers rank."""
