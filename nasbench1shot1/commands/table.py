@@ -311,8 +311,9 @@ def _show(table: "Table") -> None:
         print_to_stdout(
             f"METRIC@DATASET names a cost on one data set, as in --max flops@{table.objectives[0].dataset}=1e8."
         )
-    if table.missing:
-        print_to_stdout(table.missing)
+    for told in (table.info().get("description"), table.missing):
+        if told:
+            print_to_stdout(told)
     for column, about in info.get("fidelity", {}).items():
         for epochs, figures in _by_budget(about, info["epochs"][-1]).items():
             if isinstance(figures, dict) and isinstance(figures.get("spearman"), float):
