@@ -54,6 +54,8 @@ class TrainingOptions:
     """Momentum of the optimizer."""
     weight_decay: Annotated[float, Range(0)]
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
+    evaluate_every: Annotated[int | None, Range(1)] = None
+    """Evaluate every N epochs, and after the last. Default: only the evaluations of the benchmark's protocol."""
     device: Device = "auto"
     """Device to compute on; auto selects a GPU if there is one."""
     threads: Annotated[int | None, Range(1, MOST_THREADS)] = None

@@ -62,6 +62,15 @@ class Recipe(ABC):
     @abstractmethod
     def __init__(self, x: Any, config: Any) -> None: ...
 
+    @property
+    def folder(self) -> str:
+        """A name of a folder that no other architecture of the benchmark has."""
+        return self.name
+
+    def flops(self, images: ImageSet) -> int | None:
+        """Return the multiply-adds of the network for one image, as the benchmark counts them; None if unknown."""
+        return None
+
     @abstractmethod
     def parts(self, images: ImageSet) -> Parts:
         """Divide an image set; raises InvalidInputError if it has too few images."""

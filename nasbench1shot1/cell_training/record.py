@@ -177,11 +177,23 @@ def _record_classes() -> Iterator[type[Training]]:
     return (options.record() for options in every_options())
 
 
-def summarise(training: Training) -> dict[str, Any]:
-    """Return the summary of a finished training: the metrics at the end, and at the earlier named evaluations."""
+def summarise(training: Training, dataset: str, flops: int | None) -> dict[str, Any]:
+    """Return the summary of a finished training: the metrics at the end, and at the earlier named evaluations.
+
+    Args:
+        training: the training, whose lines are complete.
+        dataset: the data set of the images, for benchmarks whose trainings have no option `dataset`.
+        flops: the multiply-adds of the network for one image; None if unknown.
+    """
     by_name = {line["evaluation"]: line for line in training.read_lines(training.folder) if line["evaluation"]}
     named = ("training_time", *ACCURACIES)
     at = {name: {field: line[field] for field in named} for name, line in by_name.items()}
     described = (*training.DESCRIBED, *DESCRIBED)
     facts = {name: training.config[name] for name in described if name in training.config}
-    return {**facts, **at[FINAL], **{name: at[name] for name in (HALFWAY, INITIAL) if name in at}}
+    return {
+        "dataset": dataset,
+        **facts,
+        "flops": flops,
+        **at[FINAL],
+        **{name: at[name] for name in (HALFWAY, INITIAL) if name in at},
+    }

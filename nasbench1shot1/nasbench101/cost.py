@@ -121,11 +121,31 @@ def parameter_count(x: Any, skeleton: Skeleton | None = None) -> int:
     return total + (skeleton.last_channels + 1) * skeleton.classes
 
 
+def multiply_adds(x: Any, skeleton: Skeleton | None = None, side: int = 32) -> int:
+    """Return the multiply-adds of a cell's network for one image of `side` × `side` pixels, without building it.
+
+    Convolutions and the dense layer count; batch-norm, pooling and sums do not. Other arguments and errors are as for
+    `parameter_count`.
+    """
+    cell, skeleton = as_cell(x), skeleton or Skeleton()
+    matrix = cell.matrix.tolist()
+    total = STEM_KERNEL_SIZE**2 * IMAGE_CHANNELS * skeleton.stem_channels * side**2
+    for place, count in skeleton.counted_places():
+        side //= 2 if place.halves else 1
+        convolutions = _cell_convolutions(matrix, cell.ops, place)
+        total += count * side**2 * sum(size**2 * before * after for before, after, size in convolutions)
+    return total + skeleton.last_channels * skeleton.classes
+
+
 def _cell_parameter_count(matrix: list[list[int]], ops: Sequence[str], place: CellPlace) -> int:
+    return sum(_conv_bn(*convolution) for convolution in _cell_convolutions(matrix, ops, place))
+
+
+def _cell_convolutions(matrix: list[list[int]], ops: Sequence[str], place: CellPlace) -> Iterator[tuple[int, int, int]]:
+    """Yield the channels before and after each convolution of a cell, projections included, and its kernel size."""
     channels = vertex_channels(matrix, place.out_channels)
-    projections = sum(_conv_bn(place.in_channels, channels[v], 1) for v, edge in enumerate(matrix[0]) if edge)
-    convolutions = [(channels[v], KERNEL_SIZES[op]) for v, op in enumerate(ops) if op in KERNEL_SIZES]
-    return projections + sum(_conv_bn(width, width, size) for width, size in convolutions)
+    yield from ((place.in_channels, channels[v], 1) for v, edge in enumerate(matrix[0]) if edge)
+    yield from ((channels[v], channels[v], KERNEL_SIZES[op]) for v, op in enumerate(ops) if op in KERNEL_SIZES)
 
 
 def _conv_bn(in_channels: int, out_channels: int, kernel_size: int) -> int:

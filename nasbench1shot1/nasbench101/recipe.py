@@ -9,13 +9,13 @@ from torch import Tensor
 
 from nasbench1shot1.cell_training.parts import Parts, canonical_order, held_out, official_tests, parts_of
 from nasbench1shot1.cell_training.recipe import Recipe, ShuffledStream, Stop, check_network_fits, stage_outputs
-from nasbench1shot1.cell_training.record import FINAL, HALFWAY, INITIAL
+from nasbench1shot1.cell_training.record import EPOCH, FINAL, HALFWAY, INITIAL
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.images.data_sets import CIFAR10
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import VALIDATION_START
-from nasbench1shot1.nasbench101.cost import as_cell, parameter_count
+from nasbench1shot1.nasbench101.cost import as_cell, multiply_adds, parameter_count
 from nasbench1shot1.nasbench101.network import CellNetwork, build_network
 from nasbench1shot1.nasbench101.training_options import TrainingConfig
 
@@ -39,13 +39,23 @@ class CellRecipe(Recipe):
         self.identity = {"matrix": self.cell.matrix.tolist(), "ops": list(self.cell.ops)}
         self.facts = {"cell_hash": self.cell.hash, **self.identity}
 
+    @property
+    def folder(self) -> str:
+        """A name with the whole hash."""
+        return f"cell-{self.cell.hash}"
+
+    def flops(self, images: ImageSet) -> int:
+        """Return the multiply-adds of convolutions and the dense layer for one image."""
+        return multiply_adds(self.cell, self._config.skeleton(images.classes), images.side)
+
     def parts(self, images: ImageSet) -> Parts:
         """Divide an image set; the complete CIFAR-10 is divided as in NAS-Bench-101."""
         return divide(images)
 
     def stops(self, images: int) -> list[Stop]:
-        """Return the ends of all epochs, and the steps of the three evaluations."""
-        return stops(self._config.epochs, images, self._config.batch_size)
+        """Return the ends of all epochs, and the steps of the evaluations."""
+        config = self._config
+        return stops(config.epochs, images, config.batch_size, config.evaluate_every)
 
     def stream(self, rows: Tensor) -> ShuffledStream:
         """Return a stream of complete batches from consecutive random orders of all rows."""
@@ -111,11 +121,12 @@ def steps(epochs: float, images: int, batch_size: int) -> int:
     return int(epochs * images / batch_size)
 
 
-def stops(epochs: int, images: int, batch_size: int) -> list[Stop]:
+def stops(epochs: int, images: int, batch_size: int, evaluate_every: int | None = None) -> list[Stop]:
     """Return all steps after which something is recorded, in order.
 
-    As published, there are three evaluations. The first, counted as epoch 0, is after the first step, whose learning
-    rate is 0. The second is after int(0.5 · epochs · images / batch_size) steps, and the third after the last step.
+    As published, there are three named evaluations. The first, counted as epoch 0, is after the first step, whose
+    learning rate is 0. The second is after int(0.5 · epochs · images / batch_size) steps, and the third after the last
+    step. With `evaluate_every` N, there is also an evaluation after every N epochs.
 
     Raises:
         InvalidInputError: there are fewer than `FEWEST_STEPS` steps.
@@ -127,7 +138,8 @@ def stops(epochs: int, images: int, batch_size: int) -> list[Stop]:
             f"{counted(epochs, 'epoch')}, but a training needs {FEWEST_STEPS}: lower {option('batch_size')} or raise "
             f"{option('epochs')}"
         )
-    ends = [Stop(steps(e, images, batch_size), float(e), None) for e in range(1, epochs)]
+    every = evaluate_every or epochs
+    ends = [Stop(steps(e, images, batch_size), float(e), EPOCH if e % every == 0 else None) for e in range(1, epochs)]
     evaluations = [
         Stop(1, 0.0, INITIAL),
         Stop(steps(0.5 * epochs, images, batch_size), 0.5 * epochs, HALFWAY),

@@ -22,7 +22,7 @@ from nasbench1shot1.images.data_sets import CIFAR10, CIFAR100, IMAGENET16_120, O
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import split_images
 from nasbench1shot1.nasbench201.architecture import SPACE_NAME, EdgeArchitecture
-from nasbench1shot1.nasbench201.cost import STAGES, edge_parameter_count
+from nasbench1shot1.nasbench201.cost import STAGES, edge_parameter_count, multiply_adds
 from nasbench1shot1.nasbench201.network import EdgeNetwork, build_edge_network
 from nasbench1shot1.nasbench201.numbering import index_of_valid
 from nasbench1shot1.nasbench201.training_options import EdgeTrainingConfig, NATSTrainingConfig
@@ -67,7 +67,7 @@ class NATSRecipe(Recipe):
     def stops(self, images: int) -> list[Stop]:
         """Return the ends of all epochs."""
         config = self._options
-        return stops(config.epochs, images, config.batch_size, config.evaluate_every)
+        return stops(config.epochs, images, config.batch_size, config.evaluate_every or 1)
 
     def stream(self, rows: Tensor) -> EpochStream:
         """Return a stream with a random order of all rows in every epoch; its last batch may be smaller."""
@@ -114,6 +114,17 @@ class EdgeRecipe(NATSRecipe):
         )
         outputs = config.cells_per_stage * stage_outputs(config.channels, STAGES, images.side)
         check_network_fits(config, ("channels", "cells_per_stage"), parameters, COPIES, outputs)
+
+    def flops(self, images: ImageSet) -> int | None:
+        """Return the FLOPs as NAS-Bench-201's files count them: multiply-adds, and one for each class.
+
+        None if the side of the images is not a multiple of 4.
+        """
+        if images.side % 4:
+            return None
+        config = self._options
+        sizes = config.channels, config.cells_per_stage, images.classes
+        return multiply_adds(self.architecture.operations, *sizes, images.side) + images.classes
 
     def network(self, classes: int, generator: torch.Generator) -> EdgeNetwork:
         """Return the architecture's network."""

@@ -32,7 +32,7 @@ class NATSTrainingConfig(TrainingOptions):
     """Momentum of SGD, in Nesterov's form."""
     weight_decay: Annotated[float, Range(0)] = 5e-4
     """L2 coefficient λ: adds λ · ½ Σ p² to the loss."""
-    evaluate_every: Annotated[int, Range(1)] = 1
+    evaluate_every: Annotated[int | None, Range(1)] = 1
     """Evaluate every N epochs, and after the last; the benchmark evaluated after every epoch."""
 
     def resolved(self) -> Self:

@@ -11,7 +11,7 @@ from nasbench1shot1.cell_training.recipe import check_network_fits
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.nasbench201.recipe import COPIES, NATSRecipe
 from nasbench1shot1.nats_size.architecture import SPACE_NAME, WidthArchitecture
-from nasbench1shot1.nats_size.cost import parameter_count
+from nasbench1shot1.nats_size.cost import flops, parameter_count
 from nasbench1shot1.nats_size.network import WidthNetwork, build_width_network
 from nasbench1shot1.nats_size.numbering import index_of_valid
 from nasbench1shot1.nats_size.training_options import WidthTrainingConfig
@@ -37,6 +37,10 @@ class WidthRecipe(NATSRecipe):
         first, _, second, _, third = self.architecture.widths
         outputs = sum(width * (images.side >> stage) ** 2 for stage, width in enumerate((first, second, third)))
         check_network_fits(self._options, (), parameters, COPIES, outputs)
+
+    def flops(self, images: ImageSet) -> int | None:
+        """Return the FLOPs as NATS-Bench's files count them; None if the side of the images is not a multiple of 4."""
+        return None if images.side % 4 else flops(self.architecture.widths, images.classes, images.side)
 
     def network(self, classes: int, generator: torch.Generator) -> WidthNetwork:
         """Return the architecture's network."""
