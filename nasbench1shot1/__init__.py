@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.black_box_optimizer import BlackBoxOptimizer as BlackBoxOptimizer
     from nasbench1shot1.black_box_search.record import BlackBoxStudy as BlackBoxStudy
     from nasbench1shot1.black_box_search.studying import black_box as black_box
+    from nasbench1shot1.cell_training.group import TrainingGroup as TrainingGroup
+    from nasbench1shot1.cell_training.several import train_cells as train_cells
     from nasbench1shot1.cell_training.training import train_cell as train_cell
     from nasbench1shot1.display.cells import draw_cell as draw_cell
     from nasbench1shot1.evaluator import score as score
@@ -99,6 +101,7 @@ _HOME = {
     "SearchSpace": "space",
     "Supernet": "supernets.supernet",
     "Table": "tables.table",
+    "TrainingGroup": "cell_training.group",
     "UserError": "ground.errors",
     "WidthArchitecture": "nats_size.architecture",
     "compare": "experiments.comparison.comparing",
@@ -124,6 +127,7 @@ _HOME = {
     "table_from_frame": "tables.from_frame",
     "table_from_nasbench": "nasbench101.official_files",
     "train_cell": "cell_training.training",
+    "train_cells": "cell_training.several",
     "tune": "tuning.tuning",
 }
 __all__ = sorted(_HOME)

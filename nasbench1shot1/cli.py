@@ -12,7 +12,7 @@ from nasbench1shot1.ground.terminal import guarded_output, print_error
 
 INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
 HELP = ("-h", "--help")
-SELECTING = ("optimizer", "resume", "allow_module")
+SELECTING = ("optimizer", "resume", "allow_module", "list")
 """The options that select which other options a command has."""
 SPIN_COUNT = "GOMP_SPINCOUNT"
 SPINS = 100  # microseconds; libgomp itself uses 100 if it has more threads than cores
@@ -30,7 +30,7 @@ class Command:
 
 COMMANDS = {
     "search": Command("search with a one-shot optimizer and record regret per epoch", "search:Search"),
-    "train": Command("train an architecture with its benchmark's protocol", "train:Train"),
+    "train": Command("train architectures with their benchmark's protocol", "train:Train"),
     "report": Command("score a finished run again, on any table", "report:Report"),
     "correlate": Command("rank architectures by shared weights against the table", "correlate:Correlate"),
     "tune": Command("tune an optimizer's hyperparameters with BOHB or SMAC", "tune:Tune"),

@@ -39,7 +39,7 @@ def announce(state: TrainingState, folder: Path, console: Console | None) -> Con
     print_line(f"{config.scale} scale: {state.recipe.size}, {parameters:,} parameters, on {where}")
     print_line(f"Images: {state.parts.description}")
     if config.device == "cpu":
-        print_line(f"On this CPU it takes {duration(_remaining_seconds(state))}.")
+        print_line(f"On this CPU it takes {duration(remaining_seconds(state))}.")
     return console
 
 
@@ -104,7 +104,7 @@ def _remaining_work(state: TrainingState) -> int:
     return STEP_WORK * steps + _evaluation_work(state) * sum(stop.evaluation is not None for stop in left)
 
 
-def _remaining_seconds(state: TrainingState) -> float:
+def remaining_seconds(state: TrainingState) -> float:
     """Return the estimated seconds that are left, from a few timed batches; changes no state."""
     left = state.stops[state.recorded :]
     batches = _evaluation_work(state) * sum(stop.evaluation is not None for stop in left)

@@ -82,19 +82,25 @@ def find_architecture(x: Any, table: "Table | None") -> Any:
     """Return the architecture or cell to train: `x` itself, or what it means if it is a string.
 
     Raises:
-        InvalidInputError: the architecture is not in its space, or the string is neither an architecture nor a hash.
+        InvalidInputError: the architecture is not in its space, or the string is neither an architecture nor a hash or
+            an index.
         OutOfDomainError: the hash is not in the table.
     """
     if not isinstance(x, str):
         return x
-    if ":" in x or "|" in x:
+    if named_in_text(x):
         from nasbench1shot1.registry import search_space
 
         arch = Architecture.parse(x)
         search_space(arch.space).index(arch)
         return arch
     table = table or _table()
-    return table.network(int(table.rows(x)))
+    return table.network(table.row_of(table.keys.item_of(x)))
+
+
+def named_in_text(x: Any) -> bool:
+    """Return whether a value is the text of an architecture, rather than a hash or index that a table looks up."""
+    return isinstance(x, str) and bool({":", "|"} & set(x))
 
 
 def _table() -> "Table":
@@ -176,7 +182,7 @@ class TrainingKind(Kind[TrainingOptions, "TrainingState", Training, RunWriter[Tr
             "is_protocol": parts.is_official and options.is_published(),
         }
         assert facts.keys() == options.record().FACTS.keys()
-        return Begun(state, facts, {} if "architecture" in facts else {"architecture": _text(network)})
+        return Begun(state, facts, {} if "architecture" in facts else {"architecture": architecture_text(network)})
 
     def loop(self, begun: "Begun[TrainingState]", writer: RunWriter[Training], console: "Console") -> None:
         """Train to the last step."""
@@ -189,7 +195,8 @@ class TrainingKind(Kind[TrainingOptions, "TrainingState", Training, RunWriter[Tr
 
     def summarise(self, run: Training, begun: "Begun[TrainingState]") -> dict[str, Any]:
         """Return the metrics at the end, and at the earlier named evaluations."""
-        return summarise(run)
+        images = begun.state.parts.train.images
+        return summarise(run, images.dataset, begun.state.recipe.flops(images))
 
     def present(self, run: Training, begun: "Begun[TrainingState]", console: "Console") -> None:
         """Print the result."""
@@ -198,5 +205,6 @@ class TrainingKind(Kind[TrainingOptions, "TrainingState", Training, RunWriter[Tr
         show_result(run, console)
 
 
-def _text(network: Any) -> str | None:
+def architecture_text(network: Any) -> str | None:
+    """Return the text of an architecture; None for a cell."""
     return str(network) if isinstance(network, Architecture) else None

@@ -11,8 +11,9 @@ from nasbench1shot1.cell_training.options import TrainingOptions, check_options,
 from nasbench1shot1.commands.arguments import check_not_truncated, is_architecture
 from nasbench1shot1.commands.help_screen import default_variants
 from nasbench1shot1.commands.options import Asked, Hidden, Positional
-from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError
-from nasbench1shot1.runs.options import Form, TableName, option_names
+from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, UserError, option
+from nasbench1shot1.jobs.pool import WorkerOptions
+from nasbench1shot1.runs.options import Form, Range, Seeds, TableName, option_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,13 +25,26 @@ Options = TypeVar("Options", bound=TrainingOptions)
 
 
 @dataclass(frozen=True, kw_only=True)
+class ListWorkers(WorkerOptions):
+    """The options of workers; only lists of architectures use them."""
+
+    workers: Annotated[int | None, Range(1)] = None
+    """With --list: number of trainings at the same time on this machine, each in a separate process. On a CPU,
+    --threads then defaults to the number of cores divided by --workers. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Train(Generic[Options]):
     """Train the network of one architecture by its benchmark's protocol, and compare the result with the table.
 
     nb1shot1 train "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 
-    The options depend on the benchmark. This help shows the options for the architecture before --help; without an
-    architecture, it shows the options of NAS-Bench-101's protocol.
+    With --list, train several architectures, and write a table of the results:
+
+    nb1shot1 train --list architectures.txt --seeds 0-2 --into my_table
+
+    The options depend on the benchmark. This help shows the options for the architecture or the list before --help;
+    without either, it shows the options of NAS-Bench-101's protocol.
     """
 
     GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
@@ -43,6 +57,8 @@ class Train(Generic[Options]):
             *("numbering", "seed"),
         ),
         "Measuring": ("evaluate_every", "table"),
+        "Several architectures": ("list", "seeds", "into", "dry_run"),
+        "Workers": option_names(WorkerOptions),
         "Running": ("out", "resume"),
     }
 
@@ -52,12 +68,25 @@ class Train(Generic[Options]):
     """Options of the protocol."""
     out: Path | None = None
     """Folder of the new training; it must not exist. Default: runs/cell-HASH-EPOCHS-SEED, with 8 digits of the hash, or
-    runs/nb201-INDEX-EPOCHS-SEED, with the official index."""
+    runs/nb201-INDEX-EPOCHS-SEED, with the official index. With --list: folder of all trainings, which continue if it
+    exists. Default: runs/ and the name of the list."""
     resume: Path | None = None
     """Folder of a stopped training to resume. Cannot be combined with other options."""
     table: TableName | None = None
-    """Folder or name of the table to compare with, and to look up a hash. Default: the table in use; for
+    """Folder or name of the table to compare with, and to look up a hash or an index. Default: the table in use; for
     architectures of nb201, the table nb201."""
+    list: Annotated[Path | None, Form("FILE")] = None
+    """Text file with one architecture, hash or official index a line; text after # is a comment. All are trained with
+    equal options, and evaluated after every epoch unless --evaluate-every is given. The same command continues."""
+    seeds: Seeds | None = None
+    """With --list: seeds of the trainings of every architecture, as 0-2 or 1,3,8. Default: 0."""
+    into: Annotated[Path | None, Form("FOLDER")] = None
+    """With --list: folder of a table with the results, which is written once all trainings are finished. It must not
+    exist, or be an earlier table of these trainings. Default: no table is written."""
+    dry_run: bool = False
+    """With --list: print the number of trainings and the expected time, and stop."""
+    where: ListWorkers = ListWorkers()
+    """Where the trainings of a list run."""
 
     named: Hidden[frozenset[str]] = frozenset()
     """Names of the given options, set by `cli`; on resuming, their values are compared with the recorded ones."""
@@ -65,7 +94,8 @@ class Train(Generic[Options]):
     @classmethod
     def choose(cls, asked: Asked) -> Self:
         """Return the command's defaults for the architecture that the command line names."""
-        return cls(options=_options(asked.other_words, asked.options.get("resume"))())  # type: ignore[arg-type, call-arg]
+        options = _options(asked.other_words, asked.options.get("resume"), asked.options.get("list"))
+        return cls(options=options())  # type: ignore[arg-type, call-arg]
 
     def explain(self, unknown: str) -> None:
         """Raise InvalidInputError for an option that belongs only to the protocol of another benchmark."""
@@ -82,6 +112,10 @@ class Train(Generic[Options]):
         from nasbench1shot1.ground.text import literal_console
         from nasbench1shot1.tables.table import load_table
 
+        if self.list is not None:
+            self._train_list(self.list)
+            return
+        self._check_is_single()
         check_not_truncated(self.what)
         given = {name: getattr(self.options, name) for name in option_names(self.options) if name in self.named}
         table, console = load_table(self.table or self.options.BENCHMARK.table), literal_console()
@@ -90,15 +124,50 @@ class Train(Generic[Options]):
         training = train_cell(self.what, out=self.out, resume=self.resume, table=table, console=console, **given)
         compare(training, table, console)
 
+    def _train_list(self, file: Path) -> None:
+        from nasbench1shot1.cell_training.lists import read_list
+        from nasbench1shot1.cell_training.several import train_list
+        from nasbench1shot1.commands.search import parse_seeds
+        from nasbench1shot1.ground.text import literal_console
+        from nasbench1shot1.tables.table import load_table
 
-def _options(words: Sequence[str], resume: Path | None) -> type[TrainingOptions]:
-    """Return the options of the training to resume, or else of the first word that is an architecture."""
+        for name, given in (("resume", self.resume), ("ARCHITECTURE", self.what)):
+            if given is not None:
+                named = option(name) if name == "resume" else f"'{given}'"
+                raise InvalidInputError(f"{option('list')} names the architectures: remove {named}")
+        options = {name: getattr(self.options, name) for name in option_names(self.options) if name in self.named}
+        train_list(
+            read_list(file),
+            seeds=(0,) if self.seeds is None else parse_seeds(self.seeds),
+            out=Path("runs") / file.stem if self.out is None else self.out,
+            into=self.into,
+            table=None if self.table is None else load_table(self.table),
+            dry_run=self.dry_run,
+            console=literal_console(),
+            **self.where.given,
+            **options,
+        )
+
+    def _check_is_single(self) -> None:
+        """Raise InvalidInputError for an option that needs --list."""
+        given = {"seeds": self.seeds, "into": self.into, "dry_run": self.dry_run or None, **self.where.given}
+        if needing := [name for name, value in given.items() if value is not None]:
+            raise InvalidInputError(
+                f"{option(needing[0])} applies only to several architectures: add {option('list')}, or remove it"
+            )
+
+
+def _options(words: Sequence[str], resume: Path | None, listed: Path | None) -> type[TrainingOptions]:
+    """Return the options of the training to resume, or of the list or the first word that is an architecture."""
     from nasbench1shot1.architecture import Architecture
+    from nasbench1shot1.cell_training.lists import read_list
     from nasbench1shot1.cell_training.record import load_training
 
-    with suppress(UserError, OSError):  # `run` reports what is wrong with the folder
+    with suppress(UserError, OSError):  # `run` reports what is wrong with the folder or the list
         if resume:
             return load_training(resume).OPTIONS
+        if listed:
+            words = [entry.x for entry in read_list(listed)]
     for word in filter(is_architecture, words):
         with suppress(UserError):
             return options_of(Architecture.parse(word))

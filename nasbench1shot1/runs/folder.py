@@ -17,6 +17,8 @@ SUBMISSIONS = "submissions.jsonl"
 METRICS, CHECKPOINT = "metrics.jsonl", "checkpoint.pt"
 SEEDS = "seeds.json"
 """In the folder of a group of searches, one for each of several seeds."""
+TRAININGS = "trainings.json"
+"""In the folder of a group of trainings: the networks, the seeds and the options."""
 WEIGHTS = "weights"
 """A folder in a search's folder, with the weights of the epochs that it keeps."""
 

@@ -8,6 +8,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path
 from nasbench1shot1.ground.plugins import Group, imported
 from nasbench1shot1.runs.folder import SEEDS, read_description
+from nasbench1shot1.runs.folder import TRAININGS as TRAINING_GROUP
 from nasbench1shot1.runs.next_command import resume_command
 
 KINDS = {
@@ -22,8 +23,11 @@ KINDS = {
 kinds through the entry-point group `nasbench1shot1.kinds`."""
 TRAININGS = "nasbench1shot1.cell_training.record:record_class"
 """A function that returns the record class of a kind of training, or None: each benchmark has its own kind."""
-GROUP = "nasbench1shot1.one_shot_search.group:SearchGroup"
-"""The record class of a group of seeds, whose folder has no config.json of its own."""
+GROUPS = {
+    SEEDS: "nasbench1shot1.one_shot_search.group:SearchGroup",
+    TRAINING_GROUP: "nasbench1shot1.cell_training.group:TrainingGroup",
+}
+"""The record classes of groups of runs, by the file that identifies their folder, which has no config.json."""
 
 
 def open_run(folder: str | Path) -> Any:
@@ -34,7 +38,8 @@ def open_run(folder: str | Path) -> Any:
 
     Returns:
         The run's record: `nb.Run` for a search, `recording.record.RecordedSearch` for what `nb.Recorder` recorded,
-        `nb.SearchGroup` for a group of seeds, `cell_training.Training` for a training, `proxy_training.ProxyTrainings`
+        `nb.SearchGroup` for a group of seeds, `cell_training.Training` for a training,
+        `cell_training.group.TrainingGroup` for a group of trainings, `proxy_training.ProxyTrainings`
         for proxy trainings, `experiments.correlation.record.Ranking` for a ranking, `tuning.record.Study` for a tuning
         study, `nb.BlackBoxStudy` for a black-box study.
 
@@ -43,8 +48,9 @@ def open_run(folder: str | Path) -> Any:
         DamagedFileError: config.json is damaged.
     """
     path = as_path(folder, "folder")
-    if (path / SEEDS).is_file():
-        return imported(GROUP).open(path)
+    for name, group in GROUPS.items():
+        if (path / name).is_file():
+            return imported(group).open(path)
     kind, _ = read_description(path)
     if (record := _record_class(kind)) is None:
         raise InvalidInputError(

@@ -1,0 +1,422 @@
+"""Trainings of several networks with several seeds: one folder of ordinary trainings, and a table of their results."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from nasbench1shot1.benchmark import benchmark
+from nasbench1shot1.cell_training.group import ARCHITECTURE, FOLDER, TrainingGroup, decoded_network
+from nasbench1shot1.cell_training.lists import Listed, listed, networks_of, recipes_of
+from nasbench1shot1.cell_training.options import TrainingOptions
+from nasbench1shot1.cell_training.record import Training, load_training
+from nasbench1shot1.cell_training.training import architecture_text, train_cell
+from nasbench1shot1.ground.arguments import options_by_keyword
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, either, option, value_of
+from nasbench1shot1.ground.files import as_path, write_json
+from nasbench1shot1.ground.progress import ProgressDisplay
+from nasbench1shot1.ground.text import counted, duration, line_printer, percent
+from nasbench1shot1.jobs.job import Job, Workers, is_finished, is_started
+from nasbench1shot1.jobs.makespan import makespan
+from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs, this_process
+from nasbench1shot1.jobs.process import usable_cores
+from nasbench1shot1.runs.folder import TRAININGS
+from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
+from nasbench1shot1.runs.machine import cpu_threads
+from nasbench1shot1.runs.options import check_unchanged
+from nasbench1shot1.runs.running import check_equal_options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from nasbench1shot1.cell_training.recipe import Recipe
+    from nasbench1shot1.tables.table import Table
+
+TRAINING = "nasbench1shot1.cell_training.several:train_listed"
+"""What a worker runs, as module:function."""
+OF_MACHINE = ("threads", "device")
+"""Options whose defaults depend on the machine: a group keeps its own when it continues elsewhere."""
+TIMED = 4
+"""Number of networks whose steps are timed for an estimate."""
+
+
+@options_by_keyword("nb.train_cells(architectures, seeds=[0, 1, 2], epochs=12)")
+def train_cells(
+    architectures: Sequence[Any],
+    *,
+    seeds: Sequence[int] = (0,),
+    out: str | Path | None = None,
+    into: str | Path | None = None,
+    table: "Table | None" = None,
+    dry_run: bool = False,
+    console: "Console | None" = None,
+    **options: Any,
+) -> TrainingGroup:
+    """Train the networks of several architectures with several seeds, each as `train_cell` does.
+
+    Trainings are in `out/<network>/seed-<seed>`. A second call with the same `out` continues: finished trainings are
+    kept, and stopped ones are resumed. Then `architectures` and `seeds` may have more entries than before. All
+    trainings of a group have equal options; other options, such as another learning rate, need another `out`.
+
+    Args:
+        architectures: distinct architectures of one benchmark; each as in `train_cell`, or an official index.
+        seeds: the random seeds.
+        out: folder of the trainings. Default: `runs/trainings`.
+        into: folder of a table with the results, which is written once all trainings are finished. It must not exist,
+            or be a table with fewer trainings of the same options. Default: no table is written.
+        table: the table in which hashes and indices are looked up. Default: the table of the listed architectures; the
+            table in use if there are only hashes and indices.
+        dry_run: only print the number of trainings and the expected time; write nothing.
+        console: a rich console for the output. Default: a new console.
+        options: options of every training, as in `train_cell`. Unlike there, `evaluate_every` is 1 by default, so that
+            there are learning curves. The fields of `jobs.pool.WorkerOptions`, such as workers=2, select where the
+            trainings run. Default: in this process, one after another.
+
+    Returns:
+        The group, a sequence of its trainings, with `table()` and `to_frame()`.
+
+    Raises:
+        UserError: an architecture or option is invalid, or two architectures are the same network (nothing is written);
+            or trainings failed, after all others are finished.
+        KeyboardInterrupt: Ctrl-C; the message explains how to continue.
+    """
+    return train_list(
+        listed(architectures),
+        seeds=seeds,
+        out=out,
+        into=into,
+        table=table,
+        dry_run=dry_run,
+        console=console,
+        **options,
+    )
+
+
+def train_list(
+    entries: Sequence[Listed],
+    *,
+    seeds: Sequence[int],
+    out: str | Path | None,
+    into: str | Path | None,
+    table: "Table | None",
+    dry_run: bool,
+    console: "Console | None",
+    **options: Any,
+) -> TrainingGroup:
+    """Train the networks of a list whose entries know their places, such as the lines of a file; see `train_cells`."""
+    from nasbench1shot1.ground.notebooks import console_or_new
+
+    workers, options = WorkerOptions.split(options)
+    console = console_or_new(console)
+    folder = as_path(out, "out", is_option=True) if out is not None else Path("runs") / "trainings"
+    plan = _plan(entries, _checked_seeds(seeds), folder, table, workers, options)
+    target = None if into is None else as_path(into, "into", is_option=True)
+    if target is not None:
+        check_table_folder(target, plan.group)
+    state = plan.check()
+    with _opened(workers, plan.config, console) as places:
+        _announce(plan, places.count, state, console)
+        if dry_run:
+            return plan.group
+        failures = _run(plan, places, console)
+    if failures:
+        name, message = next(iter(failures.items()))
+        failed = f"{len(failures)} of {counted(len(plan.jobs), 'training')} failed, the first being {name} ({message})"
+        raise UserError(
+            f"{failed}: fix the cause and {either('run the same command', 'repeat the call')}, or read the finished "
+            f"trainings with nb.open_run('{folder}')"
+        )
+    group = TrainingGroup.open(folder)
+    if target is not None:
+        _write_table(group, target, console)
+    return group
+
+
+def train_listed(
+    network: Mapping[str, Any],
+    family: str,
+    *,
+    out: str | Path | None = None,
+    resume: str | Path | None = None,
+    **options: Any,
+) -> Training:
+    """Train one network of a group; what a worker runs.
+
+    Args:
+        network: an entry of `TrainingGroup.networks`.
+        family: name of the benchmark.
+        out, resume, options: as in `train_cell`.
+    """
+    place = Path(str(resume if out is None else out))
+    x = decoded_network(benchmark(family), network, place.parent.parent)
+    return train_cell(x, out=out, resume=resume, **options)
+
+
+# The plan: which trainings there are ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The trainings of a group, of which nothing is written yet.
+
+    Attributes:
+        group: the group as it will be recorded.
+        config: the options of the first seed.
+        networks: the architectures and cells, in the order of `group.networks`.
+        jobs: a job for every training, seed by seed.
+    """
+
+    group: TrainingGroup
+    config: TrainingOptions
+    networks: list[Any]
+    jobs: list[Job]
+
+    @property
+    def todo(self) -> list[Job]:
+        """The jobs that are not finished."""
+        return [job for job in self.jobs if not job.is_finished]
+
+    def check(self) -> Any:
+        """Return the state of the first training before its first step; raises the errors that it would raise."""
+        from nasbench1shot1.cell_training.loop import begin
+
+        with cpu_threads(self.config.threads):
+            return begin(self.networks[0], self.config)
+
+
+def _plan(
+    entries: Sequence[Listed],
+    seeds: tuple[int, ...],
+    folder: Path,
+    table: "Table | None",
+    workers: WorkerOptions,
+    given: Mapping[str, Any],
+) -> Plan:
+    """Check everything that can be checked without images, and return what has to run; nothing is written."""
+    if "seed" in given:
+        raise InvalidInputError(f"give the seeds as {option('seeds')}, and remove {option('seed')}")
+    found, networks = networks_of(entries, table)
+    recorded = _recorded(folder)
+    defaults: dict[str, Any] = {"evaluate_every": 1}
+    if recorded is not None:
+        defaults |= {name: recorded.options[name] for name in OF_MACHINE if name in recorded.options}
+    elif workers.workers not in (None, 1):
+        defaults["threads"] = max(usable_cores() // int(workers.workers or 1), 1)
+    known = {name: value for name, value in given.items() if value is not None}
+    options = found.load("training").from_options({**defaults, **known, "seed": seeds[0]})
+    shared = {name: value for name, value in options.as_dict().items() if name != "seed"}
+    methods = recipes_of(entries, networks, options)
+    recorded_networks = tuple(_entry(network, method) for network, method in zip(networks, methods, strict=True))
+    group = TrainingGroup(folder, found, recorded_networks, seeds, shared)
+    if recorded is not None:
+        _check_continues(recorded, group)
+    jobs = [_job(group, options, *place) for place in group.places()]
+    for job in jobs:
+        if is_started(job.folder):
+            check_unchanged(job.folder, load_training(job.folder).config, {**shared, "seed": job.options["seed"]}, ())
+    return Plan(group, options, networks, jobs)
+
+
+def _checked_seeds(seeds: Any) -> tuple[int, ...]:
+    """Return seeds in ascending order."""
+    if isinstance(seeds, str) or not hasattr(seeds, "__iter__"):
+        raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
+    found = list(seeds)
+    if not found or any(isinstance(seed, bool) or not hasattr(seed, "__index__") for seed in found):
+        raise InvalidInputError(f"{value_of('seeds')} must be whole numbers, at least one, not {found}: give [0, 1]")
+    found = [int(seed) for seed in found]
+    if len(set(found)) < len(found) or min(found) < 0:
+        raise InvalidInputError(f"{value_of('seeds')} {found} has a negative or repeated seed: give each seed once")
+    return tuple(sorted(found))
+
+
+def _recorded(folder: Path) -> TrainingGroup | None:
+    """Return the group in a folder; None if the folder is new. Raises InvalidInputError if it holds anything else."""
+    names = list_names(folder)
+    if TRAININGS in names:
+        return TrainingGroup.open(folder)
+    if names or (folder.exists() and not folder.is_dir()):
+        raise occupied_error(folder, is_started(folder), is_finished(folder))
+    return None
+
+
+def _check_continues(recorded: TrainingGroup, group: TrainingGroup) -> None:
+    """Raise InvalidInputError unless a group has the recorded options, and all recorded networks and seeds."""
+    where = recorded.folder
+    if recorded.benchmark is not group.benchmark:
+        raise InvalidInputError(
+            f"'{where}' holds trainings of {recorded.benchmark.title}: choose another {option('out')}"
+        )
+    check_equal_options(where, recorded.options, group.options, "group of trainings")
+    ours = {entry[FOLDER]: _identity(entry) for entry in group.networks}
+    for entry in recorded.networks:
+        if entry[FOLDER] not in ours:
+            raise InvalidInputError(
+                f"'{where}' also trains {entry[FOLDER]}, which the list lacks: add it, or choose another "
+                f"{option('out')}"
+            )
+        if ours[entry[FOLDER]] != _identity(entry):
+            raise InvalidInputError(
+                f"'{where}' trains {entry[FOLDER]} with another numbering of its vertices: give the architecture as "
+                f"before, or choose another {option('out')}"
+            )
+    if lacking := sorted(set(recorded.seeds) - set(group.seeds)):
+        raise InvalidInputError(
+            f"'{where}' also has the seed {lacking[0]}: add it to {option('seeds')}, or choose another {option('out')}"
+        )
+
+
+def _entry(network: Any, method: "Recipe") -> dict[str, Any]:
+    """Return the entry of a network in trainings.json."""
+    return {FOLDER: method.folder, ARCHITECTURE: architecture_text(network), **method.facts}
+
+
+def _identity(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an entry that determine the network: another text may mean the same cell."""
+    return {name: value for name, value in entry.items() if name != ARCHITECTURE}
+
+
+def _job(group: TrainingGroup, config: TrainingOptions, network: Mapping[str, Any], seed: int, folder: Path) -> Job:
+    options = {"network": dict(network), "family": group.benchmark.name, **group.options, "seed": seed}
+    return Job(
+        name=f"{network[FOLDER]}/seed-{seed}",
+        command=TRAINING,
+        folder=folder,
+        options=options,
+        resume_options=options,
+        threads=config.threads,
+        gpu=config.device != "cpu",
+    )
+
+
+# The table ------------------------------------------------------------------------------------------------------------
+
+
+def check_table_folder(folder: Path, group: TrainingGroup) -> None:
+    """Raise InvalidInputError if a folder holds anything but a table that a group's table can replace.
+
+    Such a table has trainings of the same options, and no network and seed that the group lacks. Errors of writing are
+    also raised.
+    """
+    from nasbench1shot1.tables.folder import META
+    from nasbench1shot1.tables.table import load_table
+    from nasbench1shot1.tables.writing import check_target
+
+    check_target(folder)
+    if not (folder / META).is_file():
+        return
+    old = load_table(str(folder.absolute()))
+    made = old.info().get("trainings")
+    options = made.get("options") if isinstance(made, dict) else None
+    ours = {_identifier(group.network(entry)) for entry in group.networks}
+    is_part = set(old.hashes(range(len(old)))) <= ours and set(old.seeds) <= set(group.seeds)
+    if options != group.options or not is_part:
+        raise InvalidInputError(
+            f"{folder} is already a table, {old.id}, and not an earlier one of these trainings: choose another "
+            f"{option('into')}"
+        )
+
+
+def _identifier(network: Any) -> str:
+    """Return the identifier of an architecture or a cell in tables."""
+    return str(network.network_id if hasattr(network, "network_id") else network.hash)
+
+
+def _write_table(group: TrainingGroup, folder: Path, console: "Console") -> None:
+    table = group.table(folder.resolve().name)
+    table.save(folder)
+    line_printer(console)(f"Table {table.id}: {folder}")
+
+
+# Running --------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _opened(where: WorkerOptions, config: TrainingOptions, console: "Console") -> Iterator[Workers]:
+    if where.is_here:
+        with this_process() as workers:
+            yield workers
+        return
+    with where.open(config.device, int(config.threads or 1), console) as workers:
+        yield workers
+
+
+def _announce(plan: Plan, workers: int, state: Any, console: "Console") -> None:
+    """Print what is trained, how much is finished, and how long the rest takes."""
+    print_line, group, todo = line_printer(console), plan.group, plan.todo
+    networks = f"{len(group.networks)} {group.benchmark.networks[len(group.networks) != 1]}"
+    epochs, finished = counted(plan.config.epochs, "epoch"), len(plan.jobs) - len(todo)
+    print_line(
+        f"{networks} × {counted(len(group.seeds), 'seed')}: {counted(len(plan.jobs), 'training')} of {epochs}, into "
+        f"{group.folder}; {finished} finished"
+    )
+    print_line(f"{plan.config.scale} scale, {state.parts.description}")
+    if todo:
+        at_once = min(workers, len(todo))
+        seconds = makespan([_seconds(plan)] * len(todo), at_once)
+        print_line(f"{counted(len(todo), 'training')} to go, {at_once} at once: this will take {duration(seconds)}.")
+
+
+def _seconds(plan: Plan) -> float:
+    """Return the expected seconds of a training: the mean over a few networks, from timed steps."""
+    from nasbench1shot1.cell_training.loop import begin
+    from nasbench1shot1.cell_training.screen import remaining_seconds
+
+    every = -(-len(plan.networks) // TIMED)
+    timed = plan.networks[::every]
+    with cpu_threads(plan.config.threads):
+        return sum(remaining_seconds(begin(network, plan.config)) for network in timed) / len(timed)
+
+
+def _run(plan: Plan, workers: Workers, console: "Console") -> dict[str, str]:
+    """Run the jobs; return the reasons of failures by name."""
+    group = plan.group
+    try:
+        with locked_folder(group.folder):
+            if (recorded := _recorded_now(group.folder)) is not None:
+                _check_continues(recorded, group)  # again, now that no other process writes there
+            write_json(group.folder / TRAININGS, group.content())
+            with TrainingsProgress(plan.todo, console) as watcher:
+                return run_jobs(plan.todo, workers, watcher)
+    except KeyboardInterrupt as stop:
+        again = either("run the same command to continue", "repeat the call to continue")
+        raise KeyboardInterrupt(f"stopped; finished trainings stay in {group.folder}: {again}") from stop
+
+
+def _recorded_now(folder: Path) -> TrainingGroup | None:
+    return TrainingGroup.open(folder) if (folder / TRAININGS).is_file() else None
+
+
+class TrainingsProgress(ProgressDisplay, Watcher[Job]):
+    """Shows a bar over all trainings, and prints a line for each training that ends; a context manager."""
+
+    def __init__(self, jobs: Sequence[Job], console: "Console") -> None:
+        super().__init__(console)
+        self._print_line, self._number, self._ended = line_printer(console), len(jobs), 0
+        self._started = time.monotonic()
+        self._task = self._bar.add_task("", total=len(jobs))
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._move()
+        return self
+
+    def finished(self, job: Job) -> None:
+        """Print the accuracies of a training."""
+        final = load_training(job.folder).final
+        accuracies = f"validation {percent(final.validation_accuracy, 1)}, test {percent(final.test_accuracy, 1)}"
+        self._end(job, f"{accuracies}, {final.training_time:.0f} s")
+
+    def failed(self, job: Job, message: str) -> None:
+        """Print why a training failed."""
+        self._end(job, f"FAILED: {message}")
+
+    def _end(self, job: Job, text: str) -> None:
+        self._ended += 1
+        self._print_line(f"{self._ended:>4}/{self._number}  {job.name}: {text}")
+        self._move()
+
+    def _move(self) -> None:
+        self._bar.update(self._task, completed=self._ended, description=f"training {self._ended}/{self._number}")
