@@ -12,7 +12,7 @@ from nasbench1shot1.ground.terminal import guarded_output, print_error
 
 INTERRUPTED = 130  # exit code that a shell reports after Ctrl-C
 HELP = ("-h", "--help")
-SELECTING = ("optimizer", "resume", "allow_module", "list")
+SELECTING = ("optimizer", "resume", "allow_module", "list", "table")
 """The options that select which other options a command has."""
 SPIN_COUNT = "GOMP_SPINCOUNT"
 SPINS = 100  # microseconds; libgomp itself uses 100 if it has more threads than cores

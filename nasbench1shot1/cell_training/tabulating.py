@@ -44,9 +44,8 @@ def tabulate(
 
     Raises InvalidInputError if a network cannot be a row of a table.
     """
-    columns, order = of.load("keys").columns_of(networks)
-    rows = {network: row for row, network in enumerate(order.tolist())}
-    found = {(rows[network], repeat): training for (network, repeat), training in trainings.items()}
+    columns, rows = of.load("keys").columns_of(networks)
+    found = {(int(rows[network]), repeat): training for (network, repeat), training in trainings.items()}
     about = {column: exact_entry("of the trained networks") for column in columns}
     first, budget, shape = next(iter(found.values())), int(options["epochs"]), (len(networks), len(seeds))
     dataset = str(first.summary["dataset"])

@@ -94,7 +94,8 @@ class Train(Generic[Options]):
     @classmethod
     def choose(cls, asked: Asked) -> Self:
         """Return the command's defaults for the architecture that the command line names."""
-        options = _options(asked.other_words, asked.options.get("resume"), asked.options.get("list"))
+        selecting = (asked.options.get(name) for name in ("resume", "list", "table"))
+        options = _options(asked.other_words, *selecting)
         return cls(options=options())  # type: ignore[arg-type, call-arg]
 
     def explain(self, unknown: str) -> None:
@@ -157,20 +158,29 @@ class Train(Generic[Options]):
             )
 
 
-def _options(words: Sequence[str], resume: Path | None, listed: Path | None) -> type[TrainingOptions]:
-    """Return the options of the training to resume, or of the list or the first word that is an architecture."""
+def _options(
+    words: Sequence[str], resume: Path | None, listed: Path | None, table: str | None
+) -> type[TrainingOptions]:
+    """Return the options of the training to resume, or of the first architecture, or of the table's benchmark.
+
+    Raises the errors of `read_list`.
+    """
     from nasbench1shot1.architecture import Architecture
     from nasbench1shot1.cell_training.lists import read_list
     from nasbench1shot1.cell_training.record import load_training
+    from nasbench1shot1.tables.table import load_table
 
-    with suppress(UserError, OSError):  # `run` reports what is wrong with the folder or the list
+    with suppress(UserError, OSError):  # `run` reports what is wrong with the folder
         if resume:
             return load_training(resume).OPTIONS
-        if listed:
-            words = [entry.x for entry in read_list(listed)]
+    words = [entry.x for entry in read_list(listed)] if listed else words
     for word in filter(is_architecture, words):
         with suppress(UserError):
             return options_of(Architecture.parse(word))
+    with suppress(UserError, OSError):
+        if table is not None:
+            options: type[TrainingOptions] = load_table(table).benchmark.load("training")
+            return options
     return options_of(None)
 
 

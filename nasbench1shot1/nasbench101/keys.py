@@ -140,14 +140,12 @@ class CellKeys(RowKeys):
         return CellArchitecture.of_cell(self.cell(row), self.WHOLE, MAX_VERTICES)
 
     @classmethod
-    def columns_of(cls, architectures: Sequence[Architecture]) -> tuple[dict[str, NDArray[Any]], Rows]:
+    def columns_of(cls, architectures: Sequence[Any]) -> tuple[dict[str, NDArray[Any]], Rows]:
         """Return the columns of a new table, and the row of each architecture's cell, (N,); raises InvalidInputError.
 
-        Cells are numbered as NAS-Bench-101's enumeration first meets them.
+        Cells are accepted, too. They are numbered as NAS-Bench-101's enumeration first meets them.
         """
-        codes = canonicalise(
-            np.array([encode_architecture(_cell_architecture(arch)) for arch in architectures], np.uint64)
-        )
+        codes = canonicalise(np.array([_encoding_of(item) for item in architectures], np.uint64))
         cells, place = np.unique(codes, return_inverse=True)
         hashes = np.array([list(bytes.fromhex(Cell.from_encoding(int(code)).hash)) for code in cells], np.uint8)
         order = np.argsort(hashes.view("S16")[:, 0], kind="stable")
@@ -284,6 +282,11 @@ def _cell_architecture(arch: Architecture) -> CellArchitecture:
     if not isinstance(arch, CellArchitecture):
         raise wrong_benchmark_error(arch, "NAS-Bench-101")
     return arch
+
+
+def _encoding_of(item: Any) -> int:
+    """Return the encoding of a cell, or of an architecture's cell; raises InvalidInputError for anything else."""
+    return item.encoding if isinstance(item, Cell) else encode_architecture(_cell_architecture(item))
 
 
 def _encoding(cell: Cell) -> int | None:

@@ -93,7 +93,7 @@ class IndexKeys(RowKeys):
         return self.architecture_at(int(self._folder.checked_column("index")[row]))
 
     @classmethod
-    def columns_of(cls, architectures: Sequence[Architecture]) -> tuple[dict[str, NDArray[Any]], Rows]:
+    def columns_of(cls, architectures: Sequence[Any]) -> tuple[dict[str, NDArray[Any]], Rows]:
         """Return the column `index` of a new table, and the row of each architecture, (N,); raises InvalidInputError.
 
         Raises the error of `rows` for an architecture of another benchmark.

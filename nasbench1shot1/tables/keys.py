@@ -138,7 +138,7 @@ class RowKeys(ABC):
         return text
 
     @classmethod
-    def columns_of(cls, architectures: Sequence[Architecture]) -> tuple[dict[str, NDArray[Any]], Rows]:
+    def columns_of(cls, architectures: Sequence[Any]) -> tuple[dict[str, NDArray[Any]], Rows]:
         """Return COLUMNS of a new table of the networks of N architectures, and the row of each architecture, (N,).
 
         Raises InvalidInputError if the class does not define this method: tables are then made by the benchmark only.

@@ -214,7 +214,7 @@ def test_help_shows_the_options_of_the_benchmark(unbroken: Training, arguments: 
 
 def test_an_option_of_the_other_benchmark_is_refused(tmp_path: Path) -> None:
     fails(command("train", OFFICIAL, "--stem-channels", "8", cwd=tmp_path), "--stem-channels", "NAS-Bench-201")
-    fails(command("train", CELL, "--evaluate-every", "2", cwd=tmp_path), "--evaluate-every", "NAS-Bench-101")
+    fails(command("train", CELL, "--dataset", "cifar10", cwd=tmp_path), "--dataset", "NAS-Bench-101")
 
 
 # The page -------------------------------------------------------------------------------------------------------------
