@@ -257,7 +257,8 @@ def _read_list(path: Path) -> list[Architecture]:
             f"{quoted_option('architectures', path)} is not all, controller, a number or a readable text file "
             f"({error}): correct it"
         ) from error
-    return [Architecture.parse(line) for line in lines if line.strip()]
+    texts = (line.partition("#")[0].strip() for line in lines)
+    return [Architecture.parse(text) for text in texts if text]
 
 
 def list_facts(architectures: str) -> dict[str, str]:

@@ -67,9 +67,9 @@ class Train(Generic[Options]):
     options: Options
     """Options of the protocol."""
     out: Path | None = None
-    """Folder of the new training; it must not exist. Default: runs/cell-HASH-EPOCHS-SEED, with 8 digits of the hash, or
-    runs/nb201-INDEX-EPOCHS-SEED, with the official index. With --list: folder of all trainings, which continue if it
-    exists. Default: runs/ and the name of the list."""
+    """Folder of the new training; it must not exist. With --list: folder of all trainings, which continue if it exists.
+    Default: runs/cell-HASH-EPOCHS-SEED, with 8 digits of the hash; runs/nb201-INDEX-EPOCHS-SEED, with the official
+    index; with --list, runs/ and the name of the list."""
     resume: Path | None = None
     """Folder of a stopped training to resume. Cannot be combined with other options."""
     table: TableName | None = None

@@ -74,7 +74,7 @@ def test_help_fits_80_columns_and_gives_each_default_once(name: str, shown: Show
         ("tune", "What to tune,Tuning,Scale,Training of the weights,This optimizer,Measuring,Workers,Running"),
         ("blackbox", "What to search,Scale,Simulation,This optimizer,Measuring,Workers,Running"),
         ("correlate", "Arguments,What to evaluate,Measuring,Running"),
-        ("train", "Arguments,Scale,Training,Measuring,Running"),
+        ("train", "Arguments,Scale,Training,Measuring,Several architectures,Workers,Running"),
         ("reproduce", "Arguments,What to reproduce,Searches and trainings,Workers,Running"),
         ("query", "Arguments,Options"),
     ],
