@@ -39,9 +39,9 @@ class Train(Generic[Options]):
 
     nb1shot1 train "s1:0|0,1|0,2|1,3|2,4:conv3x3,conv1x1,maxpool3x3,conv3x3"
 
-    With --list, train several architectures, and write a table of the results:
-
     nb1shot1 train --list architectures.txt --seeds 0-2 --into my_table
+
+    With --list, train several architectures, and write a table of the results.
 
     The options depend on the benchmark. This help shows the options for the architecture or the list before --help;
     without either, it shows the options of NAS-Bench-101's protocol.
