@@ -95,6 +95,11 @@ class Objective:
         return tuple(f"{cost.metric} ≤ {cost.limit:g}" for cost in self._costs)
 
     @property
+    def worst_costs(self) -> tuple[float, ...]:
+        """The costs of a proposal that is not trained, which are not better than any other."""
+        return self._worst
+
+    @property
     def default_epochs(self) -> int:
         """The budget of a training without `epochs`."""
         return self.repeats.epochs

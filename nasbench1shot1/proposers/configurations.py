@@ -137,7 +137,13 @@ def without_order(space: "ConfigurationSpace") -> "ConfigurationSpace":
     return unordered
 
 
-def require_extra(package: str, what: str = "tuning") -> None:
-    """Raise UserError if a package of the extra [tune] is not installed; `what` is the feature that needs it."""
+def require_extra(package: str, what: str = "tuning", install: str = "in a checkout, run pip install '.[tune]'") -> None:
+    """Raise UserError if a package is not installed.
+
+    Args:
+        package: the package, by the name of its import.
+        what: the feature that needs it.
+        install: how to install it; by default, by the extra [tune].
+    """
     if find_spec(package) is None:
-        raise UserError(f"{what} needs {package}: in a checkout, run pip install '.[tune]'")
+        raise UserError(f"{what} needs {package}: {install}")
