@@ -47,7 +47,12 @@ if TYPE_CHECKING:
     from nasbench1shot1.objectives.answers import BudgetSpent as BudgetSpent
     from nasbench1shot1.objectives.answers import Evaluation as Evaluation
     from nasbench1shot1.objectives.objective import Objective as Objective
+    from nasbench1shot1.objectives.optuna import optuna_objective as optuna_objective
+    from nasbench1shot1.objectives.pymoo import pymoo_problem as pymoo_problem
     from nasbench1shot1.objectives.starting import objective as objective
+    from nasbench1shot1.objectives.syne_tune import syne_tune_blackbox as syne_tune_blackbox
+    from nasbench1shot1.objectives.target_functions import smac_callback as smac_callback
+    from nasbench1shot1.objectives.target_functions import target_function as target_function
     from nasbench1shot1.one_shot_search.group import SearchGroup as SearchGroup
     from nasbench1shot1.one_shot_search.group import load_run as load_run
     from nasbench1shot1.one_shot_search.pictures import draw_cells as draw_cells
@@ -118,14 +123,19 @@ _HOME = {
     "load_table": "tables.table",
     "objective": "objectives.starting",
     "open_run": "runs.opening",
+    "optuna_objective": "objectives.optuna",
+    "pymoo_problem": "objectives.pymoo",
     "score": "evaluator",
     "search": "one_shot_search.searching",
     "search_seeds": "one_shot_search.seeds",
     "search_space": "registry",
+    "smac_callback": "objectives.target_functions",
     "split_images": "images.splits",
     "space_keys": "tables.index_keys",
+    "syne_tune_blackbox": "objectives.syne_tune",
     "table_from_frame": "tables.from_frame",
     "table_from_nasbench": "nasbench101.official_files",
+    "target_function": "objectives.target_functions",
     "train_cell": "cell_training.training",
     "train_cells": "cell_training.several",
     "tune": "tuning.tuning",

@@ -35,8 +35,8 @@ def syne_tune_blackbox(objective: Objective) -> "BlackboxTabular":
 
     The blackbox has the costs of all objectives under their names, lower is better, and "seconds", the cost of a
     training in simulated seconds. Its fidelity is "epochs", with the budgets of the table. Its seeds are the repeats
-    that the table has for every configuration at every budget. The clock, limits and record of the objective are not
-    used, because Syne Tune has its own.
+    that the table has for every configuration at every budget, in ascending order. The clock, limits and record of the
+    objective are not used, because Syne Tune has its own.
 
     Raises:
         UserError: Syne Tune is not installed.
@@ -73,11 +73,13 @@ def all_trainings(objective: Objective) -> np.ndarray:
     included. Raises OutOfDomainError if there is none.
     """
     table, repeats, read = objective.table, objective.repeats, Choices(objective.space).read
-    metric, config = repeats.objective.validation_metric, repeats.options.common
-    train = TableTrainings(objective.space, table, config.dataset, np.random.default_rng(0), metric=metric)
+    metric, training_set = repeats.objective.validation_metric, repeats.objective.validation
+    is_noisy = any(table.repeats_of(metric, epochs, training_set)[1] > 1 for epochs in objective.epochs)
+    numbers: list[int | None] = list(range(table.repeats)) if is_noisy else [None]
+    train = TableTrainings(objective.space, table, repeats.objective.dataset, np.random.default_rng(0), metric=metric)
     others = [OtherMetric(table, name, repeats.objective) for name in objective.objectives[1:]]
 
-    def training(arch: Architecture | None, repeat: int, epochs: int) -> list[float]:
+    def training(arch: Architecture | None, repeat: int | None, epochs: int) -> list[float]:
         if arch is None:
             return [*objective.worst_costs, 0.0]
         try:
@@ -90,7 +92,7 @@ def all_trainings(objective: Objective) -> np.ndarray:
     architectures = [read(values).architecture for values in product(*map(range, map(len, objective.choices.values())))]
     of_repeats = [
         [[training(arch, repeat, epochs) for epochs in objective.epochs] for arch in architectures]
-        for repeat in range(table.repeats)
+        for repeat in numbers
     ]
     complete = [found for found in map(np.array, of_repeats) if not np.isnan(found).any()]
     if not complete:
