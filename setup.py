@@ -36,6 +36,8 @@ TENSORBOARD = ["tensorboard>=2.15"]
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
 # Builds the site of docs/ (mkdocs.yml).
 DOCS = ["mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
+# Only for tests of adapters and examples (docs/adapters.md).
+OUTSIDE = ["nevergrad>=1.0.12", "optunahub>=0.5", "pymoo>=0.6.1"]
 DEV = [
     "hypothesis>=6.100",
     "import-linter>=2.6",
@@ -118,7 +120,7 @@ setup(
         "tensorboard": TENSORBOARD,
         "tensorflow": TENSORFLOW,
         "docs": DOCS,
-        "dev": [*DEV, *DOCS, *TABLE, *CLUSTER, *TUNE, *NATS, *TENSORBOARD],
+        "dev": [*DEV, *DOCS, *TABLE, *CLUSTER, *TUNE, *NATS, *TENSORBOARD, *OUTSIDE],
         "all": [*TABLE, *CLUSTER, *TUNE, *INTERACTIONS, *TENSORBOARD, *TENSORFLOW],
     },
     entry_points={"console_scripts": ["nb1shot1 = nasbench1shot1.cli:main"]},

@@ -5,11 +5,12 @@ Needs `pip install carps`. CARP-S adds real seconds to the simulated ones, so th
 
 from typing import Any
 
-import nasbench1shot1 as nb
 from carps.objective_functions.objective_function import ObjectiveFunction
 from carps.optimizers.random_search import RandomSearchOptimizer
 from carps.utils.task import FidelitySpace, InputSpace, OptimizationResources, OutputSpace, Task, TaskMetadata
 from carps.utils.trials import TrialInfo, TrialValue
+
+import nasbench1shot1 as nb
 
 
 class Training(ObjectiveFunction):

@@ -3,8 +3,9 @@
 Needs `pip install nevergrad`.
 """
 
-import nasbench1shot1 as nb
 import nevergrad as ng
+
+import nasbench1shot1 as nb
 
 with nb.objective("s1", seconds=1e5, name="nevergrad", out="runs/nevergrad") as objective:
     space = ng.p.Dict(**{name: ng.p.Choice(list(of)) for name, of in objective.choices.items()})

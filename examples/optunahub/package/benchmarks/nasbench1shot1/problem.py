@@ -2,9 +2,10 @@
 
 from typing import Any
 
-import nasbench1shot1 as nb
 import optuna
 import optunahub
+
+import nasbench1shot1 as nb
 
 
 class Problem(optunahub.benchmarks.BaseProblem):
