@@ -15,13 +15,23 @@ from refusals import missing
 import nasbench1shot1 as nb
 
 SCRIPTS = sorted((CHECKOUT / "examples").glob("*.py"))
-NEEDS = {"with_carps": ("carps", "CARP-S is not in [dev], because it installs 183 MB")}
+NEEDS = {
+    "with_carps": ("carps", "CARP-S is not in [dev], because it installs 183 MB"),
+    "with_dehb": ("dehb", "DEHB is not in [dev], because it requires numpy < 2"),
+    "with_neps": ("neps", "NePS is not in [dev], because it requires pandas < 3"),
+    "with_syne_tune": ("syne_tune", "Syne Tune is not in [dev], because it installs 0.7 GB"),
+}
 """Libraries that the development extra lacks, by script."""
+STUDY = ("validation_error", "test_regret", "evaluations")
 PRINTS = {
     "hpobench_interface": ("trainings", "error"),
     "with_carps": (20, "trainings", "seconds"),
-    "with_nevergrad": ("test_regret", "evaluations"),
+    "with_dehb": STUDY,
+    "with_neps": STUDY,
+    "with_nevergrad": STUDY,
+    "with_syne_tune": ("best", "error"),
 }
+"""What each script prints, among others."""
 REGISTRY = CHECKOUT / "examples" / "optunahub" / "package"
 PACKAGE = REGISTRY / "benchmarks" / "nasbench1shot1"
 
@@ -35,6 +45,7 @@ def test_scripts_run(
     if find_spec(library) is None:
         pytest.skip(reason)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SYNETUNE_FOLDER", str(tmp_path / "syne-tune"))
     runpy.run_path(str(path))
     assert not missing(capsys.readouterr().out, *PRINTS[path.stem])
 

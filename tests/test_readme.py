@@ -22,6 +22,7 @@ from nasbench1shot1.supernets.presets import PRESETS, Preset
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",
+    "docs/adapters.md",
     "docs/presets.md",
     "docs/run_folder.md",
     "docs/optimizers.md",

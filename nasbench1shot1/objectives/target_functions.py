@@ -24,12 +24,13 @@ def target_function(objective: Objective, library: Library = "smac") -> Callable
 
     Args:
         objective: the objective, a result of `nb.objective`.
-        library: the library that calls the function. "smac": `f(config, seed=0, budget=None)` returns the cost, or a
-            dictionary of costs by the name of the objective if there are several. "neps": `f(epochs=None, **choices)`
-            returns "objective_to_minimize", a cost or a list of costs, and "cost", the simulated seconds. "dehb":
-            `f(config, fidelity=None, **others)` returns "fitness", "cost" in simulated seconds, and "info" with the
-            clock. Budgets and fidelities are epochs. The seed of SMAC has no effect: each call draws a repeat of the
-            table.
+        library: the library that calls the function.
+            "smac": `f(config, seed=0, budget=None)` returns the cost, or a dictionary of costs by the name of the
+            objective if there are several. The seed has no effect: each call draws a repeat of the table.
+            "neps": `f(epochs=None, **choices)` returns "objective_to_minimize", a cost or a list of costs, and "cost",
+            the simulated seconds. Parameters with a single choice, which NePS refuses, can be left out.
+            "dehb": `f(config, fidelity=None, **others)` returns "fitness", "cost" in simulated seconds, and "info" with
+            the clock. Budgets and fidelities are epochs.
 
     Raises InvalidInputError for an unknown library.
     """
@@ -39,8 +40,10 @@ def target_function(objective: Objective, library: Library = "smac") -> Callable
         costs = dict(zip(objective.objectives, answer.costs, strict=True))
         return costs if len(costs) > 1 else answer.cost
 
+    fixed = {name: of[0] for name, of in objective.choices.items() if len(of) == 1}
+
     def neps(epochs: float | None = None, **choices: str) -> dict[str, Any]:
-        answer = objective(choices, epochs)
+        answer = objective({**fixed, **choices}, epochs)
         costs = list(answer.costs)
         return {"objective_to_minimize": costs if len(costs) > 1 else answer.cost, "cost": answer.seconds}
 

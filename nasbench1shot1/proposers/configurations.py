@@ -137,7 +137,9 @@ def without_order(space: "ConfigurationSpace") -> "ConfigurationSpace":
     return unordered
 
 
-def require_extra(package: str, what: str = "tuning", install: str = "in a checkout, run pip install '.[tune]'") -> None:
+def require_extra(
+    package: str, what: str = "tuning", install: str = "in a checkout, run pip install '.[tune]'"
+) -> None:
     """Raise UserError if a package is not installed.
 
     Args:

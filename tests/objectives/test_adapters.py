@@ -183,6 +183,9 @@ def test_neps_and_dehb_get_costs_and_simulated_seconds(smooth: nb.Table) -> None
     assert neps(epochs=12.0, **choices) == {"objective_to_minimize": cost, "cost": 12.0}
     assert dehb(choices, fidelity=35.9) == {"fitness": cost, "cost": 12.0, "info": {"finished": 36.0}}
     assert nb.target_function(two, "neps")(**choices)["objective_to_minimize"] == list(two(S1[77]).costs)
+    without = {name: choice for name, choice in choices.items() if len(one.choices[name]) > 1}
+    assert len(without) < len(choices)  # NePS refuses parameters with a single choice
+    assert neps(**without) == neps(**choices)
     with refuses(nb.InvalidInputError, "hebo", "smac"):
         nb.target_function(one, "hebo")
 
