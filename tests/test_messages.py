@@ -385,6 +385,10 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "several simulated workers": lambda tmp: outside(simulated_workers=8),
         "a further objective on test images": lambda tmp: outside(objective=["validation_accuracy", "test_accuracy"]),
         "a study without a folder": lambda tmp: outside().finish(),
+        "a library without an adapter": lambda tmp: nb.target_function(outside(), "smca"),
+        "pruning of several objectives": lambda tmp: nb.optuna_objective(
+            outside(objective=["validation_accuracy", "trainable_parameters"]), epochs=[4, 108]
+        ),
     },
     "experiments": {
         "another object": lambda tmp: nb.compare([3]),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from nasbench1shot1.choices import snap
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.objectives.answers import BudgetSpent, Evaluation
 from nasbench1shot1.objectives.objective import Objective
@@ -43,7 +44,8 @@ def optuna_objective(
             prune. The function itself raises it if the study does not minimize exactly these objectives.
     """
     require_extra("optuna", "nb.optuna_objective")
-    budgets = tuple(epochs) if isinstance(epochs, Sequence) else (epochs,)
+    given = epochs if isinstance(epochs, Sequence) else (objective.default_epochs if epochs is None else epochs,)
+    budgets = sorted({snap(one, objective.epochs) for one in given})
     if not budgets or (len(budgets) > 1 and len(objective.objectives) > 1):
         raise InvalidInputError(
             f"{value_of('epochs')} has {len(budgets)} budgets: give one, or several for a single objective, because "
@@ -66,7 +68,7 @@ def optuna_objective(
 
 
 def _train(
-    objective: Objective, trial: "Trial", choices: dict[str, str], budgets: Sequence[float | None]
+    objective: Objective, trial: "Trial", choices: dict[str, str], budgets: Sequence[int]
 ) -> float | tuple[float, ...]:
     """Train at each budget and return the costs of the last one; raises TrialPruned if the pruner ends the trial."""
     from optuna import TrialPruned
