@@ -1,7 +1,7 @@
 """Accuracies of the architectures that one-shot searches prefer, on every data set of a table.
 
-A search records regrets on the other data sets of its table. Accuracies follow from the recorded architectures and the
-table alone, so that the searches of any run folder can be evaluated, without searching again.
+A search records regrets on the other data sets of its table. Accuracies need only the recorded architectures and the
+table, so the searches of any run folder can be evaluated without searching again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -114,7 +114,7 @@ class Accuracies:
 
     @property
     def source(self) -> str:
-        """In words, how far the accuracies in `places` are measured."""
+        """A text that states which part of the accuracies in `places` is measured."""
         return source_text(float(pandas.concat([self.at(place)["measured"] for place in self.places]).mean()))
 
     # Over epochs
@@ -186,7 +186,7 @@ class Accuracies:
 
         Args:
             labels: names of the methods.
-            published: published values, which follow in brackets; arguments as in `final`.
+            published: published values, which are shown in brackets, as in `final`.
         """
         frame, rows = self.final(published), []
         for method, label in labels.items():

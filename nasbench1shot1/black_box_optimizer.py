@@ -42,8 +42,8 @@ class BlackBoxOptimizer(ABC):
         budgets: all budgets that can be queried, in epochs, ascending.
         rng: the source of all random numbers.
         constraint: the bounds of the search; None without any (`constrain`).
-        worst_error: a result that is not better than any other, as `tell` reports it: what a model may observe for a
-            proposal that is outside the space or the bounds.
+        worst_error: the worst result that `tell` can report. A model may observe it for a proposal outside the space
+            or the bounds.
         Hyperparameters: the dataclass of the optimizer's own options.
         family_defaults: for each benchmark (by `Benchmark.name`), the own options with different defaults.
         space_defaults: for each space name, the own options with different defaults.

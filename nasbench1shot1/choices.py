@@ -28,7 +28,7 @@ class Proposal(NamedTuple):
     """What an optimizer proposed.
 
     Attributes:
-        architecture: the architecture; None if every value exists, but together they are not in the space.
+        architecture: the architecture; None if each value is valid, but their combination is not in the space.
         values: the index of each choice; None if the architecture itself was given.
     """
 

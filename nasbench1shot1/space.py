@@ -145,7 +145,7 @@ class SearchSpace(Configurable):
         return (self[number] for number in numbers)
 
     def with_network(self, network_id: str) -> Architecture:
-        """Return the architecture of the kind "unique" whose network has an identifier (`Architecture.network_id`).
+        """Return the architecture of the kind "unique" with a network identifier (`Architecture.network_id`).
 
         The first call enumerates the networks of the space, except in a space that stores their identifiers.
 
@@ -161,8 +161,8 @@ class SearchSpace(Configurable):
         numbers = self.numbers("unique" if "unique" in self.kinds else self.kinds[0])
         if len(numbers) > _MOST_ENUMERATED:
             raise InvalidInputError(
-                f"{self.name} has {len(numbers):,} networks, too many to list their identifiers: give texts of "
-                "architectures"
+                f"{self.name} has {len(numbers):,} networks, too many to list their identifiers: give "
+                "architectures or their texts"
             )
         return {self[int(number)].network_id: int(number) for number in numbers}
 

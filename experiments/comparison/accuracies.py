@@ -85,7 +85,7 @@ def compare_accuracies(
 ) -> AccuracyComparison:
     """Return the accuracies of searches and groups of seeds on every data set of their table.
 
-    They follow from the recorded architectures and the table. Arguments and errors are as in `comparing.compare`, and:
+    The recorded architectures are looked up in the table. Arguments and errors are as in `comparing.compare`, and:
 
     Raises:
         InvalidInputError: a run is a study, or its table cannot be opened.

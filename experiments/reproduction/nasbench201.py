@@ -94,7 +94,7 @@ class _Searches(CurveResults):
 
     @property
     def all_accuracies(self) -> Accuracies:
-        """The accuracies of all runs, whose data sets and splits all blocks share."""
+        """The accuracies of all runs; all blocks have the same data sets and splits."""
         return Accuracies({"all": self.runs}, self.table, self.spread)
 
     def heading(self) -> str:
@@ -255,7 +255,7 @@ class ProxyTable(CurveResults):
     """Table 7: correlation of encoded probability and one-shot accuracy with the true CIFAR-10 validation accuracy."""
 
     HEADINGS = ("method", "searches", *(f"{title} (paper)" for title in COLUMNS.values()))
-    SMALL = "so small searches and samples only demonstrate the study; they do not show which criterion is better"
+    SMALL = "searches and samples this small only demonstrate the study; they do not show which criterion is better"
 
     @cached_property
     def correlations(self) -> pandas.DataFrame:
@@ -309,7 +309,7 @@ class ProxyTable(CurveResults):
         many = f"{len(ranking.scores(ranking.config['evaluated_epochs'][-1]).numbers):,} architectures"
         return (
             f"Pearson's r with the CIFAR-10 validation accuracy after 200 epochs, over {many}; all are scored on the "
-            f"same {images}, and those of the paper on a mini-batch each"
+            f"same {images}; the paper scores each on its own mini-batch"
         )
 
     def drawn(self, style: PictureStyle | None, colours: Mapping[str, str]) -> "axes.Figure":

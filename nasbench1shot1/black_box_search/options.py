@@ -70,8 +70,8 @@ class BlackBoxConfig(BoundOptions):
     deduplicate: bool = False
     """Train a cell only once per budget: repeated queries return the first result at no cost."""
     continuation: bool = False
-    """Let a training continue the longest shorter training of its cell and pay only the difference. By default, every
-    training starts from scratch, as in NAS-Bench-101."""
+    """Let a training continue the longest shorter training of its cell and cost only the difference in time. By
+    default, every training starts from scratch, as in NAS-Bench-101."""
     simulated_workers: Annotated[int, Range(1, 10**6)] = 1
     """Number of trainings that run in parallel on the simulated clock."""
     decision_seconds: Annotated[float, Range(0)] = 0.0
@@ -118,7 +118,8 @@ def black_box_options(given: Mapping[str, Any], method: "type[BlackBoxOptimizer]
 
     Args:
         given: the options by name.
-        method: the class of the optimizer, if the option `optimizer` is only a label. Default: the class of this name.
+        method: the class of the optimizer, if the option `optimizer` is only a label. Default: the class that the
+            option names.
 
     Raises:
         InvalidInputError: an option is unknown or belongs to another optimizer, a value has the wrong type or is out of

@@ -54,8 +54,9 @@ Simulated seconds are None if the table has no training times; the clock then on
 
 With the option `objective`, errors are costs of its metrics (`Column.cost`), and regrets are in their units.
 
-If an `nb.objective` has several metrics, `front` follows: the trainings that no earlier one dominated. Each entry has
-simulated seconds, the number of trainings so far, the architecture, and the list of costs, the first objective's first.
+If an `nb.objective` has several metrics, the field `front` follows: the trainings that no earlier training dominated.
+Each entry has simulated seconds, the number of trainings so far, the architecture, and a list of costs in the order of
+the objectives.
 """
 INCUMBENT: dict[str, Any] = {
     "simulated_seconds": float | None,
@@ -106,7 +107,7 @@ class BlackBoxStudy(RunRecord):
 
     @property
     def is_outside(self) -> bool:
-        """Whether an optimizer outside this package called an `nb.objective`."""
+        """Whether an optimizer of another library created the study by calling an `nb.objective`."""
         return self.config.get(OUTSIDE) is True
 
     def unfinished_error(self) -> UserError:

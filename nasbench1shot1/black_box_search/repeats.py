@@ -221,7 +221,7 @@ class Repeats:
 
     @cached_property
     def worst_error(self) -> float:
-        """A result that is not better than any other: the error 1, or the highest cost of another metric."""
+        """The worst possible result: the error 1, or the highest cost of another metric."""
         return worst_cost(self.table, self.objective)
 
     @property

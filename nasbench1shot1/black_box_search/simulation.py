@@ -126,7 +126,7 @@ class SearchClock:
         started: number of trainings that began.
         ended: number of trainings that ended in time.
         incumbents: all incumbents in order of time.
-        is_over: whether the search has all its trainings, or only repeats trainings without cost (`FREE_IN_A_ROW`).
+        is_over: whether the search has finished all its trainings, or only repeats free ones (`FREE_IN_A_ROW`).
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -223,7 +223,7 @@ class TableTrainings:
             workers, it costs the time until the first training ends.
         metric: the metric that guides the search, as in `Table.objective`. Default: validation accuracy.
         continuation: whether a training continues the longest shorter training of its row that has ended. It then
-            keeps the repeat and costs the difference. A mean over repeats counts as a training of any repeat.
+            uses the same repeat and costs only the difference. A mean over repeats counts as a training of any repeat.
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class TableTrainings:
         self._begun: dict[int, list[_Begun]] | None = {} if continuation else None
 
     def __call__(self, query: Query, now: float = 0.0) -> TrainingResult:
-        """Return the result of a training; arguments and errors are as for `draw`."""
+        """Return the result of a training; arguments and errors are as in `draw`."""
         return self.draw(query, now).result
 
     def draw(self, query: Query, now: float = 0.0, repeat: int | None = None) -> Drawn:

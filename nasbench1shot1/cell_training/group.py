@@ -37,7 +37,7 @@ class TrainingGroup(Sequence[Training]):
         networks: for each network its folder, the text of its architecture, and the fields that identify it in
             config.json.
         seeds: the random seeds of the trainings, ascending.
-        options: the options that all trainings share, resolved.
+        options: the options that all trainings share, including defaults.
     """
 
     folder: Path
@@ -57,7 +57,7 @@ class TrainingGroup(Sequence[Training]):
         """Open a group's folder for reading.
 
         Raises:
-            InvalidInputError: the folder is not that of a group of trainings.
+            InvalidInputError: the folder does not contain a group of trainings.
             DamagedFileError: trainings.json is damaged.
         """
         path = as_path(folder, "folder")
@@ -113,16 +113,16 @@ class TrainingGroup(Sequence[Training]):
 
     @property
     def protocol(self) -> type[TrainingOptions]:
-        """The class of the options."""
+        """The class of the benchmark's training options."""
         options: type[TrainingOptions] = self.benchmark.load("training")
         return options
 
     def network(self, entry: Mapping[str, Any]) -> Any:
-        """Return the Architecture or Cell of one of `networks`; raises DamagedFileError if it is impossible."""
+        """Return the Architecture or Cell of one of `networks`; raises DamagedFileError if it is invalid."""
         return decoded_network(self.benchmark, entry, self.folder)
 
     def to_frame(self) -> "pandas.DataFrame":
-        """Return a row for every finished training: the network, its metrics at the end, the seed and all options.
+        """Return a data frame with a row for every finished training: network, final metrics, seed and all options.
 
         Accuracies are fractions, and `training_time` is in seconds on the machine that trained the network.
         """
@@ -174,7 +174,7 @@ def decoded_network(of: Benchmark, entry: Mapping[str, Any], where: Path) -> Any
         with suppress(InvalidInputError):
             return of.load("architecture").parse(entry[ARCHITECTURE])
         raise DamagedFileError(
-            f"{where / TRAININGS} is damaged: its architecture '{entry[ARCHITECTURE]}' is impossible"
+            f"{where / TRAININGS} is damaged ('{entry[ARCHITECTURE]}' is not an architecture): restore it"
         )
     record: type[Training] = of.load("training").record()
     return record(where, dict(entry)).trained

@@ -31,21 +31,21 @@ class Listed(NamedTuple):
 
 
 def read_list(file: Path) -> list[Listed]:
-    """Read architectures from a text file, one a line; text after # is a comment, and empty lines are skipped.
+    """Read architectures from a text file, one per line; text after # is a comment, and empty lines are skipped.
 
-    Raises UserError if the file cannot be read, InvalidInputError if it has no architectures.
+    Raises UserError if the file cannot be read, InvalidInputError if it contains no architectures.
     """
     try:
         text = read_text(file)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise UserError(
-            f"cannot read the list '{file}' ({why}): give a text file with one architecture a line"
+            f"cannot read the list '{file}' ({why}): give a text file with one architecture per line"
         ) from error
     lines = ((number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), start=1))
     found = [Listed(f"line {number} of {file}", line) for number, line in lines if line]
     if not found:
-        raise InvalidInputError(f"the list '{file}' has no architectures: write one a line")
+        raise InvalidInputError(f"the list '{file}' contains no architectures: write one per line")
     return found
 
 
@@ -83,7 +83,7 @@ def networks_of(entries: Sequence[Listed], table: "Table | None") -> tuple[Bench
             raise type(error)(f"{entries[i].place}: {quote(error)}") from error
         if first is not None and network_of is not benchmark_of(first):
             raise InvalidInputError(
-                f"{entries[i].place} is an architecture of {network_of.title}, but others are of "
+                f"{entries[i].place} is an architecture of {network_of.title}, but other entries are of "
                 f"{benchmark_of(first).title}: make a list for each benchmark"
             )
     return benchmark_of(found[0]), found

@@ -64,7 +64,7 @@ class Recipe(ABC):
 
     @property
     def folder(self) -> str:
-        """A name of a folder that no other architecture of the benchmark has."""
+        """A folder name that no other architecture of the benchmark has."""
         return self.name
 
     def flops(self, images: ImageSet) -> int | None:

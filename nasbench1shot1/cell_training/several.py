@@ -56,22 +56,23 @@ def train_cells(
 ) -> TrainingGroup:
     """Train the networks of several architectures with several seeds, each as `train_cell` does.
 
-    Trainings are in `out/<network>/seed-<seed>`. A second call with the same `out` continues: finished trainings are
-    kept, and stopped ones are resumed. Then `architectures` and `seeds` may have more entries than before. All
-    trainings of a group have equal options; other options, such as another learning rate, need another `out`.
+    Trainings are in `out/<network>/seed-<seed>`. A second call with the same `out` continues the group: finished
+    trainings are kept, and stopped ones are resumed. `architectures` and `seeds` may then have more entries than
+    before. All trainings of a group have the same options. To use other options, such as another learning rate, choose
+    another `out`.
 
     Args:
         architectures: distinct architectures of one benchmark; each as in `train_cell`, or an official index.
         seeds: the random seeds.
         out: folder of the trainings. Default: `runs/trainings`.
         into: folder of a table with the results, which is written once all trainings are finished. It must not exist,
-            or be a table with fewer trainings of the same options. Default: no table is written.
+            unless it contains an earlier table of these trainings. Default: no table is written.
         table: the table in which hashes and indices are looked up. Default: the table of the listed architectures; the
             table in use if there are only hashes and indices.
         dry_run: only print the number of trainings and the expected time; write nothing.
         console: a rich console for the output. Default: a new console.
-        options: options of every training, as in `train_cell`. Unlike there, `evaluate_every` is 1 by default, so that
-            there are learning curves. The fields of `jobs.pool.WorkerOptions`, such as workers=2, select where the
+        options: options of every training, as in `train_cell`, except that `evaluate_every` is 1 by default, to record
+            learning curves. The fields of `jobs.pool.WorkerOptions`, such as workers=2, select where the
             trainings run. Default: in this process, one after another.
 
     Returns:
@@ -125,8 +126,8 @@ def train_list(
         name, message = next(iter(failures.items()))
         failed = f"{len(failures)} of {counted(len(plan.jobs), 'training')} failed, the first being {name} ({message})"
         raise UserError(
-            f"{failed}: fix the cause and {either('run the same command', 'repeat the call')}, or read the finished "
-            f"trainings with nb.open_run('{folder}')"
+            f"{failed}: fix the cause and {either('run the same command again', 'repeat the call')}, or read the "
+            f"finished trainings with nb.open_run('{folder}')"
         )
     group = TrainingGroup.open(folder)
     if target is not None:
@@ -159,7 +160,7 @@ def train_listed(
 
 @dataclass(frozen=True)
 class Plan:
-    """The trainings of a group, of which nothing is written yet.
+    """The trainings of a group before anything is written.
 
     Attributes:
         group: the group as it will be recorded.
@@ -196,7 +197,7 @@ def _plan(
 ) -> Plan:
     """Check everything that can be checked without images, and return what has to run; nothing is written."""
     if "seed" in given:
-        raise InvalidInputError(f"give the seeds as {option('seeds')}, and remove {option('seed')}")
+        raise InvalidInputError(f"{option('seed')} sets a single seed: remove it, and give {option('seeds')}")
     found, networks = networks_of(entries, table)
     recorded = _recorded(folder)
     defaults: dict[str, Any] = {"evaluate_every": 1}
@@ -225,10 +226,12 @@ def _checked_seeds(seeds: Any) -> tuple[int, ...]:
         raise InvalidInputError(f"seeds must be a list of whole numbers, not {seeds!r}")
     found = list(seeds)
     if not found or any(isinstance(seed, bool) or not hasattr(seed, "__index__") for seed in found):
-        raise InvalidInputError(f"{value_of('seeds')} must be whole numbers, at least one, not {found}: give [0, 1]")
+        raise InvalidInputError(f"{value_of('seeds')} must be one or more whole numbers, not {found}: give [0, 1]")
     found = [int(seed) for seed in found]
     if len(set(found)) < len(found) or min(found) < 0:
-        raise InvalidInputError(f"{value_of('seeds')} {found} has a negative or repeated seed: give each seed once")
+        raise InvalidInputError(
+            f"{value_of('seeds')} {found} has a negative or repeated seed: give distinct seeds from 0"
+        )
     return tuple(sorted(found))
 
 
@@ -295,9 +298,9 @@ def _job(group: TrainingGroup, config: TrainingOptions, network: Mapping[str, An
 
 
 def check_table_folder(folder: Path, group: TrainingGroup) -> None:
-    """Raise InvalidInputError if a folder holds anything but a table that a group's table can replace.
+    """Raise InvalidInputError if a folder contains anything but a table that a group's table can replace.
 
-    Such a table has trainings of the same options, and no network and seed that the group lacks. Errors of writing are
+    Such a table has trainings with the same options, and no network or seed that the group lacks. Errors of writing are
     also raised.
     """
     from nasbench1shot1.tables.folder import META
@@ -314,7 +317,7 @@ def check_table_folder(folder: Path, group: TrainingGroup) -> None:
     is_part = set(old.hashes(range(len(old)))) <= ours and set(old.seeds) <= set(group.seeds)
     if options != group.options or not is_part:
         raise InvalidInputError(
-            f"{folder} is already a table, {old.id}, and not an earlier one of these trainings: choose another "
+            f"'{folder}' contains the table {old.id}, which is not an earlier table of these trainings: choose another "
             f"{option('into')}"
         )
 

@@ -112,7 +112,7 @@ def _origin(of: Benchmark, options: Mapping[str, Any], trainings: Sequence[Train
     """Return how the values of a table were measured: a description in words, and the facts."""
     parts = trainings[0].config["parts"]
     is_protocol = all(training.config["is_protocol"] for training in trainings)
-    differs = "" if is_protocol else "with other images, networks or options than "
+    differs = "" if is_protocol else "with images, networks or options that differ from "
     return {
         "description": (
             f"{counted(len(trainings), 'training')} of {counted(int(options['epochs']), 'epoch')} at the "

@@ -82,8 +82,8 @@ def find_architecture(x: Any, table: "Table | None") -> Any:
     """Return the architecture or cell to train: `x` itself, or what it means if it is a string.
 
     Raises:
-        InvalidInputError: the architecture is not in its space, or the string is neither an architecture nor a hash or
-            an index.
+        InvalidInputError: the architecture is not in its space, or the string is not an architecture, a hash or an
+            index.
         OutOfDomainError: the hash is not in the table.
     """
     if not isinstance(x, str):

@@ -100,9 +100,9 @@ class Import:
     """Import an official file of NAS-Bench-101, NAS-Bench-201 or NATS-Bench, or a file of your own trainings.
 
     The imported table opens in milliseconds. NAS-Bench-101's files need a minute, and every checksum in them is
-    verified; TensorFlow is not needed. No code in a file is run, not even in NATS-Bench's pickles. Your own trainings
-    are a CSV file with a row for each training: its architecture, its epochs and metrics such as validation_accuracy
-    (docs/own_table.md).
+    verified; TensorFlow is not needed. No code in a file is run, not even in NATS-Bench's pickles. A file of your
+    own trainings is a CSV file with a row for each training: its architecture, its epochs and metrics such as
+    validation_accuracy (docs/own_table.md).
     """
 
     file: Annotated[Positional[Path], Form("FILE")]
@@ -119,12 +119,12 @@ class Import:
     dataset: str | None = None
     """Data set of a file of trainings without the column dataset. Default: default."""
     percent: bool = False
-    """Accuracies and other fractions in a file of trainings are percentages."""
+    """Read accuracies and other fractions in a file of trainings as percentages."""
     predicted: bool = False
-    """Standard metrics in a file of trainings are predictions, not measurements."""
+    """Treat standard metrics in a file of trainings as predictions, not measurements."""
     reference: Literal["all", "present"] = "all"
-    """Networks whose best one has no regret: all networks of the space, which a file of trainings must then have, or
-    only those in the file."""
+    """Networks whose best one has zero regret: all networks of the space, which a file of trainings must then contain,
+    or only those that are present in the file."""
     source: str | None = None
     """Where the values in a file of trainings come from, for the table's description. Default: the file's name."""
 
@@ -285,7 +285,7 @@ def _show(table: "Table") -> None:
     from nasbench1shot1.ground.text import literal_console
 
     console, info = literal_console(), table.info()
-    network, _ = table.benchmark.networks
+    network, networks = table.benchmark.networks
     rows, repeats = counted(info["rows"], network), counted(info["repeats"], "repeat")
     if table.seeds:
         repeats = f"up to {repeats}"
@@ -294,7 +294,7 @@ def _show(table: "Table") -> None:
     if table.empty_budgets:
         print_to_stdout(f"No metric has values at {alternatives(table.empty_budgets)} epochs.")
     if table.is_part:
-        print_to_stdout(f"It has a part of its space: regrets refer to the best of its {table.benchmark.networks[1]}.")
+        print_to_stdout(f"The table contains only part of its space: regret is relative to the best of its {networks}.")
     if text := table.source:
         print_to_stdout(f"Source: {text}")
     if info["spaces"]:
@@ -379,7 +379,7 @@ def _in_words(table: "Table", name: str, about: Mapping[str, Any]) -> str:
 
 
 def _repeats(table: "Table", name: str, about: Mapping[str, Any]) -> str:
-    """Return how many measured repeats stand behind the values of a metric, at each budget with single repeats."""
+    """Return the number of measured repeats of a metric at each budget with single repeats, as a text."""
     import numpy as np
 
     if not (epochs := about.get("epochs")) or about["fidelity"] != "measured":

@@ -29,7 +29,7 @@ class ListWorkers(WorkerOptions):
     """The options of workers; only lists of architectures use them."""
 
     workers: Annotated[int | None, Range(1)] = None
-    """With --list: number of trainings at the same time on this machine, each in a separate process. On a CPU,
+    """With --list: number of trainings that run at once on this machine, each in a separate process. On a CPU,
     --threads then defaults to the number of cores divided by --workers. Default: 1."""
 
 
@@ -76,13 +76,14 @@ class Train(Generic[Options]):
     """Folder or name of the table to compare with, and to look up a hash or an index. Default: the table in use; for
     architectures of nb201, the table nb201."""
     list: Annotated[Path | None, Form("FILE")] = None
-    """Text file with one architecture, hash or official index a line; text after # is a comment. All are trained with
-    equal options, and evaluated after every epoch unless --evaluate-every is given. The same command continues."""
+    """Text file with one architecture, hash or official index per line; text after # is a comment. All are trained with
+    the same options, and evaluated after every epoch unless --evaluate-every is given. Run the same command again to
+    continue."""
     seeds: Seeds | None = None
-    """With --list: seeds of the trainings of every architecture, as 0-2 or 1,3,8. Default: 0."""
+    """With --list: seeds of the trainings of every architecture, such as 0-2 or 1,3,8. Default: 0."""
     into: Annotated[Path | None, Form("FOLDER")] = None
     """With --list: folder of a table with the results, which is written once all trainings are finished. It must not
-    exist, or be an earlier table of these trainings. Default: no table is written."""
+    exist, unless it contains an earlier table of these trainings. Default: no table is written."""
     dry_run: bool = False
     """With --list: print the number of trainings and the expected time, and stop."""
     where: ListWorkers = ListWorkers()

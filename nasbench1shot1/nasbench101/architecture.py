@@ -113,7 +113,7 @@ class CellArchitecture(Architecture):
 
     @classmethod
     def of_cell(cls, cell: Cell, space: str, vertices: int) -> "CellArchitecture":
-        """Return the architecture of a space with so many vertices whose first blocks are a cell's vertices.
+        """Return the architecture of a space with `vertices` vertices whose first blocks are the vertices of a cell.
 
         The other blocks have no parents and the first operation, as in the kind "no_loose_ends" of
         `NASBench101Space`.

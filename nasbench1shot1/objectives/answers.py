@@ -12,9 +12,9 @@ from nasbench1shot1.tables.table import Table
 
 
 class BudgetSpent(UserError):
-    """The limit of a search is reached: a training would end after it, or it has all its trainings.
+    """Raised when a search has reached its limit: a training would end after it, or all trainings are done.
 
-    Nothing was charged for the call that raised it. `Objective.reset` begins the next search.
+    The call that raises this error is not charged. `Objective.reset` begins the next search.
     """
 
 
@@ -23,15 +23,17 @@ class Evaluation:
     """The answer of an objective.
 
     Attributes:
-        architecture: the architecture; None if the choices exist, but together they are not in the space.
+        architecture: the architecture; None if each choice is valid, but their combination is not in the space.
         epochs: training epochs, a budget of the table.
         costs: cost of each objective, lower is better: 1 - accuracy, or as `Column.cost` defines it.
         seconds: cost of the training in simulated seconds; 1 if the table has no training times.
         finished: the clock after the training, in simulated seconds.
-        repeat: number of the repeat of the table; "mean" if only the mean over repeats is known, None without training.
-        is_trained: False for a proposal outside the space or the bounds: it costs nothing and does not count. Its costs
-            are not better than any other.
-        violations: for each bound, the cost minus the limit: positive outside the bound; empty without bounds.
+        repeat: number of the repeat of the table; "mean" if only the mean over repeats is known, None if nothing was
+            trained.
+        is_trained: False for a proposal outside the space or the bounds, which takes no simulated time and does not
+            count. Its `costs` are the worst possible ones.
+        violations: for each bound, the cost minus the limit, which is positive if the bound is violated; empty without
+            bounds.
     """
 
     architecture: Architecture | None

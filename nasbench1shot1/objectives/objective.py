@@ -40,18 +40,19 @@ SEVERAL_WORKERS = "use nb.black_box(nb.AskTell(make), …)"
 
 
 class Objective:
-    """An objective on a table, as `nb.objective` returns it. Use it as a context manager if it records a study.
+    """An objective on the simulated clock of a table, as returned by `nb.objective`.
 
-    An object holds the clock of one search. `reset` begins the next search.
+    The object holds the clock of the current search, and `reset` begins the next search. Use it as a context manager if
+    it records a study.
 
     Attributes:
         repeats: the searches of the study, each determined by the options and its number.
         space: the search space.
         table: the table that answers.
-        objectives: the metrics whose costs an answer has, in order. The first one decides about incumbents.
+        objectives: the metrics whose costs an answer has, in order. The first one determines the incumbents.
         epochs: the budgets of the table, in epochs, ascending.
         number: number of the current search.
-        rng: random generator for the optimizer's own draws in the current search, the one that `nb.black_box` gives.
+        rng: random generator for the optimizer's own draws in the current search, as in `nb.black_box`.
     """
 
     def __init__(self, repeats: OutsideRepeats, others: Sequence[str] = ()) -> None:
@@ -101,7 +102,7 @@ class Objective:
 
     @property
     def default_epochs(self) -> int:
-        """The budget of a training without `epochs`."""
+        """The budget of a call without `epochs`, in epochs."""
         return self.repeats.epochs
 
     @property
@@ -122,14 +123,14 @@ class Objective:
         Args:
             x: an `nb.Architecture`; a ConfigSpace configuration or another mapping from parameter names to choices; or
                 a vector of choice indices, in the order of `choices`.
-            epochs: training epochs. Another number than the table's budgets becomes the largest budget that is at most
-                this number, or else the smallest budget. Default: `default_epochs`.
-            seed: the repeat of the table, by its number or training seed. It has no effect where the table has one
+            epochs: training epochs. A number that is not a budget of the table is rounded down to a budget, or up to
+                the smallest budget. Default: `default_epochs`.
+            seed: the repeat of the table, given by its number or training seed. It has no effect if the table has one
                 value. Default: a random one, drawn as in `nb.black_box`.
 
         Raises:
             BudgetSpent: the search is over; nothing is charged.
-            InvalidInputError: `x`, `epochs` or `seed` is not valid, or another process calls.
+            InvalidInputError: `x`, `epochs` or `seed` is not valid, or the call comes from another process.
             OutOfDomainError: the table lacks the repeat, or a value of the architecture at this budget.
         """
         with self._lock:
@@ -174,7 +175,7 @@ class Objective:
             if arch is not None and constraint is not None:
                 raise constraint.rejections_error()
             raise InvalidInputError(
-                f"{REJECTIONS:,} consecutive configurations are not in {self.space.name}: use another space"
+                f"{REJECTIONS:,} consecutive configurations were not in {self.space.name}: use another space"
             )
         now = self._clock.now
         return Evaluation(arch, epochs, self._worst, 0.0, now, is_trained=False, violations=violations)
@@ -214,7 +215,7 @@ class Objective:
 
     @property
     def seconds(self) -> float:
-        """The clock of the current search in simulated seconds; the number of trainings without training times."""
+        """The clock of the current search in simulated seconds, or in trainings if the table has no training times."""
         return self._clock.now
 
     @property
@@ -297,7 +298,7 @@ class Objective:
         """Return the `score` of the best network of the reference within the bounds, for reports.
 
         Args:
-            split: "test" or "validation": the metric in which it is the best one.
+            split: "test" or "validation": the split on which the network is the best one.
 
         Raises InvalidInputError for another split, OutOfDomainError if the table lacks the metric.
         """
@@ -340,7 +341,7 @@ class Objective:
             return self._recorder.finish()
 
     def close(self) -> None:
-        """Release the folder without ending the study: `nb.objective(resume=…)` continues it."""
+        """Release the folder without ending the study, which `nb.objective(resume=…)` continues."""
         self._is_open = False
         if self._recorder is not None:
             self._recorder.close()
@@ -374,10 +375,10 @@ class Objective:
 
     def _check_usable(self) -> None:
         if os.getpid() != self._owner:
-            raise InvalidInputError(f"only the process that made an nb.objective may call it: {SEVERAL_WORKERS}")
+            raise InvalidInputError(f"only the process that created an nb.objective may call it: {SEVERAL_WORKERS}")
         if not self._is_open:
             where = "" if self._recorder is None else f", or continue with nb.objective(resume='{self.folder}')"
-            raise InvalidInputError(f"this objective is closed: make a new one{where}")
+            raise InvalidInputError(f"this objective is closed: create a new one{where}")
 
 
 def _unused() -> Any:

@@ -25,7 +25,7 @@ NAME = "own-optimizer"
 """Default label of the optimizer."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+()-]{0,99}")
 _ELSEWHERE = {
-    "optimizer": "give the name of yours with name=",
+    "optimizer": "name your optimizer with name=",
     "repeats": "call reset() to begin each search",
     "simulated_workers": f"a function trains one architecture at a time; {SEVERAL_WORKERS}",
     "workers": f"a function runs in this process; {SEVERAL_WORKERS}",
@@ -45,18 +45,20 @@ def objective(
     allow_module: str | None = None,
     **options: Any,
 ) -> Objective:
-    """Return an objective for an outside optimizer: a function of architectures on the simulated clock.
+    """Return a function that an optimizer of another library can call to train architectures on the simulated clock.
 
     Args:
         space: an `nb.SearchSpace`, or the name of one. Default: s1.
-        name: name of the optimizer, for the record, labels and captions. It must not be an optimizer of this package.
-        objective: a metric of the table with a direction, or several. The first one decides about incumbents, and must
-            have a test counterpart to be judged by. Default: validation_accuracy, whose cost is the validation error.
+        name: name of the optimizer, for the record, labels and captions. It must not be the name of an optimizer of
+            this package.
+        objective: a metric of the table for which higher or lower values are better, or a list of such metrics. The
+            first one determines the incumbents. It needs a counterpart on test images, in which the search is scored.
+            Default: validation_accuracy, whose cost is the validation error.
         out: folder of a new study that records all searches; it must not exist. Default: nothing is recorded.
-        resume: folder of a study to continue, instead of all other arguments.
+        resume: folder of a study to continue. It can only be combined with `allow_module`.
         allow_module: module that `resume` may import because the study's config.json names it.
         options: options of `nb.black_box` (`black_box_search.options.BlackBoxConfig`). `seconds` or `evaluations` limit
-            each search (default: the limit of `nb.black_box` on this space). Others are `seed`, `first_repeat`,
+            each search (default: the limit of `nb.black_box` on this space). Other options are `seed`, `first_repeat`,
             `epochs`, `dataset`, `table`, `reference`, `deduplicate`, `continuation`, `decision_seconds`, and bounds
             such as `max_flops=1e8` or `bounds="flops=1e8"`.
 
@@ -67,7 +69,9 @@ def objective(
     if resume is not None:
         given = [space, objective, out, *options.values()]
         if any(value is not None for value in given) or name != NAME:
-            raise InvalidInputError(f"{option('resume')} takes all options from the study: remove the others")
+            raise InvalidInputError(
+                f"{option('resume')} continues with the study's own options: remove the other options"
+            )
         return _resumed(as_path(resume, "resume", is_option=True), allow_module)
     _check_name(name)
     for taken, advice in _ELSEWHERE.items():
@@ -103,8 +107,8 @@ def _several(objective: Any) -> tuple[str | None, list[str]]:
     found = list(objective) if isinstance(objective, Sequence) else []
     if not found or not all(isinstance(one, str) for one in found) or len(set(found)) < len(found):
         raise InvalidInputError(
-            f"objective={shorten(repr(objective))} does not name different metrics: give one, such as "
-            "'validation_accuracy', or a list of several"
+            f"objective={shorten(repr(objective))} is not a metric or a list of different metrics: give one metric, "
+            "such as 'validation_accuracy', or a list"
         )
     return found[0], found[1:]
 
@@ -113,7 +117,8 @@ def _check_name(name: Any) -> None:
     """Raise InvalidInputError for a name that cannot be a label, or belongs to an optimizer of this package."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidInputError(
-            f"name={shorten(repr(name))} cannot be the name of an optimizer: give letters, digits and . _ + - ( )"
+            f"name={shorten(repr(name))} cannot be the name of an optimizer: use letters, digits, spaces and "
+            ". _ + - ( )"
         )
     if name in (*names("black_box_optimizers"), *names("optimizers")):
         raise InvalidInputError(

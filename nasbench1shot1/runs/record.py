@@ -185,7 +185,7 @@ class RunRecord:
     def to_frame(self) -> "pandas.DataFrame":
         """Return everything that was recorded over time as a new data frame; `attrs["config"]` has the options.
 
-        For most kinds of runs, these are `metrics`.
+        For most kinds of runs, this is a copy of `metrics`.
         """
         return self._with_options(self.metrics.copy())
 

@@ -249,8 +249,9 @@ def _read_meta(path: Path) -> Meta:
         )
     if module := module_to_import(meta):
         raise InvalidInputError(
-            f"the table in {path} belongs to the benchmark '{meta['keyed_by']}', but importing a module runs its code: "
-            f"if you trust it, add {option('allow_module', module)}, or import the module in Python first"
+            f"the table in {path} belongs to the benchmark '{meta['keyed_by']}', whose module is not imported "
+            f"automatically, because this runs its code: if you trust it, add {option('allow_module', module)}, or "
+            "import the module in Python first"
         )
     if (wrong := find_problem(meta)) is not None:
         raise DamagedFileError(f"{path / META} {wrong}: {REMEDY}")

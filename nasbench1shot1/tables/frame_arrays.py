@@ -79,8 +79,8 @@ class FrameArrays:
             raise cell_error(
                 int(places[at]),
                 new.source,
-                f"there is a value at {epochs[at]} epochs, but the column is described with "
-                f"{alternatives(new.about.epochs)}: correct one of them",
+                f"there is a value at {epochs[at]} epochs, but the column is only described for "
+                f"{alternatives(new.about.epochs)} epochs: correct one of them",
             )
         return new.about.epochs
 
@@ -136,7 +136,7 @@ class FrameArrays:
         if OF_MEANS in repeats:
             mean = int(places[np.argmax(self._repeat[places] == OF_MEANS)])
             raise cell_error(
-                mean, new.source, "learning curves belong to single repeats: give the number of the repeat"
+                mean, new.source, "a learning curve belongs to a single repeat: give the number of the repeat"
             )
         repeats = (
             np.array(new.facts.get("repeats", repeats))

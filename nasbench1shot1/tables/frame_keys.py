@@ -68,7 +68,7 @@ class Trainings:
             )
         epochs = _whole_numbers(frame, EPOCHS, 1, _MOST_EPOCHS)
         if REPEAT in frame and SEED in frame:
-            raise InvalidInputError(f"the columns '{REPEAT}' and '{SEED}' exclude each other: remove one of them")
+            raise InvalidInputError(f"the columns '{REPEAT}' and '{SEED}' cannot be combined: remove one of them")
         repeat, seeds = _repeats(frame)
         others = [name for name in (DATASET, EPOCHS, REPEAT, SEED) if name in frame]
         found = cls((*named, *others), identity, rows, datasets, dataset, epochs, repeat, seeds)
@@ -88,8 +88,8 @@ class Trainings:
         same = f"of '{text}'" if text == other else f"of one network, '{other}' and '{text}',"
         which = "" if SEED in frame or REPEAT in frame else f", or add the column '{REPEAT}' or '{SEED}' to keep both"
         raise InvalidInputError(
-            f"rows {earlier + 1} and {later + 1} are both trainings {same} with {self.epochs[later]} epochs and equal "
-            f"repeats: remove one{which}"
+            f"rows {earlier + 1} and {later + 1} are both trainings {same} with {self.epochs[later]} epochs and the "
+            f"same repeat: remove one{which}"
         )
 
     def named_row(self, place: int) -> str:
@@ -132,7 +132,9 @@ def _rows(
     try:
         groups = frame.groupby(list(named), sort=False, dropna=False).ngroup().to_numpy()
     except TypeError as error:  # lists
-        raise InvalidInputError(f"the column '{named[0]}' has values that are not texts or numbers: {error}") from error
+        raise InvalidInputError(
+            f"the column '{named[0]}' has values that are not texts or numbers ({error}): convert them"
+        ) from error
     _, first = np.unique(groups, return_index=True)
     values = {name: frame[name].iloc[first].tolist() for name in named}
     if named == (ARCHITECTURE,):
@@ -199,7 +201,7 @@ def _configured(
         known, number = choices[name], _as_number(value)
         text = str(value) if number is None else str(number)
         if known is not None and text not in known and str(value) not in known:
-            raise cell_error(place, name, f"'{shorten(str(value))}' is not a value: give {alternatives(known)}")
+            raise cell_error(place, name, f"'{shorten(str(value))}' is not a choice: give {alternatives(known)}")
         values[name] = value if known is None else known.get(str(value), known.get(text))
     try:
         return space.from_configuration(values)
@@ -220,7 +222,9 @@ def _datasets(frame: "pandas.DataFrame", default: str) -> tuple[tuple[str, ...],
     for row, name in enumerate(given):
         if name not in places and not (isinstance(name, str) and DATASET_NAME.fullmatch(name)):
             raise cell_error(
-                row, DATASET, f"'{shorten(str(name))}' is not a name: use letters, digits and -, at most 50 characters"
+                row,
+                DATASET,
+                f"'{shorten(str(name))}' cannot be the name of a data set: use at most 50 letters, digits and -",
             )
         places.setdefault(name, len(places))
     return tuple(map(str, places)), np.array([places[name] for name in given], np.int64)
@@ -261,7 +265,7 @@ def _whole_numbers(
     wrong = ((numbers < least) | (numbers > most)) & ~skipped
     if wrong.any():
         place = int(np.argmax(wrong))
-        mean = f", or '{MEAN}' for a mean over repeats" if name in (REPEAT, SEED) else ""
+        mean = f", or write '{MEAN}' for a mean over repeats" if name in (REPEAT, SEED) else ""
         raise cell_error(
             place,
             name,

@@ -150,7 +150,7 @@ class Metrics:
             return self._fractions(source, values)
         if unit == "s" and (values < 0).any():
             place = int(np.argmax(values < 0))
-            raise cell_error(place, source, f"'{values[place]:g}' seconds are negative: correct it, or leave it empty")
+            raise cell_error(place, source, f"'{values[place]:g}' is a negative time: correct it, or leave it empty")
         return values
 
     def _unit(self, source: str) -> str:

@@ -43,7 +43,7 @@ def table_from_frame(
 ) -> Table:
     """Create a table in memory from a data frame with a row for each training of an architecture (docs/own_table.md).
 
-    The result of `Table.to_frame` has this form; its table is created again, with its descriptions.
+    The result of `Table.to_frame` has this form: an equal table is created from it, with the same descriptions.
 
     Args:
         frame: the trainings. Its columns are:
@@ -58,7 +58,7 @@ def table_from_frame(
             - standard metrics, such as "validation_accuracy", and the metrics of `columns`; missing values are NaN
         space: the space of the architectures.
         columns: descriptions of other metrics by the names of the frame's columns. A metric without `epochs` has one
-            value for each network if all rows of the network agree, else one value for each training.
+            value for each network if all rows of the network agree, and otherwise one value for each training.
         name: name of the table. Default: "own".
         version: version of the table. Default: "1".
         dataset: the data set of a frame that does not name one. Default: "default".
@@ -113,7 +113,7 @@ def _check_arguments(frame: Any, space: Any, columns: Mapping[str, Column], refe
     import pandas
 
     if not isinstance(frame, pandas.DataFrame):
-        raise InvalidInputError(f"the trainings are a {type(frame).__name__}: give a pandas.DataFrame")
+        raise InvalidInputError(f"the trainings are of the type '{type(frame).__name__}': give a pandas.DataFrame")
     if not isinstance(space, SearchSpace):
         raise InvalidInputError(
             f"{shorten(repr(space))} is not a search space: give an nb.SearchSpace, such as nb.search_space('s1')"
@@ -121,13 +121,13 @@ def _check_arguments(frame: Any, space: Any, columns: Mapping[str, Column], refe
     if benchmark(space.benchmark.name) != space.benchmark:
         raise InvalidInputError(
             f"'{space.benchmark.name}' is not the benchmark of {space.name}: register the benchmark of the space, or "
-            "name it by its place, such as nb.Benchmark(name='my_space:BENCHMARK', …)"
+            "name it by its import path, such as nb.Benchmark(name='my_space:BENCHMARK', …)"
         )
     if not len(frame):
         raise InvalidInputError("the frame has no rows: give at least one training")
     names = list(frame.columns)
     if strange := [name for name in names if not isinstance(name, str) or not name]:
-        raise InvalidInputError(f"a column has the name {shorten(repr(strange[0]))}: give it a text as its name")
+        raise InvalidInputError(f"the name of a column is {shorten(repr(strange[0]))}: rename it to a non-empty text")
     if twice := [name for name in names if names.count(name) > 1]:
         raise InvalidInputError(f"there are two columns '{twice[0]}': rename or remove one of them")
     if reference not in ("all", PRESENT):

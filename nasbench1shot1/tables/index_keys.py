@@ -56,7 +56,7 @@ class IndexKeys(RowKeys):
 
     @cached_property
     def _row_of_index(self) -> dict[int, int]:
-        """The row of every official index that the table has; a space may have billions of others."""
+        """The row of every official index in the table; the space may have billions of other indices."""
         return {index: row for row, index in enumerate(self._folder.checked_column("index").tolist())}
 
     def rows(self, items: Sequence[Item]) -> Rows:
@@ -135,10 +135,10 @@ class IndexKeys(RowKeys):
 
 
 def space_keys(space: SearchSpace) -> type[IndexKeys]:
-    """Return the row keys of a benchmark that consists of one space: its rows are numbers of architectures.
+    """Return the row keys of a benchmark with one space: an architecture's number in the space identifies its row.
 
-    The record of a benchmark names the result, as in `keys="my_space:KEYS"` with `KEYS = space_keys(SPACE)`. If the
-    space has several architectures of one network, as its kind "unique" tells, they share a row.
+    The record of a benchmark refers to the result, as in `keys="my_space:KEYS"` with `KEYS = space_keys(SPACE)`. If the
+    kind "unique" of the space is smaller than the space, architectures with the same network share a row.
     """
     whole = space.kinds[0]
     has_copies = "unique" in space.kinds and space.count("unique") < space.count(whole)

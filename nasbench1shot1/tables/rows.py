@@ -225,11 +225,12 @@ class TableRows:
 
         The columns are `architecture` (a text), `dataset`, `epochs`, `repeat` or `seed` ("mean" in rows that have means
         over repeats), and the metrics, NaN where a value is missing. If a metric has estimates, its measurements are in
-        the column `measured_METRIC`. Half-way values are in `halfway_METRIC`, learning curves of trainings of 200
-        epochs in `curve200_METRIC`. A value of a network, such as its number of parameters, is in all of its rows.
+        the column `measured_METRIC`. Half-way values are in `halfway_METRIC`, and learning curves of trainings of 200
+        epochs in `curve200_METRIC`. A value of a network, such as its number of parameters, is repeated in all of the
+        network's rows.
 
-        `frame.attrs` has the description of the table. pandas keeps it when rows or columns are selected, but files do
-        not contain it.
+        `frame.attrs` contains the description of the table. pandas keeps the description when rows or columns are
+        selected, but CSV files do not contain it.
         """
         from nasbench1shot1.tables.to_frame import table_frame
 
@@ -266,8 +267,8 @@ class TableRows:
         Args:
             space: the space.
             present: whether the table may lack networks of the space; true for a table that was created with
-                reference="present". Regrets then refer to the best network that it
-                has, and `nb.score` returns empty values for missing ones.
+                reference="present". Regrets then refer to the best network that it has, and `nb.score` returns empty
+                values for missing ones.
             has_option: whether the caller has the option `reference`, which the error then advises.
 
         Raises:

@@ -96,7 +96,7 @@ def make_checked_folder(columns: Mapping[str, NDArray[Any]], meta: Meta) -> Tabl
         json.dumps(described)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(
-            f"the description of the table has a value of another type than numbers, texts, lists and dictionaries "
+            "the description of the table has a value that is not a number, a text, a list or a dictionary "
             f"({error}): convert it"
         ) from error
     for name, entry in _as_mapping("entries of the columns", described.get("columns", {})).items():

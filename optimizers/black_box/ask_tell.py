@@ -22,7 +22,7 @@ class AskAndTell(Protocol):
         """Return the next configuration, or a pair of configuration and epochs; None to wait for a result or end."""
 
     def tell(self, configuration: Any, values: tuple[float, ...], seconds: float) -> None:
-        """Observe the result of a configuration that `ask` returned."""
+        """Receive the result of a configuration that `ask` returned."""
 
 
 Make = Callable[[SearchSpace, int], AskAndTell]
@@ -133,7 +133,7 @@ class AskTellOptimizer(TrialOptimizer):
 
 @lru_cache(64)
 def optimizer_class(make: Make) -> type[AskTellOptimizer]:
-    """Return the class of black-box optimizers that `make` creates; equal for equal functions."""
+    """Return the class of black-box optimizers that `make` creates, the same class for the same function."""
     name = getattr(make, "__name__", "AskTell")
     return type(name, (AskTellOptimizer,), {"make": staticmethod(make), "__module__": __name__})
 

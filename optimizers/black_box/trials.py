@@ -65,7 +65,7 @@ class TrialOptimizer(BlackBoxOptimizer):
         if self.constraint is not None:
             raise self.constraint.rejections_error()
         raise InvalidInputError(
-            f"{REJECTIONS:,} consecutive configurations are not in {self.space.name}: use another space"
+            f"{REJECTIONS:,} consecutive configurations were not in {self.space.name}: use another space"
         )
 
     def tell(self, query: Query, validation_error: float, seconds: float) -> None:
