@@ -100,6 +100,7 @@ setup(
         "nasbench1shot1.runs",
         "nasbench1shot1.supernets",
         "nasbench1shot1.tables",
+        "nasbench1shot1.trajectories",
         "nasbench1shot1.trial_files",
         "nasbench1shot1.tuning",
         *(f"nasbench1shot1.{folder}" for folder in DATA),

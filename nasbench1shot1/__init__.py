@@ -74,6 +74,8 @@ if TYPE_CHECKING:
     from nasbench1shot1.tables.table import Metrics as Metrics
     from nasbench1shot1.tables.table import Table as Table
     from nasbench1shot1.tables.table import load_table as load_table
+    from nasbench1shot1.trajectories.files import study_from as study_from
+    from nasbench1shot1.trajectories.from_frame import study_from_frame as study_from_frame
     from nasbench1shot1.tuning.tuning import tune as tune
 
 # No module has the name of something below: importing that module would put itself in the name's place.
@@ -134,6 +136,8 @@ _HOME = {
     "space_keys": "tables.index_keys",
     "syne_tune_blackbox": "objectives.syne_tune",
     "table_from_frame": "tables.from_frame",
+    "study_from": "trajectories.files",
+    "study_from_frame": "trajectories.from_frame",
     "table_from_nasbench": "nasbench101.official_files",
     "target_function": "objectives.target_functions",
     "train_cell": "cell_training.training",

@@ -95,6 +95,10 @@ class Choices:
             values = self._values_of_mapping(x) if isinstance(x, Mapping) else self._values_of_vector(x)
         return Proposal(self._architecture(values), values)
 
+    def check(self, name: str, choice: Any) -> None:
+        """Raise InvalidInputError if a value is not a choice of the parameter with a name."""
+        self._index(name, {name: choice})
+
     @cached_property
     def _places(self) -> list[int]:
         """The place of each choice in the vector of a configuration of `configuration_space`."""

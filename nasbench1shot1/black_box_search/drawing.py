@@ -176,7 +176,8 @@ def caption(studies: Sequence[BlackBoxStudy]) -> str:
     goal = common_goal(study.goal for study in studies)
     baseline = common_baseline({str(study.folder): study.baseline for study in studies})
     feedback = describe_feedback((study.feedback_repeats for study in studies), goal)
-    sentences = (goal.sentence(), baseline.sentence if baseline else "", feedback, zero_note(studies))
+    origins = dict.fromkeys(study.origin for study in studies)
+    sentences = (goal.sentence(), baseline.sentence if baseline else "", feedback, *origins, zero_note(studies))
     return "\n".join(filter(None, (_sources(studies), *sentences)))
 
 

@@ -25,7 +25,7 @@ from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import BOUNDS, ELSEWHERE, Baseline
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
-from nasbench1shot1.runs.folder import CONFIG, METRICS, OUTSIDE, count_lines, damaged_file_error
+from nasbench1shot1.runs.folder import CONFIG, METRICS, OUTSIDE, TRAJECTORY, count_lines, damaged_file_error
 from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, has_type
 from nasbench1shot1.tables.columns import partly_text
 
@@ -110,6 +110,20 @@ class BlackBoxStudy(RunRecord):
         """Whether an optimizer of another library created the study by calling an `nb.objective`."""
         return self.config.get(OUTSIDE) is True
 
+    @property
+    def is_trajectory(self) -> bool:
+        """Whether another program recorded the trainings (`nb.study_from_frame`)."""
+        return TRAJECTORY in self.config
+
+    @property
+    def origin(self) -> str:
+        """A sentence about searches that another program recorded, for captions; empty for other studies."""
+        if not self.is_trajectory:
+            return ""
+        has_losses = bool(self.config[TRAJECTORY].get("losses"))
+        errors = "the recorded validation errors" if has_losses else "the table's mean validation errors"
+        return f"Another program ran {self.config['optimizer']}; its incumbents follow from {errors}."
+
     def unfinished_error(self) -> UserError:
         """Return the error for reading results of a study that is not finished."""
         if not self.is_outside:
@@ -140,6 +154,8 @@ class BlackBoxStudy(RunRecord):
         if not _are_feedback_repeats(self.config.get(FEEDBACK, {})):
             raise damaged_file_error(self.folder / CONFIG, f"its {FEEDBACK} is impossible")
         _ = self.baseline
+        if not isinstance(self.config.get(TRAJECTORY, {}), dict):
+            raise damaged_file_error(self.folder / CONFIG, f"its {TRAJECTORY} is impossible")
 
     def _subject(self) -> str:
         return f"{self.config['optimizer']} on {self.config['space']}, seed {self.config['seed']}"

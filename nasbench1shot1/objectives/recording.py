@@ -14,10 +14,10 @@ from nasbench1shot1.black_box_search.options import recorded_study
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import Repeats, table_of_study
 from nasbench1shot1.black_box_search.studying import BlackBoxKind, begin_study
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.jobs.pool import WorkerOptions
 from nasbench1shot1.registry import check_trusted
-from nasbench1shot1.runs.folder import CONFIG, OUTSIDE, check_facts, description
+from nasbench1shot1.runs.folder import CONFIG, OUTSIDE, TRAJECTORY, check_facts, description
 from nasbench1shot1.runs.kind import Begun
 from nasbench1shot1.runs.lifecycle import check_is_new, existing_run, new_run
 from nasbench1shot1.runs.machine import environment
@@ -92,6 +92,11 @@ class StudyRecorder:
                 f"'{folder}' is a study of {study.config['optimizer']}, which nb.objective did not record: continue it "
                 f"with nb.black_box(resume='{folder}')"
             )
+        if TRAJECTORY in study.config:
+            raise InvalidInputError(
+                f"'{folder}' has the searches of another program, which nb.objective cannot continue: read them again "
+                f"into another {option('out')}"
+            )
         check_trusted("search_spaces", "space", study.config["space"], folder / CONFIG, allow_module)
         with ExitStack() as stack:
             writer = stack.enter_context(existing_run(folder, RunWriter[BlackBoxStudy], BlackBoxStudy))
@@ -115,21 +120,22 @@ class StudyRecorder:
         """Number of recorded searches."""
         return self._writer.recorded
 
-    def append(self, line: dict[str, Any]) -> None:
-        """Record a search that has ended; raises UserError if the disk is full or the lock is lost."""
-        self._update(self.recorded + 1)  # first: readers ignore lines beyond the number of searches
-        self._writer.append_line(line)
-        self.next += 1
+    def append(self, *lines: dict[str, Any]) -> None:
+        """Record searches that have ended; raises UserError if the disk is full or the lock is lost."""
+        self._update(self.recorded + len(lines))  # first: readers ignore lines beyond the number of searches
+        self._writer.append_lines(lines)
+        self.next += len(lines)
 
-    def finish(self) -> BlackBoxStudy:
-        """Write summary.json and the picture, release the folder, and return the study."""
+    def finish(self, draws: bool = True) -> BlackBoxStudy:
+        """Write summary.json and, with `draws`, the picture; release the folder, and return the study."""
         with self:
             if not self.recorded:
                 raise InvalidInputError(f"'{self.folder}' has no recorded search: train an architecture first")
             self._update(self.recorded)
             self._writer.finish(self._kind.summarise(self._kind.open(self.folder), self._begun))
             study = self._kind.open(self.folder)
-            self._kind.present(study, self._begun, Console(quiet=True))
+            if draws:
+                self._kind.present(study, self._begun, Console(quiet=True))
             return study
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ def objective(
                 f"{option('resume')} continues with the study's own options: remove the other options"
             )
         return _resumed(as_path(resume, "resume", is_option=True), allow_module)
-    _check_name(name)
+    check_name(name)
     for taken, advice in _ELSEWHERE.items():
         if options.get(taken) is not None:
             raise InvalidInputError(f"{option(taken)} does not apply to nb.objective: {advice}")
@@ -113,7 +113,7 @@ def _several(objective: Any) -> tuple[str | None, list[str]]:
     return found[0], found[1:]
 
 
-def _check_name(name: Any) -> None:
+def check_name(name: Any) -> None:
     """Raise InvalidInputError for a name that cannot be a label, or belongs to an optimizer of this package."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidInputError(

@@ -30,6 +30,8 @@ RECORDED = "recorded search"
 OUTSIDE = "outside_optimizer"
 """Field of a black-box study's config.json: true if an outside optimizer called an `nb.objective`; `optimizer` is then
 only a label."""
+TRAJECTORY = "trajectory"
+"""Field of a black-box study's config.json, if another program recorded the searches: what its trainings contained."""
 
 
 def description(kind: str, sections: Mapping[str, Mapping[str, Any]], facts: Mapping[str, Any]) -> dict[str, Any]:
