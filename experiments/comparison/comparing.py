@@ -22,6 +22,7 @@ from nasbench1shot1.experiments.comparison.entries import (
     Facts,
     Over,
     SearchEntry,
+    TrajectoryEntry,
     TuningEntry,
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
@@ -212,7 +213,7 @@ def _entry(run: Any) -> Entry:
     if isinstance(record, SearchRecord):
         return SearchEntry.from_run(record)
     if isinstance(record, BlackBoxStudy):
-        return BlackBoxEntry.from_study(record)
+        return (TrajectoryEntry if record.is_trajectory else BlackBoxEntry).from_study(record)
     if isinstance(record, Study):
         return TuningEntry.from_study(record)
     if isinstance(record, list | tuple):

@@ -202,6 +202,7 @@ def caption(comparison: Comparison) -> str:
         if early_ends(comparison)
         else "",
         ZERO_NOTE if comparison.over in CLOCKS and _has_zero(comparison) else "",
+        *dict.fromkeys(of.entry.origin for of in comparison.contenders),
         "All architectures were scored again on this table; black-box studies keep their recorded times."
         if comparison.is_rescored and is_simulated
         else "",

@@ -129,6 +129,11 @@ class Entry(ABC):
         return self.optimizer
 
     @property
+    def origin(self) -> str:
+        """A sentence about searches that another program recorded, for captions; empty for other runs."""
+        return ""
+
+    @property
     def facts(self) -> set[Facts]:
         """Space, data set, table and objective of the regrets; one element unless the searches of a group differ."""
         is_judged_alike = self.goal.judge.metric == Goal.judge.metric  # for example, test accuracy also guided
@@ -343,6 +348,18 @@ class BlackBoxEntry(Entry):
             judge = Judge.from_config(self.study.config, self.folder / CONFIG)
             known[text] = judge.score(Architecture.parse(text), table)
         return known[text]
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryEntry(BlackBoxEntry):
+    """A black-box study that another program recorded, with its own clock."""
+
+    CLOCK = "for a trajectory of another program, the clock of its file"
+
+    @property
+    def origin(self) -> str:
+        """See `Entry`."""
+        return self.study.origin
 
 
 @dataclass(frozen=True, eq=False)

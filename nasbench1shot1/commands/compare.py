@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nasbench1shot1.commands.options import Positional
 from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.ground.errors import InvalidInputError, flag, value_of
 from nasbench1shot1.ground.files import PictureFormat
-from nasbench1shot1.runs.options import Form, Mark, TableName
+from nasbench1shot1.runs.options import Form, Mark, Names, TableName
+
+if TYPE_CHECKING:
+    from nasbench1shot1.black_box_search.record import BlackBoxStudy
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,13 @@ class Compare:
     search space, data set and table, and need not be finished. See docs/compare.md.
     """
 
-    runs: Annotated[Positional[tuple[Path, ...]], Form("RUN …", "(required)")] = ()
+    runs: Annotated[Positional[tuple[Path, ...]], Form("RUN …", "(required without --csv)")] = ()
     """Folders of the runs; at most ten."""
+    csv: Annotated[str | None, Form("FILE[:LABEL]", repeats=True)] = None
+    """Trainings that another program recorded: a CSV file, or a file of Optuna, SMAC, Syne Tune, NePS or hpbandster.
+    May be given several times. The architectures are looked up in --table. See docs/trajectories.md."""
+    space: Annotated[str | None, Names("search_spaces", "your own as module:object")] = None
+    """Search space of --csv. Default: the space of the first run."""
     labels: tuple[str, ...] | None = None
     """Labels of the runs, separated by spaces or commas. Default: the names of the optimizers."""
     out: Path = Path("comparison")
@@ -51,25 +59,50 @@ class Compare:
         from nasbench1shot1.experiments.comparison.output import check_out, show, write_comparison
         from nasbench1shot1.ground.text import literal_console
 
-        if self.labels and not self.runs:
+        if self.labels and not self.runs and not self.csv:
             raise InvalidInputError(
                 f"no run is given, because {value_of('labels')} takes all words that follow it: give the runs first, "
                 f"or join the labels with commas, such as {flag('labels')} A,B"
             )
+        if self.space is not None and not self.csv:
+            raise InvalidInputError(f"{flag('space')} applies to {flag('csv')}: add {flag('csv')}, or remove it")
         check_out(self.out)
         if self.accuracies:
             self._compare_accuracies()
             return
         found = compare_runs(
-            self.runs,
+            [*self.runs, *self._trajectories()],
             self._labels,
             self.over,
-            table=self.table,
+            table=self.table if self.runs else None,
             allow_module=self.allow_module,
             spread=self.spread,
             mark=self.mark,
         )
         show(found, write_comparison(found, self.out, self.format, self.style), literal_console())
+
+    def _trajectories(self) -> "list[BlackBoxStudy]":
+        """Return the studies of the files in `csv`; space, table and data set are those of the first run."""
+        from nasbench1shot1.experiments.comparison.comparing import open_entries
+        from nasbench1shot1.ground.files import as_path
+        from nasbench1shot1.registry import check_trusted, import_trusted
+        from nasbench1shot1.runs.folder import CONFIG
+        from nasbench1shot1.trajectories.files import study_from
+
+        if not self.csv:
+            return []
+        import_trusted(self.allow_module)
+        if not self.runs and self.space is None:
+            raise InvalidInputError(f"the search space is unknown: give {flag('space')}, or a run to compare with")
+        first: dict[str, Any] = {}
+        if self.runs:
+            config = open_entries(self.runs[:1])[0].configs[0]
+            first = {**config.get("search_options", {}), **config}
+            check_trusted("search_spaces", "space", first["space"], self.runs[0] / CONFIG)
+        options = {name: first.get(name) for name in ("space", "table", "dataset", "reference")}
+        options |= {name: value for name in ("space", "table") if (value := getattr(self, name)) is not None}
+        files = [_with_label(text) for text in self.csv.split(",")]
+        return [study_from(as_path(file, "csv", is_option=True), name=label, **options) for file, label in files]
 
     @property
     def _labels(self) -> Sequence[str] | None:
@@ -79,10 +112,18 @@ class Compare:
         from nasbench1shot1.experiments.comparison.accuracies import compare_accuracies, write_accuracies
         from nasbench1shot1.ground.text import literal_console
 
-        for name in ("over", "mark"):
+        for name in ("over", "mark", "csv"):
             if getattr(self, name) is not None:
                 raise InvalidInputError(f"{flag(name)} does not apply to {flag('accuracies')}: remove one of them")
         found = compare_accuracies(
             self.runs, self._labels, table=self.table, allow_module=self.allow_module, spread=self.spread
         )
         found.show(literal_console(), write_accuracies(found, self.out, self.format, self.style))
+
+
+def _with_label(text: str) -> tuple[str, str]:
+    """Return file and label of FILE[:LABEL]; the label is the name of the file by default."""
+    file, colon, label = text.rpartition(":")
+    if not colon or Path(text).exists():
+        return text, Path(text).name.partition(".")[0] or text
+    return file, label

@@ -4,6 +4,7 @@ import difflib
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -267,7 +268,7 @@ def _check_distinct(run: str, trainings: Sequence[Training], is_numbered: bool) 
 
 def _check_clock(run: str, trainings: Sequence[Training]) -> None:
     """Raise InvalidInputError if a clock, or the number of the training, decreases within a run."""
-    for before, one in zip(trainings, trainings[1:], strict=False):
+    for before, one in pairwise(trainings):
         decreases = one.seconds is not None and before.seconds is not None and one.seconds < before.seconds
         if decreases or one.number < before.number:
             column, now, then = (

@@ -1,0 +1,323 @@
+"""`nb.study_from`: the files of other optimizers as black-box studies, told apart by their names."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote, shorten
+from nasbench1shot1.ground.files import as_path, read_text
+from nasbench1shot1.tables.references import Reference
+from nasbench1shot1.tables.table import Table
+from nasbench1shot1.trajectories.architectures import ARCHITECTURE
+from nasbench1shot1.trajectories.from_frame import NAME, study_from_frame
+from nasbench1shot1.trajectories.trainings import EPOCHS, EVALUATION, LOSS, RUN, SECONDS
+
+if TYPE_CHECKING:
+    import pandas
+
+    from nasbench1shot1.space import SearchSpace
+
+Record = dict[str, Any]
+"""A training as a row of a frame; `_PARAMETERS` has the configuration."""
+Runs = dict[str, list[Record]]
+_PARAMETERS = "parameters"
+_SUCCESS = 1
+"""SMAC's `StatusType.SUCCESS`."""
+
+
+class Format(NamedTuple):
+    """The files of one program.
+
+    Attributes:
+        patterns: names of its files, as patterns of `fnmatch`.
+        words: the program and its file in words.
+        read: returns the successful trainings of each run, in the order of their ends.
+    """
+
+    patterns: tuple[str, ...]
+    words: str
+    read: Callable[[Path], Runs]
+
+
+def study_from(
+    path: str | Path | Sequence[str | Path],
+    space: "str | SearchSpace | None" = None,
+    *,
+    table: "str | Path | Table | None" = None,
+    name: str = NAME,
+    out: str | Path | None = None,
+    dataset: str | None = None,
+    reference: Reference | None = None,
+    losses: bool = True,
+) -> BlackBoxStudy:
+    """Return a black-box study of the files that another optimizer wrote; see `nb.study_from_frame`.
+
+    Args:
+        path: a file, or a folder that has one. Several paths are several runs of one optimizer. Files:
+            CSV (`*.csv`, `*.csv.gz`): the columns of `nb.study_from_frame`.
+            Optuna: a journal (`*.journal`, `*.log`) or SQLite storage (`*.db`, `*.sqlite`, `*.sqlite3`). Each study in
+            it is a run.
+            SMAC: `runhistory.json`. Syne Tune: `results.csv.zip`. NePS: `full.csv`. hpbandster: `results.json` with
+            `configs.json`.
+        space, table, name, out, dataset, reference: as in `nb.study_from_frame`.
+        losses: whether to compare the recorded objective with the table's validation error. False: ignore it; the
+            table's mean decides about incumbents.
+
+    Raises:
+        UserError: the file is not known, damaged or empty, or as `nb.study_from_frame`.
+    """
+    several = [path] if isinstance(path, str | Path) else list(path)
+    if not several:
+        raise InvalidInputError("no file is given: give at least one file of another optimizer")
+    files = [_file(as_path(one, "path")) for one in several]
+    options: dict[str, Any] = {"table": table, "name": name, "dataset": dataset, "reference": reference, "out": out}
+    try:
+        frame = _joined([_frame(file) for file in files], [str(file) for file in files])
+        if not losses:
+            frame = frame.drop(columns=LOSS, errors="ignore")
+        return study_from_frame(frame, space, **options)
+    except InvalidInputError as error:
+        if len(files) == 1 and str(error).startswith(("row ", "rows ", "the column", "there are two")):
+            raise InvalidInputError(f"'{files[0]}': {quote(error)}") from error
+        raise
+
+
+def _file(path: Path) -> Path:
+    """Return the known file that a path means; raises InvalidInputError if there is none, or more than one."""
+    if not path.exists():
+        raise InvalidInputError(f"'{path}' does not exist: give a file of another optimizer, or its folder")
+    if not path.is_dir():
+        return path
+    names = [pattern for of in FORMATS for pattern in of.patterns if "*" not in pattern]
+    found = [folder / name for folder in (path, path / "summary") for name in names if (folder / name).is_file()]
+    if len(found) != 1:
+        what = f"several known files ({', '.join(file.name for file in found)})" if found else "no known file"
+        raise InvalidInputError(f"'{path}' has {what}: give the file itself, {_known()}")
+    return found[0]
+
+
+def _frame(file: Path) -> "pandas.DataFrame":
+    """Return the trainings of a file; raises InvalidInputError if it is not known, damaged or empty."""
+    import pandas
+
+    if (fnmatch(file.name, "*.csv") and file.name != "full.csv") or fnmatch(file.name, "*.csv.gz"):
+        return _csv(file)
+    of = next((of for of in FORMATS if any(fnmatch(file.name, pattern) for pattern in of.patterns)), None)
+    if of is None:
+        raise InvalidInputError(f"'{file}' has an unknown name: give a CSV file, or {_known()}")
+    try:
+        runs = of.read(file)
+    except UserError:
+        raise
+    except ImportError as error:
+        raise UserError(f"reading '{file}' needs Optuna: in a checkout, run pip install '.[tune]'") from error
+    except Exception as error:  # anything may be wrong in a file that another program wrote
+        why = shorten(" ".join(f"{type(error).__name__}: {error}".split()))
+        raise InvalidInputError(f"'{file}' cannot be read as {of.words} ({why}): give another file") from error
+    if not any(runs.values()):
+        raise InvalidInputError(f"'{file}' has no successful training: give another file")
+    return pandas.DataFrame(_rows({run: found for run, found in runs.items() if found}))
+
+
+def _rows(runs: Runs) -> list[Record]:
+    """Return the rows of a frame; a field counts if all trainings have it, and trainings are numbered without clock."""
+    records = [record for found in runs.values() for record in found]
+    has = {key: all(record.get(key) is not None for record in records) for key in (ARCHITECTURE, SECONDS, LOSS)}
+    has_epochs = any(record.get(EPOCHS) is not None for record in records)
+    rows = []
+    for run, found in runs.items():
+        ordered = sorted(found, key=lambda record: record[SECONDS]) if has[SECONDS] else found
+        for number, record in enumerate(ordered, start=1):
+            row = {RUN: run, EVALUATION: number} | {key: record[key] for key, is_known in has.items() if is_known}
+            row |= {EPOCHS: record.get(EPOCHS)} if has_epochs else {}
+            rows.append(row if has[ARCHITECTURE] else {**record[_PARAMETERS], **row})
+    return rows
+
+
+def _joined(frames: "list[pandas.DataFrame]", names: Sequence[str]) -> "pandas.DataFrame":
+    """Return the runs of several files in one frame; raises InvalidInputError if their columns differ."""
+    import pandas
+
+    if len(frames) == 1:
+        return frames[0]
+    for frame, name in zip(frames, names, strict=True):
+        if differing := sorted(set(map(str, frame.columns)) ^ set(map(str, frames[0].columns))):
+            raise InvalidInputError(
+                f"'{names[0]}' and '{name}' do not have the same fields ({', '.join(differing)}): read them separately"
+            )
+        if RUN in frame:
+            frame[RUN] = [f"{name}: {run}" for run in frame[RUN]]
+    return pandas.concat(frames, ignore_index=True)
+
+
+def _csv(file: Path) -> "pandas.DataFrame":
+    """Return the texts of a CSV file; empty cells are missing."""
+    import pandas
+
+    try:
+        return pandas.read_csv(file, dtype=str, keep_default_na=False, na_values=[""], skip_blank_lines=False)
+    except (OSError, ValueError, EOFError) as error:
+        why = shorten(" ".join(str(error).split()))
+        raise InvalidInputError(f"'{file}' cannot be read ({why}): give a CSV file with one header line") from error
+
+
+def _known() -> str:
+    return ", ".join(f"{'/'.join(of.patterns)} ({of.words})" for of in FORMATS)
+
+
+# Programs -------------------------------------------------------------------------------------------------------------
+
+
+def _optuna(file: Path) -> Runs:
+    """Read an Optuna storage from a copy, because opening the storage may write to it."""
+    from optuna.storages import JournalStorage, RDBStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = Path(scratch) / "storage"
+        shutil.copyfile(file, copy)
+        is_database = copy.read_bytes()[:15] == b"SQLite format 3"
+        if is_database:
+            database = RDBStorage(f"sqlite:///{copy}")
+            try:
+                return _optuna_runs(database)
+            finally:
+                database.engine.dispose()
+        return _optuna_runs(JournalStorage(JournalFileBackend(str(copy))))
+
+
+def _optuna_runs(storage: Any) -> Runs:
+    from optuna.study import StudyDirection
+    from optuna.trial import TrialState
+
+    runs: Runs = {}
+    for study in storage.get_all_studies():
+        trials = storage.get_all_trials(study._study_id, states=(TrialState.COMPLETE, TrialState.PRUNED))
+        trained = [trial for trial in trials if trial.values]
+        is_maximized = study.directions[0] == StudyDirection.MAXIMIZE
+        runs[study.study_name] = [
+            {
+                _PARAMETERS: trial.params,
+                ARCHITECTURE: trial.user_attrs.get(ARCHITECTURE),
+                EPOCHS: trial.user_attrs.get(EPOCHS, trial.last_step),
+                SECONDS: trial.user_attrs.get(SECONDS),
+                LOSS: _loss(trial.values[0], is_maximized),
+            }
+            for trial in sorted(trained, key=lambda trial: (trial.datetime_complete, trial.number))
+        ]
+    return runs
+
+
+def _loss(value: float, is_maximized: bool) -> float:
+    """Return the error of an objective: 1 - value if it is maximized."""
+    return 1.0 - value if is_maximized else value
+
+
+def _smac(file: Path) -> Runs:
+    """Read SMAC's run history. The clock is `additional_info["seconds"]`, or the sum of times that were told to it."""
+    content = json.loads(read_text(file))
+    data = [entry for entry in content["data"] if entry["status"] == _SUCCESS]
+    data.sort(key=lambda entry: entry["endtime"])  # stable: times are 0 if an ask-and-tell loop did not give them
+    is_told = all(entry["time"] > 0 and entry["starttime"] == entry["endtime"] == 0 for entry in data)
+    clock, found = 0.0, []
+    for entry in data:
+        clock += entry["time"]
+        about, cost = entry.get("additional_info") or {}, entry["cost"]
+        found.append(
+            {
+                _PARAMETERS: content["configs"][str(entry["config_id"])],
+                ARCHITECTURE: about.get(ARCHITECTURE),
+                EPOCHS: entry["budget"],
+                SECONDS: about.get(SECONDS, clock if is_told else None),
+                LOSS: cost[0] if isinstance(cost, list) else cost,
+            }
+        )
+    return {"0": found}
+
+
+def _syne_tune(file: Path) -> Runs:
+    """Read Syne Tune's results. Its metadata names the metric, unless a column is named `validation_error`."""
+    frame, metadata = _csv(file), file.parent / "metadata.json"
+    metric, is_maximized = LOSS, False
+    if LOSS not in frame and metadata.is_file():
+        about = json.loads(read_text(metadata))
+        modes = about["metric_mode"]
+        metric = about["metric_names"][0]
+        is_maximized = (modes if isinstance(modes, str) else modes[0]) == "max"
+    budget = next((name for name in (EPOCHS, "epoch") if name in frame), None)
+    found = [
+        {
+            _PARAMETERS: _after_prefix(row, "config_"),
+            ARCHITECTURE: row.get(f"config_{ARCHITECTURE}"),
+            EPOCHS: row[budget] if budget else None,
+            SECONDS: float(row["st_tuner_time"]),
+            LOSS: _loss(float(row[metric]), is_maximized) if metric in frame else None,
+        }
+        for row in frame.to_dict("records")
+    ]
+    return {"0": found}
+
+
+def _neps(file: Path) -> Runs:
+    """Read NePS's summary. The clock is the sum of `cost` if one worker ran; failed trainings have no objective."""
+    frame = _csv(file).dropna(subset="objective_to_minimize")
+    if "time_end" in frame:
+        frame = frame.sort_values("time_end", key=lambda column: column.astype(float), kind="stable")
+    workers = {str(worker) for name in frame if "worker" in str(name) for worker in frame[name]}
+    has_clock = "cost" in frame and frame["cost"].notna().all() and len(workers) <= 1
+    clock, found = 0.0, []
+    for row in frame.to_dict("records"):
+        clock += float(row["cost"]) if has_clock else 0.0
+        parameters = _after_prefix(row, "config.")
+        found.append(
+            {
+                _PARAMETERS: parameters,
+                ARCHITECTURE: parameters.get(ARCHITECTURE),
+                EPOCHS: parameters.get(EPOCHS),
+                SECONDS: clock if has_clock else None,
+                LOSS: float(row["objective_to_minimize"]),
+            }
+        )
+    return {"0": found}
+
+
+def _hpbandster(file: Path) -> Runs:
+    """Read hpbandster's logged results. The clock is `info["seconds"]`; failed trainings have no result."""
+    configurations = {tuple(line[0]): line[1] for line in _json_lines(file.parent / "configs.json")}
+    lines = [line for line in _json_lines(file) if line[3] is not None]
+    found = []
+    for identity, budget, _, result, *_ in sorted(lines, key=lambda line: line[2]["finished"]):
+        about = result.get("info") if isinstance(result.get("info"), dict) else {}
+        found.append(
+            {
+                _PARAMETERS: configurations[tuple(identity)],
+                ARCHITECTURE: about.get(ARCHITECTURE),
+                EPOCHS: budget,
+                SECONDS: about.get(SECONDS),
+                LOSS: result["loss"],
+            }
+        )
+    return {"0": found}
+
+
+def _json_lines(file: Path) -> Iterable[Any]:
+    return [json.loads(line) for line in read_text(file).splitlines() if line.strip()]
+
+
+def _after_prefix(row: Record, prefix: str) -> Record:
+    return {str(key).removeprefix(prefix): value for key, value in row.items() if str(key).startswith(prefix)}
+
+
+FORMATS = (
+    Format(("*.journal", "*.log"), "an Optuna journal", _optuna),
+    Format(("*.db", "*.sqlite", "*.sqlite3"), "an Optuna storage", _optuna),
+    Format(("runhistory.json",), "SMAC's run history", _smac),
+    Format(("results.csv.zip",), "Syne Tune's results", _syne_tune),
+    Format(("full.csv",), "NePS's summary", _neps),
+    Format(("results.json",), "hpbandster's results", _hpbandster),
+)
