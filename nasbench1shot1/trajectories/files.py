@@ -120,7 +120,7 @@ def _frame(file: Path) -> "pandas.DataFrame":
         why = shorten(" ".join(f"{type(error).__name__}: {error}".split()))
         raise InvalidInputError(f"'{file}' cannot be read as {of.words} ({why}): give another file") from error
     if not any(runs.values()):
-        raise InvalidInputError(f"'{file}' has no successful training: give another file")
+        raise InvalidInputError(f"'{file}' has no successful training as {of.words}: give another file")
     return pandas.DataFrame(_rows({run: found for run, found in runs.items() if found}))
 
 

@@ -168,14 +168,20 @@ def test_configurations_outside_the_space_are_refused(smooth: Path) -> None:
 
 
 def test_a_partial_table_fails_trainings_of_architectures_that_it_lacks() -> None:
-    nb101 = nb.search_space("nb101")
-    there = [str(nb101.sample(np.random.default_rng(seed))) for seed in range(6)]
-    table = nb.load_table("nb101-sample")
-    known = next(arch for arch in S1.architectures("unique") if arch in table)
-    rows = small(architecture=[*there[:2], str(known), str(known), *there[3:5]])
-    assert not any(nb.Architecture.parse(text) in table for text in there)
+    nb101, table, rng = nb.search_space("nb101"), nb.load_table("nb101-sample"), np.random.default_rng(0)
+    drawn = [nb101.sample(rng) for _ in range(300)]
+    known = next(arch for arch in drawn if arch in table)
+    lacking = [str(arch) for arch in drawn if arch not in table][:5]
+    rows = small(architecture=[*lacking[:2], str(known), str(known), *lacking[2:4]])
     with refuses(nb.UserError, "reference"):
         nb.study_from_frame(rows, "nb101", table=table)
+    found = nb.study_from_frame(rows, "nb101", table=table, reference="present")
+    assert found.trajectory["architecture"].tolist() == [str(known)] * 2
+    assert found.trajectory["evaluations"].tolist() == [3, 1]
+    with refuses(nb.InvalidInputError, "run '1'"):
+        nb.study_from_frame(
+            small(architecture=[str(known)] * 3 + lacking[:3]), "nb101", reference="present", table=table
+        )
 
 
 def test_a_temporary_study_is_removed_and_another_program_is_not_continued(smooth: Path, tmp_path: Path) -> None:

@@ -1,0 +1,218 @@
+"""The files of other optimizers, read as studies.
+
+Optuna, SMAC and hpbandster write their files here themselves. The files of Syne Tune 0.16.0 and NePS 0.17.0, which the
+tests do not install, are written in their documented formats.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from black_box_tables import S1
+from refusals import refuses
+
+import nasbench1shot1 as nb
+
+optuna = pytest.importorskip("optuna", reason="Optuna is not installed")
+OBJECTIVE = nb.objective("s1")
+Answer = tuple[dict[str, str], nb.Evaluation]
+
+
+@pytest.fixture(scope="module")
+def trained() -> list[Answer]:
+    """Eight trainings of one search, at two budgets."""
+    objective = nb.objective("s1", evaluations=8)
+    found = []
+    for number in range(8):
+        arch = S1.sample(objective.rng)
+        found.append((objective.configuration(arch), objective(arch, epochs=(36, 108)[number % 2])))
+    return found
+
+
+@pytest.fixture(scope="module")
+def expected(trained: list[Answer]) -> nb.BlackBoxStudy:
+    rows = [
+        {"run": 0, "seconds": answer.finished, "epochs": answer.epochs, "validation_error": answer.cost, **choices}
+        for choices, answer in trained
+    ]
+    return nb.study_from_frame(pd.DataFrame(rows), "s1")
+
+
+def optuna_trials(trained: list[Answer], direction: str, is_timed: bool = True) -> list[Any]:
+    space = {name: optuna.distributions.CategoricalDistribution(of) for name, of in OBJECTIVE.choices.items()}
+    return [
+        optuna.create_trial(
+            params=choices,
+            distributions=space,
+            value=answer.cost if direction == "minimize" else 1 - answer.cost,
+            intermediate_values={answer.epochs: answer.cost},
+            user_attrs={"seconds": answer.finished} if is_timed else {},
+        )
+        for choices, answer in trained
+    ]
+
+
+def journal(file: Path) -> Any:
+    return optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(file)))
+
+
+def sqlite(file: Path) -> Any:
+    return optuna.storages.RDBStorage(f"sqlite:///{file}")
+
+
+@pytest.mark.parametrize(("name", "storage"), [("my.journal", journal), ("my.sqlite3", sqlite)])
+def test_optuna(
+    name: str, storage: Callable[[Path], Any], trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path: Path
+) -> None:
+    file, directions = tmp_path / name, {"first": "minimize", "second": "maximize"}
+    opened = storage(file)
+    for study, direction in directions.items():
+        made = optuna.create_study(storage=opened, study_name=study, direction=direction)
+        made.add_trials(optuna_trials(trained, direction))
+        failed = made.ask()
+        made.tell(failed, state=optuna.trial.TrialState.FAIL)
+    if hasattr(opened, "engine"):
+        opened.engine.dispose()
+    before = file.read_bytes()
+    found = nb.study_from(file, "s1", name="TPE")
+    assert file.read_bytes() == before and [path.name for path in tmp_path.iterdir()] == [name]
+    assert found.config["trajectory"]["runs"] == ["first", "second"]
+    for line in found.lines:
+        assert {**line, "repeat": 0} == expected.lines[0]
+
+
+def test_optuna_without_a_clock_numbers_its_trials(trained: list[Answer], tmp_path: Path) -> None:
+    made = optuna.create_study(storage=journal(tmp_path / "my.log"), study_name="one")
+    made.add_trials(optuna_trials(trained, "minimize", is_timed=False))
+    found = nb.study_from(tmp_path / "my.log", "s1", losses=False)
+    assert found.clock == "evaluations" and not found.is_timed
+    assert found.lines[0]["evaluations"] == 8 and found.feedback_repeats == {}
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_smac(trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path: Path, is_told: bool) -> None:
+    runhistory = pytest.importorskip("smac.runhistory.runhistory", reason="SMAC is not installed")
+    from ConfigSpace import Configuration
+    from smac.runhistory.enumerations import StatusType
+
+    history = runhistory.RunHistory()
+    for choices, answer in trained:
+        config = Configuration(OBJECTIVE.configuration_space, choices)
+        about = {} if is_told else {"seconds": answer.finished}
+        times = {"time": answer.seconds} if is_told else {"time": 0.1, "starttime": 1.0, "endtime": 1.1}
+        history.add(config, answer.cost, budget=float(answer.epochs), additional_info=about, seed=0, **times)
+    crashed = Configuration(OBJECTIVE.configuration_space, trained[0][0])
+    history.add(crashed, 9.0, budget=4.0, status=StatusType.CRASHED, seed=0)
+    history.save(tmp_path / "runhistory.json")
+    found = nb.study_from(tmp_path, "s1")
+    assert found.lines[0]["architecture"] == expected.lines[0]["architecture"]
+    assert found.lines[0]["incumbents"] == [pytest.approx(entry) for entry in expected.lines[0]["incumbents"]]
+
+
+def test_hpbandster(trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path: Path) -> None:
+    result = pytest.importorskip("hpbandster.core.result", reason="hpbandster is not installed")
+    from hpbandster.core.dispatcher import Job
+
+    logger = result.json_result_logger(str(tmp_path))
+    for number, (choices, answer) in enumerate(trained):
+        logger.new_config((0, 0, number), choices, {"model_based_pick": False})
+        job = Job((0, 0, number), config=choices, budget=answer.epochs)
+        job.timestamps = {"submitted": 1.0, "started": 1.0, "finished": 2.0 + number}
+        job.result = {"loss": answer.cost, "info": {"seconds": answer.finished}}
+        logger(job)
+    failed = Job((0, 0, 0), config=trained[0][0], budget=4)
+    failed.timestamps, failed.result, failed.exception = {"finished": 99.0}, None, "out of memory"
+    logger(failed)
+    assert nb.study_from(tmp_path / "results.json", "s1").lines == expected.lines
+    assert nb.study_from(tmp_path, "s1").lines == expected.lines
+
+
+def test_syne_tune(trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path: Path) -> None:
+    rows = [
+        {
+            **{f"config_{name}": choice for name, choice in choices.items()},
+            "trial_id": number,
+            "accuracy": 1 - answer.cost,
+            "epochs": answer.epochs,
+            "st_decision": "CONTINUE",
+            "st_tuner_time": answer.finished,
+        }
+        for number, (choices, answer) in enumerate(trained)
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "results.csv.zip", index=False)
+    (tmp_path / "metadata.json").write_text(json.dumps({"metric_names": ["accuracy"], "metric_mode": "max"}))
+    assert nb.study_from(tmp_path, "s1").lines == expected.lines
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+        pd.DataFrame(rows).to_csv(folder / "results.csv.zip", index=False)
+    both = nb.study_from([first, second], "s1")  # without metadata, the metric is unknown
+    assert len(both.lines) == 2 and both.feedback_repeats == {}
+
+
+def test_neps(trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path: Path) -> None:
+    rows = [
+        {
+            "id": number,
+            "config.epochs": answer.epochs,
+            **{f"config.{name}": choice for name, choice in choices.items()},
+            "objective_to_minimize": answer.cost,
+            "cost": answer.seconds,
+            "state": "success",
+        }
+        for number, (choices, answer) in enumerate(trained)
+    ]
+    failed = {**rows[0], "id": 99, "objective_to_minimize": np.nan, "state": "crashed"}
+    (tmp_path / "summary").mkdir()
+    pd.DataFrame([*rows, failed]).to_csv(tmp_path / "summary" / "full.csv", index=False)
+    found = nb.study_from(tmp_path, "s1")
+    assert found.lines[0]["incumbents"] == [pytest.approx(entry) for entry in expected.lines[0]["incumbents"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "named"),
+    [
+        ("notes.txt", "", ("notes.txt", "runhistory.json")),
+        ("my.journal", "{broken", ("my.journal", "Optuna")),
+        ("my.db", "no database", ("my.db", "Optuna")),
+        ("runhistory.json", "{}", ("runhistory.json", "SMAC")),
+        ("runhistory.json", '{"data": [], "configs": {}}', ("runhistory.json", "no successful")),
+        ("results.json", '[[0, 0, 0], 4, {"finished": 1}, {"loss": 1}, null]\n', ("results.json", "configs.json")),
+        ("results.csv.zip", "PK", ("results.csv.zip",)),
+        ("full.csv", "id,cost\n1,2\n", ("full.csv", "NePS")),
+        ("mine.csv", "run,seconds\n0,1\n", ("mine.csv", "architecture")),
+        ("mine.csv", "", ("mine.csv",)),
+    ],
+)
+def test_unknown_and_damaged_files_are_one_sentence(
+    name: str, content: str, named: tuple[str, ...], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(content)
+    with refuses(nb.UserError, *named):
+        nb.study_from(tmp_path / name, "s1", out=tmp_path / "study")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_folders_without_or_with_several_files_are_refused(tmp_path: Path) -> None:
+    with refuses(nb.InvalidInputError, tmp_path):
+        nb.study_from(tmp_path, "s1")
+    for name in ("runhistory.json", "full.csv"):
+        (tmp_path / name).touch()
+    with refuses(nb.InvalidInputError, tmp_path, "runhistory.json", "full.csv"):
+        nb.study_from(tmp_path, "s1")
+    with refuses(nb.InvalidInputError, tmp_path / "none"):
+        nb.study_from(tmp_path / "none", "s1")
+
+
+def test_an_objective_that_is_not_the_tables_error_is_refused_unless_left_out(
+    trained: list[Answer], tmp_path: Path
+) -> None:
+    rows = [{"run": 0, "evaluation": 1 + n, "validation_error": 5.0, **one} for n, (one, _) in enumerate(trained)]
+    pd.DataFrame(rows).to_csv(tmp_path / "mine.csv.gz", index=False)
+    with refuses(nb.InvalidInputError, "mine.csv.gz", "row 1", "validation_error"):
+        nb.study_from(tmp_path / "mine.csv.gz", "s1")
+    assert len(nb.study_from(tmp_path / "mine.csv.gz", "s1", losses=False).lines) == 1
