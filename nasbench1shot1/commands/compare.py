@@ -99,7 +99,7 @@ class Compare:
             config = open_entries(self.runs[:1])[0].configs[0]
             first = {**config.get("search_options", {}), **config}
             check_trusted("search_spaces", "space", first["space"], self.runs[0] / CONFIG)
-        options = {name: first.get(name) for name in ("space", "table", "dataset", "reference")}
+        options: dict[str, Any] = {name: first.get(name) for name in ("space", "table", "dataset", "reference")}
         options |= {name: value for name in ("space", "table") if (value := getattr(self, name)) is not None}
         files = [_with_label(text) for text in self.csv.split(",")]
         return [study_from(as_path(file, "csv", is_option=True), name=label, **options) for file, label in files]

@@ -3,7 +3,7 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -309,7 +309,7 @@ def _json_lines(file: Path) -> Iterable[Any]:
     return [json.loads(line) for line in read_text(file).splitlines() if line.strip()]
 
 
-def _after_prefix(row: Record, prefix: str) -> Record:
+def _after_prefix(row: Mapping[Any, Any], prefix: str) -> Record:
     return {str(key).removeprefix(prefix): value for key, value in row.items() if str(key).startswith(prefix)}
 
 

@@ -46,7 +46,7 @@ class TrajectoryRepeats(OutsideRepeats):
     has_losses: bool = True
 
     @property
-    def is_timed(self) -> bool:  # type: ignore[override]
+    def is_timed(self) -> bool:
         """Whether the times of the incumbents are known."""
         return self.has_seconds
 
@@ -93,7 +93,13 @@ def study_from_frame(
             written.
     """
     check_name(name)
-    given = {"space": space, "table": table, "dataset": dataset, "reference": reference, "optimizer": name}
+    given: dict[str, Any] = {
+        "space": space,
+        "table": table,
+        "dataset": dataset,
+        "reference": reference,
+        "optimizer": name,
+    }
     given = {key: value for key, value in with_names(given).items() if value is not None}
     if out is not None:
         check_is_new(as_path(out, "out", is_option=True))
@@ -132,5 +138,5 @@ def _repeats(trainings: Trainings, given: Mapping[str, Any]) -> TrajectoryRepeat
     if trainings.has_seconds:
         changed |= {"seconds": trainings.last, "evaluations": None}
     options = replace(options, common=replace(options.common, **changed))
-    flags = {"has_seconds": trainings.has_seconds, "has_losses": trainings.has_losses}
-    return TrajectoryRepeats(options, table_of_study(options), **flags)
+    table = table_of_study(options)
+    return TrajectoryRepeats(options, table, has_seconds=trainings.has_seconds, has_losses=trainings.has_losses)

@@ -207,8 +207,9 @@ def _name(value: Any, place: int) -> str:
     """Return the name of a run, 2.0 as "2"."""
     if value is None or value != value or not isinstance(value, Hashable) or not str(value).strip():
         raise cell_error(place, RUN, "the value is missing: fill it in, or remove the row")
-    is_whole = isinstance(value, float | np.floating) and float(value).is_integer()
-    return str(int(value)) if is_whole else str(value).strip()
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
 
 
 def _numbers(frame: "pandas.DataFrame", name: str) -> list[float] | None:

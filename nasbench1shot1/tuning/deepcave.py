@@ -61,8 +61,9 @@ def _space_frame(space: "ConfigurationSpace") -> "pandas.DataFrame":
     import pandas
 
     found = pandas.DataFrame([_describe(name, hyperparameter) for name, hyperparameter in space.items()])
-    items = [column for column in found if column.startswith("item_")]
-    return found[[column for column in found if column not in items] + sorted(items, key=lambda item: int(item[5:]))]
+    names = list(map(str, found.columns))
+    items = [name for name in names if name.startswith("item_")]
+    return found[[name for name in names if name not in items] + sorted(items, key=lambda item: int(item[5:]))]
 
 
 def _describe(name: str, hyperparameter: Any) -> dict[str, Any]:
