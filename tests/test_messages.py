@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from refused_inputs import (
@@ -390,6 +391,16 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
             outside(objective=["validation_accuracy", "trainable_parameters"]), epochs=[4, 108]
         ),
     },
+    "trajectories": {
+        "no column": lambda tmp: trajectory(run=None),
+        "a value that is missing": lambda tmp: trajectory(architecture=["5", None]),
+        "an unknown architecture": lambda tmp: trajectory(architecture=[5, 14580]),
+        "a clock that decreases": lambda tmp: trajectory(seconds=[2, 1]),
+        "one training twice": lambda tmp: trajectory(evaluation=[1, 1]),
+        "another validation error": lambda tmp: trajectory(validation_error=[0.5, 0.5]),
+        "an epoch that is no number": lambda tmp: trajectory(epochs=[4, "many"]),
+        "a file of another program": lambda tmp: nb.study_from(file(tmp, b"{}", "runhistory.json"), "s1"),
+    },
     "experiments": {
         "another object": lambda tmp: nb.compare([3]),
         "no runs": lambda tmp: nb.compare([]),
@@ -420,6 +431,12 @@ KINDS: dict[str, dict[str, Callable[[Path], object]]] = {
         "runs as labels": command("compare --labels A B"),
     },
 }
+
+
+def trajectory(**columns: Any) -> nb.BlackBoxStudy:
+    """A run of two trainings on s1, with other columns; None removes a column."""
+    found = {"run": 0, "seconds": [1.0, 2.0], "architecture": [5, 700], **columns}
+    return nb.study_from_frame(pd.DataFrame({name: of for name, of in found.items() if of is not None}), "s1")
 
 
 def outside(**options: Any) -> nb.Objective:

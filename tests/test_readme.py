@@ -68,6 +68,7 @@ PAGES = (
     "docs/snas.md",
     "docs/space_statistics.md",
     "docs/training.md",
+    "docs/trajectories.md",
     "docs/table.md",
     "docs/tuning.md",
 )
