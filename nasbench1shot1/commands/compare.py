@@ -71,7 +71,7 @@ class Compare:
             self._compare_accuracies()
             return
         found = compare_runs(
-            [*self.runs, *self._trajectories()],
+            (*self.runs, *self._trajectories()),
             self._labels,
             self.over,
             table=self.table if self.runs else None,

@@ -76,7 +76,7 @@ def study_from_frame(
             `seconds`: the clock at the end of the training; or `evaluation`: its number in its run, from 1; or both.
             `architecture`: a text, the identifier of a network, such as NAS-Bench-101's MD5, or a number of the space.
             Without it, a column for each parameter of the space's configuration.
-            `epochs` (optional): the budget, as in a call of `nb.objective`. Default: the full budget.
+            `epochs` (optional): the budget, as in a call of `nb.objective`. Default: `default_epochs` of an objective.
             `validation_error` (optional): the value that the program observed. It must be a repeat or the mean of the
             table. Without this column, the mean over repeats decides about incumbents.
             All other columns are ignored.

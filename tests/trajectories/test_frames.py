@@ -184,6 +184,24 @@ def test_a_partial_table_fails_trainings_of_architectures_that_it_lacks() -> Non
         )
 
 
+def test_a_clock_counts_on_a_table_without_training_times(tmp_path: Path) -> None:
+    timed = s1_table(*[np.full((2685, 4, 1), 0.5)] * 2)
+    columns = {name: values for name, values in timed.columns().items() if name != "training_time"}
+    about = timed.description
+    about["columns"] = {name: of for name, of in about["columns"].items() if name != "training_time"}
+    nb.Table.from_columns(columns, about).save(tmp_path / "table")
+    found = nb.study_from_frame(small(), "s1", table=tmp_path / "table")
+    assert found.is_timed and found.trajectory["simulated_seconds"].tolist() == [1.0, 1.0]
+    numbered = nb.study_from_frame(small(seconds=None, evaluation=[2, 5, 9] * 2), "s1", table=tmp_path / "table")
+    assert numbered.config["evaluations"] == 9 and numbered.trajectory["evaluations"].tolist() == [2, 2]
+
+
+def test_without_epochs_the_budget_is_the_objectives_default() -> None:
+    found = nb.study_from_frame(small(architecture=[9, 9, 9] * 2), "nb201")
+    error = 1 - nb.load_table("nb201").query(NB201[9], epochs=12).validation_accuracy
+    assert nb.objective("nb201").default_epochs == 12 and found.lines[0]["validation_error"] == pytest.approx(error)
+
+
 def test_a_temporary_study_is_removed_and_another_program_is_not_continued(smooth: Path, tmp_path: Path) -> None:
     found = nb.study_from_frame(small(), "s1", table=smooth)
     folder = found.folder
