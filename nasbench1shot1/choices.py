@@ -54,7 +54,7 @@ class Choices:
         self.space = space
         self._original = space.configuration_space()
         known = categorical_values(space.name, self._original)
-        self.original_names = dict(zip(_identifiers(known), known, strict=True))
+        self.original_names = dict(zip(identifiers(known), known, strict=True))
         self.by_name: dict[str, tuple[str, ...]] = {
             name: tuple(map(str, known[original])) for name, original in self.original_names.items()
         }
@@ -94,10 +94,6 @@ class Choices:
         else:
             values = self._values_of_mapping(x) if isinstance(x, Mapping) else self._values_of_vector(x)
         return Proposal(self._architecture(values), values)
-
-    def check(self, name: str, choice: Any) -> None:
-        """Raise InvalidInputError if a value is not a choice of the parameter with a name."""
-        self._index(name, {name: choice})
 
     @cached_property
     def _places(self) -> list[int]:
@@ -175,7 +171,7 @@ def snap(epochs: Any, budgets: Sequence[int]) -> int:
     return max((budget for budget in budgets if budget <= epochs), default=budgets[0])
 
 
-def _identifiers(names: Mapping[str, Any]) -> list[str]:
+def identifiers(names: Mapping[str, Any]) -> list[str]:
     """Return a distinct Python identifier for each name, the name itself where possible, such as "choice_1_0"."""
     found: list[str] = []
     for name in names:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nasbench1shot1.choices import identifiers
 from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option, unknown_name
 from nasbench1shot1.ground.files import open_regular, reason
 from nasbench1shot1.space import SearchSpace
@@ -84,7 +85,8 @@ def read_frame(path: Path, space: SearchSpace) -> "pandas.DataFrame":
         names = _header(path)
         if twice := [name for name in names if names.count(name) > 1]:
             raise InvalidInputError(f"{path} has two columns '{twice[0]}': rename or remove one of them")
-        texts = {ARCHITECTURE, DATASET, *(() if ARCHITECTURE in names else space.configuration_space())}
+        choices = {} if ARCHITECTURE in names else dict.fromkeys(space.configuration_space())
+        texts = {ARCHITECTURE, DATASET, *choices, *identifiers(choices)}
         with warnings.catch_warnings():
             warnings.simplefilter("error", pandas.errors.ParserWarning)  # of rows with too many values
             return pandas.read_csv(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.architecture import Architecture
+from nasbench1shot1.choices import identifiers
 from nasbench1shot1.configurable import values_of_hyperparameters
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, quote, shorten
 from nasbench1shot1.space import SearchSpace
@@ -111,10 +112,25 @@ def check_no_gaps(frame: "pandas.DataFrame", column: str) -> None:
 # Architectures --------------------------------------------------------------------------------------------------------
 
 
+def read_architectures(frame: "pandas.DataFrame", space: SearchSpace) -> list[Architecture]:
+    """Return the architecture of each row of a frame.
+
+    Raises InvalidInputError, which names the row and the column, for a missing column or an unknown architecture.
+    """
+    groups, found = _grouped(frame, space, _architecture_columns(frame, space))
+    return [found[group] for group in groups.tolist()]
+
+
 def _architecture_columns(frame: "pandas.DataFrame", space: SearchSpace) -> tuple[str, ...]:
+    """Return the column of architectures, or the column of each hyperparameter.
+
+    A hyperparameter's column has its own name, or the name of an objective's choice, which is an identifier.
+    """
     if ARCHITECTURE in frame:
         return (ARCHITECTURE,)
-    names = list(space.configuration_space())
+    originals = list(space.configuration_space())
+    renamed = zip(originals, identifiers(dict.fromkeys(originals)), strict=True)
+    names = [name if name in frame or other not in frame else other for name, other in renamed]
     if lacking := [name for name in names if name not in frame]:
         raise InvalidInputError(
             f"the column '{ARCHITECTURE}' is missing: add it, or a column for each hyperparameter of {space.name} "
@@ -126,7 +142,16 @@ def _architecture_columns(frame: "pandas.DataFrame", space: SearchSpace) -> tupl
 def _rows(
     frame: "pandas.DataFrame", space: SearchSpace, keys: type[RowKeys], named: tuple[str, ...]
 ) -> tuple[Rows, Columns]:
-    """Return the rows of the new table, and the columns that identify them; each architecture is read once."""
+    """Return the rows of the new table, and the columns that identify them."""
+    groups, found = _grouped(frame, space, named)
+    identity, rows = keys.columns_of(found)
+    return rows[groups], identity
+
+
+def _grouped(
+    frame: "pandas.DataFrame", space: SearchSpace, named: tuple[str, ...]
+) -> tuple[NDArray[np.int64], list[Architecture]]:
+    """Return the position of each row's architecture, and the architectures; each one is read once."""
     if named == (ARCHITECTURE,):
         check_no_gaps(frame, ARCHITECTURE)
     try:
@@ -143,8 +168,7 @@ def _rows(
         choices = values_of_hyperparameters(space.configuration_space())
         picked = [dict(zip(named, of_row, strict=True)) for of_row in zip(*values.values(), strict=True)]
         found = [_configured(space, choices, one, int(at)) for one, at in zip(picked, first, strict=True)]
-    identity, rows = keys.columns_of(found)
-    return rows[groups], identity
+    return groups, found
 
 
 def _architecture(space: SearchSpace, value: Any, place: int) -> Architecture:
@@ -193,16 +217,16 @@ def _as_number(value: Any) -> int | None:
 def _configured(
     space: SearchSpace, choices: Mapping[str, Mapping[str, Any] | None], given: Mapping[str, Any], place: int
 ) -> Architecture:
-    """Return the architecture of one row's hyperparameters; an inactive one has no value."""
+    """Return the architecture of one row's hyperparameters, in the order of `choices`; an inactive one has no value."""
     values: dict[str, Any] = {}
-    for name, value in given.items():
+    for original, (name, value) in zip(choices, given.items(), strict=True):
         if (isinstance(value, float) and np.isnan(value)) or value is None:
             continue
-        known, number = choices[name], _as_number(value)
+        known, number = choices[original], _as_number(value)
         text = str(value) if number is None else str(number)
         if known is not None and text not in known and str(value) not in known:
             raise cell_error(place, name, f"'{shorten(str(value))}' is not a choice: give {alternatives(known)}")
-        values[name] = value if known is None else known.get(str(value), known.get(text))
+        values[original] = value if known is None else known.get(str(value), known.get(text))
     try:
         return space.from_configuration(values)
     except InvalidInputError as error:

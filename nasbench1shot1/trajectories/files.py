@@ -8,19 +8,21 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nasbench1shot1.black_box_search.options import BlackBoxConfig
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote, shorten
 from nasbench1shot1.ground.files import as_path, read_text
+from nasbench1shot1.registry import search_space
+from nasbench1shot1.space import SearchSpace
+from nasbench1shot1.tables.frame_files import is_frame_file, read_frame
 from nasbench1shot1.tables.references import Reference
 from nasbench1shot1.tables.table import Table
-from nasbench1shot1.trajectories.architectures import ARCHITECTURE
+from nasbench1shot1.tables.to_frame import ARCHITECTURE
 from nasbench1shot1.trajectories.from_frame import NAME, study_from_frame
 from nasbench1shot1.trajectories.trainings import EPOCHS, EVALUATION, LOSS, RUN, SECONDS
 
 if TYPE_CHECKING:
     import pandas
-
-    from nasbench1shot1.space import SearchSpace
 
 Record = dict[str, Any]
 """A training as a row of a frame; `_PARAMETERS` has the configuration."""
@@ -46,7 +48,7 @@ class Format(NamedTuple):
 
 def study_from(
     path: str | Path | Sequence[str | Path],
-    space: "str | SearchSpace | None" = None,
+    space: str | SearchSpace | None = None,
     *,
     table: "str | Path | Table | None" = None,
     name: str = NAME,
@@ -59,7 +61,7 @@ def study_from(
 
     Args:
         path: a file, or a folder that has one. Several paths are several runs of one optimizer. Files:
-            CSV (`*.csv`, `*.csv.gz`): the columns of `nb.study_from_frame`.
+            CSV or Parquet (`*.csv`, `*.csv.gz`, `*.parquet`): the columns of `nb.study_from_frame`.
             Optuna: a journal (`*.journal`, `*.log`) or SQLite storage (`*.db`, `*.sqlite`, `*.sqlite3`). Each study in
             it is a run.
             SMAC: `runhistory.json`. Syne Tune: `results.csv.zip`. NePS: `full.csv`. hpbandster: `results.json` with
@@ -76,8 +78,9 @@ def study_from(
         raise InvalidInputError("no file is given: give at least one file of another optimizer")
     files = [_file(as_path(one, "path")) for one in several]
     options: dict[str, Any] = {"table": table, "name": name, "dataset": dataset, "reference": reference, "out": out}
+    opened = space if isinstance(space, SearchSpace) else search_space(space or BlackBoxConfig.space)
     try:
-        frame = _joined([_frame(file) for file in files], [str(file) for file in files])
+        frame = _joined([_frame(file, opened) for file in files], [str(file) for file in files])
         if not losses:
             frame = frame.drop(columns=LOSS, errors="ignore")
         return study_from_frame(frame, space, **options)
@@ -101,15 +104,15 @@ def _file(path: Path) -> Path:
     return found[0]
 
 
-def _frame(file: Path) -> "pandas.DataFrame":
+def _frame(file: Path, space: SearchSpace) -> "pandas.DataFrame":
     """Return the trainings of a file; raises InvalidInputError if it is not known, damaged or empty."""
     import pandas
 
-    if (fnmatch(file.name, "*.csv") and file.name != "full.csv") or fnmatch(file.name, "*.csv.gz"):
-        return _csv(file)
     of = next((of for of in FORMATS if any(fnmatch(file.name, pattern) for pattern in of.patterns)), None)
+    if of is None and is_frame_file(file):
+        return read_frame(file, space)
     if of is None:
-        raise InvalidInputError(f"'{file}' has an unknown name: give a CSV file, or {_known()}")
+        raise InvalidInputError(f"'{file}' has an unknown name: give a CSV or Parquet file, or {_known()}")
     try:
         runs = of.read(file)
     except UserError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nasbench1shot1.black_box_search.options import black_box_options
+from nasbench1shot1.black_box_search.options import BlackBoxConfig, black_box_options
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.black_box_search.repeats import table_of_study, with_table
 from nasbench1shot1.black_box_search.studying import begin_study
@@ -103,7 +103,7 @@ def study_from_frame(
     given = {key: value for key, value in with_names(given).items() if value is not None}
     if out is not None:
         check_is_new(as_path(out, "out", is_option=True))
-    trainings = Trainings.of_frame(frame, search_space(given.get("space") or "s1"))
+    trainings = Trainings.of_frame(frame, search_space(given.get("space") or BlackBoxConfig.space))
     repeats = _repeats(trainings, given)
     begun = begin_study(repeats)
     incumbents = Incumbents(repeats)

@@ -16,7 +16,8 @@ from nasbench1shot1.choices import snap
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, shorten
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
-from nasbench1shot1.trajectories.architectures import ARCHITECTURE, cell_error, read_architectures
+from nasbench1shot1.tables.frame_keys import cell_error, read_architectures
+from nasbench1shot1.tables.to_frame import ARCHITECTURE
 
 if TYPE_CHECKING:
     import pandas

@@ -198,7 +198,7 @@ def test_a_clock_counts_on_a_table_without_training_times(tmp_path: Path) -> Non
 
 def test_without_epochs_the_budget_is_the_objectives_default() -> None:
     found = nb.study_from_frame(small(architecture=[9, 9, 9] * 2), "nb201")
-    error = 1 - nb.load_table("nb201").query(NB201[9], epochs=12).validation_accuracy
+    error = 1 - nb.load_table("nb201").query(NB201[9], epochs=12, dataset="cifar10-valid").validation_accuracy
     assert nb.objective("nb201").default_epochs == 12 and found.lines[0]["validation_error"] == pytest.approx(error)
 
 

@@ -216,3 +216,14 @@ def test_an_objective_that_is_not_the_tables_error_is_refused_unless_left_out(
     with refuses(nb.InvalidInputError, "mine.csv.gz", "row 1", "validation_error"):
         nb.study_from(tmp_path / "mine.csv.gz", "s1")
     assert len(nb.study_from(tmp_path / "mine.csv.gz", "s1", losses=False).lines) == 1
+
+
+def test_csv_files_keep_the_texts_of_choices(tmp_path: Path) -> None:
+    objective = nb.objective("nb201")
+    archs = [objective.space[number] for number in (0, 77, 15624)]  # some choices are "none"
+    rows = [{"run": "A", "evaluation": 1 + n, **objective.configuration(arch)} for n, arch in enumerate(archs)]
+    pd.DataFrame(rows).to_csv(tmp_path / "mine.csv", index=False)
+    by_text = [{"run": "A", "evaluation": 1 + n, "architecture": str(arch)} for n, arch in enumerate(archs)]
+    pd.DataFrame(by_text).to_csv(tmp_path / "texts.csv", index=False)
+    found, texts = (nb.study_from(tmp_path / name, "nb201") for name in ("mine.csv", "texts.csv"))
+    assert found.lines == texts.lines and len(found.to_frame()) == len(found.trajectory)
