@@ -155,7 +155,7 @@ def _grouped(
     if named == (ARCHITECTURE,):
         check_no_gaps(frame, ARCHITECTURE)
     try:
-        groups = frame.groupby(list(named), sort=False, dropna=False).ngroup().to_numpy()
+        groups = frame.groupby(list(named), sort=False, dropna=False).ngroup().to_numpy().astype(np.int64)
     except TypeError as error:  # lists
         raise InvalidInputError(
             f"the column '{named[0]}' has values that are not texts or numbers ({error}): convert them"
