@@ -12,6 +12,7 @@ from nasbench1shot1.black_box_search.options import BlackBoxConfig
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote, shorten
 from nasbench1shot1.ground.files import as_path, read_text
+from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.frame_files import is_frame_file, read_frame
@@ -28,6 +29,8 @@ Record = dict[str, Any]
 """A training as a row of a frame; `_PARAMETERS` has the configuration."""
 Runs = dict[str, list[Record]]
 _PARAMETERS = "parameters"
+CLOCK = "finished"
+"""The field with the clock after a training, under the name that `nb.Evaluation` and the adapters use."""
 _SUCCESS = 1
 """SMAC's `StatusType.SUCCESS`."""
 
@@ -117,8 +120,6 @@ def _frame(file: Path, space: SearchSpace) -> "pandas.DataFrame":
         runs = of.read(file)
     except UserError:
         raise
-    except ImportError as error:
-        raise UserError(f"reading '{file}' needs Optuna: in a checkout, run pip install '.[tune]'") from error
     except Exception as error:  # anything may be wrong in a file that another program wrote
         why = shorten(" ".join(f"{type(error).__name__}: {error}".split()))
         raise InvalidInputError(f"'{file}' cannot be read as {of.words} ({why}): give another file") from error
@@ -178,6 +179,7 @@ def _known() -> str:
 
 def _optuna(file: Path) -> Runs:
     """Read an Optuna storage from a copy, because opening the storage may write to it."""
+    require_extra("optuna", "nb.study_from")
     from optuna.storages import JournalStorage, RDBStorage
     from optuna.storages.journal import JournalFileBackend
 
@@ -208,7 +210,7 @@ def _optuna_runs(storage: Any) -> Runs:
                 _PARAMETERS: trial.params,
                 ARCHITECTURE: trial.user_attrs.get(ARCHITECTURE),
                 EPOCHS: trial.user_attrs.get(EPOCHS, trial.last_step),
-                SECONDS: trial.user_attrs.get(SECONDS),
+                SECONDS: trial.user_attrs.get(CLOCK),
                 LOSS: _loss(trial.values[0], is_maximized),
             }
             for trial in sorted(trained, key=lambda trial: (trial.datetime_complete, trial.number))
@@ -222,7 +224,7 @@ def _loss(value: float, is_maximized: bool) -> float:
 
 
 def _smac(file: Path) -> Runs:
-    """Read SMAC's run history. The clock is `additional_info["seconds"]`, or the sum of times that were told to it."""
+    """Read SMAC's run history. The clock is `additional_info["finished"]`, or the sum of times that were told to it."""
     content = json.loads(read_text(file))
     data = [entry for entry in content["data"] if entry["status"] == _SUCCESS]
     data.sort(key=lambda entry: entry["endtime"])  # stable: times are 0 if an ask-and-tell loop did not give them
@@ -236,7 +238,7 @@ def _smac(file: Path) -> Runs:
                 _PARAMETERS: content["configs"][str(entry["config_id"])],
                 ARCHITECTURE: about.get(ARCHITECTURE),
                 EPOCHS: entry["budget"],
-                SECONDS: about.get(SECONDS, clock if is_told else None),
+                SECONDS: about.get(CLOCK, clock if is_told else None),
                 LOSS: cost[0] if isinstance(cost, list) else cost,
             }
         )
@@ -290,7 +292,7 @@ def _neps(file: Path) -> Runs:
 
 
 def _hpbandster(file: Path) -> Runs:
-    """Read hpbandster's logged results. The clock is `info["seconds"]`; failed trainings have no result."""
+    """Read hpbandster's logged results. The clock is `info["finished"]`; failed trainings have no result."""
     configurations = {tuple(line[0]): line[1] for line in _json_lines(file.parent / "configs.json")}
     lines = [line for line in _json_lines(file) if line[3] is not None]
     found = []
@@ -301,7 +303,7 @@ def _hpbandster(file: Path) -> Runs:
                 _PARAMETERS: configurations[tuple(identity)],
                 ARCHITECTURE: about.get(ARCHITECTURE),
                 EPOCHS: budget,
-                SECONDS: about.get(SECONDS),
+                SECONDS: about.get(CLOCK),
                 LOSS: result["loss"],
             }
         )

@@ -50,7 +50,7 @@ def optuna_trials(trained: list[Answer], direction: str, is_timed: bool = True) 
             distributions=space,
             value=answer.cost if direction == "minimize" else 1 - answer.cost,
             intermediate_values={answer.epochs: answer.cost},
-            user_attrs={"seconds": answer.finished} if is_timed else {},
+            user_attrs={"finished": answer.finished, "seconds": answer.seconds} if is_timed else {},
         )
         for choices, answer in trained
     ]
@@ -85,6 +85,18 @@ def test_optuna(
         assert {**line, "repeat": 0} == expected.lines[0]
 
 
+def test_a_journal_of_the_adapter_gives_the_record_of_its_objective(tmp_path: Path) -> None:
+    storage = journal(tmp_path / "my.journal")
+    with nb.objective("s1", evaluations=12, name="mine", out=tmp_path / "ours") as objective:
+        for search in range(2):
+            objective.reset(search)
+            sampler = optuna.samplers.RandomSampler(seed=search)
+            study = optuna.create_study(storage=storage, study_name=f"{search}", sampler=sampler)
+            study.optimize(nb.optuna_objective(objective))
+    found = nb.study_from(tmp_path / "my.journal", "s1", name="mine")
+    assert found.lines == nb.open_run(tmp_path / "ours").lines
+
+
 def test_optuna_without_a_clock_numbers_its_trials(trained: list[Answer], tmp_path: Path) -> None:
     made = optuna.create_study(storage=journal(tmp_path / "my.log"), study_name="one")
     made.add_trials(optuna_trials(trained, "minimize", is_timed=False))
@@ -102,7 +114,7 @@ def test_smac(trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path: Path,
     history = runhistory.RunHistory()
     for choices, answer in trained:
         config = Configuration(OBJECTIVE.configuration_space, choices)
-        about = {} if is_told else {"seconds": answer.finished}
+        about = {} if is_told else {"finished": answer.finished}
         times = {"time": answer.seconds} if is_told else {"time": 0.1, "starttime": 1.0, "endtime": 1.1}
         history.add(config, answer.cost, budget=float(answer.epochs), additional_info=about, seed=0, **times)
     crashed = Configuration(OBJECTIVE.configuration_space, trained[0][0])
@@ -122,7 +134,7 @@ def test_hpbandster(trained: list[Answer], expected: nb.BlackBoxStudy, tmp_path:
         logger.new_config((0, 0, number), choices, {"model_based_pick": False})
         job = Job((0, 0, number), config=choices, budget=answer.epochs)
         job.timestamps = {"submitted": 1.0, "started": 1.0, "finished": 2.0 + number}
-        job.result = {"loss": answer.cost, "info": {"seconds": answer.finished}}
+        job.result = {"loss": answer.cost, "info": {"finished": answer.finished}}
         logger(job)
     failed = Job((0, 0, 0), config=trained[0][0], budget=4)
     failed.timestamps, failed.result, failed.exception = {"finished": 99.0}, None, "out of memory"
