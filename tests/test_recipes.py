@@ -94,6 +94,22 @@ def test_an_optimizer_is_compared_with_all_built_in_ones(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("home")
+def test_optuna_searches_for_two_objectives(tmp_path: Path) -> None:
+    said, folder = followed("two_objectives", tmp_path)
+    printed = re.findall(r"validation error (\S+), (\S+) ms", said)
+    fronts = [
+        line["front"] for name in ("NSGA-II", "random-search") for line in nb.open_run(folder / "runs" / name).lines
+    ]
+    recorded = [tuple(network[-1]) for front in fronts for network in front]
+    assert len(printed) >= 2
+    assert {(float(error), float(latency)) for error, latency in printed} <= {
+        (round(error, 4), round(latency, 2)) for error, latency in recorded
+    }
+    assert said.count("after 60 trainings") == 2
+    assert is_picture(folder / "front.png")
+
+
+@pytest.mark.usefixtures("home")
 def test_a_csv_file_is_the_same_benchmark_in_python_and_on_the_command_line(tmp_path: Path) -> None:
     said, folder = followed("my_csv", tmp_path)
     saved, imported = nb.load_table(folder / "my-table"), nb.load_table("trained")
