@@ -9,6 +9,7 @@ import warm_process
 from command_line import CODE
 from conftest import CHECKOUT
 from pages import blocks_of, broken_links
+from refusals import missing
 
 import nasbench1shot1 as nb
 from nasbench1shot1.registry import GROUPS
@@ -107,6 +108,18 @@ def test_optuna_searches_for_two_objectives(tmp_path: Path) -> None:
     }
     assert said.count("after 60 trainings") == 2
     assert is_picture(folder / "front.png")
+
+
+@pytest.mark.usefixtures("home")
+def test_a_file_of_another_program_is_compared_with_evolution(tmp_path: Path) -> None:
+    said, folder = followed("my_trajectory", tmp_path)
+    study = nb.open_run(folder / "runs" / "mine")
+    written = [line.split(",") for line in (folder / "mine.csv").read_text().splitlines()[1:]]
+    trainings = [sum(row[0] == str(run) for row in written) for run in range(5)]
+    assert study.final["evaluations"].tolist() == trainings
+    assert not missing(said, "My program", f"{100 * study.final['test_regret'].mean():.3f}")
+    assert is_picture(folder / "comparison" / "comparison.png")
+    assert is_picture(folder / "regret.png")
 
 
 @pytest.mark.usefixtures("home")
