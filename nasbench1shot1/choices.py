@@ -61,6 +61,7 @@ class Choices:
         self._indices = {name: _indices(self.by_name[name], known[of]) for name, of in self.original_names.items()}
         self._sizes = tuple(map(len, self.by_name.values()))
         self._architecture = lru_cache(CACHED)(self._build)
+        self._members = set[Architecture]()  # architectures that were found in the space
 
     @cached_property
     def configuration_space(self) -> "ConfigurationSpace":
@@ -82,11 +83,12 @@ class Choices:
                 indices, one for each choice.
 
         Raises:
-            InvalidInputError: a name, choice or index is missing or unknown, or the architecture is of another space.
+            InvalidInputError: a name, choice or index is missing or unknown, or the architecture is not in the space.
         """
         if isinstance(x, Architecture):
-            if x.space != self.space.name:
+            if x not in self._members:
                 self.space.index(x)  # raises
+                self._members.add(x)
             return Proposal(x, None)
         if getattr(x, "config_space", x) is self.__dict__.get("configuration_space", self):
             vector = x.get_array()  # faster than values by name

@@ -126,7 +126,7 @@ class BlackBoxStudy(RunRecord):
 
     def unfinished_error(self) -> UserError:
         """Return the error for reading results of a study that is not finished."""
-        if not self.is_outside:
+        if not self.is_outside or self.is_trajectory:
             return super().unfinished_error()
         return UserError(
             f"'{self.folder}' is not finished: continue in Python with nb.objective(resume='{self.folder}'), and call "

@@ -249,7 +249,7 @@ class TableTrainings:
         self._value = table.reader(guide, training)
         self._seconds = table.reader("training_time", training) if has_times(table, objective) else _one_unit
         self._evaluation = table.reader("evaluation_time", training)
-        self._paid: dict[tuple[int, int], tuple[Drawn, float]] | None = {} if deduplicate else None
+        self._paid: dict[tuple[int, int, int | None], tuple[Drawn, float]] | None = {} if deduplicate else None
         self._begun: dict[int, list[_Begun]] | None = {} if continuation else None
 
     def __call__(self, query: Query, now: float = 0.0) -> TrainingResult:
@@ -275,11 +275,11 @@ class TableTrainings:
         row = self._table.row_of(query.architecture)
         if self._paid is None:
             return self._look_up(row, query, repeat) if self._begun is None else self._train(row, query, now, repeat)
-        if (row, query.epochs) not in self._paid:
+        if (asked := (row, query.epochs, repeat)) not in self._paid:
             drawn = self._train(row, query, now, repeat)
-            self._paid[row, query.epochs] = drawn, now + drawn.result.seconds
+            self._paid[asked] = drawn, now + drawn.result.seconds
             return drawn
-        known, end = self._paid[row, query.epochs]
+        known, end = self._paid[asked]
         return known._replace(result=TrainingResult(known.result.validation_error, max(end - now, 0.0)))
 
     def _train(self, row: int, query: Query, now: float, repeat: int | None) -> Drawn:

@@ -90,6 +90,11 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
 
     def check_trusted(self, run: BlackBoxStudy, given: Mapping[str, Any], allow_module: str | None) -> None:
         """Check the recorded optimizer and space."""
+        if run.is_trajectory:
+            raise InvalidInputError(
+                f"'{run.folder}' was made from the log of another program, so it cannot be resumed: make it again with "
+                "nb.study_from_frame or nb.study_from"
+            )
         if run.is_outside:
             raise InvalidInputError(
                 f"'{run.folder}' was recorded by nb.objective, whose optimizer '{run.config['optimizer']}' is not part "

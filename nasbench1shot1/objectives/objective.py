@@ -160,7 +160,7 @@ class Objective:
         clock.finish(end, arch, drawn.result)
         self.repeats.asked.add(epochs)
         self._refusals = 0
-        if self._others:
+        if self._others and drawn.row is not None:
             self._front.add(clock, arch, costs)
         if clock.is_over:
             self._end()
@@ -267,16 +267,16 @@ class Objective:
         self.rng, drawn = self.repeats.generators(number)
         self._trainings = self.repeats.trainings(drawn)
         self._front, self._is_over, self._refusals = Front(self.repeats.is_timed), False, 0
+        self._is_recorded = False
 
     def _end(self) -> None:
         """End the current search, and record it if it has an incumbent."""
-        if self._is_over:
-            return
         self._is_over = True
-        if self._recorder is not None and self._clock.incumbents:
+        if self._recorder is not None and self._clock.incumbents and not self._is_recorded:
             line = self.repeats.line_of(self.number, self._clock.result())
             front = {"front": self._front.entries} if self._others else {}
             self._recorder.append({**line, **front})
+            self._is_recorded = True  # after an error, the next call tries again
 
     def _complete(self) -> None:
         """End the current search; raises InvalidInputError if it should be recorded, but has no incumbent."""

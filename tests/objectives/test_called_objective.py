@@ -276,3 +276,33 @@ def test_an_objective_stays_in_its_process(smooth: nb.Table) -> None:
     function.close()
     with refuses(nb.InvalidInputError, "closed"):
         function(S1[0])
+
+
+def test_an_architecture_outside_the_space_is_refused_before_it_is_trained(smooth: nb.Table) -> None:
+    function = nb.objective("s1", table=smooth, evaluations=3)
+    foreign = nb.Architecture.parse(str(nb.search_space("s2")[0]).replace("s2:", "s1:"))
+    with refuses(nb.InvalidInputError, "s1"):
+        function(foreign)
+    assert (function.evaluations, function.seconds) == (0, 0.0)
+
+
+def test_a_deduplicated_search_trains_every_repeat_that_is_asked_for(noisy: nb.Table) -> None:
+    function = nb.objective("s1", table=noisy, evaluations=9, deduplicate=True)
+    first, second, again = (function(S1[7], seed=seed) for seed in (0, 1, 0))
+    assert (first.repeat, second.repeat, again.repeat) == (0, 1, 0)
+    assert second.seconds > 0 and (again.cost, again.seconds) == (first.cost, 0.0)
+
+
+def test_a_search_that_could_not_be_recorded_is_recorded_by_the_next_call(
+    smooth: nb.Table, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = nb.objective("s1", table=smooth, evaluations=1, name="mine", out=tmp_path / "study")
+    function(S1[0])
+    function.reset()
+    with monkeypatch.context() as patch:
+        patch.setattr(type(function.repeats), "line_of", lambda *given: (_ for _ in ()).throw(OSError("full")))
+        with pytest.raises(OSError, match="full"):
+            function(S1[1])
+    function.reset()
+    function(S1[2])
+    assert [line["architecture"] for line in function.finish().lines] == [str(S1[place]) for place in range(3)]
