@@ -215,5 +215,6 @@ def _forms() -> Iterator[Any]:
 def _other_forms() -> Iterator[Any]:
     """Iterate over the forms of benchmarks without registration whose modules are imported."""
     for form in Architecture.__subclasses__():
-        if getattr(sys.modules.get(form.__module__), form.__name__, None) is form and "benchmark" in vars(form):
+        is_imported = getattr(sys.modules.get(form.__module__), form.__name__, None) is form
+        if is_imported and {"benchmark", "from_text"} <= vars(form).keys():
             yield form

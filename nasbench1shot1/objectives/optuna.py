@@ -59,7 +59,7 @@ def optuna_objective(
         try:
             return _train(objective, trial, choices, budgets)
         except BudgetSpent as spent:
-            raise TrialPruned(str(spent)) from spent
+            raise TrialPruned("the search has reached its limit") from spent
         finally:
             if not objective.remaining:
                 trial.study.stop()

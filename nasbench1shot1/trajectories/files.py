@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nasbench1shot1.black_box_search.options import BlackBoxConfig
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote, shorten
-from nasbench1shot1.ground.files import as_path, read_text
+from nasbench1shot1.ground.files import as_path, read_text, reason
 from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
@@ -88,7 +88,7 @@ def study_from(
             frame = frame.drop(columns=LOSS, errors="ignore")
         return study_from_frame(frame, space, **options)
     except InvalidInputError as error:
-        if len(files) == 1 and str(error).startswith(("row ", "rows ", "the column", "there are two")):
+        if len(files) == 1 and quote(error).startswith(("row ", "rows ", "the column", "there are two")):
             raise InvalidInputError(f"'{files[0]}': {quote(error)}") from error
         raise
 
@@ -121,7 +121,7 @@ def _frame(file: Path, space: SearchSpace) -> "pandas.DataFrame":
     except UserError:
         raise
     except Exception as error:  # anything may be wrong in a file that another program wrote
-        why = shorten(" ".join(f"{type(error).__name__}: {error}".split()))
+        why = shorten(" ".join(f"{type(error).__name__}: {reason(error)}".split()))
         raise InvalidInputError(f"'{file}' cannot be read as {of.words} ({why}): give another file") from error
     if not any(runs.values()):
         raise InvalidInputError(f"'{file}' has no successful training as {of.words}: give another file")

@@ -86,7 +86,7 @@ def test_a_damaged_source_is_named(tmp_path):
 # Layers ---------------------------------------------------------------------------------------------------------------
 
 PACKAGE = Path(nasbench1shot1.__file__).parent
-BELOW = {"architecture", "benchmark", "configurable", "constraint", "ground", "runs", "space", "tables"}
+BELOW = {"architecture", "benchmark", "choices", "configurable", "constraint", "ground", "runs", "space", "tables"}
 
 
 def imported(file: Path) -> set[str]:
