@@ -6,12 +6,13 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
+from traceback import format_exception_only
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nasbench1shot1.black_box_search.options import BlackBoxConfig
 from nasbench1shot1.black_box_search.record import BlackBoxStudy
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote, shorten
-from nasbench1shot1.ground.files import as_path, read_text, reason
+from nasbench1shot1.ground.files import as_path, read_text
 from nasbench1shot1.proposers.configurations import require_extra
 from nasbench1shot1.registry import search_space
 from nasbench1shot1.space import SearchSpace
@@ -121,7 +122,7 @@ def _frame(file: Path, space: SearchSpace) -> "pandas.DataFrame":
     except UserError:
         raise
     except Exception as error:  # anything may be wrong in a file that another program wrote
-        why = shorten(" ".join(f"{type(error).__name__}: {reason(error)}".split()))
+        why = shorten(" ".join(format_exception_only(error)[-1].split()))
         raise InvalidInputError(f"'{file}' cannot be read as {of.words} ({why}): give another file") from error
     if not any(runs.values()):
         raise InvalidInputError(f"'{file}' has no successful training as {of.words}: give another file")
