@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas
@@ -26,9 +26,6 @@ from nasbench1shot1.images.data_sets import DATA_SETS
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.tables.columns import source_text
 from nasbench1shot1.tables.table import Table
-
-if TYPE_CHECKING:
-    pass
 
 Place = tuple[str, str]
 """A data set, and a split: "validation" or "test"."""

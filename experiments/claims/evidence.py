@@ -32,9 +32,9 @@ SIZE = ("scale", "preset", "epochs", "images", "images_per_half", "image_side", 
 EXTENT = ("seconds", "evaluations", "epochs", "dataset", "objective")
 """Options that set the extent of a black-box search."""
 OF_RANKING = ("architectures", "image_count")
-"""Options and facts that set the extent of a ranking, besides those of its search."""
+"""Options and facts that set the extent of a ranking, in addition to the options of its search."""
 OF_STUDY = ("config_space", "iterations", "min_budget", "max_budget")
-"""Options that set the extent of a tuning study, besides those of its searches."""
+"""Options that set the extent of a tuning study, in addition to the options of its searches."""
 OF_PROXIES = ("space", "scale", "preset", "epochs", "images", "images_per_half", "architectures", "precision")
 """Options that set the extent of proxy trainings: their sizes are compared."""
 

@@ -42,7 +42,7 @@ VERSIONS = (
     "released later."
 )
 SEARCHES = ((ANY, "gdas"), *product((RUNNING, BATCH), ("random-ws", "setn", "enas")))
-"""The searches of table 5, by panel and method. Those of GDAS do not depend on the statistics of batch-norm."""
+"""The searches of table 5, by panel and method. Searches with GDAS do not depend on the statistics of batch-norm."""
 LENGTHS = {curve: {"epochs": EPOCHS.get(curve, 250)} for curve in EVERY}
 """The published epochs."""
 
@@ -54,7 +54,7 @@ def _claim(
 
 
 def _means() -> tuple[Published, ...]:
-    """Return the published CIFAR-10 test accuracies; those of GDAS are from the first block."""
+    """Return the published CIFAR-10 test accuracies; GDAS has the values of the first block."""
     return tuple(
         Published(
             panel,

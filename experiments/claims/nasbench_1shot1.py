@@ -204,8 +204,8 @@ CLAIMS = (
             figures=("figure5", *FIGURE_2, "nas101-figure7"),
             paper={"scale": "full"},
             command="nb1shot1 reproduce figure5 --pack records/figure5.zip",
-            how="The regret of the final incumbents of studies is compared with that after the last epoch of searches "
-            "with default hyperparameters, and with that of regularized evolution.",
+            how="The regret of each study's final incumbent is compared with two regrets: the regret of searches with "
+            "default hyperparameters after their last epoch, and the regret of regularized evolution.",
             studies="figure5",
             defaults=FIGURE_2,
             black_box=("nas101-figure7", "regularized-evolution"),

@@ -88,7 +88,7 @@ def _guided_by_test_values(figure: Figure) -> Figure:
             replace(
                 panel,
                 options={name: value for name, value in panel.options.items() if name != "seconds"},
-                curves=OPTIMIZERS,  # the only budget is that of the searches, which BOHB need not ignore
+                curves=OPTIMIZERS,  # searches have one budget, so BOHB has none to ignore
             )
             for panel in scale.panels
         )

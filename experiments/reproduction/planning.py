@@ -396,7 +396,7 @@ def _rankings_of(searched: Scale, scale: Scale, out: Path, given: Options, resol
 
     Args:
         searched: the scale of the other figure.
-        scale: the scale; the options of its curves are those of rankings, and `search`, the panel of the search.
+        scale: the scale. Its curves have the options of rankings, and the option `search`, the panel of the search.
         out, given, resolve: as for `_runs`.
     """
     pairs = scale.pairs()

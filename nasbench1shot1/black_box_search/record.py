@@ -126,7 +126,9 @@ class BlackBoxStudy(RunRecord):
 
     def unfinished_error(self) -> UserError:
         """Return the error for reading results of a study that is not finished."""
-        if not self.is_outside or self.is_trajectory:
+        if self.is_trajectory:
+            return UserError(f"'{self.folder}' is not finished: read the other program's log again into a new folder")
+        if not self.is_outside:
             return super().unfinished_error()
         return UserError(
             f"'{self.folder}' is not finished: continue in Python with nb.objective(resume='{self.folder}'), and call "
@@ -267,8 +269,8 @@ class BlackBoxStudy(RunRecord):
     def to_frame(self) -> "pandas.DataFrame":
         """Return a new data frame with a row for each incumbent of each search; `attrs["config"]` has the options.
 
-        Columns are those of `trajectory`, then those of `final` with the prefix "final_", which are equal in all rows
-        of a search.
+        The columns of `trajectory` are followed by the columns of `final` with the prefix "final_", whose values are
+        equal in all rows of a search.
         """
         final = self.final.add_prefix("final_").rename(columns={"final_repeat": "repeat"})
         return self._with_options(self.trajectory.merge(final, on="repeat", how="left"))

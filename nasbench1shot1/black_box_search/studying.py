@@ -18,7 +18,7 @@ from nasbench1shot1.ground.files import picture_name
 from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, line_printer
 from nasbench1shot1.jobs.job import Job
-from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, this_process
+from nasbench1shot1.jobs.pool import Watcher, WorkerOptions
 from nasbench1shot1.registry import check_importable, check_recorded_names, search_space, with_names
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.kind import Begun, Kind
@@ -135,7 +135,7 @@ class BlackBoxKind(Kind[BlackBoxOptions, Repeats, BlackBoxStudy, RunWriter[Black
                     writer.append_line(repeats.line(repeat))
                     progress.recorded(writer.recorded)
                 return
-            with this_process() if self.workers.is_here else self.workers.open("cpu", 1, console) as workers:
+            with self.workers.open_or_here("cpu", 1, console) as workers:
                 run_ranges(repeats.options, study, writer.recorded, workers, progress)
         writer.read(len(study.numbers))  # the searches of all ranges, for the checksum in the summary
 

@@ -1,8 +1,7 @@
 """Trainings of several networks with several seeds: one folder of ordinary trainings, and a table of their results."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,8 +19,9 @@ from nasbench1shot1.ground.progress import ProgressDisplay
 from nasbench1shot1.ground.text import counted, duration, line_printer, percent
 from nasbench1shot1.jobs.job import Job, Workers, is_finished, is_started
 from nasbench1shot1.jobs.makespan import makespan
-from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs, this_process
+from nasbench1shot1.jobs.pool import Watcher, WorkerOptions, run_jobs
 from nasbench1shot1.jobs.process import usable_cores
+from nasbench1shot1.registry import check_importable
 from nasbench1shot1.runs.folder import TRAININGS
 from nasbench1shot1.runs.lifecycle import list_names, locked_folder, occupied_error
 from nasbench1shot1.runs.machine import cpu_threads
@@ -117,7 +117,7 @@ def train_list(
     if target is not None:
         check_table_folder(target, plan.group)
     state = plan.check()
-    with _opened(workers, plan.config, console) as places:
+    with workers.open_or_here(plan.config.device, int(plan.config.threads or 1), console) as places:
         _announce(plan, places.count, state, console)
         if dry_run:
             return plan.group
@@ -211,6 +211,8 @@ def _plan(
     methods = recipes_of(entries, networks, options)
     recorded_networks = tuple(_entry(network, method) for network, method in zip(networks, methods, strict=True))
     group = TrainingGroup(folder, found, recorded_networks, seeds, shared)
+    if not workers.is_here:
+        check_importable(found.name, "benchmark")
     if recorded is not None:
         _check_continues(recorded, group)
     jobs = [_job(group, options, *place) for place in group.places()]
@@ -334,16 +336,6 @@ def _write_table(group: TrainingGroup, folder: Path, console: "Console") -> None
 
 
 # Running --------------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _opened(where: WorkerOptions, config: TrainingOptions, console: "Console") -> Iterator[Workers]:
-    if where.is_here:
-        with this_process() as workers:
-            yield workers
-        return
-    with where.open(config.device, int(config.threads or 1), console) as workers:
-        yield workers
 
 
 def _announce(plan: Plan, workers: int, state: Any, console: "Console") -> None:

@@ -82,7 +82,7 @@ class Compare:
         show(found, write_comparison(found, self.out, self.format, self.style), literal_console())
 
     def _trajectories(self) -> "list[BlackBoxStudy]":
-        """Return the studies of the files in `csv`; space, table and data set are those of the first run."""
+        """Return the studies of the files in `csv`; space, table and data set default to the first run's."""
         from nasbench1shot1.experiments.comparison.comparing import open_entries
         from nasbench1shot1.ground.files import as_path
         from nasbench1shot1.registry import check_trusted, import_trusted
@@ -122,8 +122,16 @@ class Compare:
 
 
 def _with_label(text: str) -> tuple[str, str]:
-    """Return file and label of FILE[:LABEL]; the label is the name of the file by default."""
+    """Return file and label of FILE[:LABEL].
+
+    By default, the label is the name of the file, without suffixes unless this is the name of an optimizer.
+    """
+    from nasbench1shot1.registry import names
+
     file, colon, label = text.rpartition(":")
-    if not colon or Path(text).exists():
-        return text, Path(text).name.partition(".")[0] or text
-    return file, label
+    if colon and not Path(text).exists():
+        return file, label
+    name = Path(text).name
+    plain = name.partition(".")[0]
+    is_taken = plain in (*names("optimizers"), *names("black_box_optimizers"))
+    return text, name if is_taken or not plain else plain

@@ -236,6 +236,10 @@ class WorkerOptions:
         files = {"tls_ca_file": self.tls_ca_file, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
         return {name: str(file) for name, file in files.items() if file is not None}
 
+    def open_or_here(self, device: str, threads: int, console: "Console") -> AbstractContextManager[Workers]:
+        """Return this process as the only worker if it is enough (`is_here`); else the workers of `open`."""
+        return this_process() if self.is_here else self.open(device, threads, console)
+
     def open(
         self, device: str, threads: int, console: "Console", default: int | None = 1
     ) -> AbstractContextManager[Workers]:

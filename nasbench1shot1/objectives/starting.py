@@ -51,7 +51,7 @@ def objective(
         space: an `nb.SearchSpace`, or the name of one. Default: s1.
         name: name of the optimizer, for the record, labels and captions. It must not be the name of an optimizer of
             this package.
-        objective: a metric of the table for which higher or lower values are better, or a list of such metrics. The
+        objective: a metric of the table that has a direction (higher or lower is better), or a list of metrics. The
             first one determines the incumbents. It needs a counterpart on test images, in which the search is scored.
             Default: validation_accuracy, whose cost is the validation error.
         out: folder of a new study that records all searches; it must not exist. Default: nothing is recorded.

@@ -93,10 +93,6 @@ class Trainings:
             f"same repeat: remove one{which}"
         )
 
-    def named_row(self, place: int) -> str:
-        """Return a row of the frame as messages count it: the first one below the header is row 1."""
-        return f"row {place + 1}"
-
 
 def cell_error(place: int, column: object, what: str) -> InvalidInputError:
     """Return the error for a value in a row and a column of a frame."""
@@ -161,7 +157,10 @@ def _grouped(
             f"the column '{named[0]}' has values that are not texts or numbers ({error}): convert them"
         ) from error
     _, first = np.unique(groups, return_index=True)
-    values = {name: frame[name].iloc[first].tolist() for name in named}
+    values = {}
+    for name in named:
+        of_name = frame[name].iloc[first]
+        values[name] = of_name.astype(object).where(of_name.notna(), None).tolist()
     if named == (ARCHITECTURE,):
         found = [_architecture(space, value, int(at)) for value, at in zip(values[ARCHITECTURE], first, strict=True)]
     else:
@@ -220,7 +219,7 @@ def _configured(
     """Return the architecture of one row's hyperparameters, in the order of `choices`; an inactive one has no value."""
     values: dict[str, Any] = {}
     for original, (name, value) in zip(choices, given.items(), strict=True):
-        if (isinstance(value, float) and np.isnan(value)) or value is None:
+        if value is None:
             continue
         known, number = choices[original], _as_number(value)
         text = str(value) if number is None else str(number)

@@ -98,7 +98,11 @@ class Metrics:
             about, entry = Column.from_entry(described["entry"]), described["entry"]
             if here := [name for name in (about.dataset, *about.also_of) if name in self.datasets]:
                 about = replace(about, dataset=here[0], also_of=tuple(here[1:]))
+                if not self.measured and about.fidelity == "measured" and parse_frame_name(source)[0] != "measured":
+                    about = replace(about, fidelity="predicted")
                 facts = {name: said for name, said in entry.items() if name not in _DESCRIBED}
+                if self.sources:
+                    facts["sources"] = list(self.sources)
                 yield NewColumn(
                     stored, source, about, facts, bool(about.epochs), described["dtype"], described["repeats"]
                 )

@@ -59,8 +59,8 @@ def table_from_frame(
         space: the space of the architectures.
         columns: descriptions of other metrics by the names of the frame's columns. A metric without `epochs` has one
             value for each network if all rows of the network agree, and otherwise one value for each training.
-        name: name of the table. Default: "own".
-        version: version of the table. Default: "1".
+        name: name of the table. Default: the name of the table that the frame comes from, or else "own".
+        version: version of the table. Default: the version of that table, or else "1".
         dataset: the data set of a frame that does not name one. Default: "default".
         measured: whether the values of standard metrics are measurements, rather than predictions.
         percent: whether all fractions, such as accuracies, are given in percent.

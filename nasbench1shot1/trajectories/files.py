@@ -30,8 +30,9 @@ Record = dict[str, Any]
 """A training as a row of a frame; `_PARAMETERS` has the configuration."""
 Runs = dict[str, list[Record]]
 _PARAMETERS = "parameters"
-CLOCK = "finished"
-"""The field with the clock after a training, under the name that `nb.Evaluation` and the adapters use."""
+CLOCK, IS_TRAINED = "finished", "is_trained"
+"""The fields with the clock after a training, and whether a proposal was trained at all, under the names that
+`nb.Evaluation` and the adapters use."""
 _SUCCESS = 1
 """SMAC's `StatusType.SUCCESS`."""
 
@@ -204,7 +205,7 @@ def _optuna_runs(storage: Any) -> Runs:
     runs: Runs = {}
     for study in storage.get_all_studies():
         trials = storage.get_all_trials(study._study_id, states=(TrialState.COMPLETE, TrialState.PRUNED))
-        trained = [trial for trial in trials if trial.values]
+        trained = [trial for trial in trials if trial.values and trial.user_attrs.get(IS_TRAINED, True)]
         is_maximized = study.directions[0] == StudyDirection.MAXIMIZE
         runs[study.study_name] = [
             {

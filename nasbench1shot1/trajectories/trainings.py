@@ -206,11 +206,18 @@ def _check_columns(frame: "pandas.DataFrame") -> None:
 
 def _name(value: Any, place: int) -> str:
     """Return the name of a run, 2.0 as "2"."""
-    if value is None or value != value or not isinstance(value, Hashable) or not str(value).strip():
+    if not isinstance(value, Hashable) or _is_missing(value) or not str(value).strip():
         raise cell_error(place, RUN, "the value is missing: fill it in, or remove the row")
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a scalar is None, NaN or pandas.NA."""
+    import pandas
+
+    return value is None or bool(pandas.isna(value))
 
 
 def _numbers(frame: "pandas.DataFrame", name: str) -> list[float] | None:

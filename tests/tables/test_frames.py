@@ -108,6 +108,18 @@ def test_some_rows_and_columns_of_a_frame_keep_their_descriptions() -> None:
     assert table.about("test_accuracy").means == (200,)
 
 
+def test_values_of_a_frame_are_predictions_if_the_caller_says_so() -> None:
+    frame = part_of(nb.load_table("nb201"), 500).to_frame()
+    given = {"space": nb.search_space("nb201"), "reference": "present", "source": "my model"}
+    table = nb.table_from_frame(frame, **given, measured=False)
+    for metric in ("validation_accuracy", "test_accuracy"):
+        assert (table.is_measured(metric, "cifar100"), table.about(metric, "cifar100").fidelity) == (False, "predicted")
+    assert table.about("flops", "cifar100").fidelity == "exact"
+    assert nb.table_from_frame(frame, **given).is_measured("test_accuracy", "cifar100")
+    sources = {name: of["sources"] for name, of in table.description["columns"].items() if "metric" in of}
+    assert set(map(tuple, sources.values())) == {("my model",)}
+
+
 values = st.one_of(st.none(), st.floats(0, 1), st.sampled_from([0.0, 1.0, 1 / 3, 2**-1074]))
 
 

@@ -97,6 +97,29 @@ def test_a_journal_of_the_adapter_gives_the_record_of_its_objective(tmp_path: Pa
     assert found.lines == nb.open_run(tmp_path / "ours").lines
 
 
+@pytest.mark.parametrize("budgets", [None, (4, 12)])
+def test_trials_outside_the_bounds_of_an_objective_are_not_trainings(
+    budgets: tuple[int, ...] | None, tmp_path: Path
+) -> None:
+    trainings = 12 if budgets is None else 12 // len(budgets)
+    bounded = nb.objective("s1", evaluations=12, bounds="trainable_parameters=2e6", name="mine", out=tmp_path / "ours")
+    with bounded as objective:
+        study = optuna.create_study(
+            storage=journal(tmp_path / "my.journal"),
+            sampler=optuna.samplers.RandomSampler(seed=1),
+            pruner=optuna.pruners.NopPruner(),
+        )
+        study.optimize(nb.optuna_objective(objective, budgets))
+    assert len(study.trials) > trainings, "some trials are outside the bounds"
+    (own,), (found,) = (
+        study.lines for study in (nb.open_run(tmp_path / "ours"), nb.study_from(tmp_path / "my.journal", "s1"))
+    )
+    if budgets is None:
+        kept = [[entry[0], *entry[2:4]] for entry in found["incumbents"]]
+        assert kept == [[entry[0], *entry[2:4]] for entry in own["incumbents"]]
+    assert found["evaluations"] == trainings
+
+
 def test_optuna_without_a_clock_numbers_its_trials(trained: list[Answer], tmp_path: Path) -> None:
     made = optuna.create_study(storage=journal(tmp_path / "my.log"), study_name="one")
     made.add_trials(optuna_trials(trained, "minimize", is_timed=False))

@@ -128,6 +128,7 @@ BAD: dict[str, tuple[dict[str, Any], tuple[object, ...]]] = {
     "no architecture": ({"architecture": None}, ("architecture", "choice_block_1_op")),
     "misspelled": ({"epoch": 4}, ("epoch", "epochs")),
     "missing run": ({"run": [0, 0, None, 1, 1, 1]}, ("row 3", "run")),
+    "NA as run": ({"run": pd.array([0, 0, None, 1, 1, 1], "Int64")}, ("row 3", "run", "missing")),
     "missing architecture": ({"architecture": ["5", "6", "7", None, "8", "9"]}, ("row 4", "architecture")),
     "outside": ({"architecture": [5, 6, 14580, 7, 8, 9]}, ("row 3", "architecture", 14580)),
     "another text": ({"architecture": ["s1:none", *"56789"]}, ("row 1", "architecture", "s1:none")),
@@ -228,6 +229,9 @@ def test_compare_reads_csv_files(
     both = ["--csv", "mine.csv", "--csv", "other.csv:B", "--over", "evaluations", "--space", "s1"]
     cli.main(["compare", *both, "--table", str(smooth), "--out", "figure"])
     assert pd.read_csv("figure/comparison.csv")["label"].tolist() == ["mine", "B"]
+    small().to_csv("darts.csv", index=False)
+    cli.main(["compare", "random", "--csv", "darts.csv", "--out", "figure"])
+    assert pd.read_csv("figure/comparison.csv")["label"].tolist() == ["random", "darts.csv"]
     found = compare_runs([ours, nb.study_from("mine.csv", "s1", table=smooth, name="mine")])
     assert found.results["label"].tolist() == ["random", "mine"] and found.over == "simulated-time"
     with exits(capsys, "--space"):
