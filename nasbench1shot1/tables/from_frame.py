@@ -62,7 +62,8 @@ def table_from_frame(
         name: name of the table. Default: the name of the table that the frame comes from, or else "own".
         version: version of the table. Default: the version of that table, or else "1".
         dataset: the data set of a frame that does not name one. Default: "default".
-        measured: whether the values of standard metrics are measurements, rather than predictions.
+        measured: whether the values of standard metrics are measurements, rather than predictions. With False, this
+            also applies to columns that another table described as measured (`frame.attrs`).
         percent: whether all fractions, such as accuracies, are given in percent.
         source: where the values come from, for the description.
         reference: "all" requires a table with all networks of the space, the best of which defines zero regret. With

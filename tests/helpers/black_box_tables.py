@@ -1,6 +1,7 @@
 """Tables of s1's cells with known answers, and optimizers that propose given architectures."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -54,6 +55,18 @@ def smooth_table(repeats: int = 1, others: Mapping[Column, np.ndarray] = Mapping
     accuracies = quality[:, None, None] - 0.1 / np.array(BUDGETS)[None, :, None] + np.zeros((1, 1, repeats))
     seconds = np.broadcast_to(np.array(BUDGETS, float)[None, :, None], accuracies.shape).copy()
     return s1_table(accuracies, seconds, others=others)
+
+
+def noisy_table() -> nb.Table:
+    """A table with three repeats of accuracy and time."""
+    rng, shape = np.random.default_rng(5), (len(convolutions()), len(BUDGETS), 3)
+    return s1_table(rng.uniform(0.5, 1, shape), rng.uniform(1, 9, shape))
+
+
+def saved(table: nb.Table, folder: Path) -> nb.Table:
+    """Save a table in a folder, and open it again."""
+    table.save(folder)
+    return nb.load_table(folder)
 
 
 class ScriptedProposals(nb.BlackBoxOptimizer):

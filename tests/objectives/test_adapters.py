@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from black_box_tables import BUDGETS, S1, s1_table, smooth_table
+from black_box_tables import BUDGETS, S1, noisy_table, saved, smooth_table
 from refusals import refuses
 
 import nasbench1shot1 as nb
@@ -20,20 +20,13 @@ TWO = ["validation_accuracy", "trainable_parameters"]
 @pytest.fixture(scope="module")
 def smooth(tmp_path_factory: pytest.TempPathFactory) -> nb.Table:
     """A saved table: training takes `epochs` seconds, the accuracy increases with 3×3 convolutions and epochs."""
-    return saved(smooth_table(), tmp_path_factory)
+    return saved(smooth_table(), tmp_path_factory.mktemp("tables") / "smooth")
 
 
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory: pytest.TempPathFactory) -> nb.Table:
     """A saved table with three repeats of accuracy and time."""
-    rng = np.random.default_rng(5)
-    return saved(s1_table(rng.uniform(0.5, 1, (CELLS, 4, 3)), rng.uniform(1, 9, (CELLS, 4, 3))), tmp_path_factory)
-
-
-def saved(table: nb.Table, factory: pytest.TempPathFactory) -> nb.Table:
-    folder = factory.mktemp("tables") / "table"
-    table.save(folder)
-    return nb.load_table(folder)
+    return saved(noisy_table(), tmp_path_factory.mktemp("tables") / "noisy")
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from black_box_tables import BUDGETS, S1, convolutions, s1_table, smooth_table
+from black_box_tables import BUDGETS, S1, convolutions, noisy_table, saved, smooth_table
 from hypothesis import given
 from hypothesis import strategies as st
 from own_ask_tell import until_spent
@@ -25,20 +25,13 @@ SHAPE = Column(metric="shape_score", quantity="score", dataset="cifar10", fideli
 def smooth(tmp_path_factory: pytest.TempPathFactory) -> nb.Table:
     """A saved table: training takes `epochs` seconds, latency is the number of 3×3 convolutions."""
     others = {LATENCY: convolutions() + 1.0, SPEED: 1.0 / (convolutions() + 1), SHAPE: np.arange(CELLS)}
-    return saved(smooth_table(others=others), tmp_path_factory)
+    return saved(smooth_table(others=others), tmp_path_factory.mktemp("tables") / "smooth")
 
 
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory: pytest.TempPathFactory) -> nb.Table:
     """A saved table with three repeats of accuracy and time."""
-    rng = np.random.default_rng(5)
-    return saved(s1_table(rng.uniform(0.5, 1, (CELLS, 4, 3)), rng.uniform(1, 9, (CELLS, 4, 3))), tmp_path_factory)
-
-
-def saved(table: nb.Table, factory: pytest.TempPathFactory) -> nb.Table:
-    folder = factory.mktemp("tables") / "table"
-    table.save(folder)
-    return nb.load_table(folder)
+    return saved(noisy_table(), tmp_path_factory.mktemp("tables") / "noisy")
 
 
 def test_an_answer_has_validation_costs_seconds_and_the_clock(smooth: nb.Table) -> None:
