@@ -16,15 +16,14 @@ from hypothesis import settings
 from image_builders import ROWS
 from local_server import serving
 from small_official import small_table
-from unrendered import save_undrawn, save_unrendered
+from unrendered import skip_pictures
 
 from nasbench1shot1 import api
-from nasbench1shot1.black_box_search import studying
 from nasbench1shot1.ground.files import PACKAGE_DATA
 from nasbench1shot1.images import image_set, sources
 from nasbench1shot1.images.data_sets import CIFAR10, DATA_SETS
 from nasbench1shot1.jobs.process import usable_cores
-from nasbench1shot1.one_shot_search import memory, pictures
+from nasbench1shot1.one_shot_search import memory
 from nasbench1shot1.tables.table import Table
 from nasbench1shot1.tables.writing import write_table
 
@@ -133,10 +132,9 @@ def versions_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def skip_search_pictures() -> Iterator[None]:
-    """Skip pictures, a third of a tiny search; searches in separate processes, groups and reports draw them."""
+    """Skip pictures, most of a tiny search's time; processes of the fork server skip them, too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(studying, "save_figure", save_unrendered)
-        patch.setattr(pictures, "save_pictures", save_undrawn)
+        skip_pictures(patch)
         yield
 
 

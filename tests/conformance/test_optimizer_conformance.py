@@ -81,6 +81,10 @@ class TestBuiltIn(BuiltIn, OptimizerConformance):
     def options(self, optimizer: str) -> dict[str, Any]:
         return {"cells": 1, **OPTIONS[optimizer]}  # mixtures have two
 
+    @pytest.fixture
+    def space(self) -> str:
+        return "s3"  # has choices of all kinds; test_optimizers_on_nasbench201.py has the other kind of supernet
+
 
 class TestMixtures(OptimizerStepsConformance):
     @pytest.fixture(params=MIXTURES)

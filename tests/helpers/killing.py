@@ -20,7 +20,7 @@ import pytest
 from forked_jobs import fork_jobs
 from toy_study import in_fork, wait_until
 
-KILLS = int(os.environ.get("NB1SHOT1_KILLS", "6"))
+KILLS = int(os.environ.get("NB1SHOT1_KILLS", "4"))
 PIDS = "pids"
 Kinds = dict[str, Callable[[], Sequence[int]]]
 """What can be killed: a name, and the process ids at present."""

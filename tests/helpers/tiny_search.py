@@ -35,6 +35,9 @@ SMALL_SPACE = ChoiceBlockSpace("small", "small-v1", n_parents=(1, 1, 2))
 FOR_CELLS = tuple(name for name in BUILT_IN["optimizers"] if not issubclass(optimizer(name), WidthOptimizer))
 """The built-in one-shot optimizers that search spaces of cells."""
 
+UNLIKE = ("darts", "gdas", "pc-darts", "enas", "darts-pt", "drnas-progressive", "is-darts", "sgas")
+"""Methods whose supernets and states differ in kind: sampled, partial, controlled, decided and pruned ones."""
+
 FEW = {"candidates": 3, "candidate_batches": 1, "finalists": 2}
 FOR_TINY: dict[str, dict[str, Any]] = {
     "random-ws": FEW,

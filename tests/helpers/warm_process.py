@@ -38,6 +38,7 @@ PRELOADED = [
     "nasbench1shot1.proxy_training",
     "nasbench1shot1.tuning.evaluation",
     "toy_study",
+    "undrawn_server",
 ]
 """What small runs and studies spend most of their time importing."""
 

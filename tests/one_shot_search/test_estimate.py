@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from refusals import refuses
-from tiny_search import FOR_CELLS, FOR_TINY, generator, search, tiny_state
+from tiny_search import FOR_CELLS, FOR_TINY, UNLIKE, generator, search, tiny_state
 
 import nasbench1shot1 as nb
 from nasbench1shot1.conformance.search_steps import SilentReporter
@@ -95,8 +95,9 @@ def searched_on(state, epoch: int):
     return deepcopy(moved), [outcome.one_shot_error, str(outcome.architecture), outcome.parameters, training]
 
 
-@pytest.mark.parametrize("optimizer", FOR_CELLS)
-@pytest.mark.parametrize("is_started", [False, True])
+@pytest.mark.parametrize(
+    ("optimizer", "is_started"), [*((name, True) for name in FOR_CELLS), *((name, False) for name in UNLIKE)]
+)
 def test_estimating_does_not_change_the_search(optimizer, is_started):
     """The estimate before the first epoch and between two epochs."""
     options = FOR_TINY.get(optimizer, {}) | ({} if optimizer in SELECTING else {"hessian_eigenvalue": True})

@@ -7,7 +7,7 @@ import pytest
 import torch
 from refusals import refuses
 from rich.console import Console
-from tiny_search import FEW, FOR_CELLS, FOR_TINY, TINY, search
+from tiny_search import FEW, FOR_TINY, TINY, UNLIKE, search
 
 import nasbench1shot1 as nb
 from nasbench1shot1.one_shot_search import loop
@@ -15,7 +15,7 @@ from nasbench1shot1.one_shot_search.kept_weights import kept_epochs, method_of, 
 from nasbench1shot1.runs.checkpoints import load_checkpoint, save_checkpoint
 
 
-@pytest.mark.parametrize("optimizer", FOR_CELLS)
+@pytest.mark.parametrize("optimizer", UNLIKE)
 def test_the_network_equals_the_search_at_that_epoch_bit_for_bit(optimizer, tmp_path, monkeypatch):
     images = torch.randn(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     space, seen, real = nb.search_space("s1"), {}, loop.record_epoch
