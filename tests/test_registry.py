@@ -32,6 +32,8 @@ def test_a_package_that_is_installed_while_the_process_runs_is_found(tmp_path, m
         search_space("late")
     (tmp_path / "late-1.dist-info").mkdir()
     (tmp_path / "late-1.dist-info" / "METADATA").write_text("Name: late\nVersion: 1\n")
-    (tmp_path / "late-1.dist-info" / "entry_points.txt").write_text("[nasbench1shot1.search_spaces]\nlate = late:SPACE\n")
+    (tmp_path / "late-1.dist-info" / "entry_points.txt").write_text(
+        "[nasbench1shot1.search_spaces]\nlate = late:SPACE\n"
+    )
     with pytest.raises(InvalidInputError, match="cannot be imported"):
         search_space("late")

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.constraint import Constraint
 from nasbench1shot1.experiments.correlation.options import ALL, CONTROLLER, RankingOptions, is_list
-from nasbench1shot1.ground.errors import InvalidInputError, option, quoted_option
+from nasbench1shot1.ground.errors import InvalidInputError, option, quote, quoted_option
 from nasbench1shot1.ground.files import as_path, read_text, sha256
-from nasbench1shot1.ground.text import counted
+from nasbench1shot1.ground.text import counted, listed_lines
 from nasbench1shot1.images.batches import epoch_generator
 from nasbench1shot1.images.image_set import ImageSet
 from nasbench1shot1.images.splits import Split
@@ -251,14 +251,20 @@ def _sample(numbers: Indices, count: int, seed: int) -> Indices:
 
 def _read_list(path: Path) -> list[Architecture]:
     try:
-        lines = read_text(path).split("\n")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInputError(
             f"{quoted_option('architectures', path)} is not all, controller, a number or a readable text file "
             f"({error}): correct it"
         ) from error
-    texts = (line.partition("#")[0].strip() for line in lines)
-    return [Architecture.parse(text) for text in texts if text]
+    return [_parsed(line, f"line {number} of {path}") for number, line in listed_lines(text)]
+
+
+def _parsed(text: str, place: str) -> Architecture:
+    try:
+        return Architecture.parse(text)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{place}: {quote(error)}") from error
 
 
 def list_facts(architectures: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from nasbench1shot1.cell_training.options import TrainingOptions
 from nasbench1shot1.cell_training.training import find_architecture, named_in_text
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote
 from nasbench1shot1.ground.files import read_text
+from nasbench1shot1.ground.text import listed_lines
 from nasbench1shot1.networks import benchmark_of
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ def read_list(file: Path) -> list[Listed]:
         raise UserError(
             f"cannot read the list '{file}' ({why}): give a text file with one architecture per line"
         ) from error
-    lines = ((number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), start=1))
-    found = [Listed(f"line {number} of {file}", line) for number, line in lines if line]
+    found = [Listed(f"line {number} of {file}", line) for number, line in listed_lines(text)]
     if not found:
         raise InvalidInputError(f"the list '{file}' contains no architectures: write one per line")
     return found

@@ -1,11 +1,11 @@
 """Objects by name: built-in names, entry points of installed packages, and "module:attribute" references."""
 
-import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from nasbench1shot1.ground.errors import InvalidInputError, quote, unknown_name
@@ -72,26 +72,27 @@ class Group:
             raise InvalidInputError(f"the {self.kind} '{name}' cannot be imported ({error}): {advice}") from error
 
     def _references(self) -> dict[str, str]:
-        plugins = _installed(self.entry_points, tuple((os.path.abspath(folder), _changed(folder)) for folder in sys.path))
+        folders = [Path(folder).absolute() for folder in sys.path]
+        plugins = _installed(self.entry_points, tuple((folder, _changed(folder)) for folder in folders))
         return {**self.built_in, **{name: value for name, value in plugins.items() if name not in self.built_in}}
 
 
 @lru_cache(maxsize=32)
-def _installed(group: str, path: tuple[tuple[str, int], ...]) -> dict[str, str]:
+def _installed(group: str, path: tuple[tuple[Path, int], ...]) -> dict[str, str]:
     """Return the entry points of a group, from the metadata of all installed packages, which takes 10 ms to read.
 
     Args:
         group: the name of the group.
-        path: the absolute folders of `sys.path` with the times of their last changes, such as the installation of a package.
+        path: the folders of `sys.path` with the times of their last changes, such as the installation of a package.
     """
     from importlib.metadata import entry_points  # slow to import, and only needed for names that are not built in
 
     return {entry.name: entry.value for entry in entry_points(group=group)}
 
 
-def _changed(folder: str) -> int:
+def _changed(folder: Path) -> int:
     """Return when a folder, or an archive with modules, was last changed, in nanoseconds; -1 if it does not exist."""
     try:
-        return os.stat(folder or os.curdir).st_mtime_ns
+        return folder.stat().st_mtime_ns
     except (OSError, ValueError):
         return -1

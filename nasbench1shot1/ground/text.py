@@ -1,7 +1,7 @@
 """Numbers, durations and lines on screens."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nasbench1shot1.ground.terminal import print_line, terminal_width, wrap_text
@@ -28,6 +28,12 @@ def duration(seconds: float) -> str:
     if seconds < 5400:
         return f"about {seconds / 60:.0f} min"
     return f"about {seconds / 3600:.0f} h" if seconds < 100 * 3600 else f"about {seconds / 86400:.0f} days"
+
+
+def listed_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Iterate over the lines of a list with their numbers, from 1, without comments (after #) and empty lines."""
+    lines = ((number, line.partition("#")[0].strip()) for number, line in enumerate(text.splitlines(), start=1))
+    return ((number, line) for number, line in lines if line)
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -243,23 +243,25 @@ class Objective:
     def reset(self, seed: int | None = None) -> None:
         """End the current search, record it, and begin the next one with a new clock.
 
+        A search without a training that ended within the limit is not recorded, and its number is used again.
+
         Args:
             seed: number of the search, which together with the seed of the study determines its random draws. The
                 searches of a recorded study have consecutive numbers. Default: the next number, or the current one if
                 nothing was trained.
 
-        Raises InvalidInputError if the number is not the next one of a recorded study, or if no training of the ended
-        search was within the limit.
+        Raises InvalidInputError if the number is not the next one of a recorded study.
         """
         with self._lock:
             self._check_usable()
-            following = self.number + (self._clock.started > 0)
+            following = self.number + (self._clock.ended > 0)
             number = following if seed is None else whole_number("seed", seed, "the number of a search")
             if number < 0 or (self._recorder is not None and number != following):
                 raise InvalidInputError(
                     f"search {number} cannot begin, because searches have consecutive numbers: call reset({following})"
                 )
-            self._complete()
+            if self._clock.ended:
+                self._end()
             self._begin(number)
 
     def _begin(self, number: int) -> None:
@@ -277,13 +279,6 @@ class Objective:
             front = {"front": self._front.entries} if self._others else {}
             self._recorder.append({**line, **front})
             self._is_recorded = True  # after an error, the next call tries again
-
-    def _complete(self) -> None:
-        """End the current search; raises InvalidInputError if it should be recorded, but has no incumbent."""
-        if self._clock.started:
-            self._end()
-        if self._recorder is not None and self._clock.started and not self._clock.incumbents:
-            self.repeats.line_of(self.number, self._clock.result())  # raises
 
     # Truth, for reports --------------------------------------------------------------------------------------------
 
@@ -336,7 +331,8 @@ class Objective:
             self._check_usable()
             if self._recorder is None:
                 raise InvalidInputError(f"this objective records nothing: give it a folder with {option('out')}")
-            self._complete()
+            if self._clock.ended:
+                self._end()
             self._is_open = False
             return self._recorder.finish()
 

@@ -249,21 +249,12 @@ def test_ctrl_c_names_the_folder_to_resume(images, tmp_path, monkeypatch):
 # The page -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_names_every_option_and_field_and_its_example_runs(monkeypatch, tmp_path, images):
-    import re
-
+def test_the_page_names_every_option_and_field():
     from conftest import CHECKOUT
-
-    from nasbench1shot1.nasbench101 import training_options as config_module
 
     page = (CHECKOUT / "docs" / "training.md").read_text()
     names = [*option_names(TrainingConfig), *FIELDS, "is_protocol", "images_sha256", "recorded"]
     assert not [name for name in names if f"`{name}`" not in page]
-    tiny = {"images": str(images), "stem_channels": 4, "batch_size": 20}
-    monkeypatch.setitem(config_module.SCALES, "quick", {**config_module.SCALES["quick"], **tiny})
-    monkeypatch.chdir(tmp_path)
-    for example in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        exec(compile(example, "docs/training.md", "exec"), {})
 
 
 def test_the_page_lists_the_numbers_of_the_protocol():

@@ -197,9 +197,12 @@ def test_searches_without_a_training_in_time_or_out_of_order_are_refused(tmp_pat
     function = nb.objective("s1", table=noisy, seconds=0.5, out=tmp_path / "short")
     with until_spent():
         function(S1[0])
-    with refuses(nb.InvalidInputError, "0.5"):
-        function.reset()
-    function.close()
+    function.reset()
+    assert function.number == 0  # the search has nothing to record
+    with until_spent():
+        function(S1[0])
+    with refuses(nb.InvalidInputError, "short", "no recorded search"):
+        function.finish()
     with nb.objective("s1", table=noisy, evaluations=2, out=tmp_path / "study") as function:
         function(S1[0])
         with refuses(nb.InvalidInputError, "0", "reset(1)"):
