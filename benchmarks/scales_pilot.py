@@ -46,6 +46,7 @@ SETTINGS = {  # name: (further options, epochs, steps per epoch, learning rate o
     "real-channels16": ((*REAL, "--channels", "16"), 20, 156, None),
     "real-cells9": ((*REAL, "--cells", "9"), 13, 156, None),
     "real-side32": ((*REAL, "--image-side", "32"), 12, 156, None),
+    "real-epochs160": (REAL, 160, 156, None),
 }
 METHODS, RANKED = ("random-ws", "darts", "gdas"), ("random-ws", "darts")
 METHODS_IN_WORDS = {"random-ws": "Random WS", "darts": "DARTS", "gdas": "GDAS"}
