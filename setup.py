@@ -36,8 +36,8 @@ TENSORBOARD = ["tensorboard>=2.15"]
 TENSORFLOW = ["tensorflow-cpu>=2.16"]
 # Builds the site of docs/ (mkdocs.yml).
 DOCS = ["mkdocs-material>=9.5", "mkdocstrings[python]>=0.26"]
-# Only for tests of adapters and examples (docs/adapters.md).
-OUTSIDE = ["nevergrad>=1.0.12", "optunahub>=0.5", "pymoo>=0.6.1"]
+# Only for tests of adapters and examples (docs/adapters.md, docs/jobs.md).
+OUTSIDE = ["dask-jobqueue>=0.9", "nevergrad>=1.0.12", "optunahub>=0.5", "pymoo>=0.6.1"]
 DEV = [
     "hypothesis>=6.100",
     "import-linter>=2.6",

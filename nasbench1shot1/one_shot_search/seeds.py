@@ -61,7 +61,8 @@ def search_seeds(
     """Run one search for each seed, in `out/seed-<seed>`, and draw `out/regret.png` with their mean and spread.
 
     With `resume` (the folder of such a group) finished seeds are kept, a stopped one is resumed, and the others are
-    run; no seeds are given then, and of the options only `epochs`.
+    run; no seeds are given then, and of the options only `epochs`. Likewise, searches with the same options that
+    already lie in `out/seed-<seed>` become part of a new group.
 
     Args:
         seeds: the seeds of the searches.
@@ -177,8 +178,14 @@ def _options_per_seed(seeds: Sequence[int], recorded: dict[str, Any], where: Pat
 
 
 def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
-    """Refuse a folder that holds anything: a group to resume, a group with other options, or what is not a group."""
+    """Refuse a folder that holds anything except searches of these seeds, such as those of a job array of Slurm.
+
+    Raises InvalidInputError that says what the folder holds: a group to resume, a group or a search with other options,
+    or something else.
+    """
     names = list_names(folder)
+    if _hold_seeds(folder, names, wanted):
+        return
     if SEEDS in names:
         shared = {name: value for name, value in wanted[0].as_dict().items() if name != "seed"}
         with suppress(DamagedFileError):  # a damaged group is not replaced either
@@ -186,6 +193,21 @@ def _check_is_free(folder: Path, wanted: Sequence[SearchOptions]) -> None:
     if names or (folder.exists() and not folder.is_dir()):
         is_finished = {CONFIG, SUMMARY} <= names or (SEEDS in names and _is_finished(folder))
         raise occupied_error(folder, SEEDS in names or CONFIG in names, is_finished, REPLACE)
+
+
+def _hold_seeds(folder: Path, names: set[str], wanted: Sequence[SearchOptions]) -> bool:
+    """Return whether a folder holds one or more searches of these seeds, and nothing else.
+
+    Raises InvalidInputError if one of them has other options.
+    """
+    options = {f"seed-{one.common.seed}": one for one in wanted}
+    runs = names - {f"{name}.log" for name in options}
+    if not runs or not runs <= set(options) or not all(is_started(folder / name) for name in runs):
+        return False
+    for name in sorted(runs):
+        recorded = open_search(folder / name).config
+        check_unchanged(folder / name, recorded, options[name].as_dict(), SearchKind.MAY_GROW)
+    return True
 
 
 def _is_finished(folder: Path) -> bool:

@@ -39,6 +39,22 @@ def test_an_empty_folder_becomes_a_new_group(tmp_path, leftovers):
     assert nb.draw_regret(group).get_lines()
 
 
+def test_searches_that_were_run_one_by_one_become_a_group(tmp_path):
+    """As a job array of Slurm runs them."""
+    folder, shared = tmp_path / "group", {**SMALL, "console": QUIET}
+    alone = nb.search(out=folder / "seed-1", seed=1, **shared)
+    before = (alone.folder / "metrics.jsonl").read_bytes()
+    with refuses(nb.InvalidInputError, "seed-1", "optimizer"):
+        nb.search_seeds([0, 1], out=folder, optimizer="gdas", **shared)
+    with refuses(nb.InvalidInputError, "group"):
+        nb.search_seeds([0], out=folder, **shared)
+    assert [path.name for path in folder.glob("[!.]*")] == ["seed-1"]
+    group = nb.search_seeds([0, 1], out=folder, **shared)
+    assert [run.config["seed"] for run in group] == [0, 1]
+    assert (alone.folder / "metrics.jsonl").read_bytes() == before
+    assert group.is_finished
+
+
 def test_the_first_error_of_searches_in_this_process_ends_the_group(tmp_path):
     folder, error = tmp_path / "group", ZeroDivisionError("mine")
 
