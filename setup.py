@@ -77,6 +77,7 @@ setup(
         "nasbench1shot1.experiments.claims",
         "nasbench1shot1.experiments.comparison",
         "nasbench1shot1.experiments.correlation",
+        "nasbench1shot1.experiments.report_page",
         "nasbench1shot1.experiments.reproduction",
         "nasbench1shot1.experiments.space_statistics",
         "nasbench1shot1.experiments.space_statistics.nats_bench",
@@ -111,7 +112,11 @@ setup(
         "nasbench1shot1.optimizers": "optimizers",
         "nasbench1shot1.experiments": "experiments",
     },
-    package_data={"nasbench1shot1": ["py.typed"], **{f"nasbench1shot1.{d}": ["*"] for d in DATA}},
+    package_data={
+        "nasbench1shot1": ["py.typed"],
+        "nasbench1shot1.experiments.report_page": ["*.html", "*.css", "*.js"],
+        **{f"nasbench1shot1.{d}": ["*"] for d in DATA},
+    },
     install_requires=CORE,
     extras_require={
         "table": TABLE,
