@@ -16,8 +16,8 @@ from nasbench1shot1.experiments.report_page.subjects import Subject
 MOST_POINTS = 16_000
 """Largest number of points of all curves of a page, which bounds its size."""
 FEWEST_POINTS, LONGEST_CURVE = 30, 400
-DIGITS = 5
-"""Significant digits of embedded numbers."""
+DIGITS = 7
+"""Significant digits of embedded numbers: more than are shown, so that they are not rounded twice."""
 DARK = "#17191e"
 """Background of the page in the dark; the styles of `page.css` have the same."""
 CONTRAST = 3.5
@@ -164,7 +164,7 @@ def thinned(curve: Pooled, scale: float, most: int, *, is_step: bool) -> dict[st
         name: [None if np.isnan(of) else float(of) for of in row[places]]
         for name, row in zip(names, shown, strict=True)
     }
-    return {"at": [float(f"{of:.7g}") for of in curve.at[places].tolist()], **values}
+    return {"at": [rounded(of) for of in curve.at[places].tolist()], **values}
 
 
 def _differ(one: Floats, other: Floats) -> Any:

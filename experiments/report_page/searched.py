@@ -10,7 +10,7 @@ from nasbench1shot1.architecture import Architecture, Bars
 from nasbench1shot1.display.cells import describe_drawing
 from nasbench1shot1.display.colours import BLACK, LINES, curve_styles
 from nasbench1shot1.display.layout import Layout
-from nasbench1shot1.experiments.report_page.charts import line
+from nasbench1shot1.experiments.report_page.charts import line, rounded
 from nasbench1shot1.experiments.rescoring import rescored_lines
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import selection_text
@@ -67,8 +67,8 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
         "epochs": epochs,
         "texts": texts,
         "of": [texts.index(str(arch)) for arch in found],
-        "regrets": [_rounded(lines[epoch]["test_regret"], 100) for epoch in epochs],
-        "validation": [_rounded(lines[epoch]["validation_regret"], 100) for epoch in epochs],
+        "regrets": [_percent(lines[epoch]["test_regret"]) for epoch in epochs],
+        "validation": [_percent(lines[epoch]["validation_regret"]) for epoch in epochs],
         "measured": "".join("1" if lines[epoch]["test_measured"] else "0" for epoch in epochs),
         "lines": [line(curve_styles([method])[0]), line({"color": BLACK, "linestyle": LINES[1], "marker": ""})],
         "drawn": drawn,
@@ -211,6 +211,5 @@ def _thousandths(value: float) -> int | None:
     return None if np.isnan(value) else round(1000 * value)
 
 
-def _rounded(value: float | None, scale: float) -> float | None:
-    """Return a scaled number with five significant digits."""
-    return None if value is None else float(f"{scale * value:.5g}")
+def _percent(value: float | None) -> float | None:
+    return None if value is None else rounded(100 * value)
