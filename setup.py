@@ -45,6 +45,7 @@ DEV = [
     "mypy>=1.11",
     "nbclient>=0.10",
     "pandas-stubs",
+    "playwright>=1.50",  # drives Debian's chromium in tests of HTML pages
     "pytest>=8",
     "pytest-xdist>=3.5",
     "ruff>=0.6",

@@ -4,7 +4,7 @@
 - `panels`: runs that may be compared, as curves and a table of results.
 - `searched`: the preferred cells of searches, and Λ, over the epochs.
 - `repeating`: the commands that repeat runs.
-- `page`: the HTML. `page.html` is the frame, `page.css` its look, and `page.js` draws curves and cells from the data
-  that the page embeds.
+- `page`: the HTML. `page.html` is the frame, and `page.css` its look. `charts.js`, `cells.js`, `base.js` and `page.js`
+  draw curves and cells from the data that the page embeds, and sort its tables.
 - `writing`: `nb.write_report_page`, also for runs in progress.
 """

@@ -1,4 +1,4 @@
-"""The charts of a report as data for `page.js`: curves, thinned so that pages stay small, with colours and lines."""
+"""The charts of a report as data for `charts.js`: curves, thinned so that pages stay small, with colours and lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

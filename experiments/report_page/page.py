@@ -5,9 +5,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any
+
+import numpy as np
 
 from nasbench1shot1 import __version__
 from nasbench1shot1.display.cells import ENDS, OPERATIONS
@@ -24,12 +25,13 @@ from nasbench1shot1.experiments.report_page.panels import (
     Drawn,
     Panel,
     Scoring,
+    differences,
     interval_of,
     panels_of,
     separated_text,
     source_of,
 )
-from nasbench1shot1.experiments.report_page.repeating import repeated, report_command
+from nasbench1shot1.experiments.report_page.repeating import repeated
 from nasbench1shot1.experiments.report_page.searched import frames_per_search, searched
 from nasbench1shot1.experiments.report_page.subjects import Subject
 from nasbench1shot1.ground.errors import UserError
@@ -37,6 +39,8 @@ from nasbench1shot1.ground.text import counted
 from nasbench1shot1.tuning.record import Study
 
 FOLDER = "nasbench1shot1.experiments.report_page"
+SCRIPTS = ("base.js", "charts.js", "cells.js", "page.js")
+"""The parts of the page's script, in order."""
 NO_VALUE = "–"
 
 
@@ -87,7 +91,7 @@ def page_of(subjects: Sequence[Subject], scoring: Scoring, command: str, watch: 
 
 def _filled(**parts: str) -> str:
     """Return page.html with its parts, its style and its script, which alone may be used in it."""
-    page, style, script = (_file(f"page.{suffix}") for suffix in ("html", "css", "js"))
+    page, style, script = _file("page.html"), _file("page.css"), "\n".join(map(_file, SCRIPTS))
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "
         "form-action 'none'"
@@ -121,7 +125,8 @@ def _lead(subjects: Sequence[Subject], panels: Sequence[Panel]) -> Markup:
         f"Unfinished runs, shown as far as recorded: {'; '.join(unfinished)}." if unfinished else "",
         separated_text(panels),
     ]
-    return joined(tag("p", sentence) for sentence in sentences if sentence)
+    warnings = [tag("p", f"Warning: {said}", class_="warning") for said in differences(panels)]
+    return joined([*(tag("p", sentence) for sentence in sentences if sentence), *warnings])
 
 
 def _link(name: str, heading: str) -> Markup:
@@ -188,16 +193,9 @@ def _row(of: Drawn, panel: Panel) -> list[object]:
         interval = (
             Cell(f"{goal.number(low, 3)} to {goal.number(high, 3)}", high - low) if len(final) > 1 else Cell(NO_VALUE)
         )
-        median, best = sorted(final)[len(final) // 2] if len(final) % 2 else _middle(final), min(final)
-        row += [_number(mean, goal), interval, _number(median, goal), _number(best, goal)]
+        row += [_number(mean, goal), interval, _number(float(np.median(final)), goal), _number(min(final), goal)]
     progress = of.entry.progress or ("finished" if of.repetitions else "no result yet")
     return [*row, of.source, progress]
-
-
-def _middle(values: Any) -> float:
-    import numpy as np
-
-    return float(np.median(values))
 
 
 def _number(value: float, goal: Any) -> Cell:
@@ -349,11 +347,3 @@ def _commands(subjects: Sequence[Subject], command: str) -> Markup:
     ]
     last = [tag("p", "This command writes the report again."), tag("pre", tag("code", command))]
     return joined([*(parts if lines else []), *last, _notes(notes)])
-
-
-def file_of(folder: Path) -> Path:
-    """Return the usual file of a report about the run in a folder."""
-    return folder / "report.html"
-
-
-__all__ = ["page_of", "report_command"]

@@ -27,7 +27,7 @@ from nasbench1shot1.experiments.comparison.entries import (
     Over,
 )
 from nasbench1shot1.experiments.report_page.subjects import Subject
-from nasbench1shot1.experiments.rescoring import recorded_table
+from nasbench1shot1.experiments.rescoring import difference, recorded_table
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance
@@ -228,7 +228,7 @@ class Panel:
             self.baseline.sentence if self.baseline else "",
             self._band_text(drawn),
             self._clock_text(drawn),
-            ZERO_NOTE if any(bool((of.final == 0).any()) for of in drawn) else "",
+            ZERO_NOTE if any((of.centre == 0).any() for found in self.curves.values() for of in found.values()) else "",
             *dict.fromkeys(of.entry.origin for of in drawn),
             self.marked.note,
             self._missing_text(drawn),
@@ -328,6 +328,12 @@ def _traces(entry: Entry, table: Table | None) -> dict[Over, Sequence[Trace]]:
     if error is not None and not found:
         raise error
     return found
+
+
+def differences(panels: Sequence[Panel]) -> list[str]:
+    """Return a sentence for each run whose recorded errors differ from those of its table (`rescoring.difference`)."""
+    found = (difference(record, panel.table) for panel in panels for of in panel.drawn for record in of.entry.records)
+    return [as_sentence(said) for said in dict.fromkeys(found) if said]
 
 
 def separated_text(panels: Sequence[Panel]) -> str:

@@ -139,7 +139,7 @@ def _training(training: Training) -> Repeated:
     kind: type[TrainingOptions] = training.OPTIONS
     recorded = _known(training.config, kind)
     given = _given(recorded, lambda options: kind.from_options(options).as_dict())
-    words = f"nb1shot1 train {shlex.quote(training.config['architecture'])}"
+    words = f"nb1shot1 train {shlex.quote(training.config.get('architecture') or training.network_id)}"
     return Repeated([f"{words} {_options({**given, 'out': training.folder}, switch_names(kind))}"])
 
 

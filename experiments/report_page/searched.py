@@ -35,7 +35,7 @@ def frames_per_search(searches: int) -> int:
 
 
 def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> dict[str, Any]:
-    """Return the preferred architectures of a search and its mixing weights, as data for `page.js`.
+    """Return the preferred architectures of a search and its mixing weights, as data for `charts.js`.
 
     Of an unfinished search, the epochs are those whose line and Λ are both complete.
 
