@@ -61,7 +61,7 @@ def searched(run: SearchRecord, label: str, table: Table | None, most: int) -> d
         "" if weights else _no_weights_text(run, bool(stored)),
     ]
     method = str(run.config["optimizer"]).rpartition(":")[2]
-    drawn = _drawings(found, [weights.get(epoch) for epoch in epochs])
+    drawn = drawings(found, [weights.get(epoch) for epoch in epochs])
     return {
         "label": label,
         "epochs": epochs,
@@ -92,8 +92,8 @@ def _meaning(run: SearchRecord, arch: Architecture, epochs: Sequence[int], weigh
 # Drawings -------------------------------------------------------------------------------------------------------------
 
 
-def _drawings(found: Sequence[Architecture], weights: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
-    """Return the drawings of architectures of one space; None if they cannot be drawn."""
+def drawings(found: Sequence[Architecture], weights: Sequence[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+    """Return the drawings of architectures of one space, with their mixing weights; None if they cannot be drawn."""
     graphs = [
         arch.drawn_graph() if of is None else arch.drawn_graph(of) for arch, of in zip(found, weights, strict=True)
     ]

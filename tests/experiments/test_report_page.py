@@ -209,6 +209,36 @@ def test_a_watched_page_is_renewed_until_all_runs_are_finished(tmp_path, monkeyp
     assert write(run, tmp_path / "once.html").replace("once.html", "report.html") == final
 
 
+def test_after_ctrl_c_the_page_stays_as_it_is(tmp_path, monkeypatch):
+    run, said = make.search(tmp_path / "one", (9, 5), finished=False), []
+
+    def interrupt(_: float) -> None:
+        with (run.folder / "metrics.jsonl").open("a") as lines:
+            lines.write(json.dumps({**run.lines[-1], "epoch": 2}) + "\n")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", interrupt)
+    page = write(run, tmp_path / "report.html", watch=60, report=said.append)
+    assert data_of(page)["watch"] is None and data_of(page)["searches"][0]["epochs"] == [0, 1, 2]
+    assert "darts (2 of 4 epochs)" in words(page) and said[-1].startswith("stopped")
+
+
+def test_recorded_values_that_differ_from_the_table_are_named(tmp_path):
+    run = make.search(tmp_path / "one", (9, 5, 3), finished=False)
+    lines = (run.folder / "metrics.jsonl").read_text().splitlines()
+    changed = {**json.loads(lines[1]), "table_test_error": 0.01}
+    (run.folder / "metrics.jsonl").write_text("\n".join([lines[0], json.dumps(changed), lines[2], ""]))
+    page = write(run, tmp_path / "report.html")
+    assert "Warning:" in words(page) and "after epoch 1" in words(page)
+
+
+def test_cells_are_scored_on_the_given_table(tmp_path, measured_table):
+    run = make.search(tmp_path / "one", (9, 5, 3))
+    data = data_of(write(run, tmp_path / "report.html", table=measured_table.folder))["searches"][0]
+    regrets = [measured_table.regret(arch) for arch in run.architectures]
+    assert data["regrets"] == [rounded(100 * regret) for regret in regrets] and data["measured"] == "111"
+
+
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 REFUSALS = {

@@ -10,6 +10,7 @@ from browser import DESKTOP, PHONE, opened
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
+from nasbench1shot1.experiments.report_page.searched import drawings
 
 HOSTILE = '<img src=x onerror=alert(1)></script>"&'
 RANKS = ((9, 5, 2, 2, 1), (20, 8, 8, 3, 3), (30, 30, 12, 4, 0))
@@ -187,6 +188,41 @@ def test_the_cell_and_the_weights_of_each_epoch_are_those_of_the_search(browser,
         assert page.locator("output").inner_text() == "epoch 1 of 4"
         chooser.select_option("GDAS")
         assert page.locator("output").inner_text() == "epoch 2 of 2"
+
+
+def weights_of(space: nb.OneShotSpace, excluded: tuple[int, int]) -> dict[str, np.ndarray]:
+    """Random mixing weights, one of which is excluded."""
+    rng = np.random.default_rng(0)
+    found = {key: rng.dirichlet(np.ones(shape[-1]), shape[:-1]) for key, shape in space.mixing_shapes().items()}
+    found[space.operation_key][excluded] = np.nan
+    return found
+
+
+def test_operations_on_edges_and_widths_are_drawn(browser, file):
+    spaces = [nb.search_space(name) for name in ("nb201", "nats-size")]
+    architectures = [spaces[0][6111], spaces[1].sample(np.random.default_rng(0))]
+    excluded = (0, architectures[0].operations[0])
+    weights = [weights_of(spaces[0], excluded), weights_of(spaces[1], (0, 0))]
+    with opened(browser, file) as page:
+        shown = []
+        for arch, of in zip(architectures, weights, strict=True):
+            for own in (of, None):
+                drawn = drawings([arch], [own])
+                page.evaluate("d => part(document, 'cell').replaceChildren(drawCell(d, d.frames[0]))", drawn)
+                shown.append(page.locator(".cell text").all_text_contents())
+                assert not page.too_pale()
+        graph = architectures[0].drawn_graph(weights[0])
+        labels = [line for *_, label in graph.edges(data="label") for line in label.split("\n")]
+        assert sorted(shown[0]) == sorted([*labels, "input", "1", "2", "output"])
+        assert "nor_conv_3x3" in shown[1] and not any("." in text for text in shown[1])
+        bars = architectures[1].drawn_bars(weights[1])
+        chosen = [row[bars.candidates.index(value)] for row, value in zip(bars.weights, bars.values, strict=True)]
+        expected = [f"{value} ({weight:.2f})" for value, weight in zip(bars.values, chosen, strict=True)]
+        assert shown[2][0::2] == list(bars.names) and shown[2][1::2] == expected
+        assert shown[3][1::2] == list(map(str, bars.values))
+        drawn = drawings(architectures[:1], weights[:1])
+        page.evaluate("d => part(document, 'cell').replaceChildren(drawCell(d, d.frames[0]))", drawn)
+        assert page.locator(".cell .edge[stroke-dasharray]").count() == 1  # the excluded edge
 
 
 def test_everything_works_with_the_keyboard_alone(browser, file):
