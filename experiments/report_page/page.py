@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from nasbench1shot1 import __version__
+from nasbench1shot1.black_box_search.goal import Goal
+from nasbench1shot1.cell_training.record import Training
 from nasbench1shot1.display.cells import ENDS, OPERATIONS
 from nasbench1shot1.experiments.report_page.charts import (
     by_network,
@@ -198,7 +200,7 @@ def _row(of: Drawn, panel: Panel) -> list[object]:
     return [*row, of.source, progress]
 
 
-def _number(value: float, goal: Any) -> Cell:
+def _number(value: float, goal: Goal) -> Cell:
     return Cell(goal.number(value, 3), f"{goal.scale * value:.9g}")
 
 
@@ -206,38 +208,27 @@ def _number(value: float, goal: Any) -> Cell:
 
 
 def _trainings(subjects: Sequence[Subject], chart: int) -> Markup:
-    headings = (
-        "Training",
-        "Network",
-        "Seed",
-        "Epochs",
-        "Test accuracy [%]",
-        "Validation accuracy [%]",
-        "Time [s]",
-        "Progress",
-    )
-    rows = []
-    for subject in subjects:
-        for name, trainings in by_network(subject).items():
-            for training in trainings:
-                last = next((line for line in reversed(training.lines) if line["test_accuracy"] is not None), {})
-                accuracies = [_percent(last.get(f"{split}_accuracy")) for split in ("test", "validation")]
-                seed, epochs = training.config["seed"], last.get("epochs", 0)
-                time = last.get("training_time")
-                timed = Cell(NO_VALUE) if time is None else Cell(f"{time:,.1f}", time)
-                done = "finished" if training.is_finished else f"of {counted(training.config['epochs'], 'epoch')}"
-                rows.append(
-                    [
-                        name,
-                        tag("code", training.network_id),
-                        Cell(seed, seed),
-                        Cell(f"{epochs:g}", epochs),
-                        *accuracies,
-                        timed,
-                        done,
-                    ]
-                )
+    accuracies = [f"{name} accuracy [%]" for name in ("Test", "Validation")]
+    headings = ["Training", "Network", "Seed", "Epochs", *accuracies, "Time [s]", "Progress"]
+    named = (pair for subject in subjects for pair in by_network(subject).items())
+    rows = [_training_row(name, training) for name, trainings in named for training in trainings]
     return joined([tag("div", data_chart=chart), tag("h3", "Accuracies"), sortable_table("Trainings", headings, rows)])
+
+
+def _training_row(name: str, training: Training) -> list[object]:
+    evaluated = [line for line in training.lines if line["test_accuracy"] is not None]
+    last: dict[str, Any] = evaluated[-1] if evaluated else {}
+    seed, epochs, time = training.config["seed"], last.get("epochs", 0), last.get("training_time")
+    return [
+        name,
+        tag("code", training.network_id),
+        Cell(seed, seed),
+        Cell(f"{epochs:g}", epochs),
+        _percent(last.get("test_accuracy")),
+        _percent(last.get("validation_accuracy")),
+        Cell(NO_VALUE) if time is None else Cell(f"{time:,.1f}", time),
+        "finished" if training.is_finished else f"of {counted(training.config['epochs'], 'epoch')}",
+    ]
 
 
 def _percent(value: float | None) -> Cell:

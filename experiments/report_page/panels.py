@@ -46,7 +46,7 @@ AXES: Mapping[Over, tuple[str, str]] = {
     EVALUATIONS: ("Trainings", "number of trainings"),
 }
 """The name of each axis in its switch, and its label."""
-PARTS = ("space", "data set", "table", "objective", "bounds", "scale")
+PARTS = ("search space", "data set", "table", "objective", "bounds", "scale")
 """What all runs of a panel share, in the order of `Key`."""
 
 
