@@ -21,6 +21,7 @@ from nasbench1shot1.cli import main
 from nasbench1shot1.display.curves import bootstrap
 from nasbench1shot1.experiments.report_page.charts import rounded
 from nasbench1shot1.experiments.report_page.page import FOLDER, SCRIPTS
+from nasbench1shot1.experiments.report_page.searched import frames_per_search, searched
 
 KEPT = ("darts", "gdas", "study", "tuned")
 
@@ -110,15 +111,19 @@ def test_hostile_labels_stay_text(folder, tmp_path):
     assert "alert(1)</" not in page and data_of(page)["charts"][0]["curves"][0]["label"] == label
 
 
-def test_fifty_runs_stay_below_two_megabytes(folder, tmp_path):
+def test_fifty_runs_stay_below_two_megabytes(tmp_path):
     ranks = [int(rank) for rank in np.random.default_rng(0).integers(0, 60, 51)]
-    make.with_parameters(make.search(tmp_path / "run-0", ranks, epochs=50))
-    copies = [shutil.copytree(tmp_path / "run-0", tmp_path / f"run-{number}") for number in range(1, 50)]
-    page = write([tmp_path / "run-0", *copies], tmp_path / "report.html")
-    data = data_of(page)
-    assert len(page.encode()) < 2_000_000
-    assert len(data["searches"]) == 50 and {len(of["epochs"]) for of in data["searches"]} == {40}
-    assert "Shown are 40 of 51 recorded epochs." in data["searches"][0]["notes"]
+    make.with_parameters(make.search(tmp_path / "run-00", ranks, epochs=50))
+    runs = [tmp_path / "run-00", *(shutil.copytree(tmp_path / "run-00", tmp_path / f"run-{n:02d}") for n in (1, 2))]
+    one, three = (len(write(runs[:n], tmp_path / f"{n}.html").encode()) for n in (1, 3))
+    of_a_run = (three - one) / 2
+    assert of_a_run > 10_000 and one + 49 * of_a_run < 2_000_000  # and fifty runs are thinned
+    found = searched(nb.load_run(runs[0]), "a", None, frames_per_search(50))
+    assert len(found["epochs"]) == 40 and "Shown are 40 of 51 recorded epochs." in found["notes"]
+    assert found["epochs"][0] == 0 and found["epochs"][-1] == 50
+    assert [found["texts"][number] for number in found["of"]] == [
+        nb.load_run(runs[0]).lines[epoch]["architecture"] for epoch in found["epochs"]
+    ]
 
 
 # Panels ---------------------------------------------------------------------------------------------------------------
@@ -140,7 +145,7 @@ def test_runs_that_are_not_comparable_are_in_separate_panels(folder, tmp_path):
 
 def test_trainings_have_their_own_panel(tmp_path):
     images = tiny_training.write_images(tmp_path / "images.npz")
-    options = {**tiny_training.TINY, "images": images, "epochs": 2, "evaluate_every": 1}
+    options = {**tiny_training.TINY, "images": images, "epochs": 1}
     group = nb.train_cells(
         [tiny_training.CELL], seeds=[0, 1], out=tmp_path / "trained", console=Console(quiet=True), **options
     )
