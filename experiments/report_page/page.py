@@ -334,7 +334,12 @@ def _commands(subjects: Sequence[Subject], command: str) -> Markup:
     notes = [f"{subject.label}: {found.note}" for subject, found in known if found.note]
     parts = [
         tag("p", "These commands run everything again with the recorded options, in an empty folder."),
-        tag("pre", *(tag("code", line + "\n") for line in lines)),
+        tag("pre", *map(_line, lines)),
     ]
-    last = [tag("p", "This command writes the report again."), tag("pre", tag("code", command))]
+    last = [tag("p", "This command writes the report again."), tag("pre", _line(command))]
     return joined([*(parts if lines else []), *last, _notes(notes)])
+
+
+def _line(command: str) -> Markup:
+    """Return a command that is broken only between words, not after their hyphens."""
+    return tag("code", joined(part for word in command.split(" ") for part in (tag("span", word), " ")), "\n")

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import json
 import re
 import shutil
@@ -50,7 +51,7 @@ def data_of(page: str) -> dict[str, Any]:
 def words(page: str) -> str:
     """The text of the page's body, without tags, templates and data."""
     body = re.sub(r"<(script|template|style).*?</\1>", "", page.partition("<body>")[2], flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body))
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", body)))
 
 
 def tables(page: str) -> list[list[list[str]]]:
