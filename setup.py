@@ -45,6 +45,7 @@ DEV = [
     "mypy>=1.11",
     "nbclient>=0.10",
     "pandas-stubs",
+    "playwright>=1.50",  # drives Debian's chromium in tests of HTML pages
     "pytest>=8",
     "pytest-xdist>=3.5",
     "ruff>=0.6",
@@ -77,6 +78,7 @@ setup(
         "nasbench1shot1.experiments.claims",
         "nasbench1shot1.experiments.comparison",
         "nasbench1shot1.experiments.correlation",
+        "nasbench1shot1.experiments.report_page",
         "nasbench1shot1.experiments.reproduction",
         "nasbench1shot1.experiments.space_statistics",
         "nasbench1shot1.experiments.space_statistics.nats_bench",
@@ -111,7 +113,11 @@ setup(
         "nasbench1shot1.optimizers": "optimizers",
         "nasbench1shot1.experiments": "experiments",
     },
-    package_data={"nasbench1shot1": ["py.typed"], **{f"nasbench1shot1.{d}": ["*"] for d in DATA}},
+    package_data={
+        "nasbench1shot1": ["py.typed"],
+        "nasbench1shot1.experiments.report_page": ["*.html", "*.css", "*.js"],
+        **{f"nasbench1shot1.{d}": ["*"] for d in DATA},
+    },
     install_requires=CORE,
     extras_require={
         "table": TABLE,

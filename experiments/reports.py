@@ -5,11 +5,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from nasbench1shot1.black_box_search.drawing import regret_figure as black_box_figure
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.black_box_search.record import summarise as summarise_searches
 from nasbench1shot1.display.axes import save_figure
 from nasbench1shot1.display.style import PictureStyle, Spread
 from nasbench1shot1.experiments.correlation.outcome import FILES, write_outcome
 from nasbench1shot1.experiments.correlation.record import Ranking
-from nasbench1shot1.experiments.rescoring import rescore, rescored_lines, rescored_study_lines, warn_of_other_values
+from nasbench1shot1.experiments.rescoring import (
+    rescore,
+    rescore_black_box,
+    rescored_lines,
+    rescored_study_lines,
+    warn_of_other_values,
+)
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import (
     FORMATS,
@@ -37,7 +46,7 @@ OF_A_REPORT = {
 }
 
 
-def unfinished_text(run: SearchRecord | Ranking | Study) -> str:
+def unfinished_text(run: SearchRecord | Ranking | Study | BlackBoxStudy) -> str:
     """Return how far an unfinished run has come, as a sentence; empty if it is finished.
 
     A run that ended after its lines were read counts as unfinished. Raises UserError if the run has no result yet.
@@ -50,6 +59,8 @@ def unfinished_text(run: SearchRecord | Ranking | Study) -> str:
         return f"Not finished: {run.progress}."
     if isinstance(run, Ranking):
         return f"Not finished: {len(run.scored_epochs)} of {len(run.config['evaluated_epochs'])} epochs are evaluated."
+    if isinstance(run, BlackBoxStudy):
+        return f"Not finished: {len(run.lines):,} of {counted(run.config['repeats'], 'search')}."
     return f"Not finished: {counted(len(run.lines), 'search')} so far."
 
 
@@ -144,6 +155,30 @@ def write_study_report(
         summary = _with_progress(summarise_study(study, lines, table.id), unfinished)
         _write_lines(lines, summary, folder)
         save_figure(trajectory_figure(study, lines, table, style, mark), folder / picture_name(TRAJECTORY, format))
+        return summary
+
+
+def write_black_box_report(
+    study: BlackBoxStudy,
+    table: Table,
+    out: Path,
+    format: PictureFormat = "png",
+    spread: Spread | None = None,
+    style: PictureStyle | None = None,
+) -> dict[str, Any]:
+    """Write metrics.jsonl, summary.json and regret.png of a black-box study scored on `table`; return the summary.
+
+    The clock and the incumbents stay as they are recorded. There is no picture if the table lacks a test regret. The
+    call raises the errors that `write_report` raises.
+    """
+    unfinished = unfinished_text(study)
+    scored = rescore_black_box(study, table)
+    summary = _with_progress(summarise_searches(scored.config, scored.lines), unfinished)
+    with _new_report(out) as folder:
+        _write_lines(scored.lines, summary, folder)
+        if summary["test_regret"] is not None:
+            figure = black_box_figure([scored], spread=spread, style=style, note=unfinished)
+            save_figure(figure, folder / picture_name(FIGURE, format))
         return summary
 
 

@@ -5,18 +5,21 @@ Nothing is searched again.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas
 
 from nasbench1shot1.architecture import Architecture
-from nasbench1shot1.evaluator import Judge, score
+from nasbench1shot1.black_box_search.record import BlackBoxStudy
+from nasbench1shot1.evaluator import Judge, Score, score
 from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.text import print_to_stderr
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.proposers.configurations import parse_id
-from nasbench1shot1.registry import table_of_run
+from nasbench1shot1.registry import search_space, table_of_run
 from nasbench1shot1.runs.folder import CONFIG
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.tables.table import Table
@@ -82,6 +85,58 @@ def rescored_study_lines(study: Study, table: Table) -> tuple[list[dict[str, Any
         flags.append({name: bool(found.get(name, False)) for name in MEASURED})
         lines.append({**line, **{name: value for name, value in found.items() if name in line}})
     return lines, flags
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RescoredStudy(BlackBoxStudy):
+    """A black-box study whose incumbents have the values of another table than the recorded one.
+
+    Attributes:
+        folder: the folder of the study.
+        config: its config.json, with the id of that table.
+        scored: its lines.
+    """
+
+    PICTURE = None
+
+    scored: tuple[dict[str, Any], ...] = ()
+
+    @cached_property
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines with the values of the table."""
+        return list(self.scored)
+
+
+def rescore_black_box(study: BlackBoxStudy, table: Table) -> RescoredStudy:
+    """Return a black-box study with the test errors and regrets of a table.
+
+    Its clock, and the validation errors that its optimizer observed, stay as they are recorded.
+
+    Raises OutOfDomainError if the table lacks an incumbent, or a metric of the objective.
+    """
+    judge = Judge.from_config(study.config, study.folder / CONFIG)
+    known: dict[str, tuple[Score, dict[str, Any]]] = {}
+
+    def scored(text: str) -> tuple[Score, dict[str, Any]]:
+        if text not in known:
+            arch = Architecture.parse(text)
+            known[text] = judge.score(arch, table), judge.elsewhere(arch, table)
+        return known[text]
+
+    lines = []
+    for line in study.lines:
+        final, elsewhere = scored(line["architecture"])
+        found = {"test_error": final.table_test_error, "other_datasets": elsewhere}
+        found |= {name: getattr(final, name) for name in ("test_regret", "validation_regret", "test_measured")}
+        scores = [scored(entry[2])[0] for entry in line["incumbents"]]
+        values = [(of.table_test_error, of.test_regret) for of in scores]
+        incumbents = [[*entry[:4], *own] for entry, own in zip(line["incumbents"], values, strict=True)]
+        lines.append({**line, **found, "incumbents": incumbents})
+    goal = study.goal if study.goal.is_default else study.goal.on_table(table, study.config["dataset"])
+    config = {**study.config, "table_id": table.id, **goal.fields()}
+    if (baseline := judge.baseline(search_space(study.config["space"]).name, table)) is not None:
+        config |= baseline.fields()
+    return RescoredStudy(study.folder, config, tuple(lines))
 
 
 # Recorded values that differ ------------------------------------------------------------------------------------------

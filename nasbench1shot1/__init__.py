@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nasbench1shot1.experiments.comparison.comparing import compare as compare
     from nasbench1shot1.experiments.correlation.correlating import correlate as correlate
     from nasbench1shot1.experiments.correlation.drawing import draw_ranking as draw_ranking
+    from nasbench1shot1.experiments.report_page.writing import write_report_page as write_report_page
     from nasbench1shot1.experiments.run_drawing import draw_regret as draw_regret
     from nasbench1shot1.experiments.space_statistics.catalogue import draw_statistics as draw_statistics
     from nasbench1shot1.ground.errors import DamagedFileError as DamagedFileError
@@ -143,6 +144,7 @@ _HOME = {
     "train_cell": "cell_training.training",
     "train_cells": "cell_training.several",
     "tune": "tuning.tuning",
+    "write_report_page": "experiments.report_page.writing",
 }
 __all__ = sorted(_HOME)
 

@@ -31,7 +31,7 @@ class Command:
 COMMANDS = {
     "search": Command("search with a one-shot optimizer and record regret per epoch", "search:Search"),
     "train": Command("train architectures with their benchmark's protocol", "train:Train"),
-    "report": Command("score a finished run again, on any table", "report:Report"),
+    "report": Command("score a run on any table, or write a web page about runs", "report:Report"),
     "correlate": Command("rank architectures by shared weights against the table", "correlate:Correlate"),
     "tune": Command("tune an optimizer's hyperparameters with BOHB or SMAC", "tune:Tune"),
     "blackbox": Command("search a table with a black-box optimizer", "blackbox:BlackBox"),

@@ -9,6 +9,7 @@ from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
 
+import browser as browsers
 import numpy as np
 import pytest
 import warm_process
@@ -159,6 +160,15 @@ def server(tmp_path: Path) -> Iterator[str]:
     (tmp_path / "served").mkdir()
     with serving(tmp_path / "served") as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[browsers.Browser]":
+    """A real browser, started once for a module (browser.py); without one, its tests are skipped."""
+    if missing := browsers.what_is_missing():
+        pytest.skip(missing)
+    with browsers.launched() as found:
+        yield found
 
 
 @pytest.fixture

@@ -60,6 +60,7 @@ PAGES = (
     "docs/random_ws.md",
     "docs/ranking.md",
     "docs/ranking_criteria.md",
+    "docs/report_page.md",
     "docs/reproduce.md",
     "docs/reproduced.md",
     "docs/reproduced_black_box.md",

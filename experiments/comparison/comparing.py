@@ -184,11 +184,12 @@ def _repetitions(entry: Entry, over: Over, table: Table | None) -> list[Trace]:
 # Opening and checking runs before any computation ---------------------------------------------------------------------
 
 
-def open_entries(runs: Any) -> list[Entry]:
+def open_entries(runs: Any, most: int | None = MOST) -> list[Entry]:
     """Return one entry per run.
 
     Args:
         runs: folders or records (from `nb.open_run`), or a single folder or record.
+        most: the largest number of runs; None: any number.
 
     Raises:
         InvalidInputError: no run or too many runs are given, a folder is not a run, a run has another kind, or a run is
@@ -199,8 +200,8 @@ def open_entries(runs: Any) -> list[Entry]:
     given = [runs] if is_single else list(runs)
     if not given:
         raise InvalidInputError(f"no run is given: give at least one folder of {KINDS}")
-    if len(given) > MOST:
-        raise InvalidInputError(f"{len(given)} runs are too many for one figure: compare at most {MOST}")
+    if most is not None and len(given) > most:
+        raise InvalidInputError(f"{len(given)} runs are too many for one figure: compare at most {most}")
     entries = [_entry(run) for run in given]
     _check_different(entries)
     return entries

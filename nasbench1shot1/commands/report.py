@@ -1,18 +1,20 @@
 """`nb1shot1 report`."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from nasbench1shot1.commands.options import Positional
+from nasbench1shot1.commands.options import Hidden, Positional
 from nasbench1shot1.display.style import PictureStyle, Spread
-from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.errors import InvalidInputError, flag
 from nasbench1shot1.ground.files import PictureFormat, picture_name
-from nasbench1shot1.ground.text import print_to_stdout
-from nasbench1shot1.runs.options import Form, Mark, TableName
+from nasbench1shot1.ground.text import counted, print_to_stdout
+from nasbench1shot1.runs.options import Form, Mark, Range, TableName
 from nasbench1shot1.tables.references import Reference
 
 if TYPE_CHECKING:
+    from nasbench1shot1.black_box_search.record import BlackBoxStudy
     from nasbench1shot1.one_shot_search.group import SearchGroup
     from nasbench1shot1.one_shot_search.record import Run
     from nasbench1shot1.tables.table import Table
@@ -20,16 +22,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """Score a search, the searches of several seeds, a ranking or a tuning study on a table, without
-    searching again.
+    """Score a run on a table without searching again, or write a web page about any number of runs.
 
-    The recorded results are not changed. For an unfinished run, the report shows what has been recorded so far.
+    nb1shot1 report runs/darts --table nasbench_only108
+
+    nb1shot1 report runs/darts runs/gdas --html report.html
+
+    Without --html, RUN is one search, group of seeds, ranking, tuning study or black-box study. With --html, runs can
+    also be trainings, but not rankings (docs/report_page.md). The recorded results are not changed. Of an unfinished
+    run, the report shows what has been recorded so far.
     """
 
-    folder: Annotated[Positional[Path], Form("RUN")]
-    """The folder of a search, of the searches of several seeds, of a ranking, or of a tuning study."""
+    GROUPS: ClassVar[Mapping[str, Sequence[str]]] = {
+        "Scoring": ("table", "reference", "mark", "spread", "allow_module"),
+        "Files of one run": ("out", "format", "style"),
+        "Web page": ("html", "labels", "watch", "overwrite"),
+    }
+
+    runs: Annotated[Positional[tuple[Path, ...]], Form("RUN …")]
+    """Folders of the runs; several only with --html."""
     table: TableName | None = None
-    """Folder or name of the table to score the run on. Default: the table in use."""
+    """Folder or name of the table to score on. Default: the table in use; with --html, the recorded regrets."""
     reference: Reference | None = None
     """Reference of the regret. present: the best network in the table, even if the table lacks part of the space.
     Default: the run's option."""
@@ -39,17 +52,55 @@ class Report:
     allow_module: str | None = None
     """Module that may be imported because the run's config.json names it. Importing a module runs its code."""
     out: Path | None = None
-    """Folder for the summary, the values and the pictures. Default: FOLDER/report-TABLE."""
+    """Folder for the summary, the values and the pictures. Default: RUN/report-TABLE."""
     format: PictureFormat = "png"
     """File format of the pictures."""
     spread: Spread = "ci"
-    """What the bands of several seeds show. ci: 95 % confidence interval of the mean (bootstrap); std: standard
-    deviation."""
+    """What bands show. ci: 95 % confidence interval of the mean (bootstrap); std: standard deviation."""
     style: PictureStyle = "screen"
     """Style of the pictures. paper: no title or caption, as wide as a column, embedded fonts."""
+    html: Annotated[Path | None, Form("FILE")] = None
+    """Write one HTML file, which opens without a network: curves, cells and Λ over the epochs, tables, options and
+    commands."""
+    labels: tuple[str, ...] | None = None
+    """With --html: labels of the runs, separated by spaces or commas. Default: the names of the optimizers."""
+    watch: Annotated[float | None, Range(1), Form("SECONDS")] = None
+    """With --html: write the page again after this time while runs are in progress, until all are finished or Ctrl-C
+    is pressed. The open page loads itself again. Default: write it once."""
+    overwrite: bool = False
+    """With --html: replace an existing file."""
+
+    named: Hidden[frozenset[str]] = frozenset()
+    """Names of the given options, set by `cli`."""
 
     def run(self) -> None:
         """Write the report and print its summary."""
+        unfit = ("out", "format", "style") if self.html else ("labels", "watch", "overwrite")
+        if given := [name for name in unfit if name in self.named]:
+            reason = "does not apply to" if self.html else "applies only to"
+            advice = "remove one of them" if self.html else f"add {flag('html')}, or remove it"
+            raise InvalidInputError(f"{flag(given[0])} {reason} {flag('html')}: {advice}")
+        if self.html is not None:
+            self._write_page(self.html)
+            return
+        if len(self.runs) > 1:
+            raise InvalidInputError(
+                f"{len(self.runs)} runs are given, but only a web page shows several: add {flag('html')} report.html, "
+                "or give one run"
+            )
+        self._report(self.runs[0])
+
+    def _write_page(self, file: Path) -> None:
+        """Write the web page, and keep it up to date with `watch`."""
+        from nasbench1shot1.experiments.report_page.writing import write_report_page
+
+        labels = self.labels[0].split(",") if self.labels and len(self.labels) == 1 else self.labels
+        options: dict[str, Any] = {name: getattr(self, name) for name in ("table", "reference", "mark", "allow_module")}
+        options |= {name: getattr(self, name) for name in ("spread", "watch", "overwrite")}
+        written = write_report_page(self.runs, file, labels=labels, **options)
+        print_to_stdout(f"Written: {written}")
+
+    def _report(self, folder: Path) -> None:
         from nasbench1shot1.experiments.reports import unfinished_text, write_group_report, write_report
         from nasbench1shot1.one_shot_search.group import SearchGroup
         from nasbench1shot1.one_shot_search.record import FIGURE, SearchRecord
@@ -59,9 +110,9 @@ class Report:
         from nasbench1shot1.runs.opening import open_run
 
         import_trusted(self.allow_module)
-        record = open_run(self.folder)
+        record = open_run(folder)
         if not isinstance(record, SearchRecord | SearchGroup):
-            self._report_other(record)
+            self._report_other(record, folder)
             return
         several = isinstance(record, SearchGroup)
         runs = _started_runs(record) if isinstance(record, SearchGroup) else [record]
@@ -69,7 +120,7 @@ class Report:
         for run in runs:
             unfinished_text(run)  # raises for a run without a result
         table = table_of_run(runs[0].config, runs[0].folder / CONFIG, self.table, self.reference)
-        out = self.out or self.folder / f"report-{table.id}"
+        out = self.out or folder / f"report-{table.id}"
         if several:
             summaries = write_group_report(runs, table, out, self.format, missing, self.spread, self.style, self.mark)
         else:
@@ -85,8 +136,9 @@ class Report:
             print_to_stdout(f"Not finished: {missing}.")
         print_to_stdout(f"Picture: {out / picture_name(FIGURE, self.format)}")
 
-    def _report_other(self, run: Any) -> None:
-        """Write and print the report of a ranking or a tuning study."""
+    def _report_other(self, run: Any, folder: Path) -> None:
+        """Write and print the report of a ranking, a tuning study or a black-box study."""
+        from nasbench1shot1.black_box_search.record import BlackBoxStudy
         from nasbench1shot1.experiments.correlation.record import Ranking
         from nasbench1shot1.experiments.correlation.screen import show
         from nasbench1shot1.experiments.correlation.truth import table_of_ranking
@@ -97,21 +149,51 @@ class Report:
         from nasbench1shot1.tuning.record import Study
         from nasbench1shot1.tuning.screen import show_result
 
+        if isinstance(run, BlackBoxStudy):
+            self._report_black_box(run)
+            return
         if not isinstance(run, Ranking | Study):
             raise InvalidInputError(
-                f"'{self.folder}' cannot be scored again: give a search, a group of seeds, a ranking or a tuning study"
+                f"'{folder}' cannot be scored again: give a search, a group of seeds, a ranking or a study"
             )
         if isinstance(run, Ranking):
             table = table_of_ranking(run.run, run.space, self.table or run.space.table)
-            out = self.out or self.folder / f"report-{table.id}"
+            out = self.out or folder / f"report-{table.id}"
             summary, show_summary = write_ranking_report(run, table, out, self.format, self.style, self.mark), show
         else:
             recorded = {"space": run.config["space"], "reference": run.shared_options["reference"]}
-            table = table_of_run(recorded, self.folder / CONFIG, self.table, self.reference)
-            out = self.out or self.folder / f"report-{table.id}"
+            table = table_of_run(recorded, folder / CONFIG, self.table, self.reference)
+            out = self.out or folder / f"report-{table.id}"
             summary, show_summary = write_study_report(run, table, out, self.format, self.style, self.mark), show_result
         print_to_stdout(f"Table {table.id}")
         show_summary(summary, out, literal_console(), self.format)
+        if "unfinished" in summary:
+            print_to_stdout(summary["unfinished"])
+
+    def _report_black_box(self, study: "BlackBoxStudy") -> None:
+        """Write and print the report of a black-box study."""
+        from nasbench1shot1.black_box_search.record import FIGURE
+        from nasbench1shot1.experiments.reports import write_black_box_report
+        from nasbench1shot1.registry import table_of_run
+        from nasbench1shot1.runs.folder import CONFIG
+
+        if self.mark:
+            raise InvalidInputError(
+                f"{flag('mark')} does not apply to the report of a black-box study: add {flag('html')}, or use "
+                "nb1shot1 compare"
+            )
+        table = table_of_run(study.config, study.folder / CONFIG, self.table, self.reference)
+        out = self.out or study.folder / f"report-{table.id}"
+        summary = write_black_box_report(study, table, out, self.format, self.spread, self.style)
+        goal, regrets = study.goal, summary["test_regret"]
+        print_to_stdout(f"Table {table.id}")
+        if regrets is None:
+            print_to_stdout(f"The table lacks {goal.regret}s of final incumbents, so no picture was drawn.")
+        else:
+            mean, std, median = (goal.text(regrets[name]) for name in ("mean", "std", "median"))
+            measured = f"{summary['measured_test_errors']:,} of {counted(len(study.lines), 'value')} are measured"
+            print_to_stdout(f"{goal.title} of the final incumbents: {mean} ± {std}, median {median} ({measured})")
+            print_to_stdout(f"Picture: {out / picture_name(FIGURE, self.format)}")
         if "unfinished" in summary:
             print_to_stdout(summary["unfinished"])
 

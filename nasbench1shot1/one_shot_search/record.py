@@ -240,10 +240,15 @@ class Run(SearchRecord):
         config = self.config
         if self.reading_note:
             return Reading()
-        method = optimizer(config["optimizer"])
-        own = recorded_options(method.Hyperparameters, config, self.folder / CONFIG)
+        method, own = optimizer(config["optimizer"]), self._hyperparameters
         longer = [growth["from"] for growth in config.get("grown", ()) if epoch <= growth["after_epoch"]]
         return method.reading(own, epoch, (longer or [config["epochs"]])[0])
+
+    @cached_property
+    def _hyperparameters(self) -> Any:
+        """The recorded options of the optimizer."""
+        method = optimizer(self.config["optimizer"])
+        return recorded_options(method.Hyperparameters, self.config, self.folder / CONFIG)
 
     @property
     def reading_note(self) -> str:

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import synthetic_study as synthetic
 from rich.console import Console
 
 import nasbench1shot1 as nb
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.group import SearchGroup
+from nasbench1shot1.one_shot_search.record import PARAMETERS, PARAMETERS_DIGEST, parameters_digest, split_by_epoch
 from nasbench1shot1.tuning.record import Study
 
 FACTS = {"space_id": "nb101-s1-v1", "dataset": "cifar10"}
@@ -55,3 +57,15 @@ def with_facts(folder: Path, **facts: Any) -> Path:
     known = {**FACTS, "table_id": synthetic.table().id, **facts}
     path.write_text(json.dumps({**json.loads(path.read_text()), **known}))
     return folder
+
+
+def with_parameters(run: nb.Run, seed: int = 0) -> nb.Run:
+    """Record random Λ for every epoch of a search; the recorded architectures do not follow from it."""
+    rng, shapes = np.random.default_rng(seed), nb.search_space(run.config["space"]).mixing_shapes()
+    drawn = {key: rng.normal(size=(len(run.lines), *shape)).astype(np.float32) for key, shape in shapes.items()}
+    np.savez(run.folder / PARAMETERS, **drawn)
+    summary = run.folder / "summary.json"
+    if summary.exists():
+        found = {PARAMETERS_DIGEST: parameters_digest(split_by_epoch(drawn))}
+        summary.write_text(json.dumps({**json.loads(summary.read_text()), **found}))
+    return nb.load_run(run.folder)

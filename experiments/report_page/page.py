@@ -1,0 +1,345 @@
+"""The HTML of a report: tables, options and commands as text, and the data of its curves and cells."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from nasbench1shot1 import __version__
+from nasbench1shot1.black_box_search.goal import Goal
+from nasbench1shot1.cell_training.record import Training
+from nasbench1shot1.display.cells import ENDS, OPERATIONS
+from nasbench1shot1.experiments.report_page.charts import (
+    by_network,
+    candidate_lines,
+    number_of_curves,
+    points_per_curve,
+    regret_chart,
+    training_chart,
+)
+from nasbench1shot1.experiments.report_page.markup import Cell, Markup, definitions, joined, sortable_table, tag
+from nasbench1shot1.experiments.report_page.panels import (
+    Drawn,
+    Panel,
+    Scoring,
+    differences,
+    interval_of,
+    panels_of,
+    separated_text,
+    source_of,
+)
+from nasbench1shot1.experiments.report_page.repeating import repeated
+from nasbench1shot1.experiments.report_page.searched import frames_per_search, searched
+from nasbench1shot1.experiments.report_page.subjects import Subject
+from nasbench1shot1.ground.errors import UserError
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.tuning.record import Study
+
+FOLDER = "nasbench1shot1.experiments.report_page"
+SCRIPTS = ("base.js", "charts.js", "cells.js", "page.js")
+"""The parts of the page's script, in order."""
+NO_VALUE = "–"
+
+
+def page_of(subjects: Sequence[Subject], scoring: Scoring, command: str, watch: float | None = None) -> str:
+    """Return the page of a report. Equal runs give equal pages.
+
+    Args:
+        subjects: the runs.
+        scoring: how architectures are scored.
+        command: the command that writes the report again.
+        watch: the seconds after which a page of runs in progress is loaded again; None: it is not renewed.
+
+    Raises the errors of `panels_of` and `searched`.
+    """
+    panels = panels_of(subjects, scoring)
+    trained = [subject for subject in subjects if subject.trainings]
+    networks = sum(len(by_network(subject)) for subject in trained)
+    most = points_per_curve(number_of_curves(panels, networks))
+    drawn = [panel for panel in panels if panel.axes]
+    charts = [regret_chart(panel, most) for panel in drawn]
+    if trained:
+        charts.append(training_chart(trained, scoring.spread, most))
+    searches = _searches(subjects, scoring)
+    sections = [
+        *((f"panel-{number}", panel.title, _panel(panel, drawn, panels)) for number, panel in enumerate(panels)),
+        *([("trainings", "Test error of trainings", _trainings(trained, len(charts) - 1))] if trained else []),
+        *([("cells", "Preferred cells and Λ over the epochs", tag("div", id="searches"))] if searches else []),
+        ("runs", "What was run", _runs(subjects)),
+        ("commands", "How to repeat it", _commands(subjects, command)),
+    ]
+    data = {
+        "charts": charts,
+        "searches": searches,
+        "candidates": candidate_lines(),
+        "operations": OPERATIONS,
+        "ends": ENDS,
+        "watch": watch,
+    }
+    return _filled(
+        title=_title(subjects),
+        lead=_lead(subjects, panels),
+        links=joined(_link(name, heading) for name, heading, _ in sections),
+        watched=_watched(watch),
+        sections=joined(_section(*each) for each in sections),
+        data=json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
+    )
+
+
+def _filled(**parts: str) -> str:
+    """Return page.html with its parts, its style and its script, which alone may be used in it."""
+    page, style, script = _file("page.html"), _file("page.css"), "\n".join(map(_file, SCRIPTS))
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    return Template(page).substitute(parts, policy=policy, style=style, script=script, version=__version__)
+
+
+def _file(name: str) -> str:
+    return files(FOLDER).joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+# Frame ----------------------------------------------------------------------------------------------------------------
+
+
+def _title(subjects: Sequence[Subject]) -> Markup:
+    spaces = dict.fromkeys(str(subject.config["space"]) for subject in subjects if "space" in subject.config)
+    where = f" on {', '.join(spaces)}" if spaces else ""
+    return joined([f"{counted(len(subjects), 'run')}{where}"])
+
+
+def _lead(subjects: Sequence[Subject], panels: Sequence[Panel]) -> Markup:
+    tables = dict.fromkeys(panel.key.table for panel in panels)
+    source = source_of(of for panel in panels for of in panel.drawn)
+    unfinished = [f"{subject.label} ({subject.progress})" for subject in subjects if subject.progress]
+    sentences = [
+        f"Table {', '.join(tables)}; regrets are {source}." if source else "",
+        f"Unfinished runs, shown as far as recorded: {'; '.join(unfinished)}." if unfinished else "",
+        separated_text(panels),
+    ]
+    warnings = [tag("p", f"Warning: {said}", class_="warning") for said in differences(panels)]
+    return joined([*(tag("p", sentence) for sentence in sentences if sentence), *warnings])
+
+
+def _link(name: str, heading: str) -> Markup:
+    return tag("a", heading, href=f"#{name}")
+
+
+def _section(name: str, heading: str, content: Markup) -> Markup:
+    return tag("section", tag("h2", heading, id=f"{name}-heading"), content, id=name, aria_labelledby=f"{name}-heading")
+
+
+def _watched(watch: float | None) -> Markup:
+    if watch is None:
+        return Markup("")
+    box = tag(
+        "label", Markup('<input type="checkbox" id="reload" checked>'), "Load again automatically", class_="check"
+    )
+    said = f"Runs are in progress. The file is renewed every {watch:g} s, and this page loads it again."
+    return tag("div", tag("p", said), box, class_="watched", role="note")
+
+
+def _notes(sentences: Iterable[str]) -> Markup:
+    items = [tag("li", sentence) for sentence in sentences if sentence]
+    return tag("ul", *items, class_="notes") if items else Markup("")
+
+
+# Panels ---------------------------------------------------------------------------------------------------------------
+
+
+def _panel(panel: Panel, drawn: Sequence[Panel], panels: Sequence[Panel]) -> Markup:
+    chart = tag("div", data_chart=drawn.index(panel)) if panel.axes else tag("p", "No run has a result yet.")
+    unit = f" [{panel.goal.unit}]" if panel.goal.unit else ""
+    headings = [
+        "Run",
+        "Method",
+        "n",
+        f"Mean{unit}",
+        f"95 % interval{unit}",
+        f"Median{unit}",
+        f"Best{unit}",
+        "Values",
+        "Progress",
+    ]
+    rows = [_row(of, panel) for of in panel.drawn]
+    if all(of.subject.label == of.entry.optimizer for of in panel.drawn):  # the column would repeat the labels
+        headings, rows = [headings[0], *headings[2:]], [[row[0], *row[2:]] for row in rows]
+    table = sortable_table(f"Final regrets: {panel.title}", headings, rows)
+    only = [] if len(panels) < 2 else [f"This panel: space {panel.key.space}, {_shared(panel)}."]
+    return joined([chart, tag("h3", f"Final {panel.goal.regret}"), table, _notes([*only, *panel.notes()])])
+
+
+def _shared(panel: Panel) -> str:
+    key = panel.key
+    parts = [key.dataset, f"table {key.table}", key.bounds, f"{key.scale} scale" if key.scale else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def _row(of: Drawn, panel: Panel) -> list[object]:
+    final, goal = of.final, panel.goal
+    row: list[object] = [of.subject.label, of.entry.optimizer, Cell(f"{len(of.repetitions):,}", len(of.repetitions))]
+    if not len(final):
+        row += [Cell(NO_VALUE)] * 4
+    else:
+        mean, low, high = interval_of(final)
+        interval = (
+            Cell(f"{goal.number(low, 3)} to {goal.number(high, 3)}", high - low) if len(final) > 1 else Cell(NO_VALUE)
+        )
+        row += [_number(mean, goal), interval, _number(float(np.median(final)), goal), _number(min(final), goal)]
+    progress = of.entry.progress or ("finished" if of.repetitions else "no result yet")
+    return [*row, of.source, progress]
+
+
+def _number(value: float, goal: Goal) -> Cell:
+    return Cell(goal.number(value, 3), f"{goal.scale * value:.9g}")
+
+
+# Trainings ------------------------------------------------------------------------------------------------------------
+
+
+def _trainings(subjects: Sequence[Subject], chart: int) -> Markup:
+    accuracies = [f"{name} accuracy [%]" for name in ("Test", "Validation")]
+    headings = ["Training", "Network", "Seed", "Epochs", *accuracies, "Time [s]", "Progress"]
+    named = (pair for subject in subjects for pair in by_network(subject).items())
+    rows = [_training_row(name, training) for name, trainings in named for training in trainings]
+    return joined([tag("div", data_chart=chart), tag("h3", "Accuracies"), sortable_table("Trainings", headings, rows)])
+
+
+def _training_row(name: str, training: Training) -> list[object]:
+    evaluated = [line for line in training.lines if line["test_accuracy"] is not None]
+    last: dict[str, Any] = evaluated[-1] if evaluated else {}
+    seed, epochs, time = training.config["seed"], last.get("epochs", 0), last.get("training_time")
+    return [
+        name,
+        tag("code", training.network_id),
+        Cell(seed, seed),
+        Cell(f"{epochs:g}", epochs),
+        _percent(last.get("test_accuracy")),
+        _percent(last.get("validation_accuracy")),
+        Cell(NO_VALUE) if time is None else Cell(f"{time:,.1f}", time),
+        "finished" if training.is_finished else f"of {counted(training.config['epochs'], 'epoch')}",
+    ]
+
+
+def _percent(value: float | None) -> Cell:
+    return Cell(NO_VALUE) if value is None else Cell(f"{100 * value:.2f}", value)
+
+
+# Searches -------------------------------------------------------------------------------------------------------------
+
+
+def _searches(subjects: Sequence[Subject], scoring: Scoring) -> list[dict[str, Any]]:
+    """Return the data of all searches that have a result."""
+    found = [(subject, run) for subject in subjects for run in subject.searches if run.lines]
+    most = frames_per_search(len(found))
+    return [
+        searched(run, _search_label(subject, run), scoring.table_for(subject.entry) if subject.entry else None, most)
+        for subject, run in found
+    ]
+
+
+def _search_label(subject: Subject, run: Any) -> str:
+    return subject.label if subject.record is run else f"{subject.label}, seed {run.config['seed']}"
+
+
+# What was run ---------------------------------------------------------------------------------------------------------
+
+
+def _runs(subjects: Sequence[Subject]) -> Markup:
+    headings = ("Run", "Kind", "Method", "Space", "Table", "Version", "Progress")
+    rows = [
+        [
+            subject.label,
+            subject.kind,
+            str(subject.config.get("optimizer", NO_VALUE)),
+            str(subject.config.get("space", NO_VALUE)),
+            _values(record.config.get("table_id") for record in subject.records),
+            _versions(subject).get("nasbench1shot1", NO_VALUE),
+            subject.progress or "finished",
+        ]
+        for subject in subjects
+    ]
+    details = (_details(subject, number) for number, subject in enumerate(subjects))
+    return joined([sortable_table("Runs", headings, rows), tag("h3", "Options and versions"), *details])
+
+
+def _details(subject: Subject, number: int) -> Markup:
+    options = definitions((name, _text(value)) for name, value in _options(subject).items() if value is not None)
+    versions = _versions(subject)
+    told = definitions(versions.items()) if versions else tag("p", "Not recorded.")
+    columns = tag(
+        "div",
+        tag("div", tag("h3", "Options and data"), options),
+        tag("div", tag("h3", "Environment"), told),
+        class_="columns",
+    )
+    summary = tag("summary", tag("strong", subject.label), tag("span", str(subject.folder)))
+    return tag("details", summary, columns, id=f"run-{number}")
+
+
+def _options(subject: Subject) -> dict[str, Any]:
+    """Return the options of a run and the facts about its data; for a group, those of its first run."""
+    if not subject.records:
+        return dict(subject.config)
+    found = {
+        name: value
+        for name, value in subject.records[0].config.items()
+        if name != "seed" or subject.record is subject.records[0]
+    }
+    shared = subject.records[0].shared_options if isinstance(subject.records[0], Study) else {}
+    seeds = {"seeds": subject.config["seeds"]} if "seeds" in subject.config else {}
+    return {**found, **seeds, **shared}
+
+
+def _versions(subject: Subject) -> dict[str, str]:
+    """Return the recorded environments of the searches of a run: every value of each field."""
+    known = []
+    for record in subject.records:
+        try:
+            known.append(record.environment)
+        except UserError:  # written after config.json; some programs' records lack it
+            continue
+    names = dict.fromkeys(name for environment in known for name in environment)
+    found = {name: _values(of.get(name) for of in known) for name in names}
+    return {name: text for name, text in found.items() if text != NO_VALUE}
+
+
+def _values(values: Iterable[object]) -> str:
+    """Return the different values other than None, in words."""
+    return ", ".join(dict.fromkeys(_text(value) for value in values if value is not None)) or NO_VALUE
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# Commands -------------------------------------------------------------------------------------------------------------
+
+
+def _commands(subjects: Sequence[Subject], command: str) -> Markup:
+    known = [(subject, repeated(subject.record)) for subject in subjects]
+    lines = [line for _, found in known for line in found.commands]
+    notes = [f"{subject.label}: {found.note}" for subject, found in known if found.note]
+    parts = [
+        tag("p", "These commands run everything again with the recorded options, in an empty folder."),
+        tag("pre", *map(_line, lines)),
+    ]
+    last = [tag("p", "This command writes the report again."), tag("pre", _line(command))]
+    return joined([*(parts if lines else []), *last, _notes(notes)])
+
+
+def _line(command: str) -> Markup:
+    """Return a command that is broken only between words, not after their hyphens."""
+    return tag("code", joined(part for word in command.split(" ") for part in (tag("span", word), " ")), "\n")

@@ -1,0 +1,162 @@
+"""The runs of a report: any kind that can be compared, and trainings, with labels, progress and options."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from nasbench1shot1.cell_training.group import TrainingGroup
+from nasbench1shot1.cell_training.record import Training
+from nasbench1shot1.display.colours import checked_labels
+from nasbench1shot1.experiments.comparison.comparing import open_entries
+from nasbench1shot1.experiments.comparison.entries import Entry, SearchEntry
+from nasbench1shot1.ground.errors import InvalidInputError, quoted_option
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.jobs.job import is_finished
+from nasbench1shot1.one_shot_search.group import SearchGroup
+from nasbench1shot1.one_shot_search.record import SearchRecord
+from nasbench1shot1.runs.opening import open_run
+from nasbench1shot1.runs.record import RunRecord
+
+NOT_STARTED = "not started"
+KINDS = "searches, groups of seeds, black-box studies, tuning studies, trainings or groups of trainings"
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A run of a report.
+
+    Attributes:
+        label: its name on the page.
+        record: what `nb.open_run` returns for its folder.
+        entry: the run in a comparison; None for trainings, and for a group of seeds that has not started.
+    """
+
+    label: str
+    record: Any
+    entry: Entry | None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        folder: Path = self.record.folder
+        return folder
+
+    @cached_property
+    def records(self) -> Sequence[RunRecord]:
+        """The records with a config.json: those of the searches or trainings of a group that have begun, or the run."""
+        if isinstance(self.record, SearchGroup | TrainingGroup):
+            return self.record.runs
+        return [self.record]
+
+    @property
+    def trainings(self) -> Sequence[Training]:
+        """The trainings of the run that have begun; none if it is not a training or a group of trainings."""
+        return [record for record in self.records if isinstance(record, Training)]
+
+    @property
+    def searches(self) -> Sequence[SearchRecord]:
+        """The searches of the run that have begun; none if it is a study or a training."""
+        return self.entry.runs if isinstance(self.entry, SearchEntry) else []
+
+    @property
+    def kind(self) -> str:
+        """The kind of run in words."""
+        if self.entry is not None:
+            return self.entry.kind
+        if isinstance(self.record, SearchGroup):
+            return "group of seeds"
+        return "group of trainings" if isinstance(self.record, TrainingGroup) else str(self.record.KIND)
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The options of the run; for a group, those that all of its searches or trainings share."""
+        if isinstance(self.record, SearchGroup | TrainingGroup):
+            return {**self.record.options, "seeds": ", ".join(map(str, self.record.seeds))}
+        config: Mapping[str, Any] = self.record.config
+        return config
+
+    @property
+    def progress(self) -> str | None:
+        """How far an unfinished run is, such as "12 of 50 epochs"; None if it is finished."""
+        if self.entry is not None:
+            return self.entry.progress
+        if isinstance(self.record, SearchGroup):
+            return NOT_STARTED
+        if isinstance(self.record, TrainingGroup):
+            places = [folder for *_, folder in self.record.places()]
+            done = sum(map(is_finished, places))
+            return None if done == len(places) else f"{done:,} of {counted(len(places), 'training')}"
+        if self.record.is_finished:
+            return None
+        steps = self.record.lines[-1]["step"] if self.record.lines else 0
+        return f"{steps:,} of {counted(self.record.config['steps'], 'step')}"
+
+
+def open_subjects(runs: Any, labels: Sequence[str] | None = None) -> list[Subject]:
+    """Return the runs of a report in the given order.
+
+    Args:
+        runs: folders or records (from `nb.open_run`), or a single one.
+        labels: one label per run. Default: the names of the optimizers, with the folders where a name repeats; for
+            trainings, the folders.
+
+    Raises:
+        InvalidInputError: no run is given, a folder is not a run, a run has another kind or is given twice, or the
+            labels are not different.
+        DamagedFileError: a run's config.json is damaged.
+    """
+    is_single = isinstance(runs, str | Path | SearchGroup | TrainingGroup) or not isinstance(runs, Iterable)
+    given = [runs] if is_single else list(runs)
+    if not given:
+        raise InvalidInputError(f"no run is given: give at least one folder of {KINDS}")
+    records = [open_run(run) if isinstance(run, str | Path) else run for run in given]
+    compared = [record for record in records if _is_compared(record)]
+    opened = iter(open_entries(compared, most=None) if compared else [])
+    found = [next(opened) if _is_compared(record) else None for record in records]
+    _check_trainings(records)
+    names = [entry.name if entry else _name(record) for record, entry in zip(records, found, strict=True)]
+    shown = [label.strip() for label in checked_labels(labels, _different(names, records), "run")]
+    if not all(shown) or len(set(shown)) < len(shown):
+        raise InvalidInputError(
+            f"{quoted_option('labels', ','.join(shown))} contains an empty or repeated label: give different labels"
+        )
+    return [Subject(*parts) for parts in zip(shown, records, found, strict=True)]
+
+
+def _is_compared(record: Any) -> bool:
+    """Return whether a record is for `open_entries`, which also refuses records of other kinds."""
+    if isinstance(record, SearchGroup):
+        return bool(record.runs)
+    return not isinstance(record, Training | TrainingGroup)
+
+
+def _check_trainings(records: Sequence[Any]) -> None:
+    """Raise InvalidInputError if a training is given twice, or with its group."""
+    seen = set[Path]()
+    for record in records:
+        if isinstance(record, Training | TrainingGroup):
+            own = [record, *(record.runs if isinstance(record, TrainingGroup) else [])]
+            for folder in (each.folder.resolve() for each in own):
+                if folder in seen:
+                    raise InvalidInputError(f"'{folder}' is given twice: give each run once")
+                seen.add(folder)
+
+
+def _name(record: Any) -> str:
+    """Return the default label of a record that is not compared."""
+    if isinstance(record, SearchGroup):
+        return str(record.options.get("optimizer")).rpartition(":")[2]
+    return str(record.folder.resolve().name)
+
+
+def _different(names: Sequence[str], records: Sequence[Any]) -> list[str]:
+    """Return labels to which the name of the folder, and then its path, is added where they repeat."""
+    found = list(names)
+    for part in (lambda folder: folder.resolve().name, str):
+        found = [
+            f"{name} ({part(record.folder)})" if found.count(name) > 1 else name
+            for name, record in zip(found, records, strict=True)
+        ]
+    return found

@@ -1,0 +1,291 @@
+"""The file of a report: equal for equal runs, small, complete for runs in progress, and refused in one sentence."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+import shutil
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import compared_runs as make
+import numpy as np
+import pytest
+import tiny_training
+from refusals import exits
+from rich.console import Console
+
+import nasbench1shot1 as nb
+from nasbench1shot1.cli import main
+from nasbench1shot1.display.curves import bootstrap
+from nasbench1shot1.experiments.report_page.charts import rounded
+from nasbench1shot1.experiments.report_page.page import FOLDER, SCRIPTS
+from nasbench1shot1.experiments.report_page.searched import frames_per_search, searched
+
+KEPT = ("darts", "gdas", "study", "tuned")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs")
+    for seed, run in enumerate(make.group(out / "darts", [(4, 3, 2), (9, 5, 5), (8, 8, 1)])):
+        make.with_parameters(run, seed)
+    make.search(out / "gdas", (7, 3, 3), optimizer="gdas", epochs=2)
+    make.black_box(out / "study", repeats=3)
+    make.tuning(out / "tuned")
+    return out
+
+
+def write(runs: Any, file: Path, **options: Any) -> str:
+    return nb.write_report_page(runs, file, **options).read_text()
+
+
+def data_of(page: str) -> dict[str, Any]:
+    (found,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert "<" not in found
+    return json.loads(found)
+
+
+def words(page: str) -> str:
+    """The text of the page's body, without tags, templates and data."""
+    body = re.sub(r"<(script|template|style).*?</\1>", "", page.partition("<body>")[2], flags=re.DOTALL)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", body)))
+
+
+def tables(page: str) -> list[list[list[str]]]:
+    """The cells of each sortable table."""
+    found = re.findall(r'<table class="sortable">(.*?)</table>', page, re.DOTALL)
+    rows = [re.findall(r"<tr>(.*?)</tr>", table) for table in found]
+    return [[[re.sub("<[^>]*>", "", of) for of in re.findall(r"<t[hd].*?</t[hd]>", row)] for row in of] for of in rows]
+
+
+# One file -------------------------------------------------------------------------------------------------------------
+
+
+def test_equal_runs_give_equal_files_that_need_nothing_else(folder, tmp_path):
+    runs = [folder / name for name in KEPT]
+    page = write(runs, tmp_path / "report.html")
+    assert write(runs, tmp_path / "report.html", overwrite=True) == page
+    assert set(re.findall(r"(?:https?:)?//[\w.]+", page)) <= {"http://www.w3.org"}  # the namespace of SVG
+    assert not re.search(r"<link|<img|<iframe| on\w+=|style=|@import|url\(", page)
+    (policy,) = re.findall(r'Content-Security-Policy" content="(.*?)"', page)
+    assert policy.startswith("default-src 'none';") and "unsafe" not in policy
+    for name, parts in (("script", SCRIPTS), ("style", ["page.css"])):
+        (found,) = re.findall(rf"<{name}>(.*?)</{name}>", page, re.DOTALL)
+        assert found == "\n".join(files(FOLDER).joinpath(part).read_text() for part in parts)
+        digest = base64.b64encode(hashlib.sha256(found.encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in policy
+
+
+def test_the_page_has_the_numbers_and_what_was_run(folder, tmp_path):
+    page = write([folder / name for name in KEPT], tmp_path / "report.html", mark="ResNet-like cell")
+    data, (results, runs) = data_of(page), tables(page)
+    headings = [text.partition(" [")[0] for text in results[0]]
+    assert headings == ["Run", "Method", "n", "Mean", "95 % interval", "Median", "Best", "Values", "Progress"]
+    final = 100 * np.array([run.lines[-1]["test_regret"] for run in nb.load_run(folder / "darts")])
+    low, high = (of[0] for of in bootstrap(final[:, None]))
+    expected = [f"{final.mean():.3f}", f"{low:.3f} to {high:.3f}", f"{np.median(final):.3f}", f"{final.min():.3f}"]
+    assert results[1] == ["darts", "darts", "3", *expected, "predicted", "finished"]
+    assert results[2][2] == "1" and results[2][4] == "–" and "n = 1 for gdas" in words(page)
+    assert [row[1] for row in runs[1:]] == ["group of seeds", "search", "black-box study", "tuning study"]
+    (chart,) = data["charts"]
+    assert [curve["label"] for curve in chart["curves"]] == [row[0] for row in results[1:]]
+    assert [curve["n"] for curve in chart["curves"]] == [3, 1, 3, 1]
+    assert ["low" in next(iter(curve["axes"].values())) for curve in chart["curves"]] == [True, False, True, False]
+    assert {level["label"].partition(" (")[0] for level in chart["levels"]} == {
+        "mean over the space",
+        "ResNet-like cell",
+    }
+    environment = json.loads((folder / "study" / "environment.json").read_text())
+    for text in (nb.load_table().id, "predicted", environment["torch"], environment["platform"], "nb1shot1 blackbox "):
+        assert text in words(page)
+    assert f"nb1shot1 report {folder}/darts {folder}/gdas" in words(page)
+    assert "--mark 'ResNet-like cell'" in words(page)
+
+
+def test_hostile_labels_stay_text(folder, tmp_path):
+    label = "</script><script>alert(1)</script>"
+    page = write(folder / "darts", tmp_path / "report.html", labels=[label])
+    assert "alert(1)</" not in page and data_of(page)["charts"][0]["curves"][0]["label"] == label
+
+
+def test_fifty_runs_stay_below_two_megabytes(tmp_path):
+    ranks = [int(rank) for rank in np.random.default_rng(0).integers(0, 60, 51)]
+    make.with_parameters(make.search(tmp_path / "run-00", ranks, epochs=50))
+    runs = [tmp_path / "run-00", *(shutil.copytree(tmp_path / "run-00", tmp_path / f"run-{n:02d}") for n in (1, 2))]
+    one, three = (len(write(runs[:n], tmp_path / f"{n}.html").encode()) for n in (1, 3))
+    of_a_run = (three - one) / 2
+    assert of_a_run > 10_000 and one + 49 * of_a_run < 2_000_000  # and fifty runs are thinned
+    found = searched(nb.load_run(runs[0]), "a", None, frames_per_search(50))
+    assert len(found["epochs"]) == 40 and "Shown are 40 of 51 recorded epochs." in found["notes"]
+    assert found["epochs"][0] == 0 and found["epochs"][-1] == 50
+    assert [found["texts"][number] for number in found["of"]] == [
+        nb.load_run(runs[0]).lines[epoch]["architecture"] for epoch in found["epochs"]
+    ]
+
+
+# Panels ---------------------------------------------------------------------------------------------------------------
+
+
+def test_runs_that_are_not_comparable_are_in_separate_panels(folder, tmp_path):
+    make.with_facts(make.search(tmp_path / "other", (3, 2)).folder, table_id="nasbench_full-1")
+    make.search(tmp_path / "full", (5, 2), scale="full", images="cifar10-sample")
+    runs = [folder / "gdas", tmp_path / "other", tmp_path / "full", folder / "study"]
+    page = write(runs, tmp_path / "report.html", labels=["a", "b", "c", "d"])
+    assert "The runs are in 3 panels, because they differ in table and scale" in words(page)
+    panels = [[curve["label"] for curve in chart["curves"]] for chart in data_of(page)["charts"]]
+    assert panels == [["a", "d"], ["b"], ["c", "d"]]  # a black-box study has no scale
+    assert all(f"This panel: space nb101-s1-v1, cifar10, table {of}" in words(page) for of in ("nasbench_full-1",))
+    rescored = write([folder / "gdas", tmp_path / "other"], tmp_path / "rescored.html", table="embedded")
+    assert len(data_of(rescored)["charts"]) == 1 and "panels" not in words(rescored)
+    assert "--table embedded" in words(rescored)
+
+
+def test_trainings_have_their_own_panel(tmp_path):
+    images = tiny_training.write_images(tmp_path / "images.npz")
+    options = {**tiny_training.TINY, "images": images, "epochs": 1}
+    group = nb.train_cells(
+        [tiny_training.CELL], seeds=[0, 1], out=tmp_path / "trained", console=Console(quiet=True), **options
+    )
+    page = write([group, make.search(tmp_path / "darts", (2, 1))], tmp_path / "report.html")
+    trained, regrets = tables(page)[1], data_of(page)["charts"]
+    assert [row[0] for row in trained[1:]] == ["trained", "trained"] and [row[2] for row in trained[1:]] == ["0", "1"]
+    assert [row[4] for row in trained[1:]] == [f"{100 * of.final.test_accuracy:.2f}" for of in group]
+    (curve,) = regrets[1]["curves"]
+    assert curve["n"] == 2 and len(curve["axes"]["epochs"]["low"]) >= 2
+    mean = 100 - 100 * np.mean([of.final.test_accuracy for of in group])
+    assert curve["axes"]["epochs"]["mean"][-1] == rounded(mean)
+    assert "Test error of trainings" in words(page) and "train --list" in words(page)
+
+
+# Runs in progress -----------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_being_written_is_shown_with_what_is_complete(tmp_path):
+    run = make.with_parameters(make.search(tmp_path / "one", (9, 5, 3), finished=False))
+    metrics = run.folder / "metrics.jsonl"
+    lines = metrics.read_text()
+    metrics.write_text(lines + lines.splitlines()[-1][:40])  # the line of the next epoch is being written
+    make.group(tmp_path / "some", [(4, 3), (2, 1), (1, 1)], started=2, optimizer="gdas")
+    make.group(tmp_path / "none", [(1,)], started=0, optimizer="snas")
+    (make.search(tmp_path / "empty", (1,), finished=False, optimizer="enas").folder / "metrics.jsonl").unlink()
+    page = write([tmp_path / name for name in ("one", "some", "none", "empty")], tmp_path / "report.html")
+    data, (results, runs) = data_of(page), tables(page)
+    progress = ["2 of 4 epochs", "1 of 3 seeds not started", "not started", "0 of 4 epochs"]
+    assert [row[1] for row in results[1:]] == ["1", "2", "0"] and results[3][-1] == progress[3]
+    assert [row[-1] for row in runs[1:]] == progress
+    assert [of["label"] for of in data["searches"]] == ["darts", "gdas, seed 0", "gdas, seed 1"]
+    assert data["searches"][0]["epochs"] == [0, 1, 2] and "Unfinished runs, shown as far as recorded" in words(page)
+    assert data["charts"][0]["curves"][2]["axes"] == {}
+
+
+def test_lines_without_their_parameters_are_not_shown_as_cells(tmp_path):
+    run = make.with_parameters(make.search(tmp_path / "one", (9, 5, 3), finished=False))
+    stored = dict(np.load(run.folder / "architecture_parameters.npz"))
+    np.savez(run.folder / "architecture_parameters.npz", **{key: value[:2] for key, value in stored.items()})
+    assert data_of(write(run, tmp_path / "report.html"))["searches"][0]["epochs"] == [0, 1]
+
+
+def test_a_watched_page_is_renewed_until_all_runs_are_finished(tmp_path, monkeypatch):
+    run, file, said, pages = make.search(tmp_path / "one", (9, 5, 3)), tmp_path / "report.html", [], []
+    summary = (run.folder / "summary.json").read_bytes()
+    lines = (run.folder / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (run.folder / "summary.json").unlink()
+    (run.folder / "metrics.jsonl").write_text(lines[0])
+
+    def sleep(seconds: float) -> None:
+        """The search goes on while the page waits; once, its folder is unreadable for a moment."""
+        pages.append(file.read_text())
+        assert seconds == 7
+        (run.folder / "metrics.jsonl").write_text("".join(lines[: len(pages)]) if len(pages) != 2 else "{}\n")
+        if len(pages) == 4:
+            (run.folder / "metrics.jsonl").write_text("".join(lines))
+            (run.folder / "summary.json").write_bytes(summary)
+
+    monkeypatch.setattr("time.sleep", sleep)
+    nb.write_report_page(run, file, watch=7, report=said.append)
+    assert [data_of(page)["watch"] for page in pages] == [7] * 4 and "renewed every 7 s" in words(pages[0])
+    assert [len(data_of(page)["searches"][0]["epochs"]) for page in pages] == [1, 1, 1, 3]
+    final = file.read_text()
+    assert data_of(final)["watch"] is None and "renewed every" not in words(final) and "--watch" not in final
+    assert said[0] == "in progress: darts (0 of 4 epochs)" and said[1].startswith("not renewed: ") and len(said) == 3
+    assert write(run, tmp_path / "once.html").replace("once.html", "report.html") == final
+
+
+def test_after_ctrl_c_the_page_stays_as_it_is(tmp_path, monkeypatch):
+    run, said = make.search(tmp_path / "one", (9, 5), finished=False), []
+
+    def interrupt(_: float) -> None:
+        with (run.folder / "metrics.jsonl").open("a") as lines:
+            lines.write(json.dumps({**run.lines[-1], "epoch": 2}) + "\n")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", interrupt)
+    page = write(run, tmp_path / "report.html", watch=60, report=said.append)
+    assert data_of(page)["watch"] is None and data_of(page)["searches"][0]["epochs"] == [0, 1, 2]
+    assert "darts (2 of 4 epochs)" in words(page) and said[-1].startswith("stopped")
+
+
+def test_recorded_values_that_differ_from_the_table_are_named(tmp_path):
+    run = make.search(tmp_path / "one", (9, 5, 3), finished=False)
+    lines = (run.folder / "metrics.jsonl").read_text().splitlines()
+    changed = {**json.loads(lines[1]), "table_test_error": 0.01}
+    (run.folder / "metrics.jsonl").write_text("\n".join([lines[0], json.dumps(changed), lines[2], ""]))
+    page = write(run, tmp_path / "report.html")
+    assert "Warning:" in words(page) and "after epoch 1" in words(page)
+
+
+def test_cells_are_scored_on_the_given_table(tmp_path, measured_table):
+    run = make.search(tmp_path / "one", (9, 5, 3))
+    data = data_of(write(run, tmp_path / "report.html", table=measured_table.folder))["searches"][0]
+    regrets = [measured_table.regret(arch) for arch in run.architectures]
+    assert data["regrets"] == [rounded(100 * regret) for regret in regrets] and data["measured"] == "111"
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+REFUSALS = {
+    "no file": (["gdas"], ["--html", "report.txt"], ["report.txt", ".html"]),
+    "a folder": (["gdas"], ["--html", "folder.html"], ["folder.html", "folder"]),
+    "an existing file": (["gdas"], ["--html", "old.html"], ["old.html", "--overwrite", "--html"]),
+    "not a run": ([".."], ["--html", "new.html"], ["config.json"]),
+    "twice": (["gdas", "darts/../gdas"], ["--html", "new.html"], ["gdas", "twice"]),
+    "with its group": (["darts", "darts/seed-1"], ["--html", "new.html"], ["seed-1", "twice"]),
+    "labels": (["gdas", "study"], ["--html", "new.html", "--labels", "a,a"], ["--labels", "a,a"]),
+    "a short watch": (["gdas"], ["--html", "new.html", "--watch", "0.5"], ["--watch", "1", "0.5"]),
+    "an option of the folder": (["gdas"], ["--html", "new.html", "--format", "svg"], ["--format", "--html"]),
+    "an option of the page": (["gdas"], ["--watch", "30"], ["--watch", "--html"]),
+    "several without a page": (["gdas", "study"], [], ["2", "--html"]),
+    "a table without the space": (["gdas"], ["--html", "new.html", "--table", "nb201"], ["nb201"]),
+}
+
+
+@pytest.mark.parametrize(("runs", "options", "named"), REFUSALS.values(), ids=REFUSALS)
+def test_bad_input_ends_in_one_sentence_and_writes_nothing(runs, options, named, folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.html").mkdir()
+    (tmp_path / "old.html").write_text("kept")
+    with exits(capsys, *named):
+        main(["report", *(str(folder / run) for run in runs), *options])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.html", "old.html"]
+    assert (tmp_path / "old.html").read_text() == "kept"
+
+
+def test_the_command_replaces_a_file_only_if_told(folder, tmp_path, capsys):
+    file = tmp_path / "old.html"
+    file.write_text("old")
+    main(["report", str(folder / "gdas"), "--html", str(file), "--overwrite", "--labels", "GDAS"])
+    assert capsys.readouterr().out == f"Written: {file}\n"
+    assert data_of(file.read_text())["charts"][0]["curves"][0]["label"] == "GDAS"
+
+
+def test_rankings_and_other_kinds_are_refused(folder, tmp_path):
+    (tmp_path / "ranking").mkdir()
+    shutil.copy(folder / "gdas" / "config.json", tmp_path / "ranking")
+    config = tmp_path / "ranking" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "kind": "proxy training"}))
+    with pytest.raises(nb.UserError):
+        nb.write_report_page([tmp_path / "ranking"], tmp_path / "new.html")
+    assert not (tmp_path / "new.html").exists()
