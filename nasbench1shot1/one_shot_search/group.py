@@ -76,7 +76,7 @@ class SearchGroup(Sequence[Run], Displayed):
                 continue
             facts[f"mean {split} regret"] = f"{percent(fmean(values))} ({source_text(share)}; n = {len(values)})"
             facts[f"lowest and highest {split} regret"] = f"{percent(min(values))}, {percent(max(values))}"
-        return {**facts, "table": ", ".join(dict.fromkeys(str(of["table_id"]) for of in every))}
+        return {**facts, "table": ", ".join(dict.fromkeys(str(run.config["table_id"]) for run in runs))}
 
     def _picture(self) -> Path | None:
         with suppress(Exception):  # a repr must not fail, whatever damaged files contain
