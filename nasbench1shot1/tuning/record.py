@@ -99,7 +99,7 @@ class Study(RunRecord):
     def _regret(self, split: str, observation: Mapping[str, Any]) -> str:
         """Return the regret of an observation, and whether its search recorded it as measured or predicted."""
         line = self.run(observation["number"]).lines[-1]
-        return with_source(observation[f"{split}_regret"], line[f"{split}_measured"])
+        return with_source(split, observation[f"{split}_regret"], line[f"{split}_measured"])
 
     @property
     def guide(self) -> str:
