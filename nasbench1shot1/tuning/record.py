@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.evaluator import BOUNDS, Baseline
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.one_shot_search.options import FACTS as SEARCH_FACTS
 from nasbench1shot1.one_shot_search.record import Run, open_search, with_source
@@ -98,7 +99,10 @@ class Study(RunRecord):
 
     def _regret(self, split: str, observation: Mapping[str, Any]) -> str:
         """Return the regret of an observation, and whether its search recorded it as measured or predicted."""
-        line = self.run(observation["number"]).lines[-1]
+        try:
+            line = self.run(observation["number"]).lines[-1]
+        except (UserError, IndexError):  # the folders of searches may be deleted
+            return f"{percent(observation[f'{split}_regret'])} (source unknown: its search is missing)"
         return with_source(split, observation[f"{split}_regret"], line[f"{split}_measured"])
 
     @property

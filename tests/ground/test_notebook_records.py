@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import shutil
 from xml.etree import ElementTree
 
 import compared_runs as make
@@ -159,11 +160,13 @@ def test_studies_show_their_numbers_and_draw_themselves(tmp_path):
     assert rows["median test regret"] == [percent(regrets.median())]
     assert rows["standard deviation of test regret"] == [percent(regrets.std())]
     assert "evaluations 6" in rows["options"][0] and rows["table"] == [study.config["table_id"]]
-    tuned = make.tuning(tmp_path / "tuned")
+    tuned = make.tuning(tmp_path / "tuned", runs=True)
     best = tuned.metrics.loc[tuned.metrics["loss"].idxmin()]
     rows = rows_of(tuned._repr_html_())
     assert rows["lowest validation error"] == [percent(best["loss"])]
-    assert rows["its test regret"][0].startswith(f"{percent(best['test_regret'])} (")
+    assert rows["its test regret"] == [f"{percent(best['test_regret'])} (predicted)"]
+    shutil.rmtree(tuned.folder / "runs")
+    assert "source unknown" in rows_of(tuned._repr_html_())["its test regret"][0]
     assert all(f"{name} {value}" in rows["its configuration"][0] for name, value in _configuration(tuned, best))
 
 
