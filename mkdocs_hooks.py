@@ -13,7 +13,8 @@ ROOT = Path(__file__).parent
 HOME = "README.md"
 PAGES = (HOME, "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
 FILES = ("CITATION.cff", "LICENSE", "NOTICE")
-EXAMPLES = tuple(path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("examples/*.*")) if path.is_file())
+_FOUND = (*ROOT.glob("examples/*.*"), *ROOT.glob("examples/notebooks/*"))
+EXAMPLES = tuple(path.relative_to(ROOT).as_posix() for path in sorted(_FOUND) if path.is_file())
 HUB = "examples/optunahub/package/benchmarks/nasbench1shot1/problem.py"
 OUTSIDE = {path: path for path in (*PAGES, *FILES, *EXAMPLES, HUB)} | {HOME: "index.md"}
 """Places in the site of files outside docs/, by their paths in the repository."""

@@ -1,6 +1,7 @@
-"""The notebooks of examples/ run from the first cell to the last, in a kernel."""
+"""The notebooks of examples/notebooks/ run from the first cell to the last, in a kernel."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from official_files import made_up, write_file
 from small_official import graph_of
 
 import nasbench1shot1 as nb
+from nasbench1shot1.ground.text import percent
 
-EXAMPLES = sorted((CHECKOUT / "examples").glob("*.ipynb"))
+EXAMPLES = sorted((CHECKOUT / "examples" / "notebooks").glob("*.ipynb"))
 OFFICIAL = "official.tfrecord"
 TINY = {
     "space": "s1",
@@ -27,6 +29,7 @@ TINY = {
     "device": "cpu",
     "threads": 1,
 }
+TINY_STUDY = {"space": "nb201", "dataset": "cifar10", "evaluations": 5, "repeats": 6, "seed": 0}
 CELL = nb.Cell(
     [[0, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]],
     ["input", "conv3x3-bn-relu", "conv1x1-bn-relu", "output"],
@@ -56,11 +59,11 @@ class WatchedClient(NotebookClient):
         return super().process_message(message, cell, cell_index)
 
 
-def executed(name: str, kernel: KernelManager) -> list[Any]:
-    """Run a notebook with tiny searches in a fresh namespace; return its code cells."""
-    notebook = nbformat.read(CHECKOUT / "examples" / f"{name}.ipynb", as_version=4)
+def executed(name: str, kernel: KernelManager, options: Mapping[str, Any] = TINY) -> list[Any]:
+    """Run a notebook with tiny runs in a fresh namespace; return its code cells."""
+    notebook = nbformat.read(CHECKOUT / "examples" / "notebooks" / f"{name}.ipynb", as_version=4)
     parameters = next(cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ()))
-    parameters.source = f"%reset -f\n{parameters.source}\noptions = {TINY}"
+    parameters.source = f"%reset -f\n{parameters.source}\noptions = {options}"
     client = WatchedClient(notebook, km=kernel, timeout=300)
     try:
         client.execute()
@@ -84,6 +87,8 @@ def test_the_first_search_has_one_progress_area_and_shows_its_picture(kernel):
     assert any(text.splitlines()[-1].startswith("epoch 0/1") for text in search.metadata.meantime)  # the progress bar
     assert record.data["text/plain"].startswith("Run('runs/first-search': darts on s1, seed 0, epoch 1 of 1, test regr")
     assert '<img src="data:image/png;base64,' in record.data["text/html"]
+    regret = percent(nb.open_run(Path(kernel.provisioner.cwd) / "runs/first-search").summary["test_regret"])
+    assert re.search(rf">test regret</th>.*?>{regret} \((measured|predicted)\)</td>", record.data["text/html"])
     assert kinds(metrics) == [{"text/plain", "text/html"}]
     assert kinds(drawing) == [{"text/plain", "image/png"}]
     assert "108 epochs on cifar10: validation_accuracy 0." in query.outputs[0].data["text/plain"]
@@ -107,6 +112,19 @@ def test_official_data_are_imported_and_used_in_a_search(kernel):
     assert "predicted" not in search.outputs[-1].data["text/plain"]
 
 
+def test_a_comparison_for_a_paper_shows_measured_numbers_and_writes_a_figure(kernel):
+    _, random, evolution, comparison, tests, figure = executed("paper_comparison", kernel, TINY_STUDY)
+    folder = Path(kernel.provisioner.cwd) / "runs/comparison"
+    html = comparison.outputs[0].data["text/html"]
+    for cell, name, label in ((random, "random", "random search"), (evolution, "evolution", "regularized evolution")):
+        mean = percent(nb.open_run(folder / name).final["test_regret"].mean())
+        assert f"{mean} (measured; n = 6)" in cell.outputs[-1].data["text/html"]
+        assert re.search(rf">{label}</th>.*?>6</td>.*?>{mean}</td>.*?>measured</td>", html)
+    assert "p_holm" in tests.outputs[0].data["text/plain"]
+    assert kinds(figure) == [{"text/plain", "image/png"}]
+    assert (folder / "comparison.pdf").read_bytes().startswith(b"%PDF")
+
+
 def _cells_of(space: str) -> dict[nb.Cell, None]:
     return dict.fromkeys(arch.cell for arch in nb.search_space(space).architectures("unique"))  # type: ignore[attr-defined]
 
@@ -122,4 +140,4 @@ def test_notebooks_are_short_and_without_outputs(path):
 
 
 def test_every_notebook_is_executed():
-    assert [path.stem for path in EXAMPLES] == ["first_search", "official_data", "own_optimizer"]
+    assert [path.stem for path in EXAMPLES] == ["first_search", "official_data", "own_optimizer", "paper_comparison"]

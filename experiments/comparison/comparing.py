@@ -91,17 +91,31 @@ def compare(
             not support the axis, the table lacks an architecture, `ax` is not axes, `colors` are not colours, or `mark`
             is not a network of the table.
     """
+    found = compare_runs(runs, labels, over, table=table, allow_module=allow_module, spread=spread, mark=mark)
+    return plot_comparison(found, ax, colors=colors, style=style)
+
+
+def plot_comparison(
+    comparison: Comparison,
+    ax: "Axes | Sequence[Axes] | None" = None,
+    *,
+    colors: Colors | None = None,
+    style: PictureStyle | None = None,
+) -> Any:
+    """Draw a comparison and return the axes; a list of two axes for more than five runs. Arguments: see `nb.compare`.
+
+    Raises InvalidInputError if `ax` is not axes, or not as many as needed, or if `colors` or `style` do not fit.
+    """
     from nasbench1shot1.experiments.comparison.drawing import comparison_figure, draw_rows, rows_of
 
-    found = compare_runs(runs, labels, over, table=table, allow_module=allow_module, spread=spread, mark=mark)
-    rows = len(rows_of(found))
+    rows = len(rows_of(comparison))
     if ax is None:
-        drawn = AxesList(comparison_figure(found, colors, style).axes)
+        drawn = AxesList(comparison_figure(comparison, colors, style).axes)
     else:
         each = "row of at most five runs"
         given = [checked_axes(ax)] if rows == 1 else checked_axes_list(ax, each, rows)
         with look(style):
-            drawn = draw_rows(found, given, colors)
+            drawn = draw_rows(comparison, given, colors)
     return drawn[0] if rows == 1 else drawn
 
 

@@ -13,6 +13,7 @@ from nasbench1shot1.display.curves import Pooled, Trace, pool, span
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import Baseline
 from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, Entry, Facts, Floats, Over
+from nasbench1shot1.ground.notebooks import Displayed, html_table
 from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.reference_points import NO_REGRETS, MarkedRegrets
 
@@ -65,7 +66,7 @@ class Contender:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class Comparison(Displayed):
     """Runs in one figure.
 
     Attributes:
@@ -94,6 +95,22 @@ class Comparison:
         means = (f"{of.label} {self.goal.text(of.final.mean())} (n = {len(of.final)})" for of in self.contenders)
         where = f"{self.space}, over {self.over}"
         return f"Comparison({where}; mean final {self.goal.regret}, {self.source}: {', '.join(means)})"
+
+    DRAWING = "nasbench1shot1.experiments.comparison.comparing:plot_comparison"
+
+    def _as_html(self) -> str:
+        facts, text = self.facts, self.goal.text
+        heading = f"{self.goal.title} on {self.space}, {facts.dataset}, over {self.over}; table {facts.table}"
+        columns = ("run", "n", "mean", "standard deviation", "median", "best", "source")
+        numbers = ("final_mean", "final_std", "final_median", "final_best")
+        rows = [
+            (
+                row["label"], f"{row['n']:,}",
+                *("–" if pandas.isna(row[name]) else text(row[name]) for name in numbers), row["source"],
+            )
+            for row in self.results.to_dict("records")
+        ]  # fmt: skip
+        return html_table(heading, columns, rows)
 
     @property
     def space(self) -> str:

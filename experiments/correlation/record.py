@@ -89,6 +89,7 @@ class Ranking(RunRecord):
     KIND, COMMAND, FIELDS, OPTIONS, FACTS = "ranking", "correlate", FIELDS, RankingOptions, FACTS
 
     PICTURE = SCATTER
+    DRAWING = "nasbench1shot1.experiments.correlation.drawing:draw_ranking"
 
     def _subject(self) -> str:
         epochs = self.config["evaluated_epochs"]

@@ -27,7 +27,7 @@ from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.runs.folder import CONFIG, METRICS, OUTSIDE, TRAJECTORY, count_lines, damaged_file_error
 from nasbench1shot1.runs.record import DIGEST, RunRecord, digest, has_type
-from nasbench1shot1.tables.columns import partly_text
+from nasbench1shot1.tables.columns import partly_text, source_text
 
 if TYPE_CHECKING:
     import pandas
@@ -93,6 +93,8 @@ class BlackBoxStudy(RunRecord):
     IF_RECORDED: ClassVar[Mapping[str, Any]] = {"front": list}
 
     PICTURE: ClassVar[str | None] = FIGURE
+    DRAWING = "nasbench1shot1.experiments.run_drawing:draw_regret"
+    SHOWN = ("repeats", "seconds", "evaluations", "epochs", "dataset")
     HAS_CHECKPOINTS = False
 
     @cached_property
@@ -197,6 +199,23 @@ class BlackBoxStudy(RunRecord):
         source = partly_text((measured > 0, measured == self.config["repeats"]))
         predicted = "" if source == "measured" else f" ({source})"
         return self.goal.mark(f"mean {self.goal.regret} {self.goal.text(summary['test_regret']['mean'])}{predicted}")
+
+    def _numbers(self, summary: Mapping[str, Any]) -> dict[str, str]:
+        regret, text = self.goal.mark(self.goal.regret), self.goal.text
+        found = {"mean evaluations": f"{summary['mean_evaluations']:,.4g}"}
+        if summary["mean_simulated_seconds"] is not None:
+            found["mean simulated time"] = f"{summary['mean_simulated_seconds']:,.0f} s"
+        if (values := summary["test_regret"]) is None:
+            return {f"mean {regret}": "not in the table", **found}
+        repeats = self.config["repeats"]
+        is_exact = self.goal.judge.fidelity == "exact"
+        source = "exact" if is_exact else source_text(summary["measured_test_errors"] / repeats)
+        return {
+            f"mean {regret}": f"{text(values['mean'])} ({source}; n = {repeats:,})",
+            f"standard deviation of {regret}": text(values["std"]),
+            f"median {regret}": text(values["median"]),
+            **found,
+        }
 
     @classmethod
     def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

@@ -5,15 +5,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from nasbench1shot1.benchmark import Benchmark, benchmark
 from nasbench1shot1.cell_training.options import TrainingOptions
-from nasbench1shot1.cell_training.record import Training, load_training
+from nasbench1shot1.cell_training.record import ACCURACIES, Training, load_training
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.ground.notebooks import Displayed
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.jobs.job import is_finished, is_started
 from nasbench1shot1.runs.folder import TRAININGS, read_object
+from nasbench1shot1.runs.record import listed_options
 
 if TYPE_CHECKING:
     import pandas
@@ -26,7 +30,7 @@ architecture, which is null if a cell was given."""
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingGroup(Sequence[Training]):
+class TrainingGroup(Sequence[Training], Displayed):
     """Read-only view of a folder of trainings, which `nb.train_cells` and `train --list` write.
 
     A group is a sequence of its `runs`, the trainings that have begun: `group[0]` is the first one.
@@ -40,6 +44,8 @@ class TrainingGroup(Sequence[Training]):
         options: the options that all trainings share, including defaults.
     """
 
+    DRAWING = "nasbench1shot1.cell_training.drawing:draw_training"
+
     folder: Path
     benchmark: Benchmark
     networks: tuple[Mapping[str, Any], ...]
@@ -51,6 +57,21 @@ class TrainingGroup(Sequence[Training]):
         finished = sum(is_finished(folder) for *_, folder in self.places())
         what = f"{len(self.networks)} {self.benchmark.networks[1]} × {len(self.seeds)} seeds"
         return f"TrainingGroup('{self.folder}': {what}, {finished} of {planned} trainings finished)"
+
+    def _heading(self) -> str:
+        return f"Group of trainings: {len(self.networks)} {self.benchmark.networks[1]} × {len(self.seeds)} seeds"
+
+    def _facts(self) -> dict[str, str]:
+        trainings = [load_training(folder) for *_, folder in self.places() if is_finished(folder)]
+        if len(trainings) < len(self.networks) * len(self.seeds):
+            return {}
+        facts = {"folder": str(self.folder), "options": listed_options(trainings[0].config, Training.SHOWN)}
+        for name in reversed(ACCURACIES):
+            values = [training.summary[name] for training in trainings]
+            if None not in values:
+                of = f"{percent(min(values))} to {percent(max(values))}, mean {percent(fmean(values))}"
+                facts[name.replace("_", " ")] = f"{of} (measured; n = {len(values)})"
+        return facts
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:

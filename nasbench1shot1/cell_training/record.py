@@ -77,6 +77,8 @@ class Training(RunRecord):
     """
 
     COMMAND, FIELDS, FACTS = "train", FIELDS, {"architecture": str, **COMMON_FACTS}
+    DRAWING = "nasbench1shot1.cell_training.drawing:draw_training"
+    SHOWN = ("scale", "dataset", "images", "epochs", "batch_size")
     SUBJECT: ClassVar[str] = "architecture"
     OPTIONS: ClassVar[type[TrainingOptions]]
     DESCRIBED: ClassVar[tuple[str, ...]] = ("architecture",)
@@ -87,6 +89,15 @@ class Training(RunRecord):
     def _result(self, summary: Mapping[str, Any]) -> str:
         parts = (f"{name} {percent(summary[f'{name}_accuracy'])}" for name in ("validation", "test"))
         return f"accuracy: {', '.join(parts)}"
+
+    def _numbers(self, summary: Mapping[str, Any]) -> dict[str, str]:
+        shown = (name for name in reversed(ACCURACIES) if summary[name] is not None)
+        return {
+            "architecture": str(self.config["architecture"]),
+            **{name.replace("_", " "): f"{percent(summary[name])} (measured)" for name in shown},
+            "training time": f"{summary['training_time']:,.0f} s",
+            "trainable parameters": f"{self.trainable_parameters:,}",
+        }
 
     @classmethod
     def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:

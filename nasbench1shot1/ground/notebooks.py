@@ -1,12 +1,16 @@
-"""What Jupyter notebooks show: the progress of a call in one output, and records as HTML with a picture."""
+"""What Jupyter notebooks show: the progress of a call in one output, and records as HTML tables with pictures."""
 
 import base64
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.plugins import imported
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -105,17 +109,85 @@ def _displayed() -> Callable[[str], None]:
     return show
 
 
-def record_as_html(text: str, picture: Path | None) -> str:
-    """Return HTML that shows a text and a picture, if it is a readable PNG or SVG file.
+class Displayed:
+    """Base class of whatever notebooks show as a table with a picture, and `plot` draws.
 
-    The picture is embedded, so notebooks keep it.
+    Attributes:
+        DRAWING: the function that draws it, as module:function, which is imported when `plot` is called. Empty if none
+            does.
     """
-    shown = f"<pre>{escape(text)}</pre>"
+
+    DRAWING: ClassVar[str] = ""
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw this on matplotlib axes, and return the axes.
+
+        The same as `nb.draw_regret` for searches, groups of seeds, black-box studies and tuning studies, as
+        `nb.draw_ranking` for rankings, and as `cell_training.drawing.draw_training` for trainings and their groups.
+
+        Args:
+            ax: the axes to draw on. Default: the axes of a new figure that is not registered with pyplot.
+            options: further arguments of this function, such as `style` and `colors`.
+
+        Raises:
+            InvalidInputError: nothing draws this kind of run; and the errors of the function.
+        """
+        if not self.DRAWING:
+            raise InvalidInputError(f"{self!r} cannot be drawn: read its metrics, and draw them with matplotlib")
+        return imported(self.DRAWING)(self, ax=ax, **options)
+
+    def _repr_html_(self) -> str:
+        """Return a table and, if there is one, a picture, as notebooks show this object.
+
+        The table is replaced by the repr for anything unfinished or damaged.
+        """
+        shown = f"<pre>{escape(repr(self))}</pre>"
+        with suppress(Exception):  # a repr must not fail, whatever damaged files contain
+            shown = self._as_html() or shown
+        return shown + _image(self._picture())
+
+    def _as_html(self) -> str:
+        """Return the table of `_facts`; empty for anything unfinished. May raise any exception for damaged files."""
+        facts = self._facts()
+        return html_table(self._heading(), (), facts.items()) if facts else ""
+
+    def _heading(self) -> str:
+        """Return in words what this is."""
+        return type(self).__name__
+
+    def _facts(self) -> Mapping[str, str]:
+        """Return options and results as texts, by name; empty if there is no result yet."""
+        return {}
+
+    def _picture(self) -> Path | None:
+        """Return the path of a picture; None if there is none."""
+        return None
+
+
+def html_table(heading: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in HTML; all texts are escaped.
+
+    Args:
+        heading: the text above the table.
+        columns: the names of the columns; empty for a table without a row of names.
+        rows: the texts of each row; the first one names the row.
+    """
+    left = ' style="text-align: left"'
+    names = "".join(f"<th{left}>{escape(name)}</th>" for name in columns)
+    lines = [f"<tr>{names}</tr>"] if names else []
+    for name, *values in rows:
+        cells = "".join(f"<td{left}>{escape(value)}</td>" for value in values)
+        lines.append(f"<tr><th{left}>{escape(name)}</th>{cells}</tr>")
+    return f"<table><caption{left}>{escape(heading)}</caption>{''.join(lines)}</table>"
+
+
+def _image(picture: Path | None) -> str:
+    """Return an HTML image with an embedded PNG or SVG file, so notebooks keep it; empty if it cannot be read."""
     if picture is None or picture.suffix not in PICTURE_TYPES:
-        return shown
+        return ""
     try:
         data = base64.b64encode(picture.read_bytes()).decode()
     except OSError:  # a repr must not fail
-        return shown
+        return ""
     source = f"data:{PICTURE_TYPES[picture.suffix]};base64,{data}"
-    return f'{shown}<img src="{source}" alt="{escape(picture.name)}" style="max-width: {PICTURE_WIDTH}px">'
+    return f'<img src="{source}" alt="{escape(picture.name)}" style="max-width: {PICTURE_WIDTH}px">'

@@ -5,14 +5,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 from nasbench1shot1.ground.errors import DamagedFileError, InvalidInputError
 from nasbench1shot1.ground.files import as_path, picture_name
-from nasbench1shot1.ground.notebooks import record_as_html
-from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchRecord, describe_regrets
+from nasbench1shot1.ground.notebooks import Displayed
+from nasbench1shot1.ground.text import percent
+from nasbench1shot1.one_shot_search.record import FIGURE, Run, SearchRecord, describe_regrets, source_of
 from nasbench1shot1.runs.folder import CONFIG, SEEDS, read_object
 from nasbench1shot1.runs.opening import open_run
+from nasbench1shot1.runs.record import listed_options
 
 if TYPE_CHECKING:
     import pandas
@@ -32,7 +35,7 @@ def load_run(folder: str | Path) -> "SearchRecord | SearchGroup":
 
 
 @dataclass(frozen=True, eq=False)
-class SearchGroup(Sequence[Run]):
+class SearchGroup(Sequence[Run], Displayed):
     """Read-only view of the folder of a group of searches, which `nb.search_seeds` and `search --seeds` write.
 
     A group is a sequence of its `runs`: `group[0]` is the first one.
@@ -43,6 +46,7 @@ class SearchGroup(Sequence[Run]):
         options: the options that all searches share.
     """
 
+    DRAWING = "nasbench1shot1.experiments.run_drawing:draw_regret"
     FILES: ClassVar[Sequence[str]] = (SEEDS, FIGURE, "seed-*.log")
     """Names of the files that a group writes besides its searches, as patterns of `fnmatch`."""
 
@@ -54,9 +58,24 @@ class SearchGroup(Sequence[Run]):
         what = f"{self.options.get('optimizer')} on {self.options.get('space')}"
         return f"SearchGroup('{self.folder}': {what}, seeds {', '.join(map(str, self.seeds))}; {self._state()})"
 
-    def _repr_html_(self) -> str:
-        """Return the repr and, once all seeds are finished, their picture, as notebooks show this group."""
-        return record_as_html(repr(self), self._picture())
+    def _heading(self) -> str:
+        seeds = f"seeds {', '.join(map(str, self.seeds))}"
+        return f"Group of searches: {self.options.get('optimizer')} on {self.options.get('space')}, {seeds}"
+
+    def _facts(self) -> dict[str, str]:
+        runs = self._started_runs()
+        if len(runs) < len(self.seeds) or not all(run.is_finished for run in runs):
+            return {}
+        every = [run.summary for run in runs]
+        facts = {"folder": str(self.folder), "options": listed_options(runs[0].config, Run.SHOWN)}
+        for split in ("test", "validation"):
+            values, share = [of[f"{split}_regret"] for of in every], fmean(of[f"{split}_measured"] for of in every)
+            if None in values:
+                facts[f"mean {split} regret"] = "not in the table"
+                continue
+            facts[f"mean {split} regret"] = f"{percent(fmean(values))} ({source_of(split, share)}; n = {len(values)})"
+            facts[f"lowest and highest {split} regret"] = f"{percent(min(values))}, {percent(max(values))}"
+        return {**facts, "table": ", ".join(dict.fromkeys(str(run.config["table_id"]) for run in runs))}
 
     def _picture(self) -> Path | None:
         with suppress(Exception):  # a repr must not fail, whatever damaged files contain

@@ -26,6 +26,7 @@ from nasbench1shot1.runs.options import recorded_options
 from nasbench1shot1.runs.record import RunRecord
 from nasbench1shot1.runs.writer import IF_EXTENDED, RunWriter
 from nasbench1shot1.space import OneShotSpace
+from nasbench1shot1.tables.columns import source_text
 
 if TYPE_CHECKING:
     import pandas
@@ -109,6 +110,8 @@ class SearchRecord(RunRecord):
     FIELDS = FIELDS
     IF_RECORDED = IF_RECORDED
     PICTURE = FIGURE
+    DRAWING = "nasbench1shot1.experiments.run_drawing:draw_regret"
+    SHOWN = ("scale", "preset", "epochs", "images", "channels", "cells")
     FILES = (PARAMETERS, WEIGHTS, EVENTS, FIGURE, CELLS)
 
     @cached_property
@@ -135,6 +138,13 @@ class SearchRecord(RunRecord):
 
     def _result(self, summary: Mapping[str, Any]) -> str:
         return describe_regrets("test regret", [summary["test_regret"]], summary["test_measured"])
+
+    def _numbers(self, summary: Mapping[str, Any]) -> dict[str, str]:
+        found = {"architecture": str(summary["architecture"])}
+        for split in ("test", "validation"):
+            for name, field in (("regret", f"{split}_regret"), ("error", f"table_{split}_error")):
+                found[f"{split} {name}"] = with_source(split, summary[field], summary[f"{split}_measured"])
+        return found
 
     @classmethod
     def find_problem(cls, lines: Sequence[Mapping[str, Any]]) -> str | None:
@@ -447,6 +457,20 @@ def describe_regrets(name: str, regrets: Sequence[float | None], is_measured: bo
     if not known or len(known) < len(regrets):
         return f"{name} not in the table"
     return f"{name} {percent(sum(known) / len(known))}{'' if is_measured else ' (predicted)'}"
+
+
+def with_source(split: str, value: float | None, is_measured: bool) -> str:
+    """Return a fraction in percent, and whether it is measured or predicted, as `source_of` states it."""
+    return "not in the table" if value is None else f"{percent(value)} ({source_of(split, is_measured)})"
+
+
+def source_of(split: str, share: float) -> str:
+    """Return in words which share of the values on a split is measured.
+
+    Tables of estimates shrink validation accuracies toward measurements, so these are only based on a measurement.
+    """
+    text = source_text(share)
+    return text if split == "test" else text.replace("measured", "based on a measurement")
 
 
 def flatten_datasets(of_datasets: Mapping[str, Mapping[str, float | None]]) -> dict[str, float | None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.files import as_path, picture_name, read_bytes
-from nasbench1shot1.ground.notebooks import record_as_html
+from nasbench1shot1.ground.notebooks import Displayed
 from nasbench1shot1.runs.folder import (
     CONFIG,
     ENVIRONMENT,
@@ -34,7 +34,7 @@ DIGEST = "metrics_sha256"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RunRecord:
+class RunRecord(Displayed):
     """Base class of all kinds of runs.
 
     Attributes:
@@ -46,6 +46,7 @@ class RunRecord:
         OPTIONS: the dataclass of the options that all runs of the kind share.
         FACTS: names and types of the other fields of config.json.
         PICTURE: name, as a PNG, of the picture that a notebook shows with a finished run; None if there is none.
+        SHOWN: names of the options that a notebook shows with a finished run.
         FILES: names of other files and folders that the run writes, as patterns of `fnmatch`.
         HAS_CHECKPOINTS: whether checkpoints store the state of the run; otherwise, its lines are its only state.
     """
@@ -56,6 +57,7 @@ class RunRecord:
     OPTIONS: ClassVar[type]
     FACTS: ClassVar[Mapping[str, type]]
     PICTURE: ClassVar[str | None] = None
+    SHOWN: ClassVar[Sequence[str]] = ()
     FILES: ClassVar[Sequence[str]] = ()
     HAS_CHECKPOINTS: ClassVar[bool] = True
     IF_RECORDED: ClassVar[Mapping[str, Any]] = {}
@@ -66,9 +68,20 @@ class RunRecord:
     def __repr__(self) -> str:
         return f"{type(self).__name__}('{self.folder}': {', '.join(filter(None, (self._subject(), self._state())))})"
 
-    def _repr_html_(self) -> str:
-        """Return the repr and, for a finished run, the picture, as notebooks show this record."""
-        return record_as_html(repr(self), self._picture())
+    def _heading(self) -> str:
+        return f"{self.KIND[0].upper()}{self.KIND[1:]}: {self._subject()}"
+
+    def _facts(self) -> dict[str, str]:
+        if not self.is_finished:
+            return {}
+        facts = {
+            "folder": str(self.folder),
+            "options": listed_options(self.config, self.SHOWN),
+            "progress": self._progress(self._recorded()),
+            **self._numbers(self.summary),
+            "table": str(self.config.get("table_id", "")),
+        }
+        return {name: text for name, text in facts.items() if text}
 
     def _picture(self) -> Path | None:
         with suppress(OSError):  # a repr must not fail
@@ -91,6 +104,10 @@ class RunRecord:
     def _result(self, summary: Mapping[str, Any]) -> str:
         """Return the result of a finished run in words."""
         return "finished"
+
+    def _numbers(self, summary: Mapping[str, Any]) -> dict[str, str]:
+        """Return the results of a finished run as texts, by name, and whether they are measured or predicted."""
+        return {"result": self._result(summary)}
 
     def _state(self) -> str:
         try:
@@ -222,6 +239,11 @@ class RunRecord:
     def unfinished_error(self) -> UserError:
         """Return the error for reading results of a run that is not finished."""
         return UserError(f"'{self.folder}' is not finished: continue with {resume_command(self.COMMAND, self.folder)}")
+
+
+def listed_options(config: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Return options and their values in one line, without options that are missing or None."""
+    return ", ".join(f"{name} {config[name]}" for name in names if config.get(name) is not None)
 
 
 def no_result_error(folder: Path) -> InvalidInputError:

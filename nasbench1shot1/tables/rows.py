@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from nasbench1shot1.ground.errors import InvalidInputError, OutOfDomainError, shorten, unknown_name
 from nasbench1shot1.ground.files import as_path
+from nasbench1shot1.ground.notebooks import Displayed
+from nasbench1shot1.ground.plugins import imported
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.space import SearchSpace
 from nasbench1shot1.tables.added_column import with_added_column
@@ -28,7 +30,11 @@ if TYPE_CHECKING:
     import pandas
 
 
-class TableRows:
+DRAWING = "nasbench1shot1.experiments.space_statistics.catalogue:draw_statistics"
+"""The function that draws tables; it is imported when `plot` is called."""
+
+
+class TableRows(Displayed):
     """The attributes of a table, and its rows: one per trained network.
 
     What a row is depends on the benchmark: distinct cells of NAS-Bench-101, sorted by hash, or architectures of
@@ -246,6 +252,43 @@ class TableRows:
     def __repr__(self) -> str:
         rows, repeats = counted(len(self), "row"), counted(self.repeats, "repeat")
         return f"Table('{self.id}', {rows}, epochs {self.epochs}, {repeats})"
+
+    def plot(self, ax: Any = None, *, analysis: str = "pareto-fronts", **options: Any) -> Any:
+        """Draw an analysis of the table, as `nb.draw_statistics` does, and return the axes.
+
+        Args:
+            ax: the axes to draw on; a sequence for an analysis with several panels. Default: the axes of a new figure
+                that is not registered with pyplot.
+            analysis: the name of an analysis of the table's benchmark.
+            options: further arguments of `nb.draw_statistics`.
+
+        Raises the errors of `nb.draw_statistics`.
+        """
+        return imported(DRAWING)(analysis, self, ax, **options)
+
+    def _heading(self) -> str:
+        return f"Table {self.id}: {self.benchmark.title}"
+
+    def _facts(self) -> dict[str, str]:
+        about = self._folder.names.about.values()
+        sources: dict[str, dict[str, None]] = {}
+        for column in about:
+            if column.moment == "end":
+                sources.setdefault(self._source_of(column), {})[column.metric] = None
+        facts = {
+            "rows": counted(len(self), "network"),
+            "spaces": ", ".join(self.spaces),
+            "data sets": ", ".join(self.datasets),
+            "epochs": ", ".join(map(str, self.epochs)),
+            "repeats": str(self.repeats),
+            **{source: ", ".join(metrics) for source, metrics in sources.items()},
+            "note": self.missing,
+        }
+        return {name: text for name, text in facts.items() if text}
+
+    def _source_of(self, column: Column) -> str:
+        """Return where the values of a column come from: "exact", "measured", "partly predicted" or "predicted"."""
+        return column.fidelity if column.is_measured or column.fidelity == "modelled" else column.provenance
 
     # Rows ------------------------------------------------------------------------------------------------------
 

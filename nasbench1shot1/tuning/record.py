@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nasbench1shot1.evaluator import BOUNDS, Baseline
+from nasbench1shot1.ground.errors import UserError
 from nasbench1shot1.ground.text import counted, percent
 from nasbench1shot1.one_shot_search.options import FACTS as SEARCH_FACTS
-from nasbench1shot1.one_shot_search.record import Run, open_search
+from nasbench1shot1.one_shot_search.record import Run, open_search, with_source
 from nasbench1shot1.proposers.configurations import ConfigurationId, format_id, parse_id
 from nasbench1shot1.runs.folder import CONFIG, CONFIG_SPACE, SUBMISSIONS, damaged_file_error, read_lines
 from nasbench1shot1.runs.options import recorded_options
@@ -67,6 +68,8 @@ class Study(RunRecord):
     FACTS = {SEARCH_OPTIONS: dict, **SEARCH_FACTS}  # noqa: RUF012
 
     PICTURE, HAS_CHECKPOINTS = TRAJECTORY, False
+    DRAWING = "nasbench1shot1.experiments.run_drawing:draw_regret"
+    SHOWN = ("tuner", "iterations", "min_budget", "max_budget", "eta")
 
     def _picture_format(self) -> Any:
         return self.shared_options["format"]
@@ -82,6 +85,25 @@ class Study(RunRecord):
     def _result(self, summary: Mapping[str, Any]) -> str:
         found = summary["best"]
         return f"lowest {self.guide} error {percent(found['loss'])}" if found else "all searches diverged"
+
+    def _numbers(self, summary: Mapping[str, Any]) -> dict[str, str]:
+        if (found := summary["best"]) is None:
+            return {"result": self._result(summary)}
+        return {
+            f"lowest {self.guide} error": percent(found["loss"]),
+            "its budget": counted(found["budget"], "epoch"),
+            "its configuration": ", ".join(f"{name} {value}" for name, value in found["configuration"].items()),
+            **{f"its {split} regret": self._regret(split, found) for split in ("test", "validation")},
+            "diverged": counted(summary["diverged"], "search"),
+        }
+
+    def _regret(self, split: str, observation: Mapping[str, Any]) -> str:
+        """Return the regret of an observation, and whether its search recorded it as measured or predicted."""
+        try:
+            line = self.run(observation["number"]).lines[-1]
+        except (UserError, IndexError):  # the folders of searches may be deleted
+            return f"{percent(observation[f'{split}_regret'])} (source unknown: its search is missing)"
+        return with_source(split, observation[f"{split}_regret"], line[f"{split}_measured"])
 
     @property
     def guide(self) -> str:

@@ -25,6 +25,7 @@ from tiny_training import (
 import nasbench1shot1 as nb
 from nasbench1shot1 import cli
 from nasbench1shot1.cell_training.lists import listed, networks_of, read_list
+from nasbench1shot1.ground.text import percent
 from nasbench1shot1.nasbench101.cost import Skeleton, multiply_adds
 from nasbench1shot1.nasbench101.features import flops
 from nasbench1shot1.runs.folder import read_lines
@@ -107,6 +108,17 @@ def test_the_frame_has_a_row_for_every_training(group: nb.TrainingGroup) -> None
     assert row["test_accuracy"] == group[2].final.test_accuracy
     assert row["network"] == EDGES.removeprefix("nb201:")
     assert row["flops"] > 10 * row["trainable_parameters"]
+
+
+def test_a_notebook_shows_and_draws_trainings(group: nb.TrainingGroup) -> None:
+    values = [run.summary["test_accuracy"] for run in group.runs]
+    assert f">{percent(min(values))} to {percent(max(values))}, mean " in group._repr_html_()
+    assert f">{percent(values[0])} (measured)</td>" in group[0]._repr_html_()
+    ax = group[0].plot()
+    drawn = {round(float(y), 6) for line in ax.lines for y in line.get_ydata() if y == y}
+    assert round(100 * values[0], 6) in drawn
+    both = {round(float(y), 6) for line in group.plot().lines for y in line.get_ydata() if y == y}
+    assert {round(100 * value, 6) for value in values} <= both
 
 
 def test_black_box_searches_and_statistics_read_the_table(

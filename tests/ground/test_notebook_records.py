@@ -1,14 +1,18 @@
 """Records show their state and result in one line, and in notebooks also their picture."""
 
 import base64
+import html
 import json
+import shutil
+from xml.etree import ElementTree
 
 import compared_runs as make
 import pytest
+from matplotlib.figure import Figure
 
 import nasbench1shot1 as nb
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
-from nasbench1shot1.ground.notebooks import record_as_html
+from nasbench1shot1.ground.notebooks import Displayed
 from nasbench1shot1.ground.text import percent
 from nasbench1shot1.one_shot_search.record import SearchRecord
 from nasbench1shot1.runs.record import RunRecord
@@ -72,10 +76,9 @@ def test_a_notebook_shows_text_and_picture_of_runs_and_groups(tmp_path):
     for record in (group, group.runs[0]):
         assert "<img" not in record._repr_html_()
         (record.folder / "regret.png").write_bytes(PNG)
-        html = record._repr_html_()
-        assert "&lt;group&gt;" in html and "<group>" not in html
-        assert base64.b64encode(PNG).decode() in html
-    assert record_as_html("a < b", None) == "<pre>a &lt; b</pre>"
+        shown_html = record._repr_html_()
+        assert "&lt;group&gt;" in shown_html and "<group>" not in shown_html
+        assert base64.b64encode(PNG).decode() in shown_html
 
 
 @pytest.mark.parametrize("format, shown", [(None, "png"), ("svg", "svg+xml"), ("pdf", None)])
@@ -85,9 +88,9 @@ def test_a_notebook_shows_the_picture_in_the_recorded_format(format, shown, tmp_
     for record, name in ((group, "regret"), (group.runs[0], "regret"), (tuned, "trajectory")):
         for suffix in ("png", "svg", "pdf"):
             (record.folder / f"{name}.{suffix}").write_bytes(suffix.encode())
-        html = record._repr_html_()
+        shown_html = record._repr_html_()
         data = base64.b64encode((format or "png").encode()).decode()
-        assert (f'src="data:image/{shown};base64,{data}"' in html) if shown else ("<img" not in html)
+        assert (f'src="data:image/{shown};base64,{data}"' in shown_html) if shown else ("<img" not in shown_html)
 
 
 def test_an_unfinished_record_does_not_show_an_earlier_picture(tmp_path):
@@ -102,8 +105,109 @@ def test_an_unfinished_record_does_not_show_an_earlier_picture(tmp_path):
 def test_an_unreadable_picture_is_omitted(tmp_path):
     run = make.search(tmp_path / "run", (1, 0))
     (run.folder / "regret.png").mkdir()
-    assert "epoch 1 of 4, test regret" in run._repr_html_()
-    assert "<img" not in run._repr_html_()
+    shown = run._repr_html_()
+    assert "epoch 1 of 4" in shown and percent(run.summary["test_regret"]) in shown
+    assert "<img" not in shown
+
+
+def rows_of(html: str) -> dict[str, list[str]]:
+    """The texts of the rows of an HTML table, by the text of their first cell."""
+    assert html.count("<table>") == 1
+    rows = ElementTree.fromstring(html[: html.index("</table>")] + "</table>").iter("tr")
+    texts = [["".join(cell.itertext()) for cell in row] for row in rows]
+    return {first: others for first, *others in texts}
+
+
+def test_a_finished_search_shows_its_options_numbers_and_table(tmp_path):
+    run = make.search(tmp_path / "run", (4, 3, 2, 1, 0))
+    rows = rows_of(run._repr_html_())
+    line = run.lines[-1]
+    assert rows["folder"] == [str(run.folder)] and rows["architecture"] == [line["architecture"]]
+    assert rows["options"][0].startswith("scale quick, preset ") and "epochs 4" in rows["options"][0]
+    assert rows["progress"] == ["epoch 4 of 4"] and rows["table"] == [run.config["table_id"]]
+    for split in ("test", "validation"):
+        measured = "measured" if split == "test" else "based on a measurement"
+        source = measured if line[f"{split}_measured"] else "predicted"
+        assert rows[f"{split} regret"] == [f"{percent(line[f'{split}_regret'])} ({source})"]
+        assert rows[f"{split} error"] == [f"{percent(line[f'table_{split}_error'])} ({source})"]
+
+
+def test_a_group_shows_mean_and_range(tmp_path):
+    group = make.group(tmp_path / "group", [(1, 0), (2, 1), (3, 5)])
+    finals = [run.lines[-1]["test_regret"] for run in group.runs]
+    rows = rows_of(group._repr_html_())
+    assert rows["mean test regret"] == [f"{percent(sum(finals) / 3)} (predicted; n = 3)"]
+    assert rows["lowest and highest test regret"] == [f"{percent(min(finals))}, {percent(max(finals))}"]
+    assert rows["table"] == [group.runs[0].config["table_id"]]
+
+
+@pytest.mark.parametrize("change", ["unfinished", "damaged"])
+def test_unfinished_and_damaged_records_show_their_repr(change, tmp_path):
+    group = make.group(tmp_path / "<group>", [(1, 0)])
+    summary = group.runs[0].folder / "summary.json"
+    if change == "damaged":
+        summary.write_text('{"test_regret": "a"}')
+    else:
+        summary.unlink()
+    for record in (group, group.runs[0]):
+        assert record._repr_html_() == f"<pre>{html.escape(repr(record))}</pre>"
+
+
+def test_studies_show_their_numbers_and_draw_themselves(tmp_path):
+    study = make.black_box(tmp_path / "study", repeats=2)
+    rows, regrets = rows_of(study._repr_html_()), study.final["test_regret"]
+    assert rows["mean test regret"][0].startswith(f"{percent(regrets.mean())} (")
+    assert rows["median test regret"] == [percent(regrets.median())]
+    assert rows["standard deviation of test regret"] == [percent(regrets.std())]
+    assert "evaluations 6" in rows["options"][0] and rows["table"] == [study.config["table_id"]]
+    tuned = make.tuning(tmp_path / "tuned", runs=True)
+    best = tuned.metrics.loc[tuned.metrics["loss"].idxmin()]
+    rows = rows_of(tuned._repr_html_())
+    assert rows["lowest validation error"] == [percent(best["loss"])]
+    assert rows["its test regret"] == [f"{percent(best['test_regret'])} (predicted)"]
+    shutil.rmtree(tuned.folder / "runs")
+    assert "source unknown" in rows_of(tuned._repr_html_())["its test regret"][0]
+    assert all(f"{name} {value}" in rows["its configuration"][0] for name, value in _configuration(tuned, best))
+
+
+def _configuration(study, line):
+    return study.configuration(line["configuration_id"]).items()
+
+
+def test_records_and_comparisons_draw_themselves(tmp_path):
+    runs = [make.search(tmp_path / name, (2, rank), optimizer=name) for name, rank in (("darts", 1), ("gdas", 0))]
+    for drawn, name in ((runs[0], "test"), (compare_runs(runs), "gdas (n = 1)")):
+        figure = Figure()
+        ax = figure.add_subplot()
+        assert drawn.plot(ax=ax) is ax
+        assert any(name in text for text in ax.get_legend_handles_labels()[1])
+        assert drawn.plot().figure is not figure
+    with pytest.raises(nb.InvalidInputError, match="must be matplotlib axes"):
+        runs[0].plot(ax="left")
+
+
+def test_what_has_no_drawing_says_so():
+    with pytest.raises(nb.InvalidInputError, match="cannot be drawn"):
+        Displayed().plot()
+
+
+def test_a_comparison_shows_a_row_for_each_run(tmp_path):
+    runs = [make.search(tmp_path / name, (2, rank), optimizer=name) for name, rank in (("darts", 1), ("gdas", 0))]
+    shown = compare_runs(runs, labels=["<b>", "GDAS"])._repr_html_()
+    assert "<b>" not in shown
+    rows = rows_of(shown)
+    for run, label in zip(runs, ("<b>", "GDAS"), strict=True):
+        regret = percent(run.lines[-1]["test_regret"])
+        assert rows[label] == ["1", regret, "–", regret, regret, "predicted"]
+    assert runs[0].config["table_id"] in shown
+
+
+def test_a_table_shows_its_content_and_draws_itself():
+    table = nb.load_table("nb201")
+    rows = rows_of(table._repr_html_())
+    assert rows["rows"] == [f"{len(table):,} networks"] and rows["data sets"] == [", ".join(table.datasets)]
+    assert "test_accuracy" in rows["measured"][0] and table.id in table._repr_html_()
+    assert "test_accuracy" in rows_of(nb.load_table("embedded")._repr_html_())["partly predicted"][0]
 
 
 def test_every_kind_of_run_has_its_own_repr():

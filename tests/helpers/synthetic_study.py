@@ -14,6 +14,7 @@ from nasbench1shot1.architecture import Architecture
 from nasbench1shot1.evaluator import score
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.options import search_options
+from nasbench1shot1.one_shot_search.record import summarise as summarise_search
 from nasbench1shot1.proposers.brackets import Brackets
 from nasbench1shot1.runs.folder import COMMON, CONFIG_SPACE, METRICS, SUBMISSIONS, SUMMARY, description
 from nasbench1shot1.runs.options import option_names
@@ -22,6 +23,7 @@ from nasbench1shot1.tables.table import Table, load_table
 from nasbench1shot1.tuning.config_spaces import FOLDER, read_config_space, write_config_space
 from nasbench1shot1.tuning.options import TuningOptions, study_options
 from nasbench1shot1.tuning.record import SEARCH_OPTIONS, Study, folder_of
+from nasbench1shot1.tuning.record import summarise as summarise_study
 
 FACTS = {
     "space_id": "id",
@@ -82,8 +84,8 @@ def write_study(
     _write_lines(folder / SUBMISSIONS, submissions)
     _write_lines(folder / METRICS, lines)
     if finished:
-        least = min((line for line in lines if line["loss"] is not None), key=lambda line: line["loss"], default=None)
-        write_json(folder / SUMMARY, {"observations": len(lines), "best": least, DIGEST: digest(lines)})
+        summary = summarise_study(Study.open(folder), lines, FACTS["table_id"])
+        write_json(folder / SUMMARY, {**summary, DIGEST: digest(lines)})
     for line in lines if runs else []:
         _write_run(folder / line["folder"], tuning, line)
     return Study.open(folder)
@@ -190,8 +192,8 @@ def write_run(folder: Path, found: list[Architecture], options: Mapping[str, Any
         for epoch, arch in enumerate(found)
     ]
     _write_lines(folder / METRICS, lines)
-    result = {name: lines[-1][name] for name in ("test_regret", "test_measured")}
-    write_json(folder / SUMMARY, {"searched_epochs": len(found) - 1, **result, DIGEST: digest(lines)})
+    summary = summarise_search(nb.load_run(folder).config, lines, FACTS["table_id"])
+    write_json(folder / SUMMARY, {**summary, DIGEST: digest(lines)})
     return nb.load_run(folder)
 
 
