@@ -55,7 +55,7 @@ class Compare:
 
     def run(self) -> None:
         """Compare the runs, write the files and print the tables."""
-        from nasbench1shot1.experiments.comparison.comparing import compare_runs
+        from nasbench1shot1.experiments.comparison.comparing import compare_tasks
         from nasbench1shot1.experiments.comparison.output import check_out, show, write_comparison
         from nasbench1shot1.ground.text import literal_console
 
@@ -70,7 +70,7 @@ class Compare:
         if self.accuracies:
             self._compare_accuracies()
             return
-        found = compare_runs(
+        found = compare_tasks(
             (*self.runs, *self._trajectories()),
             self._labels,
             self.over,
