@@ -275,7 +275,7 @@ def _opened(runs: Any) -> list[Entry]:
 
 def _check_number(entries: Sequence[Entry]) -> None:
     if len(entries) > MOST:
-        raise InvalidInputError(f"{len(entries)} runs are too many for one figure: compare at most {MOST}")
+        raise InvalidInputError(f"{len(entries)} runs on one task are too many for a figure: compare at most {MOST}")
 
 
 def _entry(run: Any) -> Entry:

@@ -22,7 +22,7 @@ from nasbench1shot1.experiments.comparison.drawing import (
     progress_text,
     tasks_figure,
 )
-from nasbench1shot1.experiments.comparison.entries import CLOCKS, Floats
+from nasbench1shot1.experiments.comparison.entries import CLOCKS
 from nasbench1shot1.experiments.comparison.overviews import (
     critical_difference_figure,
     distribution_figure,
@@ -83,7 +83,7 @@ def _show_task(comparison: Comparison, console: Console) -> None:
     """Print the table, the rank tests and the sentences of one task."""
     print_line = line_printer(console)
     console.print(_results(comparison, console.width))
-    if comparison.over in CLOCKS and comparison.results["common_mean"].isna().any():
+    if _has_common_time(comparison) and comparison.results["common_mean"].isna().any():
         print_line(f"–: some searches do not have a result after {_common_time(comparison)}.")
     baseline = f"Baseline: {label}." if (label := baseline_label(comparison)) else ""
     bounds = [comparison.baseline.sentence, baseline] if comparison.baseline else []
@@ -104,7 +104,7 @@ def _results(comparison: Comparison, width: int) -> Screen:
     names = ("label", "kind", "optimizer") if width >= WIDE else ("label",)
     for name in names:
         screen.add_column(name, overflow="fold")
-    has_clock, has_all = comparison.over in CLOCKS, width >= WIDEST
+    has_clock, has_all = _has_common_time(comparison), width >= WIDEST
     common = [f"after {_common_time(comparison)}"] if has_clock else []
     more = ["std", "anytime", "anytime, log"] if has_all else []
     for name in ("n", "mean [95 % interval]", "median", "best", *common, *more):
@@ -139,9 +139,7 @@ def _tests(comparison: Comparison) -> Screen:
     for name in ("regret at", "result"):
         screen.add_column(name)
     screen.add_column("p", justify="right", no_wrap=True)
-    frame, shown = comparison.rank_tests, [END]
-    if COMMON in comparison.samples and not _are_equal(comparison.samples[END], comparison.samples[COMMON]):
-        shown.append(COMMON)
+    frame, shown = comparison.rank_tests, [END, *([COMMON] if _has_common_time(comparison) else [])]
     for row in frame[frame["moment"].isin(shown)].to_dict("records"):
         p = comparison.p_values(row["moment"])[frozenset((row["first"], row["second"]))]
         words = describe_effect(row["first"], row["second"], row["a12"])
@@ -150,8 +148,10 @@ def _tests(comparison: Comparison) -> Screen:
     return screen
 
 
-def _are_equal(first: Mapping[str, Floats], second: Mapping[str, Floats]) -> bool:
-    return all(np.array_equal(values, second[label]) for label, values in first.items())
+def _has_common_time(comparison: Comparison) -> bool:
+    """Return whether the regrets at the last time that all curves reach are not those at the ends of all runs."""
+    end, common = (comparison.samples.get(moment, {}) for moment in (END, COMMON))
+    return any(not np.array_equal(end[label], values, equal_nan=True) for label, values in common.items())
 
 
 def _wins(frame: pandas.DataFrame) -> Screen:

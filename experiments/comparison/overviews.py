@@ -191,7 +191,7 @@ def profile_figure(found: TaskComparison, colors: Colors | None = None, style: P
         caption = "\n".join(
             [
                 f"Share of runs whose final {each.goal.regret} is at most a multiple of the mean regret of the space's "
-                "networks; 1 is a random network.",
+                "networks.",
                 f"All tasks have the same weight: {', '.join(found.tasks)}. Runs: {', '.join(counts)}.",
                 f"Tables: {tables_text(found.tasks)}.",
             ]

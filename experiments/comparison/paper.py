@@ -235,7 +235,7 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
         "" if is_of_tasks else _anytime_sentence(tasks),
         *dict.fromkeys(map(_marks_sentence, own)),
         _ranks_sentence(ranks) if ranks else "",
-        f"Table: {tables_text(tasks)}. {_references(tasks)}",
+        f"Benchmark table: {tables_text(tasks)}. {_references(tasks)}",
         *dict.fromkeys(progress_text(comparison) for comparison in own),
     ]
     return " ".join(filter(None, sentences))
@@ -299,7 +299,7 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
         f"{_references(tasks)} The final regret is that of the architecture preferred at the end of a search.",
         objective_text(each),
         _anytime_sentence(tasks),
-        f"Means and medians have {INTERVALS}.",
+        f"Tables and figures show means and medians with {INTERVALS}.",
         *(_test_sentence(test) for test in sorted(tests)),
         "Effect sizes are A12 (Vargha and Delaney, 2000)." if tests else "",
         _ranks_sentence(ranks) if ranks else "",

@@ -12,6 +12,8 @@ FEWEST = 5
 """Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""
 FEWEST_PAIRS = 6
 """Minimum number of matched runs of a signed-rank test; with five, the smallest p-value is 0.0625."""
+FEW_PAIRS = 13
+"""Number of matched runs up to which scipy computes exact p-values also with ties, by all permutations."""
 SIGNIFICANT = 0.05
 """p-values from this one on are called not significant."""
 COLUMNS = ("moment", "first", "second", "n_first", "n_second", "u", "p", "p_holm", "a12", "effect")
@@ -100,14 +102,30 @@ def match(first: Sequence[str], second: Sequence[str]) -> tuple[list[int], list[
 def signed_rank(difference: Floats) -> tuple[float, float]:
     """Return Wilcoxon's signed-rank statistic and the two-sided p-value; the p-value is 1 if all values are zero.
 
-    Differences of zero are dropped (Wilcoxon, 1945).
+    Differences of zero are dropped (Wilcoxon, 1945). The result equals scipy's.
     """
     from scipy.stats import wilcoxon  # type: ignore[attr-defined]
 
-    if not difference.any():
+    sizes = np.abs(difference[difference != 0])
+    if not len(sizes):
         return 0.0, 1.0
+    if len(difference) <= FEW_PAIRS and len(np.unique(sizes)) < len(difference):
+        return _exact_signed_rank(difference[difference != 0])
     found = wilcoxon(difference, zero_method="wilcox", alternative="two-sided")
     return float(found.statistic), float(found.pvalue)
+
+
+def _exact_signed_rank(difference: Floats) -> tuple[float, float]:
+    """Return statistic and p-value of a few differences with ties, whose permutations take scipy up to a second."""
+    from scipy.stats import rankdata  # type: ignore[attr-defined]
+
+    ranks = np.round(2 * rankdata(np.abs(difference))).astype(int)  # twice the ranks, which can be halves
+    ways = np.ones(1)  # of each sum of ranks, over all signs
+    for rank in ranks:
+        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+    positive = int(ranks[difference > 0].sum())
+    smaller = min(positive, int(ranks.sum()) - positive)
+    return smaller / 2, min(1.0, float(2 * ways[: smaller + 1].sum() / ways.sum()))
 
 
 def effect_size(a12: float) -> str:

@@ -167,7 +167,7 @@ class Comparison:
     def results(self) -> pandas.DataFrame:
         """A data frame with one row per run; regrets of accuracies are fractions.
 
-        Columns: label, kind, optimizer, folder, space, dataset, table, scale (None for studies), n (number of searches
+        Columns: label, kind, optimizer, folder, space, dataset, table, scale (NaN for black-box studies), n (number of searches
         with a result), finished and source (measured or predicted). Then follow statistics of the final test regrets:
         final_mean, final_std (n - 1; NaN for one search), final_low and final_high (95 % confidence interval of the
         mean), final_median, final_median_low and final_median_high (interval of the median), and final_best.
@@ -190,7 +190,7 @@ class Comparison:
             "space": self.space,
             "dataset": facts.dataset,
             "table": facts.table,
-            "scale": entry.scale,
+            "scale": entry.scale or np.nan,
             "n": len(contender.repetitions),
             "finished": entry.progress is None,
             "source": contender.source,
