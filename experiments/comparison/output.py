@@ -5,7 +5,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas
 from rich.console import Console
 from rich.table import Table as Screen
@@ -22,16 +21,15 @@ from nasbench1shot1.experiments.comparison.drawing import (
     progress_text,
     tasks_figure,
 )
-from nasbench1shot1.experiments.comparison.entries import CLOCKS
 from nasbench1shot1.experiments.comparison.overviews import (
     critical_difference_figure,
     distribution_figure,
     profile_figure,
 )
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, describe_effect
-from nasbench1shot1.experiments.comparison.sentences import TEST_WORDS
+from nasbench1shot1.experiments.comparison.sentences import TEST_WORDS, common_time_text
 from nasbench1shot1.experiments.comparison.statistics import COMMON, END, Comparison
-from nasbench1shot1.experiments.comparison.tasks import MOMENTS, TaskComparison
+from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_folder, check_writable
 from nasbench1shot1.ground.text import counted, line_printer
@@ -83,8 +81,8 @@ def _show_task(comparison: Comparison, console: Console) -> None:
     """Print the table, the rank tests and the sentences of one task."""
     print_line = line_printer(console)
     console.print(_results(comparison, console.width))
-    if _has_common_time(comparison) and comparison.results["common_mean"].isna().any():
-        print_line(f"–: some searches do not have a result after {_common_time(comparison)}.")
+    if comparison.ends_differ and comparison.results["common_mean"].isna().any():
+        print_line(f"–: some searches do not have a result after {common_time_text(comparison)}.")
     baseline = f"Baseline: {label}." if (label := baseline_label(comparison)) else ""
     bounds = [comparison.baseline.sentence, baseline] if comparison.baseline else []
     texts = (objective_text(comparison), *bounds, missing_text(comparison), progress_text(comparison))
@@ -104,8 +102,8 @@ def _results(comparison: Comparison, width: int) -> Screen:
     names = ("label", "kind", "optimizer") if width >= WIDE else ("label",)
     for name in names:
         screen.add_column(name, overflow="fold")
-    has_clock, has_all = _has_common_time(comparison), width >= WIDEST
-    common = [f"after {_common_time(comparison)}"] if has_clock else []
+    has_clock, has_all = comparison.ends_differ, width >= WIDEST
+    common = [f"after {common_time_text(comparison)}"] if has_clock else []
     more = ["std", "anytime", "anytime, log"] if has_all else []
     for name in ("n", "mean [95 % interval]", "median", "best", *common, *more):
         screen.add_column(name, justify="right", no_wrap=True)
@@ -115,12 +113,6 @@ def _results(comparison: Comparison, width: int) -> Screen:
         numbers = [_number(row[column], goal) for column in columns]
         screen.add_row(*(row[name] for name in names), f"{row['n']:,}", _with_interval(row, goal), *numbers)
     return screen
-
-
-def _common_time(comparison: Comparison) -> str:
-    """Return the last time that all curves reach, such as "12,000 s" or "500 evaluations"."""
-    unit = {"seconds": "s"}.get(unit := CLOCKS[comparison.over], unit)
-    return f"{comparison.common_time:,.0f} {unit}"
 
 
 def _with_interval(row: Mapping[Any, Any], goal: Goal) -> str:
@@ -139,19 +131,13 @@ def _tests(comparison: Comparison) -> Screen:
     for name in ("regret at", "result"):
         screen.add_column(name)
     screen.add_column("p", justify="right", no_wrap=True)
-    frame, shown = comparison.rank_tests, [END, *([COMMON] if _has_common_time(comparison) else [])]
+    frame, shown = comparison.rank_tests, [END, *([COMMON] if comparison.ends_differ else [])]
     for row in frame[frame["moment"].isin(shown)].to_dict("records"):
         p = comparison.p_values(row["moment"])[frozenset((row["first"], row["second"]))]
         words = describe_effect(row["first"], row["second"], row["a12"])
         words += "" if p < SIGNIFICANT else " (not significant)"
         screen.add_row(row["moment"], words, f"{p:.2g}")
     return screen
-
-
-def _has_common_time(comparison: Comparison) -> bool:
-    """Return whether the regrets at the last time that all curves reach are not those at the ends of all runs."""
-    end, common = (comparison.samples.get(moment, {}) for moment in (END, COMMON))
-    return any(not np.array_equal(end[label], values, equal_nan=True) for label, values in common.items())
 
 
 def _wins(frame: pandas.DataFrame) -> Screen:
@@ -238,7 +224,7 @@ def _frames(found: TaskComparison, figures: Sequence[str]) -> dict[str, pandas.D
 def _ranks(found: TaskComparison) -> pandas.DataFrame:
     """Return the average ranks at each moment, with Friedman's test and the critical difference in each row."""
     frames = []
-    for moment in MOMENTS:
+    for moment in next(iter(found.tasks.values())).moments:
         with suppress(InvalidInputError):  # anytime regrets can be unknown on a task
             ranks = found.average_ranks(moment)
             statistic, p = ranks.friedman

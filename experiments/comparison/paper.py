@@ -20,22 +20,26 @@ from nasbench1shot1.experiments.comparison.sentences import (
     INTERVALS,
     TEST_WORDS,
     clock_text,
+    common_time_text,
     counts_text,
     range_text,
     reference_text,
     software_text,
     tables_text,
 )
-from nasbench1shot1.experiments.comparison.statistics import ANYTIME, END, LOG_ANYTIME, Comparison
+from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, END, LOG_ANYTIME, Comparison
 from nasbench1shot1.ground.text import counted, markdown_table
 
 MEASURES = {
     "final": ("final mean", "final", "mean", END),
+    "common": ("common-time mean", "common", "mean", COMMON),
     "median": ("final median", "final", "median", END),
     "anytime": ("anytime mean", "anytime", "mean", ANYTIME),
     "log_anytime": ("anytime mean, log time", "log_anytime", "mean", LOG_ANYTIME),
 }
 """The columns of a table of measures: heading, beginning of columns in `results`, statistic, moment of the tests."""
+MOST_BESIDE = 4
+"""Maximum number of columns with intervals beside their values, so that a LaTeX table fits a page."""
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -84,7 +88,7 @@ class PaperTable:
         parts: rows of cells, by the title of their part; a single part has an empty title.
         caption: text that explains the table without the text around it.
         label: name of the table for references in LaTeX.
-        stacked: in LaTeX, intervals are below their values, and headings are broken at slashes.
+        stacked: in LaTeX, intervals are below their values.
     """
 
     headings: Sequence[str]
@@ -123,8 +127,10 @@ class PaperTable:
         lines = [[_in_latex(cell._replace(interval="")) for cell in row], *([below] if any(below) else [])]
         return [" & ".join(line).rstrip() + r" \\" for line in lines]
 
-    def _latex_heading(self, heading: str) -> str:
-        parts = [escape(part) for part in heading.split("/")] if self.stacked else [escape(heading)]
+    @staticmethod
+    def _latex_heading(heading: str) -> str:
+        """Return a heading in LaTeX, broken after commas and at slashes."""
+        parts = [escape(part) for part in re.split("/|(?<=,) ", heading)]
         lines = r" \\ ".join(parts)
         return parts[0] if len(parts) == 1 else rf"\shortstack[r]{{{lines}}}"
 
@@ -154,7 +160,7 @@ def _in_markdown(cell: Cell) -> str:
 
 def measure_table(tasks: Tasks) -> PaperTable:
     """Return final and anytime regrets with their intervals: a row for each method, and a part for each task."""
-    columns = [name for name in MEASURES if name == "final" or any(_has_measure(own, name) for own in tasks.values())]
+    columns = [name for name in MEASURES if any(_has_measure(own, name) for own in tasks.values())]
     parts = {}
     for name, comparison in tasks.items():
         cells = [_column(comparison, column, _digits(tasks)) for column in columns]
@@ -163,7 +169,8 @@ def measure_table(tasks: Tasks) -> PaperTable:
             for number, contender in enumerate(comparison.contenders)
         ]
     headings = ["method", "n", *(MEASURES[name][0] for name in columns)]
-    return PaperTable(headings, parts, _caption(tasks, is_of_tasks=False), "tab:comparison")
+    stacked = len(columns) > MOST_BESIDE
+    return PaperTable(headings, parts, _caption(tasks, is_of_tasks=False), "tab:comparison", stacked)
 
 
 def task_table(tasks: Tasks, ranks: AverageRanks | None = None) -> PaperTable:
@@ -185,8 +192,10 @@ def task_table(tasks: Tasks, ranks: AverageRanks | None = None) -> PaperTable:
 
 
 def _has_measure(comparison: Comparison, name: str) -> bool:
-    _, prefix, statistic, _ = MEASURES[name]
-    return bool(comparison.results[f"{prefix}_{statistic}"].notna().any())
+    _, prefix, statistic, moment = MEASURES[name]
+    if moment == COMMON and not comparison.ends_differ:
+        return False
+    return moment == END or bool(comparison.results[f"{prefix}_{statistic}"].notna().any())
 
 
 def _name(comparison: Comparison, number: int) -> str:
@@ -232,7 +241,7 @@ def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None)
     sentences = [
         f"{each.goal.with_unit(what)} on {where}, over {CLOCK_WORDS[each.over]}{n}.",
         "Brackets: 95 % bootstrap confidence intervals." if has_intervals else "One run per method: no intervals.",
-        "" if is_of_tasks else _anytime_sentence(tasks),
+        "" if is_of_tasks else f"{_common_sentence(tasks)} {_anytime_sentence(tasks)}".strip(),
         *dict.fromkeys(map(_marks_sentence, own)),
         _ranks_sentence(ranks) if ranks else "",
         f"Benchmark table: {tables_text(tasks)}. {_references(tasks)}",
@@ -258,13 +267,22 @@ def _references(tasks: Tasks) -> str:
     return f"Regret: {'; '.join(dict.fromkeys(reference_text(own, space) for own in tasks.values()))}."
 
 
+def _common_sentence(tasks: Tasks) -> str:
+    found = {name: common_time_text(own) for name, own in tasks.items() if own.ends_differ}
+    return f"Common time: the last time that all curves reach, {_by_task(found)}." if found else ""
+
+
 def _anytime_sentence(tasks: Tasks) -> str:
     ranges = {name: range_text(own) for name, own in tasks.items()}
     known = {name: text for name, text in ranges.items() if text}
-    if not known:
-        return ""
-    texts = [*known.values()] if len(set(known.values())) == 1 else [f"{text} ({name})" for name, text in known.items()]
-    return f"Anytime: area under the curve {'; '.join(dict.fromkeys(texts))}, divided by the length of the range."
+    return f"Anytime: area under the curve {_by_task(known)}, divided by the length of the range." if known else ""
+
+
+def _by_task(texts: Mapping[str, str]) -> str:
+    """Return a text that all tasks share, or the text of each task with its name."""
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{text} ({name})" for name, text in texts.items())
 
 
 def _ranks_sentence(ranks: AverageRanks) -> str:
@@ -298,6 +316,7 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
         f"Architectures were scored on {tables_text(tasks)}.",
         f"{_references(tasks)} The final regret is that of the architecture preferred at the end of a search.",
         objective_text(each),
+        _common_sentence(tasks),
         _anytime_sentence(tasks),
         f"Tables and figures show means and medians with {INTERVALS}.",
         *(_test_sentence(test) for test in sorted(tests)),

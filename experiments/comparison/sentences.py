@@ -4,7 +4,7 @@ import importlib.metadata
 from collections.abc import Mapping
 
 from nasbench1shot1.display.curves import RESAMPLES
-from nasbench1shot1.experiments.comparison.entries import EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
+from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
 from nasbench1shot1.experiments.comparison.rank_tests import FEWEST
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Test
 from nasbench1shot1.ground.text import counted
@@ -49,6 +49,12 @@ def counts_text(comparison: Comparison) -> str:
     if len(set(counts.values())) == 1:
         return f"n = {next(iter(counts.values())):,}"
     return ", ".join(f"{label} (n = {n:,})" for label, n in counts.items())
+
+
+def common_time_text(comparison: Comparison) -> str:
+    """Return the last time that all curves reach, such as "12,000 s" or "500 evaluations"."""
+    unit = {"seconds": "s"}.get(unit := CLOCKS[comparison.over], unit)
+    return f"{comparison.common_time:,.0f} {unit}"
 
 
 def range_text(comparison: Comparison) -> str:

@@ -163,14 +163,20 @@ class Comparison:
         """The moments at which regrets are compared."""
         return [moment for moment in MEASURES.values() if moment != COMMON or self.over in CLOCKS]
 
+    @property
+    def ends_differ(self) -> bool:
+        """Whether methods end at different times, so that regrets at the last common time are not the final ones."""
+        end, common = (self.samples.get(moment, {}) for moment in (END, COMMON))
+        return any(not np.array_equal(end[label], values, equal_nan=True) for label, values in common.items())
+
     @cached_property
     def results(self) -> pandas.DataFrame:
         """A data frame with one row per run; regrets of accuracies are fractions.
 
-        Columns: label, kind, optimizer, folder, space, dataset, table, scale (NaN for black-box studies), n (number of searches
-        with a result), finished and source (measured or predicted). Then follow statistics of the final test regrets:
-        final_mean, final_std (n - 1; NaN for one search), final_low and final_high (95 % confidence interval of the
-        mean), final_median, final_median_low and final_median_high (interval of the median), and final_best.
+        Columns: label, kind, optimizer, folder, space, dataset, table, scale (NaN for black-box studies), n (number of
+        searches with a result), finished and source (measured or predicted). Then follow statistics of the final test
+        regrets: final_mean, final_std (n - 1; NaN for one search), final_low and final_high (95 % confidence interval
+        of the mean), final_median, final_median_low and final_median_high (interval of the median), and final_best.
 
         anytime_mean, … are the same statistics of the anytime regrets: the mean regret between anytime_start and
         anytime_end, the range that all curves have in common. log_anytime_mean, … are those on logarithmic time, from
@@ -246,8 +252,10 @@ class Comparison:
 
     @property
     def warnings(self) -> list[str]:
-        """A sentence for each kind of run with too few repetitions for a reliable comparison."""
+        """A sentence for each reason to doubt the comparison: too few runs of a kind, or runs of different lengths."""
         found = []
+        if self.ends_differ:
+            found.append("The methods end at different times, so compare their regrets at the common time, too.")
         for noun, least in (("seed", FEW_SEEDS), ("repeat", FEW_REPEATS)):
             few = [
                 f"{of.label} (n = {len(of.repetitions):,})"

@@ -10,7 +10,7 @@ import pandas
 from nasbench1shot1.experiments.comparison import overall, paper
 from nasbench1shot1.experiments.comparison.entries import Floats
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
-from nasbench1shot1.experiments.comparison.statistics import ANYTIME, END, LOG_ANYTIME, Comparison
+from nasbench1shot1.experiments.comparison.statistics import END, Comparison
 from nasbench1shot1.ground.errors import InvalidInputError, UserError
 from nasbench1shot1.ground.text import counted
 
@@ -79,7 +79,7 @@ class TaskComparison:
         """Return the mean regret of each method (column) on each task (row); NaN where a method has no runs.
 
         Args:
-            moment: a moment of `Comparison.samples`: "end", "anytime" or "anytime, log time".
+            moment: one of `Comparison.moments`: "end", "common time", "anytime" or "anytime, log time".
         """
         means = {
             name: {label: float(np.nanmean(values)) for label, values in own.samples[moment].items() if _known(values)}
@@ -209,7 +209,3 @@ class TaskComparison:
 
 def _known(values: Floats) -> bool:
     return bool((~np.isnan(values)).any())
-
-
-MOMENTS = (END, ANYTIME, LOG_ANYTIME)
-"""Moments at which methods are ranked over tasks."""

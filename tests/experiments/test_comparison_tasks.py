@@ -297,6 +297,22 @@ def test_a_group_that_is_being_written_is_shown_with_what_is_complete(tmp_path):
     assert "seed 1 at 1 of 2 epochs, 1 of 3 seeds not started" in found.table().caption
 
 
+def test_methods_that_end_at_different_times_are_also_compared_at_the_common_time(folder, tmp_path):
+    longer = make.black_box(tmp_path / "longer", "local-search", repeats=12, evaluations=20)
+    found = compare_tasks([folder / "random-s1", longer], over="evaluations")
+    (own,) = found.tasks.values()
+    assert own.ends_differ and "different times" in found.warnings[0]
+    table = found.table()
+    assert table.stacked and list(table.headings)[2:4] == ["final mean", "common-time mean"]
+    means = own.results.set_index("label")["common_mean"]
+    assert [row[3].text for row in table.parts[""]] == [f"{100 * means[label]:.2f}" for label in own.curves]
+    assert "Common time: the last time that all curves reach, 6 evaluations." in table.caption
+    rows = check_latex(table.latex(), 7)
+    assert len(rows) == 1 + 2 * 2
+    same = compare_tasks([folder / "random-s1", folder / "local-search-s1"], over="evaluations")
+    assert not any(task.ends_differ for task in same.tasks.values()) and "common" not in same.table().caption
+
+
 # The command ----------------------------------------------------------------------------------------------------------
 
 
@@ -314,7 +330,7 @@ def test_the_command_writes_everything_for_a_paper(folder, everything, tmp_path,
     assert (out / "table.tex").read_text() == everything.table().latex()
     assert (out / "methods.txt").read_text() == everything.methods_text()
     ranks = pandas.read_csv(out / "average_ranks.csv").groupby("moment", sort=False)
-    assert list(ranks.groups) == ["end", "anytime", "anytime, log time"]
+    assert list(ranks.groups) == ["end", "common time", "anytime", "anytime, log time"]
     assert ranks.get_group("end")["average_rank"].tolist() == everything.average_ranks().averages.tolist()
     shown = " ".join(capsys.readouterr().out.split())
     for part in ("The runs are on 5 tasks", "Average ranks:", "Warning: Fewer than 500 repeats", "Tasks on which"):
