@@ -75,11 +75,16 @@ def draw_rows(comparison: Comparison, rows: "Sequence[Axes]", colors: Colors | N
     drawn = AxesList(
         draw_comparison(comparison, ax, row, colors) for ax, row in zip(rows, rows_of(comparison), strict=True)
     )
-    for get, put in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")) if len(drawn) > 1 else ():
-        lows, highs = zip(*(getattr(ax, get)() for ax in drawn), strict=True)
-        for ax in drawn:
-            getattr(ax, put)(min(lows), max(highs))
+    _share_limits(drawn)
     return drawn
+
+
+def _share_limits(panels: "Sequence[Axes]") -> None:
+    """Give the panels of one task equal limits."""
+    for get, put in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")) if len(panels) > 1 else ():
+        lows, highs = zip(*(getattr(ax, get)() for ax in panels), strict=True)
+        for ax in panels:
+            getattr(ax, put)(min(lows), max(highs))
 
 
 def draw_comparison(
@@ -204,6 +209,8 @@ def draw_tasks(tasks: Tasks, panels: "Sequence[Axes]", colors: Colors | None = N
         if ax.get_legend_handles_labels()[1]:
             ax.legend(frameon=False)
         drawn.append(ax)
+    for first in range(0, len(drawn), len(rows)):
+        _share_limits(drawn[first : first + len(rows)])
     return drawn
 
 

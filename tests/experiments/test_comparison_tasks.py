@@ -122,6 +122,7 @@ def test_more_than_five_methods_split_the_panels_of_a_task(folder, tmp_path):
     assert [axes.get_title().partition("\n")[0] for axes in drawn] == ["s1/cifar10"] * 2 + ["s1/cifar100"] * 2
     runs = [[line.get_label()[0] for line in axes.get_lines() if line.get_label()[1:4] == " (n"] for axes in drawn]
     assert runs == [list("abc"), list("def"), ["a"], []]
+    assert drawn[0].get_ylim() == drawn[1].get_ylim()
 
 
 def test_distributions_end_at_one_and_leave_out_single_runs(folder, everything, tmp_path):
