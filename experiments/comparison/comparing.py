@@ -165,11 +165,12 @@ def compare_tasks(
     import_trusted(allow_module)
     entries = _opened(runs)
     axis, by_task = axis_of(entries, over), _tasks_of(entries, table is not None)
-    given = None if labels is None else dict(zip(map(id, entries), checked_labels(labels, entries, "run"), strict=True))
+    default = [entry.name for entry in entries]
+    given = dict(zip(map(id, entries), checked_labels(labels, default, "run"), strict=True))
     tasks = {}
     for name, own in by_task.items():
         _check_number(own)
-        names = labels_of(own, None if given is None else [given[id(entry)] for entry in own])
+        names = labels_of(own, None if labels is None else [given[id(entry)] for entry in own])
         tasks[name] = _comparison(dict(zip(names, own, strict=True)), axis, table, spread, mark)
     return TaskComparison(tasks)
 
@@ -408,8 +409,8 @@ def _tasks_of(entries: Sequence[Entry], is_rescored: bool) -> dict[str, list[Ent
         by_place.setdefault(facts._replace(table="") if is_rescored else facts, []).append(entry)
     tasks: dict[tuple[Facts, str], list[Entry]] = {}
     for facts, own in by_place.items():
-        for scale in list(dict.fromkeys(entry.scale for entry in own if entry.scale is not None)) or [None]:
-            tasks[facts, scale or ""] = [entry for entry in own if entry.scale in (scale, None)]
+        for scale in dict.fromkeys(entry.scale for entry in own if entry.scale is not None) or {"": None}:
+            tasks[facts, scale] = [entry for entry in own if entry.scale in (scale, None)]
     parts = [(str(own[0].configs[0]["space"]), facts.dataset, scale) for (facts, scale), own in tasks.items()]
     shown = [0, *(place for place in (1, 2) if len({part[place] for part in parts} - {""}) > 1)]
     names = ["/".join(filter(None, (part[place] for place in shown))) for part in parts]

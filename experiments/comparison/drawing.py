@@ -216,7 +216,7 @@ def draw_tasks(tasks: Tasks, panels: "Sequence[Axes]", colors: Colors | None = N
 
 def method_looks(tasks: Tasks, colors: Colors | None = None) -> dict[str, dict[str, Any]]:
     """Return the arguments of `Axes.plot` of each method, by label; the same for all tasks."""
-    optimizers = {of.label: of.entry.optimizer for own in reversed(tasks.values()) for of in own.contenders}
+    optimizers = {of.label: of.entry.optimizer for own in reversed([*tasks.values()]) for of in own.contenders}
     labels = list(dict.fromkeys(of.label for own in tasks.values() for of in own.contenders))
     return dict(zip(labels, curve_styles([optimizers[label] for label in labels], colors, labels), strict=True))
 

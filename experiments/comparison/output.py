@@ -216,8 +216,9 @@ def _figures(found: TaskComparison, style: PictureStyle | None) -> dict[str, "Fi
 def _frames(found: TaskComparison, figures: Sequence[str]) -> dict[str, pandas.DataFrame]:
     """Return the tables of numbers, by the names of their files; each figure has one."""
     frames = {RESULTS: found.results, RANK_TESTS: found.rank_tests}
-    own = {DISTRIBUTION: lambda: found.distributions, PROFILE: lambda: found.profile, RANKS: lambda: _ranks(found)}
-    frames |= {f"{name}.csv": frame() for name, frame in own.items() if name in figures}
+    frames |= {f"{DISTRIBUTION}.csv": found.distributions} if DISTRIBUTION in figures else {}
+    frames |= {f"{PROFILE}.csv": found.profile} if PROFILE in figures else {}
+    frames |= {f"{RANKS}.csv": _ranks(found)} if RANKS in figures else {}
     return frames | ({WINS: found.win_tie_loss} if len(found.tasks) > 1 else {})
 
 

@@ -68,7 +68,7 @@ class AverageRanks:
     @cached_property
     def friedman(self) -> tuple[float, float]:
         """The χ² statistic of Friedman's test, corrected for ties, and its p-value; 0 and 1 if all ranks are equal."""
-        from scipy.stats import friedmanchisquare  # type: ignore[attr-defined]
+        from scipy.stats import friedmanchisquare
 
         if (self.ranks.nunique(axis=1) == 1).all():
             return 0.0, 1.0

@@ -104,7 +104,7 @@ def signed_rank(difference: Floats) -> tuple[float, float]:
 
     Differences of zero are dropped (Wilcoxon, 1945). The result equals scipy's.
     """
-    from scipy.stats import wilcoxon  # type: ignore[attr-defined]
+    from scipy.stats import wilcoxon
 
     sizes = np.abs(difference[difference != 0])
     if not len(sizes):
@@ -117,7 +117,7 @@ def signed_rank(difference: Floats) -> tuple[float, float]:
 
 def _exact_signed_rank(difference: Floats) -> tuple[float, float]:
     """Return statistic and p-value of a few differences with ties, whose permutations take scipy up to a second."""
-    from scipy.stats import rankdata  # type: ignore[attr-defined]
+    from scipy.stats import rankdata
 
     ranks = np.round(2 * rankdata(np.abs(difference))).astype(int)  # twice the ranks, which can be halves
     ways = np.ones(1)  # of each sum of ranks, over all signs

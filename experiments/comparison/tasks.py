@@ -85,7 +85,7 @@ class TaskComparison:
             name: {label: float(np.nanmean(values)) for label, values in own.samples[moment].items() if _known(values)}
             for name, own in self.tasks.items()
         }
-        return pandas.DataFrame.from_dict(means, orient="index").reindex(self.tasks)
+        return pandas.DataFrame.from_dict(means, orient="index").reindex(list(self.tasks))
 
     def average_ranks(self, moment: str = END) -> AverageRanks:
         """Return the ranks of the methods that have runs on all tasks, with Friedman's and Nemenyi's tests.

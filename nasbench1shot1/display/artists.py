@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, YAxis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -93,7 +93,7 @@ class LogTicks(LogLocator):
         edges = [*factors, 10 * factors[0]]
         gap = min(math.log10(high / low) for low, high in pairwise(edges)) / math.log10(vmax / vmin)
         space = gap * self.axis.get_tick_space()  # in heights of three letters across, and of two upwards
-        if self.axis.axis_name == "y":
+        if isinstance(self.axis, YAxis):
             return 2 * space >= 1
         letters = max(len(f"{10.0 ** math.floor(math.log10(value)):,.6g}") for value in (vmin, vmax))
         return 3 * space >= LETTER * letters

@@ -185,6 +185,7 @@ def test_holms_correction_leaves_out_unknown_p_values():
 def test_few_runs_are_named_in_one_sentence_for_each_kind(folder, tmp_path):
     found = compare_runs([folder / name for name in ("darts", "three", "random")])
     assert found.warnings == [
+        "The methods end at different times, so compare their regrets at the common time, too.",
         "Fewer than 10 seeds, so rankings can change with more: darts (n = 8), snas (n = 3).",
         "Fewer than 500 repeats, so rankings can change with more: random (n = 7).",
     ]
