@@ -49,6 +49,7 @@ DEV = [
     "pytest>=8",
     "pytest-xdist>=3.5",
     "ruff>=0.6",
+    "scikit-posthocs>=0.11",
     "setuptools>=77",
 ]
 

@@ -1,6 +1,6 @@
-"""Comparing runs of any kind: `nb.compare` draws a figure, `compare_runs` returns the numbers."""
+"""Comparing runs of any kind: `nb.compare` draws a figure, `compare_runs` and `compare_tasks` return the numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from nasbench1shot1.experiments.comparison.entries import (
     TuningEntry,
 )
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
+from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.experiments.rescoring import recorded_table, warn_of_other_values
 from nasbench1shot1.ground.errors import InvalidInputError, UserError, option, quoted_option, unknown_name
 from nasbench1shot1.one_shot_search.group import SearchGroup
@@ -62,17 +63,19 @@ def compare(
 ) -> Any:
     """Plot the test regret of several runs in one figure.
 
-    Each axes shows at most five curves: six to ten runs are drawn on two axes, one below the other.
+    Each axes shows at most five curves: six to ten runs are drawn on two axes, one below the other. Runs on several
+    tasks, which are different spaces, data sets, tables or scales, have a panel for each task.
 
     Args:
         runs: folders or records (from `nb.open_run`) of searches, groups of seeds, black-box studies and tuning
-            studies; at most ten.
-        labels: one label per run. Default: the names of the optimizers.
+            studies; at most ten on each task.
+        labels: one label per run. Default: the names of the optimizers. Runs with equal labels on different tasks are
+            runs of one method.
         over: "epochs", "search-time", "simulated-time" or "evaluations". Default: "epochs" if all runs are searches,
             otherwise "simulated-time", or "evaluations" if a black-box study has no simulated time. Black-box studies
             can be plotted over simulated time and evaluations, tuning studies only over simulated time.
-        ax: the axes to draw on; a pair of axes for more than five runs. Default: the axes of a new figure with a
-            caption.
+        ax: the axes to draw on; a pair of axes for more than five runs, and one or two for each task in the order of
+            the tasks. Default: the axes of a new figure with a caption.
         table: table on which all architectures are scored, or its folder or name. Default: the recorded regrets.
         allow_module: a module that may be imported because the config.json of a run names it.
         spread: what the bands show: "ci" (default, the 95 % confidence interval of the mean by bootstrap), "std",
@@ -83,15 +86,29 @@ def compare(
             as "ResNet cell", architectures, or pairs of a name and an architecture. Default: none.
 
     Returns:
-        The axes; `axes.figure.savefig(…)` saves the figure. For more than five runs, a list of two axes.
-        `compare_runs` returns the numbers.
+        The axes; `axes.figure.savefig(…)` saves the figure. For more than five runs or several tasks, a list of axes.
+        `compare_runs` and `compare_tasks` return the numbers.
 
     Raises:
         UserError: no run is given, a folder is not a run, a run is given twice, runs are not comparable, a run does
             not support the axis, the table lacks an architecture, `ax` is not axes, `colors` are not colours, or `mark`
             is not a network of the table.
     """
-    found = compare_runs(runs, labels, over, table=table, allow_module=allow_module, spread=spread, mark=mark)
+    from nasbench1shot1.experiments.comparison.drawing import (
+        draw_tasks,
+        task_axes,
+        task_rows,
+        tasks_figure,
+    )
+
+    every = compare_tasks(runs, labels, over, table=table, allow_module=allow_module, spread=spread, mark=mark)
+    if len(every.tasks) > 1:
+        if ax is None:
+            return AxesList(task_axes(tasks_figure(every.tasks, colors, style).axes, every.tasks))
+        panels = checked_axes_list(ax, "task", len(every.tasks) * len(task_rows(every.tasks)))
+        with look(style):
+            return draw_tasks(every.tasks, panels, colors)
+    (found,) = every.tasks.values()
     return plot_comparison(found, ax, colors=colors, style=style)
 
 
@@ -129,27 +146,72 @@ def compare_runs(
     spread: Spread | None = None,
     mark: Iterable[Asked] | None = None,
 ) -> Comparison:
-    """Return the curves, the table and the rank tests of several runs. Arguments and errors are as in `compare`."""
+    """Return the curves, the table and the rank tests of several runs on one task.
+
+    Arguments and errors are as in `compare`, and:
+
+    Raises:
+        InvalidInputError: the runs have different spaces, data sets, tables or scales. `compare_tasks` accepts them.
+    """
     import_trusted(allow_module)
     entries = open_entries(runs)
     names, axis = labels_of(entries, labels), axis_of(entries, over)
-    facts = check_comparable(entries, table is not None)
-    baseline = common_baseline({name: found for entry in entries for name, found in entry.baselines.items()})
-    scored_on = None if table is None else _cover_space(table, entries)
-    for entry in entries:
+    check_comparable(entries, table is not None)
+    return _comparison(dict(zip(names, entries, strict=True)), axis, table, spread, mark)
+
+
+def compare_tasks(
+    runs: Iterable[Any],
+    labels: Sequence[str] | None = None,
+    over: str | None = None,
+    *,
+    table: str | Path | Table | None = None,
+    allow_module: str | None = None,
+    spread: Spread | None = None,
+    mark: Iterable[Asked] | None = None,
+) -> TaskComparison:
+    """Return the comparisons of runs on one or several tasks, and the statistics over all tasks.
+
+    A task is a search space, a data set, a table and a scale. Arguments and errors are as in `compare`. A black-box
+    study has no scale; it takes part in the tasks of all scales on its space, data set and table.
+    """
+    import_trusted(allow_module)
+    entries = open_entries(runs, most=None)
+    axis, by_task = axis_of(entries, over), _tasks_of(entries, table is not None)
+    default = [entry.name for entry in entries]
+    given = dict(zip(map(id, entries), checked_labels(labels, default, "run"), strict=True))
+    tasks = {}
+    for name, own in by_task.items():
+        _check_number(own)
+        names = labels_of(own, None if labels is None else [given[id(entry)] for entry in own])
+        tasks[name] = _comparison(dict(zip(names, own, strict=True)), axis, table, spread, mark)
+    return TaskComparison(tasks)
+
+
+def _comparison(
+    entries: Mapping[str, Entry],
+    axis: Over,
+    table: str | Path | Table | None,
+    spread: Spread | None,
+    mark: Iterable[Asked] | None,
+) -> Comparison:
+    """Return the comparison of comparable runs, by label."""
+    every = list(entries.values())
+    facts = check_comparable(every, table is not None)
+    baseline = common_baseline({name: found for entry in every for name, found in entry.baselines.items()})
+    scored_on = None if table is None else _cover_space(table, every)
+    for entry in every:
         warn_of_other_values(entry.records, scored_on)
-    regrets = _marked(mark, entries, scored_on)
-    contenders = [
-        Contender(name, entry, _repetitions(entry, axis, scored_on)) for name, entry in zip(names, entries, strict=True)
-    ]
-    goal = entries[0].goal
+    regrets = _marked(mark, every, scored_on)
+    contenders = [Contender(name, entry, _repetitions(entry, axis, scored_on)) for name, entry in entries.items()]
+    goal = every[0].goal
     if scored_on is not None:
         if baseline is not None:
-            space = search_space(entries[0].configs[0]["space"]).name
+            space = search_space(every[0].configs[0]["space"]).name
             baseline = Baseline.of(space, scored_on, baseline.bounds, facts.dataset, goal.guide.metric)
         facts = facts._replace(table=scored_on.id)
         goal = goal if goal.is_default else goal.on_table(scored_on, facts.dataset)
-    mean = _mean_regret(entries[0], scored_on, facts, goal, baseline)
+    mean = _mean_regret(every[0], scored_on, facts, goal, baseline)
     band = checked_spread(spread)
     return Comparison(contenders, axis, facts, goal, scored_on is not None, band, baseline, regrets, mean)
 
@@ -214,11 +276,16 @@ def open_entries(runs: Any, most: int | None = MOST) -> list[Entry]:
     given = [runs] if is_single else list(runs)
     if not given:
         raise InvalidInputError(f"no run is given: give at least one folder of {KINDS}")
-    if most is not None and len(given) > most:
-        raise InvalidInputError(f"{len(given)} runs are too many for one figure: compare at most {most}")
     entries = [_entry(run) for run in given]
     _check_different(entries)
+    if most is not None:
+        _check_number(entries, most)
     return entries
+
+
+def _check_number(entries: Sequence[Entry], most: int = MOST) -> None:
+    if len(entries) > most:
+        raise InvalidInputError(f"{len(entries)} runs on one task are too many for a figure: compare at most {most}")
 
 
 def _entry(run: Any) -> Entry:
@@ -301,15 +368,28 @@ def axis_of(entries: Sequence[Entry], over: str | None) -> Over:
 def check_comparable(entries: Sequence[Entry], is_rescored: bool) -> Facts:
     """Return the space, data set, table and objective of all runs.
 
-    Raises InvalidInputError if they differ. Different tables are allowed if all runs are scored again on one table.
+    Raises InvalidInputError if they differ, or the scales of searches do. Different tables are allowed if all runs are
+    scored again on one table.
     """
+    _check_equal(entries, ("space", "dataset", *(() if is_rescored else ("table",)), "objective", "scale"))
+    return min(entries[0].facts)
+
+
+PARTS = {"space": "search spaces", "dataset": "data sets", "table": "tables", "objective": "objectives"}
+"""What makes regrets incomparable, and nouns for it."""
+
+
+def _check_equal(entries: Sequence[Entry], parts: Sequence[str]) -> None:
+    """Raise InvalidInputError if the runs differ in a part of their facts, or in their scale."""
     by_facts = {facts: entry for entry in reversed(entries) for facts in entry.facts}
-    first = min(entries[0].facts)
-    parts = (("space", "search spaces"), ("dataset", "data sets"), ("table", "tables"), ("objective", "objectives"))
-    for part, what in parts:
-        values = {getattr(facts, part): entry for facts, entry in by_facts.items()}
-        if len(values) > 1 and not (part == "table" and is_rescored):
-            preposition = "with" if part == "objective" else "on"
+    for part in parts:
+        if part == "scale":
+            values = {entry.scale: entry for entry in reversed(entries) if entry.scale is not None}
+        else:
+            values = {getattr(facts, part): entry for facts, entry in by_facts.items()}
+        if len(values) > 1:
+            what = "scales" if part == "scale" else PARTS[part]
+            preposition = {"objective": "with", "scale": "at"}.get(part, "on")
             named = ", ".join(f"{value} ('{entry.folder}')" for value, entry in sorted(values.items(), key=_value))
             remedy = (
                 f"score all runs on one table with {option('table')}"
@@ -317,8 +397,32 @@ def check_comparable(entries: Sequence[Entry], is_rescored: bool) -> Facts:
                 else f"compare only runs {preposition} the same {what[:-1]}"
             )
             raise InvalidInputError(f"regrets {preposition} different {what} are not comparable ({named}): {remedy}")
-    return first
 
 
-def _value(item: tuple[str, Entry]) -> str:
-    return item[0]
+def _value(item: tuple[Any, Entry]) -> str:
+    return str(item[0])
+
+
+def _tasks_of(entries: Sequence[Entry], is_rescored: bool) -> dict[str, list[Entry]]:
+    """Return the runs on each task, by the name of the task.
+
+    A name states what distinguishes the task: always the space, and data set, table and scale where several occur.
+
+    Raises InvalidInputError if the runs have different objectives, or the searches of one group differ.
+    """
+    _check_equal(entries, ["objective"])
+    by_place: dict[Facts, list[Entry]] = {}
+    for entry in entries:
+        check_comparable([entry], is_rescored)
+        facts = min(entry.facts)
+        by_place.setdefault(facts._replace(table="") if is_rescored else facts, []).append(entry)
+    tasks: dict[tuple[Facts, str], list[Entry]] = {}
+    for facts, own in by_place.items():
+        for scale in dict.fromkeys(entry.scale for entry in own if entry.scale is not None) or {"": None}:
+            tasks[facts, scale] = [entry for entry in own if entry.scale in (scale, None)]
+    parts = [(str(own[0].configs[0]["space"]), facts.dataset, scale) for (facts, scale), own in tasks.items()]
+    shown = [0, *(place for place in (1, 2) if len({part[place] for part in parts} - {""}) > 1)]
+    names = ["/".join(filter(None, (part[place] for place in shown))) for part in parts]
+    if len(set(names)) < len(names):
+        names = [f"{name}/{facts.space}/{facts.table}" for name, (facts, _) in zip(names, tasks, strict=True)]
+    return dict(zip(names, tasks.values(), strict=True))

@@ -1,6 +1,10 @@
-"""The figure of a comparison: mean test regret of each run over epochs or time, with its spread."""
+"""The figure of a comparison: mean test regret of each run over epochs or time, with its spread.
 
-from collections.abc import Collection, Sequence
+Runs on several tasks are drawn in a panel for each task, because their regrets are not comparable.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +22,8 @@ from nasbench1shot1.display.colours import MOST_BANDS, Colors, curve_rows, curve
 from nasbench1shot1.display.curves import describe_band, draw_curve, draw_level, log_floor
 from nasbench1shot1.display.marks import draw_marked
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME
+from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
+from nasbench1shot1.experiments.comparison.sentences import clock_text, reference_text, tables_text, tests_text
 from nasbench1shot1.experiments.comparison.statistics import Comparison, Contender
 from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.regret_curve import MEAN_LABEL, MEAN_WITHIN, draw_mean
@@ -70,17 +75,41 @@ def draw_rows(comparison: Comparison, rows: "Sequence[Axes]", colors: Colors | N
     drawn = AxesList(
         draw_comparison(comparison, ax, row, colors) for ax, row in zip(rows, rows_of(comparison), strict=True)
     )
-    for get, put in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")) if len(drawn) > 1 else ():
-        lows, highs = zip(*(getattr(ax, get)() for ax in drawn), strict=True)
-        for ax in drawn:
-            getattr(ax, put)(min(lows), max(highs))
+    _share_limits(drawn)
     return drawn
+
+
+def _share_limits(panels: "Sequence[Axes]") -> None:
+    """Give the panels of one task equal limits."""
+    for get, put in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")) if len(panels) > 1 else ():
+        lows, highs = zip(*(getattr(ax, get)() for ax in panels), strict=True)
+        for ax in panels:
+            getattr(ax, put)(min(lows), max(highs))
 
 
 def draw_comparison(
     comparison: Comparison, axes: "Axes", labels: Collection[str] | None = None, colors: Colors | None = None
 ) -> "Axes":
-    """Draw the curves, with a legend whose title states what the bands show, if any are drawn.
+    """Draw the curves as `draw_curves` does, with a legend whose title states what the bands show; return the axes."""
+    contenders = comparison.contenders
+    looks = curve_styles([of.entry.optimizer for of in contenders], colors, [of.label for of in contenders])
+    drawn = [of.label for of in contenders if labels is None or of.label in labels]
+    texts = {contender.label: legend_text(comparison, contender) for contender in contenders}
+    draw_curves(comparison, axes, drawn, dict(zip(texts, looks, strict=True)), texts)
+    has_band = _has_bands(comparison)
+    title = _band_kinds(comparison, [of for of in contenders if of.label in drawn]) if has_band else ""
+    axes.legend(frameon=False, title=title or None)
+    return axes
+
+
+def draw_curves(
+    comparison: Comparison,
+    axes: "Axes",
+    labels: Collection[str],
+    looks: Mapping[str, Mapping[str, Any]],
+    texts: Mapping[str, str],
+) -> "Axes":
+    """Draw curves of a comparison, without a legend.
 
     Regrets of accuracies are in percent, others in the unit of their metric. Over simulated time and evaluations, both
     axes are logarithmic, and regrets of zero are drawn at the lower edge.
@@ -88,21 +117,20 @@ def draw_comparison(
     Args:
         comparison: the runs.
         axes: the axes to draw on.
-        labels: the labels of the runs to draw. Default: all.
-        colors: as in `comparison_figure`.
+        labels: the labels of the runs to draw.
+        looks: arguments of `Axes.plot`, by label.
+        texts: texts for a legend, by label.
 
     Returns:
         The axes.
     """
-    curves, goal, contenders = comparison.curves, comparison.goal, comparison.contenders
+    curves, goal = comparison.curves, comparison.goal
     floor = log_floor(curves.values()) if comparison.over in CLOCKS else None
     has_band, ends = _has_bands(comparison), early_ends(comparison)
-    looks = curve_styles([of.entry.optimizer for of in contenders], colors, [of.label for of in contenders])
-    drawn = [pair for pair in zip(contenders, looks, strict=True) if labels is None or pair[0].label in labels]
-    for contender, look in drawn:
-        curve, text = curves[contender.label], _legend_text(comparison, contender)
-        steps = comparison.over != EPOCHS
-        draw_curve(axes, curve, label=text, style=look, scale=goal.scale, steps=steps, floor=floor, has_band=has_band)
+    for contender in (of for of in comparison.contenders if of.label in labels):
+        curve, look, steps = curves[contender.label], looks[contender.label], comparison.over != EPOCHS
+        shown: dict[str, Any] = {"label": texts[contender.label], "style": look, "scale": goal.scale}
+        draw_curve(axes, curve, steps=steps, floor=floor, has_band=has_band, **shown)
         if last := ends.get(contender.label):
             result = goal.scale * max(float(curve.centre[-1]), floor or 0.0)
             _draw_end(axes, float(curve.at[-1]), last, result, look["color"])
@@ -111,9 +139,122 @@ def draw_comparison(
         draw_level(axes, goal.scale * baseline.test_regret, baseline_label(comparison), level)
     draw_marked(axes, comparison.marked.levels(goal.scale, goal.text, floor))
     _label(axes, comparison, floor)
-    title = _band_kinds(comparison, [contender for contender, _ in drawn]) if has_band else ""
-    axes.legend(frameon=False, title=title or None)
     return axes
+
+
+# Several tasks --------------------------------------------------------------------------------------------------------
+
+MOST_PANELS = 3
+"""Maximum number of panels in a row."""
+Tasks = Mapping[str, Comparison]
+"""Comparisons on several tasks, by the names of the tasks."""
+
+
+def tasks_figure(tasks: Tasks, colors: Colors | None = None, style: PictureStyle | None = None) -> "Figure":
+    """Return a figure with a panel for each task, a common legend and a caption; arguments as in `comparison_figure`.
+
+    If more than five methods are compared on a task, its panel is split into several, one below the other.
+    """
+    split, columns, each = len(task_rows(tasks)), _columns(tasks), next(iter(tasks.values()))
+    lines = -(-len(tasks) // columns)
+    with Canvas(lines * split, columns, panel=(max(3.3, 7.2 / columns), 2.9), style=style) as canvas:
+        places = task_axes(canvas.axes, tasks)
+        for number, ax in enumerate(draw_tasks(tasks, places, colors)):
+            if (legend := ax.get_legend()) is not None:
+                legend.remove()
+            if number // split % columns:
+                ax.set_ylabel("")
+        for unused in canvas.axes:
+            if unused not in places:
+                unused.set_axis_off()
+        title = f"{each.goal.title} on {counted(len(tasks), 'task')}, {over_text(each.over)}"
+        kinds = [_band_kinds(own, own.contenders) for own in tasks.values() if _has_bands(own)]
+        return canvas.finish(title, tasks_caption(tasks), legend=True, band=next(filter(None, kinds), ""))
+
+
+def _columns(tasks: Tasks) -> int:
+    """Return the number of columns of panels: nearly equal numbers of tasks in each line of panels."""
+    return -(-len(tasks) // -(-len(tasks) // MOST_PANELS))
+
+
+def task_axes(panels: "Sequence[Axes]", tasks: Tasks) -> "list[Axes]":
+    """Return the panels of `tasks_figure`, given row by row, in the order of `draw_tasks`."""
+    split, columns = len(task_rows(tasks)), _columns(tasks)
+    return [
+        panels[(number // columns * split + row) * columns + number % columns]
+        for number in range(len(tasks))
+        for row in range(split)
+    ]
+
+
+def task_rows(tasks: Tasks) -> list[list[str]]:
+    """Return the labels of the methods in each panel of a task: at most five (`curve_rows`)."""
+    return curve_rows([[contender.label for contender in own.contenders] for own in tasks.values()])
+
+
+def draw_tasks(tasks: Tasks, panels: "Sequence[Axes]", colors: Colors | None = None) -> AxesList:
+    """Draw each task on its axes, for each task one of `task_rows` after the other; return the axes.
+
+    A method has the same colour and line on all axes.
+    """
+    looks, texts, rows = method_looks(tasks, colors), _task_texts(tasks), task_rows(tasks)
+    drawn = AxesList()
+    for (name, comparison), row in product(tasks.items(), rows):
+        ax = panels[len(drawn)]
+        draw_curves(comparison, ax, row, looks, texts)
+        if comparison.mean is not None and comparison.mean <= FARTHEST_MEAN * _largest(comparison):
+            draw_mean(ax, comparison.goal.scale * comparison.mean, MEAN_LABEL)
+        ax.set_title(f"{name}\n({comparison.source})")
+        ax.set_ylabel(comparison.goal.with_unit(f"mean {comparison.goal.regret}"))
+        if ax.get_legend_handles_labels()[1]:
+            ax.legend(frameon=False)
+        drawn.append(ax)
+    for first in range(0, len(drawn), len(rows)):
+        _share_limits(drawn[first : first + len(rows)])
+    return drawn
+
+
+def method_looks(tasks: Tasks, colors: Colors | None = None) -> dict[str, dict[str, Any]]:
+    """Return the arguments of `Axes.plot` of each method, by label; the same for all tasks."""
+    optimizers = {of.label: of.entry.optimizer for own in reversed([*tasks.values()]) for of in own.contenders}
+    labels = list(dict.fromkeys(of.label for own in tasks.values() for of in own.contenders))
+    return dict(zip(labels, curve_styles([optimizers[label] for label in labels], colors, labels), strict=True))
+
+
+def _task_texts(tasks: Tasks) -> dict[str, str]:
+    """Return the text of each method in the legend of all tasks, with its number of runs."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for comparison in tasks.values():
+        for of in comparison.contenders:
+            found.setdefault(of.label, []).append((legend_text(comparison, of), len(of.repetitions)))
+    texts = {}
+    for label, own in found.items():
+        each, counts = {text for text, _ in own}, [n for _, n in own]
+        texts[label] = own[0][0] if len(each) == 1 else f"{label} (n = {min(counts):,} to {max(counts):,})"
+        if len(each) > 1 and len(set(counts)) == 1:
+            texts[label] = f"{label} (n = {counts[0]:,})"
+    return texts
+
+
+def tasks_caption(tasks: Tasks) -> str:
+    """Return the text below a figure of several tasks; as `caption`, for all of them."""
+    each = next(iter(tasks.values()))
+    references = dict.fromkeys(reference_text(own, "the panel's space") for own in tasks.values())
+    details: dict[str, list[str]] = {}
+    for name, own in tasks.items():
+        for text in filter(None, _details(own)):
+            details.setdefault(text, []).append(name)
+    tests = dict.fromkeys(map(tests_text, tasks.values()))
+    sentences = [
+        f"{each.goal.title} of the preferred architecture; tables: {tables_text(tasks)}.",
+        f"Regret: {'; '.join(references)}. Regrets of different panels are not comparable.",
+        *(text if len(names) == len(tasks) else f"{', '.join(names)}: {text}" for text, names in details.items()),
+        *tests,
+    ]
+    return "\n".join(filter(None, sentences))
+
+
+# Parts of figures and captions ----------------------------------------------------------------------------------------
 
 
 def early_ends(comparison: Comparison) -> dict[str, float]:
@@ -172,7 +313,7 @@ def _label(axes: "Axes", comparison: Comparison, floor: float | None) -> None:
         label_epochs(axes)
 
 
-def _legend_text(comparison: Comparison, contender: Contender) -> str:
+def legend_text(comparison: Comparison, contender: Contender) -> str:
     """Return a label with the number of runs and, if runs of several kinds are compared, the kind of method."""
     family = contender.entry.FAMILY
     kind = f"{family}, " if any(family != of.entry.FAMILY for of in comparison.contenders) else ""
@@ -182,22 +323,35 @@ def _legend_text(comparison: Comparison, contender: Contender) -> str:
 
 
 def _title(comparison: Comparison) -> str:
-    of = {EPOCHS: "search epochs"}.get(comparison.over, comparison.over.replace("-", " "))
-    return f"{comparison.goal.title} on {comparison.space}, {comparison.facts.dataset}, over {of}"
+    return f"{comparison.goal.title} on {comparison.space}, {comparison.facts.dataset}, {over_text(comparison.over)}"
+
+
+def over_text(over: Over) -> str:
+    """Return the horizontal axis as the end of a title, such as "over search epochs"."""
+    return f"over { ({EPOCHS: 'search epochs'}.get(over, over.replace('-', ' '))) }"
 
 
 def caption(comparison: Comparison) -> str:
-    """Return the text below a figure: table, meaning of bands and clocks, and unfinished runs."""
-    is_simulated, goal = comparison.over == SIMULATED_TIME, comparison.goal
+    """Return the text below a figure: table, reference, meaning of bands and clocks, tests, and unfinished runs."""
+    goal = comparison.goal
     sentences = [
         f"{goal.title} of the preferred architecture, {comparison.source}; table {comparison.facts.table}.",
+        f"Regret: {reference_text(comparison)}.",
+        f"Test regret, {mean_label(comparison)}." if comparison.mean is not None else "",
+        *_details(comparison),
+        tests_text(comparison),
+    ]
+    return "\n".join(filter(None, sentences))
+
+
+def _details(comparison: Comparison) -> list[str]:
+    """Return the sentences of a caption about what is drawn, some of them empty."""
+    is_simulated = comparison.over == SIMULATED_TIME
+    return [
         objective_text(comparison),
         comparison.baseline.sentence if comparison.baseline else "",
-        f"Test regret, {mean_label(comparison)}." if comparison.mean is not None else "",
         _bands(comparison),
-        f"Simulated time: {'; '.join(dict.fromkeys(of.entry.CLOCK for of in comparison.contenders))}."
-        if is_simulated
-        else "",
+        f"Simulated time: {clock_text(comparison)}." if is_simulated else "",
         "Dots: ends of runs that finish before the longest one; dotted lines: their results afterwards."
         if early_ends(comparison)
         else "",
@@ -210,7 +364,6 @@ def caption(comparison: Comparison) -> str:
         missing_text(comparison),
         progress_text(comparison),
     ]
-    return "\n".join(filter(None, sentences))
 
 
 def objective_text(comparison: Comparison) -> str:

@@ -64,11 +64,13 @@ class Entry(ABC):
         kind: kind of run, in words.
         AXES: supported horizontal axes.
         FAMILY: the kind of method, which legends name in comparisons of several kinds.
+        REPETITION: a noun for a repetition; empty for runs of which there is always one.
         CLOCK: what simulated time is, for captions.
     """
 
     AXES: ClassVar[tuple[Over, ...]]
     FAMILY: ClassVar[str] = "one-shot"
+    REPETITION: ClassVar[str] = "seed"
     CLOCK: ClassVar[str] = "for a search, its search time plus one training of its result"
 
     folder: Path
@@ -127,6 +129,12 @@ class Entry(ABC):
     def name(self) -> str:
         """The default label."""
         return self.optimizer
+
+    @property
+    def scale(self) -> str | None:
+        """The scale of the searches, such as "quick"; None for black-box studies."""
+        found: str | None = self.configs[0].get("scale")
+        return found
 
     @property
     def origin(self) -> str:
@@ -246,7 +254,8 @@ class SearchEntry(Entry):
         at, regrets = at[has_time], regrets[has_time]
         seen = latest_results(at)
         known: dict[str, Any] = {"end": float(at[-1]), "final": final, "measured": float(measured.mean())}
-        return Trace(at=at[seen], values=regrets[seen], holds=run.is_finished, **known)
+        key = "" if (seed := run.config.get("seed")) is None else f"seed {seed}"
+        return Trace(at=at[seen], values=regrets[seen], holds=run.is_finished, key=key, **known)
 
 
 def latest_results(at: Floats) -> NDArray[np.bool_]:
@@ -280,7 +289,7 @@ class BlackBoxEntry(Entry):
     A study on a table without training times only has the axis of evaluations.
     """
 
-    AXES, FAMILY = (SIMULATED_TIME, EVALUATIONS), "black-box"
+    AXES, FAMILY, REPETITION = (SIMULATED_TIME, EVALUATIONS), "black-box", "repeat"
     CLOCK = "for a black-box study, its trainings"
 
     study: BlackBoxStudy
@@ -340,7 +349,12 @@ class BlackBoxEntry(Entry):
             end=float(limit or line[end]),
             final=float(values[-1]),
             measured=float(is_measured),
+            key=self._key(line),
         )
+
+    def _key(self, line: Mapping[str, Any]) -> str:
+        """Return what seeds a search, as `Trace.key`."""
+        return f"seed {self.study.config['seed']}, repeat {line['repeat']}"
 
     def _score(self, text: str, table: Table, known: dict[str, Score]) -> Score:
         """Return the score of an architecture, looking up each architecture only once."""
@@ -356,6 +370,10 @@ class TrajectoryEntry(BlackBoxEntry):
 
     CLOCK = "for a trajectory of another program, the clock of its file"
 
+    def _key(self, line: Mapping[str, Any]) -> str:
+        """Return an empty key: the other program's seeds are unknown."""
+        return ""
+
     @property
     def origin(self) -> str:
         """See `Entry`."""
@@ -366,7 +384,7 @@ class TrajectoryEntry(BlackBoxEntry):
 class TuningEntry(Entry):
     """A tuning study: a single repetition whose clock sums the costs of all searches."""
 
-    AXES = (SIMULATED_TIME,)
+    AXES, REPETITION = (SIMULATED_TIME,), ""
     CLOCK = "for a tuning study, all its searches plus one training of each architecture found"
 
     study: Study
@@ -390,6 +408,12 @@ class TuningEntry(Entry):
     def configs(self) -> Sequence[Mapping[str, Any]]:
         """See `Entry`."""
         return [self.study.config]
+
+    @property
+    def scale(self) -> str | None:
+        """See `Entry`."""
+        found: str | None = self.study.shared_options.get("scale")
+        return found
 
     @property
     def name(self) -> str:

@@ -1,8 +1,9 @@
 """The output of a comparison: the tables of `nb1shot1 compare` on the screen, and its files."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas
 from rich.console import Console
@@ -18,88 +19,135 @@ from nasbench1shot1.experiments.comparison.drawing import (
     missing_text,
     objective_text,
     progress_text,
+    tasks_figure,
 )
-from nasbench1shot1.experiments.comparison.entries import CLOCKS
-from nasbench1shot1.experiments.comparison.statistics import FEWEST, SIGNIFICANT, Comparison, describe_effect
+from nasbench1shot1.experiments.comparison.overviews import (
+    critical_difference_figure,
+    distribution_figure,
+    profile_figure,
+)
+from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT, describe_effect
+from nasbench1shot1.experiments.comparison.sentences import TEST_WORDS, common_time_text
+from nasbench1shot1.experiments.comparison.statistics import COMMON, END, Comparison
+from nasbench1shot1.experiments.comparison.tasks import TaskComparison
 from nasbench1shot1.ground.errors import InvalidInputError, option
 from nasbench1shot1.ground.files import FORMATS, PictureFormat, atomic_folder, check_writable
 from nasbench1shot1.ground.text import counted, line_printer
 
-FIGURE, RESULTS, RANK_TESTS = "comparison", "comparison.csv", "rank_tests.csv"
+if TYPE_CHECKING:
+    from nasbench1shot1.display.axes import Figure
+
+FIGURE, DISTRIBUTION, RANKS, PROFILE = "comparison", "distribution", "average_ranks", "profile"
+"""Names of the figures, each with a CSV file of the same name."""
+RESULTS, RANK_TESTS, WINS = "comparison.csv", "rank_tests.csv", "win_tie_loss.csv"
+TABLE, TASKS, METHODS = "table", "tasks", "methods.txt"
+"""Names of the tables in Markdown and LaTeX, and of the text for a paper."""
 FILES = {
-    *(RESULTS, RANK_TESTS, f"{ACCURACIES}.csv", f"{ACCURACIES}-by-epoch.csv", f"{ACCURACIES}.md"),
-    *(f"{name}.{suffix}" for name in (FIGURE, ACCURACIES) for suffix in FORMATS),
+    *(RESULTS, RANK_TESTS, WINS, METHODS, f"{ACCURACIES}.csv", f"{ACCURACIES}-by-epoch.csv", f"{ACCURACIES}.md"),
+    *(f"{name}.{suffix}" for name in (FIGURE, DISTRIBUTION, RANKS, PROFILE, ACCURACIES) for suffix in FORMATS),
+    *(f"{name}.csv" for name in (DISTRIBUTION, RANKS, PROFILE)),
+    *(f"{name}.{suffix}" for name in (TABLE, TASKS) for suffix in ("md", "tex")),
 }
-WIDE = 110
-"""Columns of a terminal that show the kind and the optimizer of every run."""
+WIDE, WIDEST = 110, 150
+"""Columns of a terminal that show the kind and the optimizer of every run, and all statistics."""
 
 
 # Screen ---------------------------------------------------------------------------------------------------------------
 
 
-def show(comparison: Comparison, files: Sequence[Path], console: Console) -> None:
-    """Print the table, the rank tests and the paths of the written files."""
+def show(found: TaskComparison, files: Sequence[Path], console: Console) -> None:
+    """Print the table and the rank tests of each task, the statistics over all tasks, and the paths of the files."""
     print_line = line_printer(console)
-    console.print(_results(comparison, is_wide=console.width >= WIDE))
-    if comparison.over in CLOCKS and comparison.results["common_mean"].isna().any():
-        print_line(f"–: some searches do not have a result after {_common_time(comparison)}.")
+    if found.separation:
+        print_line(found.separation)
+    for comparison in found.tasks.values():
+        _show_task(comparison, console)
+    if len(found.win_tie_loss) and len(found.tasks) > 1:
+        console.print(_wins(found.win_tie_loss))
+    if ranks := found.ranks:
+        statistic, p = ranks.friedman
+        average = ", ".join(f"{label} {rank:.2f}" for label, rank in ranks.averages.items())
+        print_line(
+            f"Average ranks: {average} (Friedman test: χ² = {statistic:.2f}, p = {p:.2g}; Nemenyi's critical "
+            f"difference {ranks.critical_difference:.2f})."
+        )
+    for text in filter(None, [found.ranks_note, *(f"Warning: {text}" for text in found.warnings)]):
+        print_line(text)
+    for file in files:
+        print_line(f"Written: {file}")
+
+
+def _show_task(comparison: Comparison, console: Console) -> None:
+    """Print the table, the rank tests and the sentences of one task."""
+    print_line = line_printer(console)
+    console.print(_results(comparison, console.width))
+    if comparison.ends_differ and comparison.results["common_mean"].isna().any():
+        print_line(f"–: some searches do not have a result after {common_time_text(comparison)}.")
     baseline = f"Baseline: {label}." if (label := baseline_label(comparison)) else ""
     bounds = [comparison.baseline.sentence, baseline] if comparison.baseline else []
     texts = (objective_text(comparison), *bounds, missing_text(comparison), progress_text(comparison))
     for text in filter(None, texts):
         print_line(text)
     if len(comparison.rank_tests):
-        console.print(_tests(comparison.rank_tests))
+        console.print(_tests(comparison))
     if text := _left_out(comparison):
         print_line(text)
-    for file in files:
-        print_line(f"Written: {file}")
 
 
-def _results(comparison: Comparison, is_wide: bool) -> Screen:
-    """Return the table; only a wide one has kind and optimizer, which results.csv always has."""
+def _results(comparison: Comparison, width: int) -> Screen:
+    """Return the table for a terminal of some width; results.csv always has all columns."""
     facts, goal = comparison.facts, comparison.goal
     where = f"{comparison.space}, {facts.dataset}, table {facts.table}"
     screen = Screen(title=f"{goal.with_unit(goal.title)}, {comparison.source}; {where}", title_justify="left")
-    names = ("label", "kind", "optimizer") if is_wide else ("label",)
+    names = ("label", "kind", "optimizer") if width >= WIDE else ("label",)
     for name in names:
         screen.add_column(name, overflow="fold")
-    for name in ("n", "mean ± std", "median", "best"):
+    has_clock, has_all = comparison.ends_differ, width >= WIDEST
+    common = [f"after {common_time_text(comparison)}"] if has_clock else []
+    more = ["std", "anytime", "anytime, log"] if has_all else []
+    for name in ("n", "mean [95 % interval]", "median", "best", *common, *more):
         screen.add_column(name, justify="right", no_wrap=True)
-    has_clock = comparison.over in CLOCKS
-    if has_clock:
-        screen.add_column(f"after {_common_time(comparison)}", justify="right", no_wrap=True)
     for row in comparison.results.to_dict("records"):
-        final = [_spread(row, "final", goal), *(_number(row[f"final_{name}"], goal) for name in ("median", "best"))]
-        common = ["–" if pandas.isna(row["common_mean"]) else _spread(row, "common", goal)] if has_clock else []
-        screen.add_row(*(row[name] for name in names), f"{row['n']:,}", *final, *common)
+        columns = ["final_median", "final_best", *(["common_mean"] if has_clock else [])]
+        columns += ["final_std", "anytime_mean", "log_anytime_mean"] if has_all else []
+        numbers = [_number(row[column], goal) for column in columns]
+        screen.add_row(*(row[name] for name in names), f"{row['n']:,}", _with_interval(row, goal), *numbers)
     return screen
 
 
-def _common_time(comparison: Comparison) -> str:
-    """Return the last time that all curves reach, such as "12,000 s" or "500 evaluations"."""
-    unit = {"seconds": "s"}.get(unit := CLOCKS[comparison.over], unit)
-    return f"{comparison.common_time:,.0f} {unit}"
-
-
-def _spread(row: Mapping[Any, Any], moment: str, goal: Goal) -> str:
-    mean, std = row[f"{moment}_mean"], row[f"{moment}_std"]
-    return _number(mean, goal) if pandas.isna(std) else f"{_number(mean, goal)} ± {_number(std, goal)}"
+def _with_interval(row: Mapping[Any, Any], goal: Goal) -> str:
+    mean, low, high = (_number(row[f"final_{of}"], goal) for of in ("mean", "low", "high"))
+    return mean if pandas.isna(row["final_low"]) else f"{mean} [{low}, {high}]"
 
 
 def _number(value: float, goal: Goal) -> str:
     return "–" if pandas.isna(value) else goal.number(value, 3)
 
 
-def _tests(frame: pandas.DataFrame) -> Screen:
-    screen = Screen(title="Two-sided Mann–Whitney U tests; p-values with Holm's correction", title_justify="left")
+def _tests(comparison: Comparison) -> Screen:
+    """Return the deciding rank tests at the end and at the common time; the file has those of anytime regrets, too."""
+    words = TEST_WORDS[comparison.test]
+    screen = Screen(title=f"{words[0].upper()}{words[1:]}; p-values with Holm's correction", title_justify="left")
     for name in ("regret at", "result"):
         screen.add_column(name)
     screen.add_column("p", justify="right", no_wrap=True)
-    for row in frame.to_dict("records"):
+    frame, shown = comparison.rank_tests, [END, *([COMMON] if comparison.ends_differ else [])]
+    for row in frame[frame["moment"].isin(shown)].to_dict("records"):
+        p = comparison.p_values(row["moment"])[frozenset((row["first"], row["second"]))]
         words = describe_effect(row["first"], row["second"], row["a12"])
-        words += "" if row["p_holm"] < SIGNIFICANT else " (not significant)"
-        screen.add_row(row["moment"], words, f"{row['p_holm']:.2g}")
+        words += "" if p < SIGNIFICANT else " (not significant)"
+        screen.add_row(row["moment"], words, f"{p:.2g}")
+    return screen
+
+
+def _wins(frame: pandas.DataFrame) -> Screen:
+    screen = Screen(title="Tasks on which the first method wins, ties (not significant) or loses", title_justify="left")
+    for name in ("first", "second"):
+        screen.add_column(name, overflow="fold")
+    for name in ("wins", "ties", "losses"):
+        screen.add_column(name, justify="right")
+    for row in frame.to_dict("records"):
+        screen.add_row(row["first"], row["second"], *(str(row[name]) for name in ("wins", "ties", "losses")))
     return screen
 
 
@@ -126,9 +174,9 @@ def check_out(out: Path) -> None:
 
 
 def write_comparison(
-    comparison: Comparison, out: Path, suffix: PictureFormat = "png", style: PictureStyle | None = None
+    found: TaskComparison, out: Path, suffix: PictureFormat = "png", style: PictureStyle | None = None
 ) -> list[Path]:
-    """Write comparison.png (or .svg, .pdf), comparison.csv and rank_tests.csv into a folder; return their paths.
+    """Write the figures, tables and texts of a comparison into a folder; return their paths (docs/compare.md).
 
     Either all files are written or none. An earlier comparison in the folder is replaced.
 
@@ -138,7 +186,58 @@ def write_comparison(
     """
     check_out(out)
     with atomic_folder(out) as folder:
-        save_figure(comparison_figure(comparison, style=style), folder / f"{FIGURE}.{suffix}")
-        comparison.results.to_csv(folder / RESULTS, index=False)
-        comparison.rank_tests.to_csv(folder / RANK_TESTS, index=False)
-    return [out / name for name in (f"{FIGURE}.{suffix}", RESULTS, RANK_TESTS)]
+        figures = _figures(found, style)
+        for name, figure in figures.items():
+            save_figure(figure, folder / f"{name}.{suffix}")
+        frames, texts = _frames(found, list(figures)), _texts(found)
+        for name, frame in frames.items():
+            frame.to_csv(folder / name, index=False)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    return [out / name for name in (*(f"{name}.{suffix}" for name in figures), *frames, *texts)]
+
+
+def _figures(found: TaskComparison, style: PictureStyle | None) -> dict[str, "Figure"]:
+    """Return the figures, by the names of their files without suffixes."""
+    if len(found.tasks) == 1:
+        (comparison,) = found.tasks.values()
+        figures: dict[str, Figure] = {FIGURE: comparison_figure(comparison, style=style)}
+    else:
+        figures = {FIGURE: tasks_figure(found.tasks, style=style)}
+    if len(found.distributions):
+        figures[DISTRIBUTION] = distribution_figure(found, style=style)
+    if len(found.profile):
+        figures[PROFILE] = profile_figure(found, style=style)
+    if found.ranks is not None:
+        figures[RANKS] = critical_difference_figure(found, style=style)
+    return figures
+
+
+def _frames(found: TaskComparison, figures: Sequence[str]) -> dict[str, pandas.DataFrame]:
+    """Return the tables of numbers, by the names of their files; each figure has one."""
+    frames = {RESULTS: found.results, RANK_TESTS: found.rank_tests}
+    frames |= {f"{DISTRIBUTION}.csv": found.distributions} if DISTRIBUTION in figures else {}
+    frames |= {f"{PROFILE}.csv": found.profile} if PROFILE in figures else {}
+    frames |= {f"{RANKS}.csv": _ranks(found)} if RANKS in figures else {}
+    return frames | ({WINS: found.win_tie_loss} if len(found.tasks) > 1 else {})
+
+
+def _ranks(found: TaskComparison) -> pandas.DataFrame:
+    """Return the average ranks at each moment, with Friedman's test and the critical difference in each row."""
+    frames = []
+    for moment in next(iter(found.tasks.values())).moments:
+        with suppress(InvalidInputError):  # anytime regrets can be unknown on a task
+            ranks = found.average_ranks(moment)
+            statistic, p = ranks.friedman
+            tests = {"friedman": statistic, "p": p, "critical_difference": ranks.critical_difference}
+            frame = ranks.frame.assign(**tests)
+            frame.insert(0, "moment", moment)
+            frames.append(frame)
+    return pandas.concat(frames, ignore_index=True)
+
+
+def _texts(found: TaskComparison) -> dict[str, str]:
+    """Return the tables and the text for a paper, by the names of their files."""
+    tables = {TABLE: found.table(), **({TASKS: found.task_table()} if len(found.tasks) > 1 else {})}
+    texts = {f"{name}.md": table.markdown() for name, table in tables.items()}
+    return {**texts, **{f"{name}.tex": table.latex() for name, table in tables.items()}, METHODS: found.methods_text()}

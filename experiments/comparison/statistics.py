@@ -1,9 +1,9 @@
-"""The result of a comparison: curves, a table of final regrets and rank tests."""
+"""The result of a comparison on one task: curves, a table of regrets and rank tests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from typing import Literal
 
 import numpy as np
 import pandas
@@ -12,20 +12,28 @@ from nasbench1shot1.black_box_search.goal import Goal
 from nasbench1shot1.display.curves import Pooled, Trace, pool, span
 from nasbench1shot1.display.style import Spread
 from nasbench1shot1.evaluator import Baseline
-from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, Entry, Facts, Floats, Over
+from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, Entry, Facts, Floats, Over
+from nasbench1shot1.experiments.comparison.measures import Span, common_span, summarise, time_averages
+from nasbench1shot1.experiments.comparison.rank_tests import (
+    FEWEST,
+    FEWEST_PAIRS,
+    PAIR,
+    match,
+    paired_tests,
+    rank_tests,
+)
 from nasbench1shot1.ground.notebooks import Displayed, html_table
+from nasbench1shot1.ground.text import counted
 from nasbench1shot1.one_shot_search.captions import provenance
 from nasbench1shot1.reference_points import NO_REGRETS, MarkedRegrets
 
-FEWEST = 5
-"""Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""
-SIGNIFICANT = 0.05
-"""p-values from this one on are called not significant."""
-COLUMNS = ("moment", "first", "second", "n_first", "n_second", "u", "p", "p_holm", "a12", "effect")
-EFFECTS = ((0.71, "large"), (0.64, "medium"), (0.56, "small"), (0.0, "negligible"))
-"""Minimum A12 (or 1 − A12) for each effect size (Vargha and Delaney, 2000, section 5)."""
-END, COMMON = "end", "common time"
-"""Moments of rank tests: the end of each run, or the last time that all curves reach."""
+END, COMMON, ANYTIME, LOG_ANYTIME = "end", "common time", "anytime", "anytime, log time"
+"""Moments of regrets: the end of each run, the last time that all curves reach, and means over linear and log time."""
+MEASURES = {"final": END, "common": COMMON, "anytime": ANYTIME, "log_anytime": LOG_ANYTIME}
+"""Beginnings of columns, and their moments."""
+FEW_SEEDS, FEW_REPEATS = 10, 500
+"""Numbers of searches, and of repeats of a black-box study, below which a comparison warns."""
+Test = Literal["Wilcoxon", "Mann–Whitney"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +54,11 @@ class Contender:
     def final(self) -> Floats:
         """Final test regret of each repetition, as a fraction."""
         return np.array([repetition.result for repetition in self.repetitions])
+
+    @property
+    def keys(self) -> list[str]:
+        """Random seed of each repetition in words, as `Trace.key`."""
+        return [repetition.key for repetition in self.repetitions]
 
     @property
     def missing(self) -> int:
@@ -145,124 +158,127 @@ class Comparison(Displayed):
         return min(span(contender.repetitions)[1] for contender in self.contenders)
 
     @cached_property
+    def span(self) -> Span:
+        """The range of anytime regrets, which all curves have in common."""
+        return common_span([contender.repetitions for contender in self.contenders], self.over in (EPOCHS, EVALUATIONS))
+
+    @cached_property
+    def samples(self) -> dict[str, dict[str, Floats]]:
+        """The regret of each run by moment and label, in the order of the runs; NaN where it is unknown."""
+        found: dict[str, dict[str, Floats]] = {moment: {} for moment in self.moments}
+        for contender in self.contenders:
+            found[END][contender.label] = contender.final
+            if COMMON in found:
+                common = contender.at(self.common_time)
+                found[COMMON][contender.label] = common if len(common) else np.full(len(contender.final), np.nan)
+            for moment, log in ((ANYTIME, False), (LOG_ANYTIME, True)):
+                found[moment][contender.label] = time_averages(contender.repetitions, self.span, log)
+        return found
+
+    @property
+    def moments(self) -> list[str]:
+        """The moments at which regrets are compared."""
+        return [moment for moment in MEASURES.values() if moment != COMMON or self.over in CLOCKS]
+
+    @property
+    def ends_differ(self) -> bool:
+        """Whether methods end at different times, so that regrets at the last common time are not the final ones."""
+        end, common = (self.samples.get(moment, {}) for moment in (END, COMMON))
+        return any(not np.array_equal(end[label], values, equal_nan=True) for label, values in common.items())
+
+    @cached_property
     def results(self) -> pandas.DataFrame:
         """A data frame with one row per run; regrets of accuracies are fractions.
 
-        Columns: label, kind, optimizer, folder, n (number of searches with a result), finished, source (measured or
-        predicted), final_mean, final_std (n - 1; NaN for one search), final_median and final_best (statistics of the
-        final test regrets). Over simulated time, also common_seconds (the last time that all curves reach), common_mean
-        and common_std (statistics of the regrets at this time; NaN if a search has no result by then). Over
-        evaluations, common_evaluations takes the place of common_seconds.
+        Columns: label, kind, optimizer, folder, space, dataset, table, scale (NaN for black-box studies), n (number of
+        searches with a result), finished and source (measured or predicted). Then follow statistics of the final test
+        regrets: final_mean, final_std (n - 1; NaN for one search), final_low and final_high (95 % confidence interval
+        of the mean), final_median, final_median_low and final_median_high (interval of the median), and final_best.
+
+        anytime_mean, … are the same statistics of the anytime regrets: the mean regret between anytime_start and
+        anytime_end, the range that all curves have in common. log_anytime_mean, … are those on logarithmic time, from
+        log_anytime_start on. Over simulated time, also common_seconds (the last time that all curves reach),
+        common_mean, … (the regrets at this time; NaN if a search has no result by then). Over evaluations,
+        common_evaluations takes the place of common_seconds.
         """
         return pandas.DataFrame([self._row(contender) for contender in self.contenders])
 
     def _row(self, contender: Contender) -> dict[str, object]:
-        entry = contender.entry
+        entry, facts = contender.entry, self.facts
         row: dict[str, object] = {
             "label": contender.label,
             "kind": entry.kind,
             "optimizer": entry.optimizer,
             "folder": str(entry.folder),
+            "space": self.space,
+            "dataset": facts.dataset,
+            "table": facts.table,
+            "scale": entry.scale or np.nan,
             "n": len(contender.repetitions),
             "finished": entry.progress is None,
             "source": contender.source,
         }
-        row |= {f"final_{name}": value for name, value in _statistics(contender.final).items()}
-        if self.over in CLOCKS:
-            common = _statistics(contender.at(self.common_time))
-            row |= {f"common_{CLOCKS[self.over]}": self.common_time} | {
-                f"common_{name}": common[name] for name in ("mean", "std")
-            }
-        return row
+        names = [name for name, moment in MEASURES.items() if moment in self.moments]
+        columns = [self.samples[MEASURES[name]][contender.label] for name in names]
+        for name, summary in zip(names, summarise(np.stack(columns, axis=1)), strict=True):
+            row |= {f"{name}_{of}": value for of, value in summary.items()}
+            if name == "final":
+                known = contender.final[~np.isnan(contender.final)]
+                row["final_best"] = float(known.min()) if len(known) else np.nan
+        row |= {"anytime_start": self.span.start, "log_anytime_start": self.span.log_start}
+        row |= {"anytime_end": self.span.end}
+        return row | ({f"common_{CLOCKS[self.over]}": self.common_time} if self.over in CLOCKS else {})
 
     @cached_property
     def rank_tests(self) -> pandas.DataFrame:
-        """A data frame with one row per pair of runs with five or more searches; columns as in `COLUMNS`.
+        """A data frame with one row per moment and pair of runs with five or more searches.
 
-        The tests compare the final regrets. Over simulated time and evaluations, further rows compare the regrets at
-        the last time that all curves reach. Holm's correction is applied to these two sets of tests separately.
+        The moments are the end of each run, the last time that all curves reach (over simulated time and evaluations),
+        and the anytime regrets on linear and logarithmic time. The columns are those of `rank_tests.COLUMNS` (unpaired
+        tests), `rank_tests.PAIRED_COLUMNS` (tests of matched seeds), and `test`: the test by which tables mark regrets
+        that do not differ. Holm's correction applies to the pairs of each moment and test separately.
         """
-        final = {contender.label: contender.final for contender in self.contenders}
-        frames = [rank_tests({label: values[~np.isnan(values)] for label, values in final.items()}, END)]
-        if self.over in CLOCKS:
-            common = {contender.label: contender.at(self.common_time) for contender in self.contenders}
-            frames.append(rank_tests(common, COMMON))
-        return pandas.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+        frames = []
+        for moment, samples in self.samples.items():
+            known = {label: ~np.isnan(values) for label, values in samples.items()}
+            values = {label: own[known[label]] for label, own in samples.items()}
+            keys = {
+                of.label: [key for key, has in zip(of.keys, known[of.label], strict=True) if has]
+                for of in self.contenders
+            }
+            frames.append(rank_tests(values, moment).merge(paired_tests(values, keys, moment), on=list(PAIR)))
+        frame = pandas.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+        return frame.assign(test=self.test if len(frame) else pandas.Series(dtype=str))
 
+    @cached_property
+    def test(self) -> Test:
+        """The test that decides which regrets differ: "Wilcoxon" if the seeds of all tested methods match.
 
-def _statistics(values: Floats) -> dict[str, float]:
-    """Return mean, standard deviation (n - 1), median and minimum of known values; NaN where there are too few."""
-    values = values[~np.isnan(values)]
-    if not len(values):
-        return dict.fromkeys(("mean", "std", "median", "best"), float("nan"))
-    return {
-        "mean": float(values.mean()),
-        "std": float(values.std(ddof=1)) if len(values) > 1 else float("nan"),
-        "median": float(np.median(values)),
-        "best": float(values.min()),
-    }
+        The choice depends only on the seeds, not on the regrets.
+        """
+        tested = [contender for contender in self.contenders if len(contender.repetitions) >= FEWEST]
+        enough = all(len(contender.repetitions) >= FEWEST_PAIRS for contender in tested)
+        is_matched = enough and all(match(tested[0].keys, contender.keys) is not None for contender in tested)
+        return "Wilcoxon" if len(tested) > 1 and is_matched else "Mann–Whitney"
 
+    def p_values(self, moment: str) -> dict[frozenset[str], float]:
+        """Return the p-values of the deciding test with Holm's correction, by pair of labels."""
+        own = self.rank_tests[self.rank_tests["moment"] == moment]
+        column = "p_paired_holm" if self.test == "Wilcoxon" else "p_holm"
+        return {frozenset((row["first"], row["second"])): row[column] for row in own.to_dict("records")}
 
-# Rank tests of all pairs of methods -----------------------------------------------------------------------------------
-
-
-def rank_tests(samples: Mapping[str, Floats], moment: str, with_only: str | None = None) -> pandas.DataFrame:
-    """Compare the regrets of all pairs of methods with a two-sided Mann–Whitney U test.
-
-    Args:
-        samples: regrets of the runs of each method, by label. Methods with fewer than `FEWEST` runs are omitted.
-        moment: point in time of the regrets, such as "end".
-        with_only: the method with which all others are compared. Default: all pairs are compared.
-
-    Returns:
-        A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`
-        the p-value, and `p_holm` the p-value with Holm's correction for the number of pairs. `a12` is the probability
-        that a run of the first method has a lower regret than a run of the second (ties count half; Vargha and Delaney,
-        2000). `effect_size` is the effect size in words.
-    """
-    enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
-    pairs = [pair for pair in combinations(enough, 2) if with_only is None or with_only in pair]
-    rows = [_test(moment, first, second, enough) for first, second in pairs]
-    frame = pandas.DataFrame(rows, columns=[name for name in COLUMNS if name != "p_holm"])
-    frame.insert(COLUMNS.index("p_holm"), "p_holm", holm(frame["p"].to_numpy(np.float64)))
-    return frame
-
-
-def _test(moment: str, first: str, second: str, samples: Mapping[str, Floats]) -> tuple[object, ...]:
-    a, b = samples[first], samples[second]
-    u, p = _mann_whitney(a, b)
-    a12 = 1 - u / (len(a) * len(b))  # U counts the pairs in which the first regret is higher
-    return moment, first, second, len(a), len(b), u, p, a12, effect_size(a12)
-
-
-def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
-    """Return the U statistic of `a` and the two-sided p-value; the p-value is 1 if all values are equal."""
-    from scipy.stats import mannwhitneyu  # type: ignore[attr-defined]
-
-    if np.ptp(np.concatenate([a, b])) == 0:
-        return len(a) * len(b) / 2, 1.0
-    found = mannwhitneyu(a, b, alternative="two-sided")
-    return float(found.statistic), float(found.pvalue)
-
-
-def effect_size(a12: float) -> str:
-    """Return an effect size in words: negligible, small, medium or large."""
-    return next(word for smallest, word in EFFECTS if max(a12, 1 - a12) >= smallest)
-
-
-def describe_effect(first: str, second: str, a12: float) -> str:
-    """Return the meaning of an A12 as a sentence without a full stop."""
-    better, worse, share = (first, second, a12) if a12 >= 0.5 else (second, first, 1 - a12)
-    if share == 0.5:
-        return f"{first} and {second} are equally likely to be better"
-    return f"{better} is better than {worse} in {100 * share:.0f} % of pairs: a {effect_size(a12)} effect"
-
-
-def holm(p: Sequence[float] | Floats) -> Floats:
-    """Return p-values with Holm's correction (Holm, 1979), in the order given."""
-    values = np.asarray(p, dtype=np.float64)
-    order = np.argsort(values, kind="stable")
-    factors = len(values) - np.arange(len(values))
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
-    return adjusted
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for each reason to doubt the comparison: too few runs of a kind, or runs of different lengths."""
+        found = []
+        if self.ends_differ:
+            found.append("The methods end at different times, so compare their regrets at the common time, too.")
+        for noun, least in (("seed", FEW_SEEDS), ("repeat", FEW_REPEATS)):
+            few = [
+                f"{of.label} (n = {len(of.repetitions):,})"
+                for of in self.contenders
+                if noun == of.entry.REPETITION and len(of.repetitions) < least
+            ]
+            if few:
+                found.append(f"Fewer than {counted(least, noun)}, so rankings can change with more: {', '.join(few)}.")
+        return found

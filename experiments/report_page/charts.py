@@ -178,7 +178,7 @@ def _spread(at: Floats, most: int, *, is_log: bool) -> Any:
         grid = np.r_[at[0], np.geomspace(positive[0], at[-1], most - 1)]
     else:
         grid = np.linspace(at[0], at[-1], most)
-    found = np.searchsorted(at, grid, side="right") - 1
+    found = np.atleast_1d(np.searchsorted(at, grid, side="right") - 1)
     return np.unique(np.r_[0, np.clip(found, 0, len(at) - 1)[1:-1], len(at) - 1])
 
 

@@ -17,7 +17,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, BLUE, BROWN, GREEN, LINES, ORANGE, PINK, SKY, VERMILION
 from nasbench1shot1.display.curves import Pooled, describe_band, draw_curve, pool_values
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.experiments.comparison.statistics import SIGNIFICANT, rank_tests
+from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.collapse_figures import BASE, SHORTER
 from nasbench1shot1.experiments.reproduction.parts import Panel
 from nasbench1shot1.experiments.reproduction.results import CurveResults, in_front

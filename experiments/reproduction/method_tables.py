@@ -20,7 +20,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.colours import BLACK, BLUE
 from nasbench1shot1.display.curves import Pooled, pool_values
 from nasbench1shot1.display.style import PictureStyle
-from nasbench1shot1.experiments.comparison.statistics import SIGNIFICANT, rank_tests
+from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT, rank_tests
 from nasbench1shot1.experiments.reproduction.parts import Panel
 from nasbench1shot1.experiments.reproduction.results import CurveResults, Found, in_front
 from nasbench1shot1.experiments.rescoring import rescore

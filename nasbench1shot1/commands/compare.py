@@ -17,23 +17,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Compare:
-    """Compare runs in one figure, with a table and rank tests.
+    """Compare runs in one figure, with intervals, rank tests, and tables for a paper.
 
-    Runs can be searches, groups of seeds (search --seeds), black-box studies and tuning studies. They must share one
-    search space, data set and table, and need not be finished. See docs/compare.md.
+    Runs can be searches, groups of seeds (search --seeds), black-box studies and tuning studies, and need not be
+    finished. Runs on different spaces, data sets, tables or scales have separate panels and tables. See
+    docs/compare.md.
     """
 
     runs: Annotated[Positional[tuple[Path, ...]], Form("RUN …", "(required without --csv)")] = ()
-    """Folders of the runs; at most ten."""
+    """Folders of the runs; at most ten on each space and data set."""
     csv: Annotated[str | None, Form("FILE[:LABEL]", repeats=True)] = None
     """Trainings that another program recorded: a CSV file, or a file of Optuna, SMAC, Syne Tune, NePS or hpbandster.
     May be given several times. The architectures are looked up in --table. See docs/trajectories.md."""
     space: Annotated[str | None, Names("search_spaces", "your own as module:object")] = None
     """Search space of --csv. Default: the space of the first run."""
     labels: tuple[str, ...] | None = None
-    """Labels of the runs, separated by spaces or commas. Default: the names of the optimizers."""
+    """Labels of the runs, separated by spaces or commas. Runs with equal labels on different spaces or data sets are
+    runs of one method. Default: the names of the optimizers."""
     out: Path = Path("comparison")
-    """Folder for the figure and the CSV files. It must not exist or must hold only an earlier comparison."""
+    """Folder for figures, tables and texts. It must not exist or must hold only an earlier comparison."""
     over: Literal["epochs", "search-time", "simulated-time", "evaluations"] | None = None
     """Horizontal axis. Studies support simulated-time; black-box studies also evaluations. Default: simulated-time if
     any run is a study (evaluations if its table has no training times), otherwise epochs."""
@@ -55,7 +57,7 @@ class Compare:
 
     def run(self) -> None:
         """Compare the runs, write the files and print the tables."""
-        from nasbench1shot1.experiments.comparison.comparing import compare_runs
+        from nasbench1shot1.experiments.comparison.comparing import compare_tasks
         from nasbench1shot1.experiments.comparison.output import check_out, show, write_comparison
         from nasbench1shot1.ground.text import literal_console
 
@@ -70,7 +72,7 @@ class Compare:
         if self.accuracies:
             self._compare_accuracies()
             return
-        found = compare_runs(
+        found = compare_tasks(
             (*self.runs, *self._trajectories()),
             self._labels,
             self.over,

@@ -5,9 +5,11 @@ This module imports matplotlib, so others import it only where they draw.
 
 import math
 from io import BytesIO
+from itertools import pairwise
 from typing import Any, Final
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis, YAxis
 from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -19,8 +21,10 @@ from nasbench1shot1.display.style import DOTS, PictureStyle, look
 
 RESOLUTION = 100
 """Dots per inch of pictures in notebooks."""
-DENSE: Final = (1, 2, 5)
-"""Factors of the ticks in every decade."""
+PER_DECADE: Final[dict[tuple[float, ...], float]] = {(1, 2, 5): 1e3, (1, 3): 1e4, (1,): math.inf}
+"""Factors of the ticks in every decade, and the ratios of both ends of an axis up to which they are used."""
+LETTER: Final = 0.65
+"""Width of a digit with some space, relative to the font size."""
 PLAIN: Final = 1e5
 """Axes that end below this value have plain numbers; others have powers of ten."""
 
@@ -69,14 +73,30 @@ def picture(axes: Axes) -> bytes:
 
 
 class LogTicks(LogLocator):
-    """About three to ten ticks: evenly spaced over less than a decade, otherwise one to three per decade."""
+    """About three to ten ticks: evenly spaced over less than a decade, otherwise one to three per decade.
+
+    A short axis has fewer, so that their labels do not overlap.
+    """
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         """Return the values of the ticks between two positive numbers."""
         if vmin <= 0 or vmax < 10 * vmin:
             return MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(vmin, vmax)
-        factors = DENSE if vmax < 1e3 * vmin else (1, 3) if vmax < 1e4 * vmin else (1,)
-        return LogLocator(subs=factors).tick_values(vmin, vmax)
+        choices = [factors for factors, most in PER_DECADE.items() if vmax < most * vmin]
+        fitting = (factors for factors in choices if self._fits(factors, vmin, vmax))
+        return LogLocator(subs=next(fitting, choices[-1])).tick_values(vmin, vmax)
+
+    def _fits(self, factors: tuple[float, ...], vmin: float, vmax: float) -> bool:
+        """Return whether the labels of neighbouring ticks do not overlap on this axis."""
+        if not isinstance(self.axis, Axis):
+            return True
+        edges = [*factors, 10 * factors[0]]
+        gap = min(math.log10(high / low) for low, high in pairwise(edges)) / math.log10(vmax / vmin)
+        space = gap * self.axis.get_tick_space()  # in heights of three letters across, and of two upwards
+        if isinstance(self.axis, YAxis):
+            return 2 * space >= 1
+        letters = max(len(f"{10.0 ** math.floor(math.log10(value)):,.6g}") for value in (vmin, vmax))
+        return 3 * space >= LETTER * letters
 
 
 class PlainOrPower(Formatter):

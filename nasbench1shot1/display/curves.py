@@ -53,6 +53,7 @@ class Trace:
         holds: whether the run keeps its final value after `end`, as a finished search keeps its architecture. A curve
             ends with the first run that does not.
         measured: share of the values that are measured; the others are predicted.
+        key: the random seed of the run in words, by which runs of two methods are matched; empty if it is unknown.
     """
 
     at: Floats
@@ -61,6 +62,7 @@ class Trace:
     final: float = np.nan
     holds: bool = True
     measured: float = np.nan
+    key: str = ""
 
     @property
     def last(self) -> float:

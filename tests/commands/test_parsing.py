@@ -128,12 +128,12 @@ def test_compare_takes_labels_in_both_forms(labels: list[str], monkeypatch: pyte
 
     taken = []
 
-    def compare_runs(runs: Any, labels: Any, *_: Any, **__: Any) -> None:
+    def compare_tasks(runs: Any, labels: Any, *_: Any, **__: Any) -> None:
         taken.append((runs, list(labels)))
         raise InvalidInputError("enough")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(comparing, "compare_runs", compare_runs)
+    monkeypatch.setattr(comparing, "compare_tasks", compare_tasks)
     with pytest.raises(SystemExit):
         main(["compare", "x", "y", *labels])
     assert taken == [((Path("x"), Path("y")), ["A", "B"])]

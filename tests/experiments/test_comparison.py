@@ -13,13 +13,8 @@ import nasbench1shot1 as nb
 from nasbench1shot1.display.curves import pool
 from nasbench1shot1.experiments.comparison.comparing import compare_runs
 from nasbench1shot1.experiments.comparison.entries import latest_results
-from nasbench1shot1.experiments.comparison.statistics import (
-    Comparison,
-    describe_effect,
-    effect_size,
-    holm,
-    rank_tests,
-)
+from nasbench1shot1.experiments.comparison.rank_tests import describe_effect, effect_size, holm, rank_tests
+from nasbench1shot1.experiments.comparison.statistics import Comparison
 from nasbench1shot1.experiments.tuning.trajectory import trajectory
 from nasbench1shot1.ground.files import write_json
 from nasbench1shot1.one_shot_search.captions import provenance
@@ -138,8 +133,9 @@ def test_the_common_time_of_black_box_studies(folder):
     assert len(known) == 12
     assert results.loc["regularized-evolution", "common_mean"] == pytest.approx(known.mean())
     assert results.loc["regularized-evolution", "common_std"] == pytest.approx(known.std())
-    (end, at_common) = found.rank_tests.itertuples()
+    (end, at_common, *anytime) = found.rank_tests.itertuples()
     assert (end.moment, at_common.moment) == ("end", "common time")
+    assert [row.moment for row in anytime] == ["anytime", "anytime, log time"]
     first = nb.open_run(folder / "random").final["test_regret"]
     assert at_common.p == mannwhitneyu(first, known, alternative="two-sided").pvalue
 

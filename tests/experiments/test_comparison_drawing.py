@@ -13,10 +13,11 @@ from refusals import refuses
 import nasbench1shot1 as nb
 from nasbench1shot1.cli import main
 from nasbench1shot1.display.colours import METHODS, curve_styles
-from nasbench1shot1.experiments.comparison.comparing import compare_runs
+from nasbench1shot1.experiments.comparison.comparing import compare_runs, compare_tasks
 from nasbench1shot1.experiments.comparison.drawing import MOST_BANDS, caption, comparison_figure
 from nasbench1shot1.registry import BUILT_IN
 
+TABLES = {"comparison.csv", "rank_tests.csv", "table.md", "table.tex", "methods.txt"}
 RANKS = [(50, 40, 30), (55, 45, 5), (59, 3, 33)]
 
 
@@ -164,9 +165,10 @@ def test_the_command_writes_figure_and_tables(suffix, start, folder, tmp_path, c
     out = tmp_path / "out"
     runs = [str(folder / name) for name in ("random", "local", "one")]
     main(["compare", *runs, "--labels", "RS,LS,mine", "--out", str(out), "--format", suffix])
-    assert {path.name for path in out.iterdir()} == {f"comparison.{suffix}", "comparison.csv", "rank_tests.csv"}
+    figures = {f"{name}.{suffix}" for name in ("comparison", "distribution")}
+    assert {path.name for path in out.iterdir()} == {*figures, "distribution.csv", *TABLES}
     assert (out / f"comparison.{suffix}").read_bytes().startswith(start)
-    found = compare_runs(runs, ["RS", "LS", "mine"])
+    found = compare_tasks(runs, ["RS", "LS", "mine"])
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "comparison.csv"), found.results)
     pandas.testing.assert_frame_equal(pandas.read_csv(out / "rank_tests.csv"), found.rank_tests)
     shown = " ".join(capsys.readouterr().out.split())
@@ -179,6 +181,9 @@ def test_an_earlier_comparison_is_replaced(folder, tmp_path):
     out = tmp_path / "out"
     main(["compare", str(folder / "one"), "--out", str(out), "--format", "svg"])
     main(["compare", str(folder / "seeds"), "--out", str(out)])
-    assert {path.name for path in out.iterdir()} == {"comparison.png", "comparison.csv", "rank_tests.csv"}
+    assert {path.name for path in out.iterdir()} == {
+        *("comparison.png", "distribution.png", "distribution.csv"),
+        *TABLES,
+    }
     assert pandas.read_csv(out / "comparison.csv")["label"].tolist() == ["darts"]
     assert pandas.read_csv(out / "rank_tests.csv").empty

@@ -33,7 +33,6 @@ def folder(tmp_path_factory) -> Path:
 
 CASES = {
     "no runs": ([], {}, r"^no run "),
-    "too many": (["one"] * 11, {}, r"^11 runs .* 10$"),
     "not a run": (["nothing"], {}, r"nothing' .*config\.json"),
     "no folder": (["nowhere"], {}, r"nowhere' .*no such folder"),
     "twice": (["one", "two", "seeds/../one"], {}, r"one' .*twice"),
@@ -55,10 +54,28 @@ CASES = {
 }  # fmt: skip
 
 
+OWN_PANELS = ("spaces", "data sets", "tables", "spaces on a table")
+"""Cases in which `nb.compare` draws a panel for each task."""
+
+
 @pytest.mark.parametrize(("runs", "options", "sentence"), CASES.values(), ids=CASES)
 def test_incomparable_runs_are_refused_in_one_sentence(runs, options, sentence, folder):
     with pytest.raises(nb.UserError, match=sentence):
+        compare_runs([folder / run for run in runs], **options)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in OWN_PANELS])
+def test_panels_do_not_make_them_comparable(name, folder):
+    runs, options, sentence = CASES[name]
+    with pytest.raises(nb.UserError, match=sentence):
         nb.compare([folder / run for run in runs], **options)
+
+
+def test_a_task_has_at_most_ten_runs(tmp_path):
+    runs = [make.search(tmp_path / str(number), (1,)) for number in range(11)]
+    for compare in (compare_runs, nb.compare):
+        with refuses(nb.InvalidInputError, 11, 10):
+            compare(runs)
 
 
 def test_other_kinds_of_runs_are_named(tmp_path):

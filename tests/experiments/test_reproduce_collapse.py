@@ -10,7 +10,7 @@ from rich.console import Console
 from tiny_figures import planned, run_jobs_here
 
 import nasbench1shot1 as nb
-from nasbench1shot1.experiments.comparison import statistics
+from nasbench1shot1.experiments.comparison import rank_tests
 from nasbench1shot1.experiments.reproduction.collapse import QUANTITIES, measures, steps_per_epoch
 from nasbench1shot1.experiments.reproduction.collapse_figures import BASE, SHORTER, searches
 from nasbench1shot1.experiments.reproduction.figures import FIGURES
@@ -96,7 +96,7 @@ def finished(figure, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         run_jobs_here(patch)
         patch.setitem(FIGURES, NAME, figure)
-        patch.setattr(statistics, "FEWEST", 2)
+        patch.setattr(rank_tests, "FEWEST", 2)
         return reproduce(NAME, scale="quick", out=folder, only=ONLY, seeds=SEEDS, console=Console(quiet=True))
 
 

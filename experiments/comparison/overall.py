@@ -1,0 +1,194 @@
+"""Methods over many tasks: average ranks with Friedman's and Nemenyi's tests, win/tie/loss, performance profiles.
+
+A task is a search space with a data set. The procedure is Demšar's (2006, JMLR 7): the methods are ranked on each task
+by a mean regret, Friedman's test asks whether their average ranks differ, and Nemenyi's test asks which pairs do.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+from nasbench1shot1.display.curves import RESAMPLES, SEED
+from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT
+from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
+from nasbench1shot1.ground.errors import InvalidInputError
+from nasbench1shot1.ground.text import counted
+
+Floats = NDArray[np.float64]
+FEWEST_TASKS, FEWEST_METHODS = 5, 3
+"""Minimum numbers of tasks and methods of a test of average ranks."""
+PROFILE_POINTS = 200
+"""Number of thresholds of a performance profile."""
+
+
+@dataclass(frozen=True, eq=False)
+class AverageRanks:
+    """Ranks of M methods on N tasks.
+
+    Attributes:
+        ranks: rank of each method (column) on each task (row), 1 for the lowest regret; equal regrets share their mean.
+    """
+
+    ranks: pandas.DataFrame
+
+    @classmethod
+    def of(cls, regrets: pandas.DataFrame) -> "AverageRanks":
+        """Rank methods by their mean regrets.
+
+        Args:
+            regrets: mean regret of each method (column) on each task (row).
+
+        Raises:
+            InvalidInputError: there are fewer than `FEWEST_TASKS` tasks or `FEWEST_METHODS` methods.
+        """
+        tasks, methods = regrets.shape
+        if tasks < FEWEST_TASKS:
+            raise InvalidInputError(
+                f"average ranks and a critical-difference diagram need at least {FEWEST_TASKS} tasks (pairs of space "
+                f"and data set) with the same methods, and there {_are(tasks, 'task')}: add runs on other spaces or "
+                "data sets"
+            )
+        if methods < FEWEST_METHODS:
+            raise InvalidInputError(
+                f"average ranks need at least {FEWEST_METHODS} methods with runs on all tasks, and there "
+                f"{_are(methods, 'method')}: add runs of other methods, or use the table of wins, ties and losses"
+            )
+        return cls(regrets.rank(axis=1))
+
+    @property
+    def averages(self) -> "pandas.Series[float]":
+        """The average rank of each method, the best one first."""
+        return self.ranks.mean().sort_values(kind="stable")
+
+    @cached_property
+    def friedman(self) -> tuple[float, float]:
+        """The χ² statistic of Friedman's test, corrected for ties, and its p-value; 0 and 1 if all ranks are equal."""
+        from scipy.stats import friedmanchisquare
+
+        if (self.ranks.nunique(axis=1) == 1).all():
+            return 0.0, 1.0
+        found = friedmanchisquare(*self.ranks.to_numpy(np.float64).T)
+        return float(found.statistic), float(found.pvalue)
+
+    @property
+    def _standard_error(self) -> float:
+        tasks, methods = self.ranks.shape
+        return float(np.sqrt(methods * (methods + 1) / (6 * tasks)))
+
+    @cached_property
+    def critical_difference(self) -> float:
+        """The difference of average ranks from which on Nemenyi's test calls it significant (at 5 %)."""
+        from scipy.stats import studentized_range  # type: ignore[attr-defined]
+
+        quantile = studentized_range.ppf(1 - SIGNIFICANT, self.ranks.shape[1], np.inf)
+        return float(quantile / np.sqrt(2) * self._standard_error)
+
+    @cached_property
+    def nemenyi(self) -> pandas.DataFrame:
+        """The p-value of Nemenyi's test for each pair of methods; 1 on the diagonal."""
+        from scipy.stats import studentized_range  # type: ignore[attr-defined]
+
+        averages = self.ranks.mean().to_numpy(np.float64)
+        statistic = np.abs(averages[:, None] - averages[None, :]) / self._standard_error * np.sqrt(2)
+        p = studentized_range.sf(statistic, len(averages), np.inf)
+        np.fill_diagonal(p, 1.0)
+        return pandas.DataFrame(p, self.ranks.columns, self.ranks.columns)
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether Friedman's test rejects equal ranks at 5 %; otherwise, no pair is called different."""
+        return self.friedman[1] < SIGNIFICANT
+
+    @property
+    def groups(self) -> list[list[str]]:
+        """The largest sets of two or more methods, neighbours by average rank, of which no pair differs."""
+        averages = self.averages
+        labels = list(averages.index)
+        if not self.is_significant:
+            return [labels]
+        found: list[list[str]] = []
+        for start in range(len(labels)):
+            near = averages.iloc[start:] - averages.iloc[start] < self.critical_difference
+            group = labels[start : start + int(near.sum())]
+            if len(group) > 1 and not (found and set(group) <= set(found[-1])):
+                found.append(group)
+        return found
+
+    @property
+    def frame(self) -> pandas.DataFrame:
+        """A data frame with a row per method, the best one first: label, average_rank, and the rank on each task."""
+        frame = self.ranks.T.loc[self.averages.index]
+        frame.insert(0, "average_rank", self.averages)
+        return frame.rename_axis("label").reset_index()
+
+
+def _are(number: int, noun: str) -> str:
+    return f"{'is' if number == 1 else 'are'} {counted(number, noun)}"
+
+
+# Wins, ties and losses ------------------------------------------------------------------------------------------------
+
+
+def win_tie_loss(
+    means: Mapping[str, Mapping[str, float]], p_values: Mapping[str, Mapping[frozenset[str], float]]
+) -> pandas.DataFrame:
+    """Count the tasks on which the first method of each pair is better, not different, or worse.
+
+    Args:
+        means: mean regret of each method, by task and label.
+        p_values: p-values of the pairs, by task. A pair without a p-value is not tested, and its task is not counted.
+
+    Returns:
+        A data frame with the columns first, second, wins, ties, losses and tasks (their sum). A win is a lower mean
+        whose p-value is below `SIGNIFICANT`.
+    """
+    labels = list(dict.fromkeys(label for own in means.values() for label in own))
+    rows = []
+    for first, second in combinations(labels, 2):
+        counts = [0, 0, 0]
+        for task, own in means.items():
+            p = p_values[task].get(frozenset((first, second)), np.nan)
+            if not np.isnan(p):
+                counts[1 if p >= SIGNIFICANT else 0 if own[first] < own[second] else 2] += 1
+        if sum(counts):
+            rows.append((first, second, *counts, sum(counts)))
+    return pandas.DataFrame(rows, columns=["first", "second", "wins", "ties", "losses", "tasks"])
+
+
+# Distributions of final regrets ---------------------------------------------------------------------------------------
+
+
+def shares_below(values: Floats, thresholds: Floats) -> Floats:
+    """Return the share of values that are at most each threshold: their empirical distribution, shape (T,)."""
+    found: Floats = np.searchsorted(np.sort(values), thresholds, side="right") / len(values)
+    return found
+
+
+def performance_profile(samples: Sequence[Floats], thresholds: Floats) -> pandas.DataFrame:
+    """Return how likely a run of a method is to reach each relative regret (Agarwal et al., NeurIPS 2021).
+
+    Args:
+        samples: for each task, the relative regrets of the method's runs. Every task has the same weight.
+        thresholds: shape (T,).
+
+    Returns:
+        A data frame with the columns at, share, low and high: the 95 % confidence interval by the bootstrap, which
+        resamples the runs of each task. Without several runs on some task, the interval is NaN.
+    """
+    shares = np.mean([shares_below(values, thresholds) for values in samples], axis=0)
+    low = high = np.full(len(thresholds), np.nan)
+    if max(map(len, samples)) > 1:
+        rng = np.random.default_rng(SEED)
+        drawn = np.zeros((RESAMPLES, len(thresholds)))
+        for values in samples:
+            reached = np.sort(values)[:, None] <= thresholds
+            runs = len(values)
+            counts = np.stack([np.bincount(each, minlength=runs) for each in draw_resamples(runs, RESAMPLES, rng)])
+            drawn += counts @ reached / runs / len(samples)
+        low, high = percentile_interval(drawn)
+    return pandas.DataFrame({"at": thresholds, "share": shares, "low": low, "high": high})

@@ -1,0 +1,204 @@
+"""Pictures of final regrets: distributions on each task, and critical differences and profiles over all tasks."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nasbench1shot1.display.axes import ZERO_NOTE, label_log_axis
+from nasbench1shot1.display.canvas import Canvas, text_width
+from nasbench1shot1.display.colours import MOST_BANDS, Colors
+from nasbench1shot1.display.curves import Banded, draw_curve
+from nasbench1shot1.display.style import SETTINGS, PictureStyle, checked_style
+from nasbench1shot1.experiments.comparison.drawing import MOST_PANELS, method_looks
+from nasbench1shot1.experiments.comparison.overall import AverageRanks
+from nasbench1shot1.experiments.comparison.rank_tests import SIGNIFICANT
+from nasbench1shot1.experiments.comparison.sentences import reference_text, tables_text
+from nasbench1shot1.experiments.comparison.tasks import TaskComparison
+from nasbench1shot1.ground.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from nasbench1shot1.display.axes import Axes, Figure
+
+BAR, GAP, SPARE = 3.0, 0.55, 0.15
+"""Width of the bars of a critical-difference diagram in points, distance of its lines in units of the axes, and space
+at both sides in inches."""
+
+
+# Average ranks --------------------------------------------------------------------------------------------------------
+
+
+def critical_difference_figure(
+    found: TaskComparison, colors: Colors | None = None, style: PictureStyle | None = None
+) -> "Figure":
+    """Return the critical-difference diagram of the average ranks of final regrets (Demšar, 2006).
+
+    The methods are placed by their average ranks, the best at the left. A bar connects methods of which no pair
+    differs. Arguments are as in `drawing.comparison_figure`.
+
+    Raises InvalidInputError if there are no average ranks (`TaskComparison.average_ranks`).
+    """
+    ranks = found.average_ranks()
+    methods, looks = len(ranks.averages), method_looks(found.tasks, colors)
+    height = 0.7 + 0.19 * (-(-methods // 2) + 1 + len(ranks.groups))
+    with Canvas(panel=(6.4, height), style=style) as canvas:
+        size = float(SETTINGS[checked_style(style or "screen")]["legend.fontsize"])
+        _draw_ranks(canvas.axes[0], ranks, looks, size, canvas.figure.get_figwidth() - SPARE)
+        statistic, p = ranks.friedman
+        tasks = ", ".join(found.tasks)
+        each = next(iter(found.tasks.values()))
+        verdict = "" if ranks.is_significant else ", so that no pair is called different"
+        bars = "Bars connect methods that do not differ" if ranks.groups else "All pairs of methods differ"
+        caption = "\n".join(
+            [
+                f"Ranks by mean final {each.goal.regret}, 1 is best; tasks: {tasks}.",
+                f"Friedman test: χ² = {statistic:.2f}, p = {p:.2g}{verdict}.",
+                f"{bars} (Nemenyi test at {100 * SIGNIFICANT:.0f} %; CD: critical difference of average ranks).",
+                f"Tables: {tables_text(found.tasks)}.",
+            ]
+        )
+        return canvas.finish(f"Average ranks over {len(found.tasks)} tasks", caption, height=height)
+
+
+def _draw_ranks(
+    axes: "Axes", ranks: AverageRanks, looks: dict[str, dict[str, Any]], size: float, inches: float
+) -> None:
+    """Draw an axis of ranks, a line and a label for each method, and the bars, on axes that end at the labels.
+
+    Args:
+        axes: the axes to draw on.
+        ranks: the ranks.
+        looks: arguments of `Axes.plot` of each method.
+        size: font size in points.
+        inches: width of the axes.
+    """
+    averages, worst = ranks.averages, ranks.ranks.shape[1]
+    left = list(averages.index[: -(-worst // 2)])
+    labels = {
+        label: f" {label}  {average:.2f} " if label in left else f" {average:.2f}  {label} "
+        for label, average in averages.items()
+    }
+    top, below, stub = 1.0, GAP * (len(ranks.groups) + 1), 0.05 * (worst - 1)
+    before = max(text_width(labels[label], size) for label in left)
+    after = max((text_width(text, size) for label, text in labels.items() if label not in left), default=0.0)
+    inch = (worst - 1 + 2 * stub) / max(inches - before - after, 0.2 * inches)
+    axes.plot([1, worst], [top, top], color="black", linewidth=1)
+    for rank in range(1, worst + 1):
+        axes.plot([rank, rank], [top, top + 0.15], color="black", linewidth=1)
+        axes.text(rank, top + 0.25, str(rank), ha="center", va="bottom", fontsize=size)
+    for place, (label, average) in enumerate(averages.items()):
+        is_left = label in left
+        line = place if is_left else worst - 1 - place
+        height, end = top - below - GAP * line, 1 - stub if is_left else worst + stub
+        color = looks[str(label)]["color"]
+        axes.plot([average, average, end], [top, height, height], color=color, linewidth=1.2, solid_joinstyle="miter")
+        axes.text(end, height, labels[label], ha="right" if is_left else "left", va="center", fontsize=size)
+    for number, group in enumerate(ranks.groups):
+        ends = [averages[group[0]] - 0.03, averages[group[-1]] + 0.03]
+        height = top - GAP * (number + 0.7)
+        axes.plot(ends, [height, height], color="black", linewidth=BAR, solid_capstyle="butt")
+    length, height = ranks.critical_difference, top + 1.1
+    axes.errorbar(1 + length / 2, height, xerr=length / 2, color="black", capsize=3, linewidth=1)
+    axes.text(1 + length / 2, height + 0.15, f"CD = {length:.2f}", ha="center", va="bottom", fontsize=size)
+    axes.set_xlim(1 - stub - before * inch, max(worst + stub + after * inch, 1 + length))
+    axes.set_ylim(top - below - GAP * len(left), height + 0.7)
+    axes.set_axis_off()
+
+
+# Distributions --------------------------------------------------------------------------------------------------------
+
+
+def distribution_figure(
+    found: TaskComparison, colors: Colors | None = None, style: PictureStyle | None = None
+) -> "Figure":
+    """Return the distributions of final regrets, with a panel for each task; arguments as in `comparison_figure`.
+
+    Raises InvalidInputError if no method has several runs on a task.
+    """
+    frame, looks = found.distributions, method_looks(found.tasks, colors)
+    if not len(frame):
+        raise InvalidInputError("every method has one run, which has no distribution: add seeds or repeats")
+    names = list(dict.fromkeys(frame["task"]))
+    lines = -(-len(names) // MOST_PANELS)
+    columns, has_zero = -(-len(names) // lines), False
+    with Canvas(lines, columns, panel=(max(3.3, 6.4 / columns), 2.9), style=style, sharey=True) as canvas:
+        for ax, name in zip(canvas.axes, names, strict=False):
+            goal, own = found.tasks[name].goal, frame[frame["task"] == name]
+            positive = own["regret"][own["regret"] > 0]
+            floor = 0.5 * float(positive.min()) if len(positive) else 0.005
+            top = 1.1 * max(float(own["regret"].max()), floor)
+            for label, rows in own.groupby("label", sort=False):
+                has_zero |= bool((rows["regret"] == 0).any())
+                at = np.array([floor, *np.maximum(rows["regret"], floor), top])
+                curve = _line(goal.scale * at, np.array([0.0, *rows["share"], 1.0]))
+                text = f"{label} (n = {len(rows):,})"
+                draw_curve(ax, curve, label=text, style=looks[str(label)], scale=1, steps=True, has_band=False)
+            ax.set_xlim(goal.scale * floor, goal.scale * top)
+            ax.set_xscale("log")
+            label_log_axis(ax.xaxis)
+            ax.set_xlabel(goal.with_unit(f"final {goal.regret}"))
+            ax.set_title(f"{name}\n({found.tasks[name].source})" if len(names) > 1 else "")
+            ax.grid(alpha=0.25)
+        for unused in canvas.axes[len(names) :]:
+            unused.set_axis_off()
+        for row in canvas.grid:
+            row[0].set_ylabel("share of runs")
+        each = next(iter(found.tasks.values()))
+        space = "the panel's space" if len(names) > 1 else None
+        caption = "\n".join(
+            filter(
+                None,
+                [
+                    f"Share of the runs of each method whose final {each.goal.regret} is at most the value on the "
+                    "horizontal axis (empirical distribution).",
+                    f"Tables: {tables_text(found.tasks)}.",
+                    f"Regret: {reference_text(each, space)}.",
+                    ZERO_NOTE.replace("lower", "left") if has_zero else "",
+                ],
+            )
+        )
+        where = names[0] if len(names) == 1 else f"{len(names)} tasks"
+        return canvas.finish(f"Distribution of final {each.goal.regret} on {where}", caption, legend=True)
+
+
+def profile_figure(found: TaskComparison, colors: Colors | None = None, style: PictureStyle | None = None) -> "Figure":
+    """Return the performance profile over all tasks (`TaskComparison.profile`); arguments as in `comparison_figure`.
+
+    Raises InvalidInputError if there is no profile.
+    """
+    frame, looks = found.profile, method_looks(found.tasks, colors)
+    if not len(frame):
+        raise InvalidInputError(
+            "a performance profile needs several tasks, methods with runs on all of them, and tables with the mean "
+            "regret of each space: add runs"
+        )
+    labels = list(dict.fromkeys(frame["label"]))
+    has_band = len(labels) <= MOST_BANDS and bool(frame["low"].notna().any())
+    each = next(iter(found.tasks.values()))
+    with Canvas(panel=(6.4, 3.6), style=style) as canvas:
+        ax = canvas.axes[0]
+        for label, rows in frame.groupby("label", sort=False):
+            at, share, low, high = (rows[name].to_numpy(np.float64) for name in ("at", "share", "low", "high"))
+            curve = Banded(at, share, low, high)
+            draw_curve(ax, curve, label=str(label), style=looks[str(label)], scale=1, steps=True, has_band=has_band)
+        ax.set_xscale("log")
+        label_log_axis(ax.xaxis)
+        ax.set_xlim(float(frame["at"].min()), float(frame["at"].max()))
+        ax.set_ylim(0, 1.03)
+        ax.set_xlabel(f"final {each.goal.regret}, relative to the mean of the space")
+        ax.set_ylabel("share of runs")
+        ax.grid(alpha=0.25)
+        counts = [f"{label}: {sum(map(len, found.relative[label])):,}" for label in labels]
+        caption = "\n".join(
+            [
+                f"Share of runs whose final {each.goal.regret} is at most a multiple of the mean regret of the space's "
+                "networks.",
+                f"All tasks have the same weight: {', '.join(found.tasks)}. Runs: {', '.join(counts)}.",
+                f"Tables: {tables_text(found.tasks)}.",
+            ]
+        )
+        band = "share and 95 % confidence interval (bootstrap of the runs of each task)" if has_band else ""
+        return canvas.finish(f"Performance profile over {len(found.tasks)} tasks", caption, legend=True, band=band)
+
+
+def _line(at: Any, values: Any) -> Banded:
+    return Banded(at, values, values, values)

@@ -1,0 +1,336 @@
+r"""Tables and texts for a paper: Markdown, LaTeX with booktabs, and a paragraph for the section on methods.
+
+In each column, the lowest value is bold, and values that do not differ from it are underlined: those of the runs whose
+regrets the deciding rank test (`Comparison.test`) does not tell from the best one's. LaTeX tables need
+`\usepackage{booktabs}`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from nasbench1shot1.experiments.comparison.drawing import Tasks, objective_text, progress_text
+from nasbench1shot1.experiments.comparison.overall import AverageRanks
+from nasbench1shot1.experiments.comparison.rank_tests import FEWEST, SIGNIFICANT
+from nasbench1shot1.experiments.comparison.sentences import (
+    CLOCK_WORDS,
+    INTERVALS,
+    TEST_WORDS,
+    clock_text,
+    common_time_text,
+    counts_text,
+    range_text,
+    reference_text,
+    software_text,
+    tables_text,
+)
+from nasbench1shot1.experiments.comparison.statistics import ANYTIME, COMMON, END, LOG_ANYTIME, Comparison
+from nasbench1shot1.ground.text import counted, markdown_table
+
+MEASURES = {
+    "final": ("final mean", "final", "mean", END),
+    "common": ("common-time mean", "common", "mean", COMMON),
+    "median": ("final median", "final", "median", END),
+    "anytime": ("anytime mean", "anytime", "mean", ANYTIME),
+    "log_anytime": ("anytime mean, log time", "log_anytime", "mean", LOG_ANYTIME),
+}
+"""The columns of a table of measures: heading, beginning of columns in `results`, statistic, moment of the tests."""
+MOST_BESIDE = 4
+"""Maximum number of columns with intervals beside their values, so that a LaTeX table fits a page."""
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "–": "--",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "≥": r"$\geq$",
+    "χ²": r"$\chi^2$",
+}
+"""Characters that LaTeX does not print as they are."""
+
+
+class Cell(NamedTuple):
+    """A cell of a table.
+
+    Attributes:
+        text: its value or its name.
+        is_best: whether its value is the lowest of its column.
+        is_tied: whether a rank test does not tell its runs from those of the lowest value.
+        interval: the interval of the value, such as "[0.64, 0.84]"; it is printed smaller.
+    """
+
+    text: str
+    is_best: bool = False
+    is_tied: bool = False
+    interval: str = ""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table in parts, such as one for each task.
+
+    Attributes:
+        headings: the headings of the columns.
+        parts: rows of cells, by the title of their part; a single part has an empty title.
+        caption: text that explains the table without the text around it.
+        label: name of the table for references in LaTeX.
+        stacked: in LaTeX, intervals are below their values.
+    """
+
+    headings: Sequence[str]
+    parts: Mapping[str, Sequence[Sequence[Cell]]]
+    caption: str
+    label: str
+    stacked: bool = False
+
+    def markdown(self) -> str:
+        """Return the table in Markdown, with its caption below. Underlining is `<u>`, which Markdown lacks."""
+        rows = []
+        for title, part in self.parts.items():
+            rows += [[f"*{title}*", *[""] * (len(self.headings) - 1)]] if title else []
+            rows += [[_in_markdown(cell) for cell in row] for row in part]
+        return f"{markdown_table(self.headings, rows)}\n{self.caption}\n"
+
+    def latex(self) -> str:
+        r"""Return a `table` environment in LaTeX; `\usepackage{booktabs}` is needed."""
+        width, lines = len(self.headings), list[str]()
+        for title, part in self.parts.items():
+            lines += [r"\midrule"]
+            lines += [rf"\multicolumn{{{width}}}{{l}}{{\emph{{{escape(title)}}}}} \\"] if title else []
+            lines += [line for row in part for line in self._latex_lines(row)]
+        heading = " & ".join(map(self._latex_heading, self.headings)) + r" \\"
+        above = [r"\begin{table}", r"\centering", rf"\caption{{{escape(self.caption)}}}", rf"\label{{{self.label}}}"]
+        narrow = r"\setlength{\tabcolsep}{4pt}"  # within this table
+        begin = rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}"
+        return "\n".join(
+            [*above, narrow, begin, r"\toprule", heading, *lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""]
+        )
+
+    def _latex_lines(self, row: Sequence[Cell]) -> list[str]:
+        if not self.stacked:
+            return [" & ".join(map(_in_latex, row)) + r" \\"]
+        below = [_small(cell.interval) for cell in row]
+        lines = [[_in_latex(cell._replace(interval="")) for cell in row], *([below] if any(below) else [])]
+        return [" & ".join(line).rstrip() + r" \\" for line in lines]
+
+    @staticmethod
+    def _latex_heading(heading: str) -> str:
+        """Return a heading in LaTeX, broken after commas and at slashes."""
+        parts = [escape(part) for part in re.split("/|(?<=,) ", heading)]
+        lines = r" \\ ".join(parts)
+        return parts[0] if len(parts) == 1 else rf"\shortstack[r]{{{lines}}}"
+
+
+def escape(text: str) -> str:
+    """Return a text with the characters that are special in LaTeX escaped."""
+    return re.sub("|".join(map(re.escape, LATEX)), lambda found: LATEX[found[0]], text)
+
+
+def _in_latex(cell: Cell) -> str:
+    text = escape(cell.text)
+    marked = rf"\textbf{{{text}}}" if cell.is_best else rf"\underline{{{text}}}" if cell.is_tied else text
+    return f"{marked} {_small(cell.interval)}".rstrip()
+
+
+def _small(interval: str) -> str:
+    return rf"{{\scriptsize {interval}}}" if interval else ""
+
+
+def _in_markdown(cell: Cell) -> str:
+    marked = f"**{cell.text}**" if cell.is_best else f"<u>{cell.text}</u>" if cell.is_tied else cell.text
+    return f"{marked} {cell.interval}".rstrip()
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+
+def measure_table(tasks: Tasks) -> PaperTable:
+    """Return final and anytime regrets with their intervals: a row for each method, and a part for each task."""
+    columns = [name for name in MEASURES if any(_has_measure(own, name) for own in tasks.values())]
+    parts = {}
+    for name, comparison in tasks.items():
+        cells = [_column(comparison, column, _digits(tasks)) for column in columns]
+        parts[name if len(tasks) > 1 else ""] = [
+            [Cell(_name(comparison, number)), Cell(f"{len(contender.repetitions):,}"), *(own[number] for own in cells)]
+            for number, contender in enumerate(comparison.contenders)
+        ]
+    headings = ["method", "n", *(MEASURES[name][0] for name in columns)]
+    stacked = len(columns) > MOST_BESIDE
+    return PaperTable(headings, parts, _caption(tasks, is_of_tasks=False), "tab:comparison", stacked)
+
+
+def task_table(tasks: Tasks, ranks: AverageRanks | None = None) -> PaperTable:
+    """Return the mean final regrets: a row for each method, a column for each task, and the average rank if known."""
+    labels = list(dict.fromkeys(of.label for own in tasks.values() for of in own.contenders))
+    columns = []
+    for comparison in tasks.values():
+        cells = _column(comparison, "final", _digits(tasks))
+        found = dict(zip([of.label for of in comparison.contenders], cells, strict=True))
+        columns.append([found.get(label, Cell("–")) for label in labels])
+    headings = ["method", *tasks]
+    if ranks is not None:
+        averages = ranks.averages
+        texts = [f"{averages[label]:.2f}" if label in averages else "–" for label in labels]
+        columns.append([Cell(text, is_best=text == f"{averages.iloc[0]:.2f}") for text in texts])
+        headings.append("average rank")
+    rows = [[Cell(label), *(column[number] for column in columns)] for number, label in enumerate(labels)]
+    return PaperTable(headings, {"": rows}, _caption(tasks, is_of_tasks=True, ranks=ranks), "tab:tasks", stacked=True)
+
+
+def _has_measure(comparison: Comparison, name: str) -> bool:
+    _, prefix, statistic, moment = MEASURES[name]
+    if moment == COMMON and not comparison.ends_differ:
+        return False
+    return moment == END or bool(comparison.results[f"{prefix}_{statistic}"].notna().any())
+
+
+def _name(comparison: Comparison, number: int) -> str:
+    contender = comparison.contenders[number]
+    return contender.label if contender.entry.progress is None else f"{contender.label} (unfinished)"
+
+
+def _column(comparison: Comparison, name: str, digits: int) -> list[Cell]:
+    """Return the cells of a measure, one for each method."""
+    _, prefix, statistic, moment = MEASURES[name]
+    results, goal = comparison.results, comparison.goal
+    between = ("low", "high") if statistic == "mean" else ("median_low", "median_high")
+    values, lows, highs = (results[f"{prefix}_{of}"].to_numpy(np.float64) for of in (statistic, *between))
+    if np.isnan(values).all():
+        return [Cell("–") for _ in values]
+    best, p_values = int(np.nanargmin(values)), comparison.p_values(moment)
+    labels = list(results["label"])
+    cells = []
+    for label, value, low, high in zip(labels, values, lows, highs, strict=True):
+        p = p_values.get(frozenset((label, labels[best])), np.nan)
+        text = "–" if np.isnan(value) else goal.number(value, digits)
+        interval = "" if np.isnan(low) else f"[{goal.number(low, digits)}, {goal.number(high, digits)}]"
+        cells.append(Cell(text, value == values[best], p >= SIGNIFICANT, interval))
+    return cells
+
+
+def _digits(tasks: Tasks) -> int:
+    """Return the decimal places of percentages: two, or three if one of the mean final regrets is below 0.1 %."""
+    means = np.concatenate([own.results["final_mean"].to_numpy(np.float64) for own in tasks.values()])
+    return 3 if (means[means > 0] < 1e-3).any() else 2
+
+
+# Texts ----------------------------------------------------------------------------------------------------------------
+
+
+def _caption(tasks: Tasks, is_of_tasks: bool, ranks: AverageRanks | None = None) -> str:
+    each, own = next(iter(tasks.values())), list(tasks.values())
+    where = ", ".join(dict.fromkeys(f"{of.space} ({of.facts.dataset})" for of in own))
+    what = f"Mean final {each.goal.regret}" if is_of_tasks else each.goal.title
+    counts = dict.fromkeys(map(counts_text, own))
+    n = f"; {next(iter(counts))}" if len(counts) == 1 else ""
+    has_intervals = any(len(of.repetitions) > 1 for comparison in own for of in comparison.contenders)
+    sentences = [
+        f"{each.goal.with_unit(what)} on {where}, over {CLOCK_WORDS[each.over]}{n}.",
+        "Brackets: 95 % bootstrap confidence intervals." if has_intervals else "One run per method: no intervals.",
+        "" if is_of_tasks else f"{_common_sentence(tasks)} {_anytime_sentence(tasks)}".strip(),
+        *dict.fromkeys(map(_marks_sentence, own)),
+        _ranks_sentence(ranks) if ranks else "",
+        f"Benchmark table: {tables_text(tasks)}. {_references(tasks)}",
+        *dict.fromkeys(progress_text(comparison) for comparison in own),
+    ]
+    return " ".join(filter(None, sentences))
+
+
+def _marks_sentence(comparison: Comparison) -> str:
+    if len(comparison.contenders) < 2:
+        return ""
+    if not (p_values := comparison.p_values(END)):
+        return f"Bold: lowest value; no rank tests, which need at least {FEWEST} runs of each method."
+    test = TEST_WORDS[comparison.test].removeprefix("two-sided ").replace("tests", "test")
+    return (
+        f"Bold: lowest value; underlined: not different from it (two-sided {test}, Holm's correction for "
+        f"{counted(len(p_values), 'pair')}, p ≥ {SIGNIFICANT})."
+    )
+
+
+def _references(tasks: Tasks) -> str:
+    space = "the same space" if len({own.space for own in tasks.values()}) > 1 else None
+    return f"Regret: {'; '.join(dict.fromkeys(reference_text(own, space) for own in tasks.values()))}."
+
+
+def _common_sentence(tasks: Tasks) -> str:
+    found = {name: common_time_text(own) for name, own in tasks.items() if own.ends_differ}
+    return f"Common time: the last time that all curves reach, {_by_task(found)}." if found else ""
+
+
+def _anytime_sentence(tasks: Tasks) -> str:
+    ranges = {name: range_text(own) for name, own in tasks.items()}
+    known = {name: text for name, text in ranges.items() if text}
+    return f"Anytime: area under the curve {_by_task(known)}, divided by the length of the range." if known else ""
+
+
+def _by_task(texts: Mapping[str, str]) -> str:
+    """Return a text that all tasks share, or the text of each task with its name."""
+    if len(set(texts.values())) == 1:
+        return next(iter(texts.values()))
+    return "; ".join(f"{text} ({name})" for name, text in texts.items())
+
+
+def _ranks_sentence(ranks: AverageRanks) -> str:
+    statistic, p = ranks.friedman
+    tasks, methods = ranks.ranks.shape
+    return (
+        f"Average ranks over {tasks} tasks: Friedman test, χ² = {statistic:.2f}, p = {p:.2g} with {methods} methods; "
+        f"Nemenyi's critical difference is {ranks.critical_difference:.2f} (5 %)."
+    )
+
+
+def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
+    """Return a paragraph on how runs were compared, for the section on methods of a paper.
+
+    It names tables, measured or predicted values, the reference of the regret, clock, numbers of runs, statistics,
+    tests and corrections, and versions.
+    """
+    own, each = list(tasks.values()), next(iter(tasks.values()))
+    counts = dict.fromkeys(map(counts_text, own))
+    per_task = [f"{name}: {counts_text(comparison)}" for name, comparison in tasks.items()]
+    labels = ", ".join(dict.fromkeys(of.label for comparison in own for of in comparison.contenders))
+    where = ", ".join(dict.fromkeys(f"{of.space} ({of.facts.dataset})" for of in own))
+    scales = {of.entry.scale for comparison in own for of in comparison.contenders} - {None}
+    clock = "; ".join(filter(None, dict.fromkeys(map(clock_text, own))))
+    tests = {comparison.test for comparison in own if len(comparison.rank_tests)}
+    sentences = [
+        f"We compared {labels} on {where} over {CLOCK_WORDS[each.over]}.",
+        f"Simulated time counts, {clock}." if clock else "",
+        f"The scale of one-shot searches is {' or '.join(sorted(map(str, scales)))}." if scales else "",
+        f"Number of searches of each method: {next(iter(counts)) if len(counts) == 1 else '; '.join(per_task)}.",
+        f"Architectures were scored on {tables_text(tasks)}.",
+        f"{_references(tasks)} The final regret is that of the architecture preferred at the end of a search.",
+        objective_text(each),
+        _common_sentence(tasks),
+        _anytime_sentence(tasks),
+        f"Tables and figures show means and medians with {INTERVALS}.",
+        *(_test_sentence(test) for test in sorted(tests)),
+        "Effect sizes are A12 (Vargha and Delaney, 2000)." if tests else "",
+        _ranks_sentence(ranks) if ranks else "",
+        f"Statistics were computed with {software_text()}.",
+    ]
+    return " ".join(filter(None, sentences)) + "\n"
+
+
+def _test_sentence(test: str) -> str:
+    words = TEST_WORDS["Wilcoxon" if test == "Wilcoxon" else "Mann–Whitney"]
+    dropped = " (differences of zero are dropped)" if test == "Wilcoxon" else ""
+    return (
+        f"Pairs of methods were compared by {words}{dropped}; p-values have Holm's correction for the pairs of each "
+        f"task and measure, and are significant below {SIGNIFICANT}."
+    )

@@ -1,0 +1,152 @@
+"""Rank tests of all pairs of methods: Mann–Whitney, Wilcoxon's signed ranks, Holm's correction and effect sizes."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+FEWEST = 5
+"""Minimum number of runs on each side of a test; with fewer runs, even the smallest p-value is inconclusive."""
+FEWEST_PAIRS = 6
+"""Minimum number of matched runs of a signed-rank test; with five, the smallest p-value is 0.0625."""
+FEW_PAIRS = 13
+"""Number of matched runs up to which scipy computes exact p-values also with ties, by all permutations."""
+SIGNIFICANT = 0.05
+"""p-values from this one on are called not significant."""
+COLUMNS = ("moment", "first", "second", "n_first", "n_second", "u", "p", "p_holm", "a12", "effect")
+PAIR = ("moment", "first", "second")
+PAIRED_COLUMNS = (*PAIR, "pairs", "w", "p_paired", "p_paired_holm", "wins", "ties", "losses")
+EFFECTS = ((0.71, "large"), (0.64, "medium"), (0.56, "small"), (0.0, "negligible"))
+"""Minimum A12 (or 1 − A12) for each effect size (Vargha and Delaney, 2000, section 5)."""
+
+
+def rank_tests(samples: Mapping[str, Floats], moment: str, with_only: str | None = None) -> pandas.DataFrame:
+    """Compare the regrets of all pairs of methods with a two-sided Mann–Whitney U test.
+
+    Args:
+        samples: regrets of the runs of each method, by label. Methods with fewer than `FEWEST` runs are omitted.
+        moment: point in time of the regrets, such as "end".
+        with_only: the method with which all others are compared. Default: all pairs are compared.
+
+    Returns:
+        A data frame with one row per pair and the columns `COLUMNS`. `u` is the U statistic of the first method, `p`
+        the p-value, and `p_holm` the p-value with Holm's correction for the number of pairs. `a12` is the probability
+        that a run of the first method has a lower regret than a run of the second (ties count half; Vargha and Delaney,
+        2000). `effect_size` is the effect size in words.
+    """
+    enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
+    pairs = [pair for pair in combinations(enough, 2) if with_only is None or with_only in pair]
+    rows = [_test(moment, first, second, enough) for first, second in pairs]
+    frame = pandas.DataFrame(rows, columns=[name for name in COLUMNS if name != "p_holm"])
+    frame.insert(COLUMNS.index("p_holm"), "p_holm", holm(frame["p"].to_numpy(np.float64)))
+    return frame
+
+
+def _test(moment: str, first: str, second: str, samples: Mapping[str, Floats]) -> tuple[object, ...]:
+    a, b = samples[first], samples[second]
+    u, p = _mann_whitney(a, b)
+    a12 = 1 - u / (len(a) * len(b))  # U counts the pairs in which the first regret is higher
+    return moment, first, second, len(a), len(b), u, p, a12, effect_size(a12)
+
+
+def _mann_whitney(a: Floats, b: Floats) -> tuple[float, float]:
+    """Return the U statistic of `a` and the two-sided p-value; the p-value is 1 if all values are equal."""
+    from scipy.stats import mannwhitneyu  # type: ignore[attr-defined]
+
+    if np.ptp(np.concatenate([a, b])) == 0:
+        return len(a) * len(b) / 2, 1.0
+    found = mannwhitneyu(a, b, alternative="two-sided")
+    return float(found.statistic), float(found.pvalue)
+
+
+def paired_tests(samples: Mapping[str, Floats], keys: Mapping[str, Sequence[str]], moment: str) -> pandas.DataFrame:
+    """Compare the regrets of all pairs of methods seed by seed, with a two-sided Wilcoxon signed-rank test.
+
+    Args:
+        samples: as in `rank_tests`.
+        keys: for each method, the keys of its runs (`Trace.key`). Two methods are matched if their keys are equal.
+        moment: as in `rank_tests`.
+
+    Returns:
+        A data frame with a row for each row of `rank_tests`, and the columns `PAIRED_COLUMNS`. `pairs` is the number of
+        matched runs, 0 if the methods do not match. `w` is the statistic, and `p_paired_holm` the p-value with Holm's
+        correction for the number of tests; all are NaN for fewer than `FEWEST_PAIRS` matched runs. `wins`, `ties` and
+        `losses` count the matched runs in which the first method has a lower, an equal or a higher regret. Without a
+        match, they count all pairs of runs.
+    """
+    enough = {label: values for label, values in samples.items() if len(values) >= FEWEST}
+    rows = []
+    for first, second in combinations(enough, 2):
+        a, b = enough[first], enough[second]
+        matched = match(keys[first], keys[second])
+        difference = a[matched[0]] - b[matched[1]] if matched else (a[:, None] - b[None, :]).ravel()
+        w, p = signed_rank(difference) if matched and len(difference) >= FEWEST_PAIRS else (np.nan, np.nan)
+        counts = [int(of.sum()) for of in (difference < 0, difference == 0, difference > 0)]
+        rows.append((moment, first, second, len(difference) if matched else 0, w, p, *counts))
+    frame = pandas.DataFrame(rows, columns=[name for name in PAIRED_COLUMNS if name != "p_paired_holm"])
+    frame.insert(PAIRED_COLUMNS.index("p_paired_holm"), "p_paired_holm", holm(frame["p_paired"].to_numpy(np.float64)))
+    return frame
+
+
+def match(first: Sequence[str], second: Sequence[str]) -> tuple[list[int], list[int]] | None:
+    """Return the positions of matched runs in both sequences; None unless both have the same keys, each once."""
+    places = {key: place for place, key in enumerate(second)}
+    if "" in first or len(places) < len(second) or sorted(first) != sorted(second):
+        return None
+    return list(range(len(first))), [places[key] for key in first]
+
+
+def signed_rank(difference: Floats) -> tuple[float, float]:
+    """Return Wilcoxon's signed-rank statistic and the two-sided p-value; the p-value is 1 if all values are zero.
+
+    Differences of zero are dropped (Wilcoxon, 1945). The result equals scipy's.
+    """
+    from scipy.stats import wilcoxon
+
+    sizes = np.abs(difference[difference != 0])
+    if not len(sizes):
+        return 0.0, 1.0
+    if len(difference) <= FEW_PAIRS and len(np.unique(sizes)) < len(difference):
+        return _exact_signed_rank(difference[difference != 0])
+    found = wilcoxon(difference, zero_method="wilcox", alternative="two-sided")
+    return float(found.statistic), float(found.pvalue)
+
+
+def _exact_signed_rank(difference: Floats) -> tuple[float, float]:
+    """Return statistic and p-value of a few differences with ties, whose permutations take scipy up to a second."""
+    from scipy.stats import rankdata
+
+    ranks = np.round(2 * rankdata(np.abs(difference))).astype(int)  # twice the ranks, which can be halves
+    ways = np.ones(1)  # of each sum of ranks, over all signs
+    for rank in ranks:
+        ways = np.pad(ways, (0, rank)) + np.pad(ways, (rank, 0))
+    positive = int(ranks[difference > 0].sum())
+    smaller = min(positive, int(ranks.sum()) - positive)
+    return smaller / 2, min(1.0, float(2 * ways[: smaller + 1].sum() / ways.sum()))
+
+
+def effect_size(a12: float) -> str:
+    """Return an effect size in words: negligible, small, medium or large."""
+    return next(word for smallest, word in EFFECTS if max(a12, 1 - a12) >= smallest)
+
+
+def describe_effect(first: str, second: str, a12: float) -> str:
+    """Return the meaning of an A12 as a sentence without a full stop."""
+    better, worse, share = (first, second, a12) if a12 >= 0.5 else (second, first, 1 - a12)
+    if share == 0.5:
+        return f"{first} and {second} are equally likely to be better"
+    return f"{better} is better than {worse} in {100 * share:.0f} % of pairs: a {effect_size(a12)} effect"
+
+
+def holm(p: Sequence[float] | Floats) -> Floats:
+    """Return p-values with Holm's correction (Holm, 1979), in the order given; NaN stays, and does not count."""
+    values = np.asarray(p, dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(values))
+    order = known[np.argsort(values[known], kind="stable")]
+    factors = len(known) - np.arange(len(known))
+    adjusted = np.full_like(values, np.nan)
+    adjusted[order] = np.minimum(np.maximum.accumulate(values[order] * factors), 1.0)
+    return adjusted

@@ -1,0 +1,101 @@
+"""Sentences about a comparison that captions, tables and the text for a paper share."""
+
+import importlib.metadata
+from collections.abc import Mapping
+
+from nasbench1shot1.display.curves import RESAMPLES
+from nasbench1shot1.experiments.comparison.entries import CLOCKS, EPOCHS, EVALUATIONS, SEARCH_TIME, SIMULATED_TIME, Over
+from nasbench1shot1.experiments.comparison.rank_tests import FEWEST
+from nasbench1shot1.experiments.comparison.statistics import Comparison, Test
+from nasbench1shot1.ground.text import counted
+from nasbench1shot1.tables.references import PRESENT
+
+CLOCK_WORDS: dict[Over, str] = {
+    EPOCHS: "search epochs",
+    SEARCH_TIME: "recorded search time",
+    SIMULATED_TIME: "simulated time",
+    EVALUATIONS: "the number of trainings",
+}
+"""The horizontal axes in words that follow "over"."""
+TEST_WORDS: dict[Test, str] = {
+    "Wilcoxon": "two-sided Wilcoxon signed-rank tests of matched seeds",
+    "Mann–Whitney": "two-sided Mann–Whitney U tests",
+}
+INTERVALS = f"95 % confidence intervals by the percentile bootstrap ({RESAMPLES:,} resamples of the runs)"
+
+
+def reference_text(comparison: Comparison, space: str | None = None) -> str:
+    """Return what a regret is relative to, as words that follow "Regret:"; `space` replaces the name of the space."""
+    goal, space = comparison.goal, space or comparison.space
+    is_partial = any(of.get("reference") == PRESENT for each in comparison.contenders for of in each.entry.configs)
+    networks = f"the networks of {space} that the table has" if is_partial else f"all networks of {space}"
+    if comparison.baseline is not None and comparison.baseline.described:
+        networks += " within the bounds"
+    if goal.judge.metric == type(goal).judge.metric:
+        return f"test error minus the lowest test error of {networks}"
+    return f"distance from the best {goal.judge.words} of {networks}"
+
+
+def clock_text(comparison: Comparison) -> str:
+    """Return what simulated time is for each kind of run; empty for other axes."""
+    if comparison.over != SIMULATED_TIME:
+        return ""
+    return "; ".join(dict.fromkeys(of.entry.CLOCK for of in comparison.contenders))
+
+
+def counts_text(comparison: Comparison) -> str:
+    """Return the number of runs of each method, such as "n = 10" or "darts (n = 10), gdas (n = 9)"."""
+    counts = {of.label: len(of.repetitions) for of in comparison.contenders}
+    if len(set(counts.values())) == 1:
+        return f"n = {next(iter(counts.values())):,}"
+    return ", ".join(f"{label} (n = {n:,})" for label, n in counts.items())
+
+
+def common_time_text(comparison: Comparison) -> str:
+    """Return the last time that all curves reach, such as "12,000 s" or "500 evaluations"."""
+    unit = {"seconds": "s"}.get(unit := CLOCKS[comparison.over], unit)
+    return f"{comparison.common_time:,.0f} {unit}"
+
+
+def range_text(comparison: Comparison) -> str:
+    """Return the range of anytime regrets, such as "from 12 s to 34,000 s"; empty if the curves have none in common."""
+    over, span = comparison.over, comparison.span
+    if span.start > span.end or (span.start == span.end and not span.whole):
+        return ""
+    if span.whole:
+        noun = "epoch" if over == EPOCHS else "training"
+        return f"from {noun} {span.start:,.0f} to {span.end:,.0f}"
+    digits = ",.3g" if span.end < 100 else ",.0f"
+    return f"from {span.start:{digits}} s to {span.end:{digits}} s"
+
+
+def tests_text(comparison: Comparison) -> str:
+    """Return which rank tests compare the methods, as a sentence; empty for a single method."""
+    if len(comparison.contenders) < 2:
+        return ""
+    if not len(comparison.rank_tests):
+        return f"No rank tests: they need at least {counted(FEWEST, 'search')} of each method."
+    pairs = len(comparison.p_values("end"))
+    return f"Rank tests: {TEST_WORDS[comparison.test]}, Holm's correction for {counted(pairs, 'pair')}."
+
+
+def tables_text(tasks: Mapping[str, Comparison]) -> str:
+    """Return the tables of tasks and whether their regrets are measured, as words that follow "Table:"."""
+    by_table: dict[str, dict[str, list[str]]] = {}
+    for name, comparison in tasks.items():
+        by_table.setdefault(comparison.facts.table, {}).setdefault(comparison.source, []).append(name)
+    if len(by_table) == 1:
+        ((table, sources),) = by_table.items()
+        if len(sources) == 1:
+            return f"{table} ({next(iter(sources))})"
+    parts = {
+        table: "; ".join(f"{', '.join(names)}: {source}" for source, names in sources.items())
+        for table, sources in by_table.items()
+    }
+    return "; ".join(f"{table} ({text})" for table, text in parts.items())
+
+
+def software_text() -> str:
+    """Return the versions of the packages that compute the statistics."""
+    versions = (f"{name} {importlib.metadata.version(name)}" for name in ("nasbench1shot1", "scipy"))
+    return " and ".join(versions)

@@ -1,0 +1,211 @@
+"""Comparisons on several tasks: a search space, a data set, a table and a scale each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas
+
+from nasbench1shot1.experiments.comparison import overall, paper
+from nasbench1shot1.experiments.comparison.entries import Floats
+from nasbench1shot1.experiments.comparison.overall import AverageRanks
+from nasbench1shot1.experiments.comparison.statistics import END, Comparison
+from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.text import counted
+
+PARTS = {"space": "search spaces", "dataset": "data sets", "table": "tables", "scale": "scales"}
+"""What separates tasks, and nouns for it."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TaskComparison:
+    """Runs on one or several tasks. Regrets of different tasks are not comparable, so each task has its own comparison.
+
+    Methods are identified by their labels: runs with equal labels on different tasks are runs of one method.
+
+    Attributes:
+        tasks: the comparison on each task, by the name of the task, such as "s1" or "nb201/cifar100".
+    """
+
+    tasks: Mapping[str, Comparison]
+
+    def __repr__(self) -> str:
+        return f"TaskComparison({counted(len(self.tasks), 'task')}: {'; '.join(map(repr, self.tasks.values()))})"
+
+    @property
+    def separation(self) -> str:
+        """A sentence about what separates the tasks; empty for a single task."""
+        if len(self.tasks) == 1:
+            return ""
+        differing = [noun for part, noun in PARTS.items() if self.results[part].nunique(dropna=True) > 1]
+        return (
+            f"The runs are on {counted(len(self.tasks), 'task')} ({', '.join(self.tasks)}): regrets of different "
+            f"{' or '.join(differing)} are not comparable, so each task has its own panel and table."
+        )
+
+    @cached_property
+    def results(self) -> pandas.DataFrame:
+        """The `Comparison.results` of all tasks, below each other; the first column is the name of the task."""
+        return self._joined({name: own.results for name, own in self.tasks.items()})
+
+    @cached_property
+    def rank_tests(self) -> pandas.DataFrame:
+        """The `Comparison.rank_tests` of all tasks, below each other; the first column is the name of the task."""
+        return self._joined({name: own.rank_tests for name, own in self.tasks.items()})
+
+    @staticmethod
+    def _joined(frames: Mapping[str, pandas.DataFrame]) -> pandas.DataFrame:
+        named = []
+        for name, frame in frames.items():
+            copy = frame.copy()
+            copy.insert(0, "task", name)
+            named.append(copy)
+        return pandas.concat([frame for frame in named if len(frame)] or named[:1], ignore_index=True)
+
+    @property
+    def warnings(self) -> list[str]:
+        """The sentences of `Comparison.warnings` of all tasks."""
+        found: dict[str, list[str]] = {}
+        for name, comparison in self.tasks.items():
+            for text in comparison.warnings:
+                found.setdefault(text, []).append(name)
+        every = len(self.tasks)
+        return [text if len(names) == every else f"{', '.join(names)}: {text}" for text, names in found.items()]
+
+    # Over the tasks
+
+    def means(self, moment: str = END) -> pandas.DataFrame:
+        """Return the mean regret of each method (column) on each task (row); NaN where a method has no runs.
+
+        Args:
+            moment: one of `Comparison.moments`: "end", "common time", "anytime" or "anytime, log time".
+        """
+        means = {
+            name: {label: float(np.nanmean(values)) for label, values in own.samples[moment].items() if _known(values)}
+            for name, own in self.tasks.items()
+        }
+        return pandas.DataFrame.from_dict(means, orient="index").reindex(list(self.tasks))
+
+    def average_ranks(self, moment: str = END) -> AverageRanks:
+        """Return the ranks of the methods that have runs on all tasks, with Friedman's and Nemenyi's tests.
+
+        Args:
+            moment: as in `means`.
+
+        Raises:
+            InvalidInputError: there are fewer than five tasks or three methods, or two tasks have the same space and
+                data set, so that their ranks would count twice.
+        """
+        pairs = [(own.facts.space, own.facts.dataset) for own in self.tasks.values()]
+        if len(set(pairs)) < len(pairs):
+            space, dataset = next(pair for pair in pairs if pairs.count(pair) > 1)
+            raise InvalidInputError(
+                f"several tasks have the space {space} and the data set {dataset}, but average ranks need one table "
+                "and one scale: compare the runs of each separately"
+            )
+        return AverageRanks.of(self.means(moment).dropna(axis="columns"))
+
+    @property
+    def ranks(self) -> AverageRanks | None:
+        """The `average_ranks` of final regrets; None if the runs do not allow any."""
+        try:
+            return self.average_ranks()
+        except UserError:
+            return None
+
+    @property
+    def ranks_note(self) -> str:
+        """A sentence about why there are no average ranks, or about the methods without; empty for a single task."""
+        if len(self.tasks) == 1:
+            return ""
+        try:
+            self.average_ranks()
+        except UserError as error:
+            return f"{str(error)[0].upper()}{str(error)[1:]}."
+        means = self.means()
+        partial = [str(label) for label in means if means[label].isna().any()]
+        return f"Without average ranks, because they lack runs on some tasks: {', '.join(partial)}." if partial else ""
+
+    @cached_property
+    def win_tie_loss(self) -> pandas.DataFrame:
+        """For each pair of methods, the numbers of tasks on which the first is better, not different, or worse.
+
+        A method is better if its mean final regret is lower and the rank test of its task (`Comparison.test`, Holm's
+        correction) is significant. Columns: first, second, wins, ties, losses and tasks (their sum).
+        """
+        rows = self.means().to_dict("index")
+        means = {str(task): {str(label): value for label, value in own.items()} for task, own in rows.items()}
+        return overall.win_tie_loss(means, {name: own.p_values(END) for name, own in self.tasks.items()})
+
+    @cached_property
+    def distributions(self) -> pandas.DataFrame:
+        """The final regrets of all runs: columns task, label, regret, and share, the share of runs up to this regret.
+
+        Methods with a single run on a task are left out.
+        """
+        frames = []
+        for name, comparison in self.tasks.items():
+            for label, values in comparison.samples[END].items():
+                known = np.sort(values[~np.isnan(values)])
+                if len(known) > 1:
+                    shares = np.arange(1, len(known) + 1) / len(known)
+                    frames.append(pandas.DataFrame({"task": name, "label": label, "regret": known, "share": shares}))
+        return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
+
+    @cached_property
+    def relative(self) -> dict[str, list[Floats]]:
+        """The final regrets of each method on each task, relative to the mean regret of the task's space.
+
+        By label; 0 is the best network and 1 the mean network. Only methods with runs on all tasks. Empty if the mean
+        of a space is unknown or zero.
+        """
+        if not all(own.mean for own in self.tasks.values()):
+            return {}
+        found: dict[str, list[Floats]] = {}
+        for comparison in self.tasks.values():
+            for label, values in comparison.samples[END].items():
+                if _known(values):
+                    found.setdefault(label, []).append(values[~np.isnan(values)] / (comparison.mean or np.nan))
+        return {label: samples for label, samples in found.items() if len(samples) == len(self.tasks)}
+
+    @cached_property
+    def profile(self) -> pandas.DataFrame:
+        """The performance profile over the tasks: columns label, at, share, low and high.
+
+        `share` is the share of a method's runs whose relative final regret (`relative`) is at most `at`; every task has
+        the same weight. `low` and `high` are its 95 % confidence interval. Empty for a single task, or if no method has
+        runs on all tasks.
+        """
+        if len(self.tasks) == 1 or not self.relative:
+            return pandas.DataFrame()
+        every = np.concatenate([values for samples in self.relative.values() for values in samples])
+        positive = every[every > 0]
+        if not len(positive):
+            return pandas.DataFrame()
+        low, high = 0.9 * float(positive.min()), 1.1 * float(positive.max())
+        thresholds = np.geomspace(low, high, overall.PROFILE_POINTS)
+        frames = [
+            overall.performance_profile(samples, thresholds).assign(label=label)
+            for label, samples in self.relative.items()
+        ]
+        joined = pandas.concat(frames, ignore_index=True)
+        return joined[["label", *(name for name in joined if name != "label")]]
+
+    # For a paper
+
+    def table(self) -> paper.PaperTable:
+        """Return the table of final and anytime regrets with `latex()` and `markdown()`; a part for each task."""
+        return paper.measure_table(self.tasks)
+
+    def task_table(self) -> paper.PaperTable:
+        """Return the table of mean final regrets with a column for each task, and average ranks if there are any."""
+        return paper.task_table(self.tasks, self.ranks)
+
+    def methods_text(self) -> str:
+        """Return a paragraph on how the runs were compared, for the section on methods of a paper."""
+        return paper.methods_text(self.tasks, self.ranks)
+
+
+def _known(values: Floats) -> bool:
+    return bool((~np.isnan(values)).any())
