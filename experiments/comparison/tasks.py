@@ -11,7 +11,7 @@ from nasbench1shot1.experiments.comparison import overall, paper
 from nasbench1shot1.experiments.comparison.entries import Floats
 from nasbench1shot1.experiments.comparison.overall import AverageRanks
 from nasbench1shot1.experiments.comparison.statistics import END, Comparison
-from nasbench1shot1.ground.errors import InvalidInputError, UserError
+from nasbench1shot1.ground.errors import InvalidInputError, UserError, quote
 from nasbench1shot1.ground.text import counted
 
 PARTS = {"space": "search spaces", "dataset": "data sets", "table": "tables", "scale": "scales"}
@@ -122,7 +122,8 @@ class TaskComparison:
         try:
             self.average_ranks()
         except UserError as error:
-            return f"{str(error)[0].upper()}{str(error)[1:]}."
+            said = quote(error)
+            return f"{said[0].upper()}{said[1:]}."
         means = self.means()
         partial = [str(label) for label in means if means[label].isna().any()]
         return f"Without average ranks, because they lack runs on some tasks: {', '.join(partial)}." if partial else ""

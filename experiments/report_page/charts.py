@@ -192,14 +192,17 @@ def rounded(value: float) -> float:
 
 def on_dark(colour: str) -> str:
     """Return a colour that is mixed with white until its contrast with a dark background suffices."""
-    from matplotlib.colors import to_hex, to_rgb
-
-    rgb, background = np.array(to_rgb(colour)), _luminance(np.array(to_rgb(DARK)))
+    rgb, background = _rgb(colour), _luminance(_rgb(DARK))
     for share in np.linspace(0, 1, 21):
         mixed = rgb + share * (1 - rgb)
         if (_luminance(mixed) + 0.05) / (background + 0.05) >= (CONTRAST if colour != "#000000" else 12):
             break
-    return str(to_hex(mixed))
+    return "#" + "".join(f"{round(255 * float(part)):02x}" for part in mixed)
+
+
+def _rgb(colour: str) -> Floats:
+    """Return the parts of a colour, such as "#0072b2", from 0 to 1."""
+    return np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
 
 
 def _luminance(rgb: Floats) -> float:

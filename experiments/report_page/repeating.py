@@ -54,7 +54,9 @@ def repeated(record: Any) -> Repeated:
     if isinstance(record, Training):
         return _training(record)
     if isinstance(record, TrainingGroup):
-        return Repeated((), "This group of trainings is repeated with train --list and a file of its architectures.")
+        return Repeated(
+            (), "This group of trainings is repeated by the command train, with a file of its architectures."
+        )
     return Repeated((), "nb.Recorder recorded this search: run its program again.")
 
 

@@ -153,8 +153,7 @@ def test_a_stream_that_is_not_a_file_is_written_to(stream: object, monkeypatch: 
         ("blackbox --seed", "--seed needs a value (see nb1shot1 blackbox --help)"),
         (
             "report",
-            "an argument is missing: give the folder of a search, of the searches of several seeds, of a ranking, or "
-            "of a tuning study (see nb1shot1 report --help)",
+            "an argument is missing: give folders of the runs; several only with --html (see nb1shot1 report --help)",
         ),
         ("query", "an argument is missing: give an architecture, or the hash of a cell (see nb1shot1 query --help)"),
     ],
