@@ -1,8 +1,7 @@
 r"""Tables and texts for a paper: Markdown, LaTeX with booktabs, and a paragraph for the section on methods.
 
-In each column, the lowest value is bold, and values that do not differ from it are underlined: those of the runs whose
-regrets the deciding rank test (`Comparison.test`) does not tell from the best one's. LaTeX tables need
-`\usepackage{booktabs}`.
+In each column, the lowest value is bold. A value is underlined if the deciding rank test (`Comparison.test`) finds no
+difference between its method and the best one. LaTeX tables need `\usepackage{booktabs}`.
 """
 
 import re
@@ -69,7 +68,7 @@ class Cell(NamedTuple):
     Attributes:
         text: its value or its name.
         is_best: whether its value is the lowest of its column.
-        is_tied: whether a rank test does not tell its runs from those of the lowest value.
+        is_tied: whether the rank test finds no difference between its method and the best one.
         interval: the interval of the value, such as "[0.64, 0.84]"; it is printed smaller.
     """
 
@@ -314,7 +313,7 @@ def methods_text(tasks: Tasks, ranks: AverageRanks | None = None) -> str:
         f"The scale of one-shot searches is {' or '.join(sorted(map(str, scales)))}." if scales else "",
         f"Number of searches of each method: {next(iter(counts)) if len(counts) == 1 else '; '.join(per_task)}.",
         f"Architectures were scored on {tables_text(tasks)}.",
-        f"{_references(tasks)} The final regret is that of the architecture preferred at the end of a search.",
+        f"{_references(tasks)} The final regret is the regret of the architecture that a search prefers at its end.",
         objective_text(each),
         _common_sentence(tasks),
         _anytime_sentence(tasks),
