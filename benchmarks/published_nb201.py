@@ -30,7 +30,7 @@ For the images of a search of CIFAR-10, from `get_datasets` and `get_nas_search_
 - `images/rows`, `images/draws` and `images/projections`: the first `FIRST` pairs of images of the search loader,
   for the weights and for Λ: their numbers (FIRST, 2) in the data set, whether each is flipped, and the top and left of
   its crop (FIRST, 2, 3), and a fixed projection of the pixels that the loop receives (FIRST, 2);
-- `images/sizes` (batches, 2) of an epoch of this loader, and `images/distinct`: the number of different images of Λ in it;
+- `images/sizes` (batches, 2) of an epoch of this loader, and `images/distinct`: its number of different images of Λ;
 - `images/scored-sizes` and `images/scored-distinct`: the same of an epoch of the loader of scored images, and
   `images/scored-draws`: the number of its random transformations.
 """
