@@ -36,6 +36,7 @@ PAGES = (
     "docs/fair_darts.md",
     "docs/gaea.md",
     "docs/lambda_darts.md",
+    "docs/reinmax.md",
     "docs/rf_darts.md",
     "docs/sdarts.md",
     "docs/darts_minus.md",
