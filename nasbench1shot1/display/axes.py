@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nasbench1shot1.display.style import look
 from nasbench1shot1.ground.errors import InvalidInputError, shorten, value_of
-from nasbench1shot1.ground.files import atomic_write
+from nasbench1shot1.ground.files import DATA_SUFFIX, TEXT_SUFFIX, atomic_write
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes as Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Figure
@@ -85,18 +86,46 @@ class AxesList(list["Axes"]):
         return picture(self[0]) if self else None
 
 
-def save_figure(figure: "Figure", path: Path) -> None:
-    """Write a figure in the format of the file's suffix, such as ".png" or ".svg", completely or not at all.
+def save_figure(figure: "Figure", path: Path, data: "pandas.DataFrame | bool" = True) -> list[Path]:
+    """Write a figure in the format of the file's suffix, such as ".png" or ".svg", and its data as CSV beside it.
 
-    Equal figures give equal files: they have no date, and identifiers in SVG files are not random. The title and the
-    caption of a `Canvas` are in the file's metadata: in the paper style, only there.
+    The files have equal names apart from their suffixes. In styles that draw neither title nor caption, a text file
+    has both. Each file is written completely or not at all. Equal figures give equal files: they have no date, and
+    identifiers in SVG files are not random. The title and the caption of a `Canvas` are also in the picture's metadata.
+
+    Args:
+        figure: the figure.
+        path: the path of the picture; the file is replaced, and so are the files beside it.
+        data: the values that are drawn. True: what the functions of this room noted (`data.COLUMNS`). False: no CSV
+            file, because another one has the values.
+
+    Returns:
+        The paths of the written files, the picture first.
+
+    Raises UserError if the folder cannot be written, or the disk is full.
     """
+    style, beside = getattr(figure, "style", None), dict[Path, str]()
+    frame = getattr(figure, "data", None) if isinstance(data, bool) else data
+    if data is not False and frame is not None:
+        beside[path.with_suffix(DATA_SUFFIX)] = frame.to_csv(index=False)
+    if style is not None and not style.has_texts and (texts := figure_texts(figure)):
+        beside[path.with_suffix(TEXT_SUFFIX)] = texts
+    for other, content in beside.items():
+        with atomic_write(other) as file:
+            file.write(content.encode())
     metadata = dict(_UNDATED.get(path.suffix, {}))
     for name, text in zip(_METADATA.get(path.suffix, ()), ("title", "caption"), strict=False):
         if said := getattr(figure, text, ""):
             metadata[name] = said
-    with atomic_write(path) as file, look(getattr(figure, "style", None)):
+    with atomic_write(path) as file, look(style):
         figure.savefig(file, format=path.suffix.removeprefix("."), metadata=metadata)
+    return [path, *beside]
+
+
+def figure_texts(figure: "Figure") -> str:
+    """Return title and caption of a figure, as in the text file beside a picture; empty if it has none."""
+    texts = [text for name in ("title", "caption") if (text := getattr(figure, name, ""))]
+    return "".join(f"{text}\n" for text in texts)
 
 
 # Scales and ticks -----------------------------------------------------------------------------------------------------

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from nasbench1shot1.display.style import (
     CAPTION_COLOUR,
     CAPTION_SIZE,
-    COLUMN_WIDTH,
     DOTS,
-    SETTINGS,
-    TEXT_WIDTH,
     TITLE_SIZE,
-    PictureStyle,
+    AnyStyle,
+    FigureStyle,
     checked_style,
     look,
+    tone,
+    tones,
 )
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ MOST_COLUMNS = 6
 """Maximum number of entries in a row of a legend."""
 LABELS_BELOW = 0.5
 """Space below axes for the labels of the horizontal axis, in inches."""
-BESIDE = "beside the panel"
-"""Group id of legends that are not inside a panel."""
 LINE_HEIGHT = 1.2
 """Distance of lines of text, relative to the font size."""
 BELOW: dict[str, Any] = {"loc": "lower center", "borderpad": 0, "borderaxespad": 0}
@@ -45,9 +43,9 @@ class Canvas:
 
     Args:
         rows, columns: numbers of panels.
-        panel: width and height of a panel with its labels, in inches. In the paper style, the figure is as wide as a
-            column of text if it has one column of panels, and otherwise as wide as two columns.
-        style: "screen" or "paper".
+        panel: width and height of a panel with its labels, in inches. In the paper style, the style sets the width
+            (`FigureStyle.figure_width`).
+        style: "screen" (default), or as in `style.AnyStyle`.
         heights: relative heights of the rows. Default: equal.
         sharex, sharey: as in `matplotlib.figure.Figure.subplots`.
         empty: the figure begins without axes; add them with `figure.add_subplot`.
@@ -66,7 +64,7 @@ class Canvas:
         columns: int = 1,
         *,
         panel: tuple[float, float] = (6.4, 3.8),
-        style: PictureStyle | None = None,
+        style: AnyStyle | None = None,
         heights: Sequence[float] | None = None,
         sharex: Shared = False,
         sharey: Shared = False,
@@ -74,7 +72,7 @@ class Canvas:
     ) -> None:
         from nasbench1shot1.display.artists import InlineAxes, StyledFigure
 
-        self.style = checked_style(style or "screen")
+        self.style = checked_style(style)
         width, height = _panel_size(panel, columns, self.style)
         self._size = width * columns, height * rows
         self._shares = [each / sum(heights) for each in heights] if heights else [1 / rows] * rows
@@ -91,7 +89,7 @@ class Canvas:
         """The panels as an array of shape (rows, columns)."""
         self.axes = [] if empty else list(grid.flat)
         for axes in self.axes:  # also for ticks that matplotlib creates later, outside of this context
-            axes.tick_params(labelsize=SETTINGS[self.style]["xtick.labelsize"])
+            axes.tick_params(labelsize=self.style.points("xtick.labelsize"))
 
     def __enter__(self) -> Self:
         self._look.__enter__()
@@ -128,13 +126,13 @@ class Canvas:
             height: height of all panels in inches. Default: as given by `panel`.
         """
         figure, width = self.figure, self._size[0]
-        height = (height or self._size[1]) + self._fit_labels() + self._beside_panels()
+        height = (height or self._size[1]) + self._fit_labels()
         handles = _handles(legend, self.axes)
         figure.title = title
         figure.caption = "\n".join(filter(None, [f"shown: {band}" if band else "", caption]))
         if not self._is_title_of_legend(band, (legend_title or band) if handles else ""):
             caption = figure.caption
-        if self.style == "paper":
+        if not self.style.has_texts:
             title = caption = ""
         above = below = of_legend = 0.0
         if title:
@@ -142,7 +140,7 @@ class Canvas:
             above = self._height(drawn)
         if caption:
             lines = wrapped(caption, width - 2 * MARGIN, CAPTION_SIZE)
-            below = self._height(figure.supxlabel(lines, fontsize=CAPTION_SIZE, color=CAPTION_COLOUR))
+            below = self._height(figure.supxlabel(lines, fontsize=CAPTION_SIZE, color=tone(CAPTION_COLOUR)))
         if handles:
             drawn = self._legend(handles, legend_title or band)
             of_legend = self._height(drawn)
@@ -162,7 +160,7 @@ class Canvas:
     def _fit_labels(self) -> float:
         """Wrap the labels of the panels' axes; return the height of further lines below the panels, in inches."""
         rows, columns = self.grid.shape if self.axes else (0, 1)
-        size, further = float(SETTINGS[self.style]["axes.labelsize"]), 0.0
+        size, further = self.style.points("axes.labelsize"), 0.0
         for row in range(rows):
             for axes in self.grid[row]:
                 places = ((axes.xaxis, self._size[0] / columns), (axes.yaxis, self._size[1] * self._shares[row]))
@@ -172,14 +170,6 @@ class Canvas:
             further += lines * LINE_HEIGHT * size / 72
         return further
 
-    def _beside_panels(self) -> float:
-        """Return the height of the legends above or below single panels, in inches."""
-        legends = [[axes.get_legend() for axes in row] for row in (self.grid if self.axes else ())]
-        return sum(
-            max((self._height(each) for each in row if each is not None and each.get_gid() == BESIDE), default=0.0)
-            for row in legends
-        )
-
     def _height(self, drawn: Any) -> float:
         """Return the height of a text or legend in inches, with the space that the layout leaves around it."""
         return float(drawn.get_window_extent().height) / self.figure.dpi + 2 * PAD
@@ -187,7 +177,7 @@ class Canvas:
     def _legend(self, handles: Sequence[Any], title: str) -> "Legend":
         """Return a legend with as many columns as the figure is wide enough for."""
         width = self._size[0] - 2 * MARGIN
-        size = float(SETTINGS[self.style]["legend.fontsize"])
+        size = self.style.points("legend.fontsize")
         labels = [wrapped(str(handle.get_label()), width - 0.6, size) for handle in handles]
         heading = wrapped(title, width, size) or None
         columns = min(len(handles), MOST_COLUMNS)
@@ -201,7 +191,7 @@ class Canvas:
 
 
 def legend_below(axes: "Axes", title: str = "", columns: int = 2, handles: Sequence[Any] = ()) -> "Legend":
-    """Draw a legend below single axes, centred, at most as wide as their figure.
+    """Draw a legend below given axes, centred, at most as wide as their figure. New figures: `Canvas.finish`.
 
     Args:
         axes: axes with labelled curves.
@@ -209,12 +199,20 @@ def legend_below(axes: "Axes", title: str = "", columns: int = 2, handles: Seque
         columns: maximum number of columns.
         handles: entries with their labels. Default: the curves.
     """
-    return _legend_beside(axes, title, 0.0, -LABELS_BELOW, columns, handles)
+    from matplotlib.transforms import ScaledTranslation
 
-
-def legend_above(axes: "Axes", title: str = "", columns: int = 3) -> "Legend":
-    """Draw a legend above single axes; otherwise as `legend_below`."""
-    return _legend_beside(axes, title, 1.0, PAD, columns)
+    figure = axes.get_figure(root=True)
+    assert figure is not None  # axes that were drawn on have one
+    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0)}
+    place["bbox_transform"] = axes.transAxes + ScaledTranslation(0, -LABELS_BELOW, figure.dpi_scale_trans)
+    if handles:
+        place["handles"] = handles
+    for number in range(columns, 0, -1):
+        drawn = axes.legend(ncols=number, title=title or None, borderaxespad=0, frameon=False, **place)
+        drawn.get_title().set_multialignment("center")
+        if drawn.get_window_extent().width <= figure.bbox.width - 2 * MARGIN * figure.dpi:
+            break
+    return drawn
 
 
 def legend_inside(axes: "Axes", title: str = "", handles: Sequence[Any] = ()) -> "Legend":
@@ -235,26 +233,6 @@ def legend_inside(axes: "Axes", title: str = "", handles: Sequence[Any] = ()) ->
     return drawn
 
 
-def _legend_beside(
-    axes: "Axes", title: str, edge: float, gap: float, columns: int, handles: Sequence[Any] = ()
-) -> "Legend":
-    from matplotlib.transforms import ScaledTranslation
-
-    figure = axes.get_figure(root=True)
-    assert figure is not None  # axes that were drawn on have one
-    place: dict[str, Any] = {"loc": "upper center" if gap < 0 else "lower center", "bbox_to_anchor": (0.5, edge)}
-    place["bbox_transform"] = axes.transAxes + ScaledTranslation(0, gap, figure.dpi_scale_trans)
-    if handles:
-        place["handles"] = handles
-    for number in range(columns, 0, -1):
-        drawn = axes.legend(ncols=number, title=title or None, borderaxespad=0, frameon=False, **place)
-        drawn.get_title().set_multialignment("center")
-        drawn.set_gid(BESIDE)
-        if drawn.get_window_extent().width <= figure.bbox.width - 2 * MARGIN * figure.dpi:
-            break
-    return drawn
-
-
 def wrapped(text: str, width: float, size: float) -> str:
     """Return text in which lines that are longer than `width` inches at a font size in points are wrapped."""
     return "\n".join(part for line in text.splitlines() for part in _lines(line, width, size))
@@ -271,9 +249,16 @@ def _lines(line: str, width: float, size: float) -> list[str]:
     return found
 
 
-@cache
 def text_width(text: str, size: float) -> float:
-    """Return the width of a line of text in inches, with the hinting of the screen."""
+    """Return the width of a line of text in inches, in the font in use, with the hinting of the screen."""
+    from matplotlib import rcParams
+
+    fonts = tuple(tuple(rcParams[f"font.{name}"]) for name in ("family", "serif", "sans-serif", "monospace"))
+    return _text_width(text, size, fonts)
+
+
+@cache
+def _text_width(text: str, size: float, fonts: tuple[tuple[str, ...], ...]) -> float:
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.font_manager import FontProperties
 
@@ -283,19 +268,19 @@ def text_width(text: str, size: float) -> float:
     return float(width) / dots
 
 
-def _panel_size(panel: tuple[float, float], columns: int, style: PictureStyle) -> tuple[float, float]:
+def _panel_size(panel: tuple[float, float], columns: int, style: FigureStyle) -> tuple[float, float]:
     width, height = panel
-    if style == "screen":
+    if style.has_texts:
         return width, height
-    narrow = (COLUMN_WIDTH if columns == 1 else TEXT_WIDTH) / columns
+    narrow = style.figure_width(columns) / columns
     return narrow, max(height * narrow / width, FLATTEST * narrow)
 
 
 def legend_handles(lines: Mapping[str, Mapping[str, Any]]) -> list[Any]:
-    """Return entries of a legend from arguments of `Line2D` by label."""
+    """Return entries of a legend from arguments of `Line2D` by label, with colours for a white background."""
     from matplotlib.lines import Line2D
 
-    return [Line2D([], [], label=label, **properties) for label, properties in lines.items()]
+    return [Line2D([], [], label=label, **tones(properties)) for label, properties in lines.items()]
 
 
 def _handles(legend: "bool | Sequence[Any] | Mapping[str, Mapping[str, Any]]", panels: "Sequence[Axes]") -> list[Any]:

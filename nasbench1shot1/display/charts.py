@@ -10,8 +10,7 @@ on given axes or in a new figure, in a style, with the colours and labels that a
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,9 +18,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list, label_log_axis
 from nasbench1shot1.display.canvas import Canvas, legend_below, text_width, wrapped
-from nasbench1shot1.display.colours import BLUE, COLOURS, Colors, checked_colors, checked_labels
+from nasbench1shot1.display.colours import BLUE, COLOURS, LINES, Colors, checked_colors, checked_labels
 from nasbench1shot1.display.curves import BAND_ALPHA
-from nasbench1shot1.display.style import CAPTION_COLOUR, CAPTION_SIZE, PictureStyle, look
+from nasbench1shot1.display.data import note_drawn
+from nasbench1shot1.display.style import (
+    CAPTION_COLOUR,
+    CAPTION_SIZE,
+    AnyStyle,
+    checked_style,
+    look_on,
+    tone,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,13 +37,12 @@ SMALL, SMALLEST = 0.75, 4.0
 """Font size of numbers at points, bars and in matrices, relative to the style's; and the smallest size, in points."""
 MANY = 500
 """Above this number of points, files contain them as pixels."""
-BELOW = "below"
-"""Value of `Panel.legend` for a legend below the axes, which hides nothing."""
 THOUSAND, MOST_TICKS = 1e3, 6
-PAPER_COLUMNS = 3
-"""Maximum number of panels in a row in the paper style; two if ticks have given labels."""
-Look = tuple[str | None, str, str]
-"""The colour that a caller gives to a label, the first free colour, and the label that is drawn."""
+PAPER_COLUMNS, NARROW = 3, 2.0
+"""Maximum number of panels in a row in the paper style, one less if ticks have given labels; and the width of the
+narrowest panels in inches, if there are several in a row."""
+Look = tuple[str | None, str, str, Any]
+"""The colour that a caller gives to a label, the first free colour, the label that is drawn, and the free dashes."""
 MINUS = re.compile(r"(?<!\w)-(?=\d)")
 
 
@@ -97,6 +103,10 @@ class Series(Mark):
         """Draw the points, their ranges and their texts; the legend shows a larger marker."""
         from matplotlib.lines import Line2D
 
+        note_drawn(
+            axes, "curve" if self.line else "points", label, x=self.x, y=self.y, low=self.low, high=self.high,
+            text=self.texts or None, y_axis=self.right,
+        )  # fmt: skip
         if self.right:
             axes = axes.twinx()
         x, y = np.asarray(self.x), np.asarray(self.y)
@@ -107,7 +117,7 @@ class Series(Mark):
         if self.hollow:
             shape["markerfacecolor"] = "none"
         if self.framed or not self.hollow:
-            shape |= {"markeredgecolor": "black", "markeredgewidth": 1} if self.framed else {"markeredgewidth": 0}
+            shape |= {"markeredgecolor": tone("black"), "markeredgewidth": 1} if self.framed else {"markeredgewidth": 0}
         steps = "steps-post" if self.steps else "default"
         is_many, above = len(x) > MANY, 3 if self.framed else 2
         scale = _font_size() / 10
@@ -150,6 +160,7 @@ class Cloud(Mark):
 
     def draw(self, axes: "Axes", color: str, label: str) -> Any:
         """Draw the points and the colour bar."""
+        note_drawn(axes, "points", label, x=self.x, y=self.y, value=self.values)
         look: dict[str, Any] = {"cmap": "viridis", "vmin": self.least, "linewidths": 0, "rasterized": True}
         points = axes.scatter(self.x, self.y, 3 * (_font_size() / 10) ** 2, self.values, **look)
         axes.figure.colorbar(points, ax=axes, extend="min", label=self.bar)
@@ -178,6 +189,8 @@ class Bars(Mark):
 
     def draw(self, axes: "Axes", color: str, label: str) -> Any:
         """Draw the bars and their texts."""
+        places = {"x": self.lengths, "y": self.at} if self.horizontal else {"x": self.at, "y": self.lengths}
+        note_drawn(axes, "bars", label, text=self.texts or None, **places)
         lengths = np.nan_to_num(np.asarray(self.lengths, np.float64))
         bars = (axes.barh if self.horizontal else axes.bar)(
             np.asarray(self.at), lengths, self.width, color=color, label=label or None
@@ -186,7 +199,7 @@ class Bars(Mark):
             size = _fitting_size(axes, [] if self.upright or self.horizontal else self.texts, SMALL * _font_size())
             axes.bar_label(bars, self.texts, fontsize=size, padding=2, rotation=90 * self.upright)
         if (lengths < 0).any():
-            Zero(vertical=self.horizontal).draw(axes, CAPTION_COLOUR, "")
+            Zero(vertical=self.horizontal).draw(axes, tone(CAPTION_COLOUR), "")
         return bars
 
 
@@ -231,6 +244,10 @@ class Matrix(Mark):
         """Draw the matrix; texts are as large as fits, and white on dark colours."""
         from nasbench1shot1.display.artists import ScaledText
 
+        places = [(column, row) for row in self.rows for column in self.columns]
+        columns, rows = zip(*places, strict=True)
+        texts = [text for row in self.texts for text in row]
+        note_drawn(axes, "matrix", label, x=columns, y=rows, value=self.values, text=texts)
         image = axes.imshow(self.values, cmap=self.cmap, vmin=self.low, vmax=self.high)
         lines = [text.split("\n") for row in self.texts for text in row]
         em = 0.92 / max(1.4 * max(map(len, lines)), 0.62 * max(len(line) for text in lines for line in text))
@@ -239,7 +256,8 @@ class Matrix(Mark):
             red, green, blue, _ = colours[i, j]
             is_dark = np.isfinite(value) and 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
             shown = MINUS.sub("−", self.texts[i][j])
-            text = ScaledText(j, i, shown, fontsize=_font_size(), height=em, color="white" if is_dark else "black")
+            ink = "white" if is_dark else "black" if np.isfinite(value) else tone("black")
+            text = ScaledText(j, i, shown, fontsize=_font_size(), height=em, color=ink)
             axes.add_artist(text)
         size = _fitting_size(axes, self.columns, 0.7 * _font_size())
         axes.set_xticks(range(len(self.columns)), self.columns, fontsize=size)
@@ -321,7 +339,7 @@ class Panel:
         x, y: the axes.
         marks: what is drawn.
         empty: what a panel without marks says.
-        legend: place of the legend: `BELOW`, which hides nothing, or a name of matplotlib.
+        has_legend: whether labels are in the legend below the panels; otherwise, the caller's figure has them.
         legend_title: title of the legend.
     """
 
@@ -331,7 +349,7 @@ class Panel:
     marks: Sequence[Mark] = ()
     _: KW_ONLY
     empty: str = "not in this table"
-    legend: str = BELOW
+    has_legend: bool = True
     legend_title: str = ""
 
 
@@ -344,7 +362,7 @@ def draw_panels(
     columns: int | None = None,
     size: tuple[float, float] | None = None,
     sharey: bool = False,
-    style: PictureStyle | None = None,
+    style: AnyStyle | None = None,
     colors: Colors | None = None,
     labels: Sequence[str] | str | None = None,
 ) -> "AxesList":
@@ -358,7 +376,8 @@ def draw_panels(
         columns: maximum number of panels in a row of a new figure. Default: all.
         size: width and height of a panel of a new figure in the style "screen", in inches.
         sharey: whether the panels of a new figure have the same vertical axis.
-        style: "screen" (default) or "paper", which draws no caption, and a title only above each of several panels.
+        style: "screen" (default), or as in `style.AnyStyle`. "paper" draws no caption, and a title only above each of
+            several panels.
         colors: a colour, a sequence of one colour per label, or colours by label.
         labels: new labels, in the order of the legend; numbers that follow a label stay.
 
@@ -366,26 +385,27 @@ def draw_panels(
         InvalidInputError: `ax` are not as many axes as panels; there is no such style; or `colors` or `labels` do not
             fit what is drawn.
     """
-    is_single = len(panels) == 1
+    is_single, has_texts = len(panels) == 1, checked_style(style).has_texts
     looks = _looks(panels, colors, labels)
     if ax is not None:
         found = [checked_axes(ax)] if is_single else checked_axes_list(ax, "panel", len(panels))
-        with look(style) if style else nullcontext():
+        with look_on(found[0], style):
             for axes, panel in zip(found, panels, strict=True):
-                handles = _draw(panel, axes, looks, has_title=not is_single or style != "paper")
-                if handles and panel.legend == BELOW:
+                handles = _draw(panel, axes, looks, has_title=not is_single or has_texts)
+                if handles and panel.has_legend:
                     legend_below(axes, panel.legend_title, handles=handles)
-                if style != "paper":
+                if has_texts:
                     _write_below(axes, caption)
         return AxesList(found)
-    most = PAPER_COLUMNS - any(panel.x.ticks is not None for panel in panels) if style == "paper" else len(panels)
+    fitting = PAPER_COLUMNS - any(panel.x.ticks is not None for panel in panels)
+    most = len(panels) if has_texts else checked_style(style).columns(fitting, NARROW)
     columns = min(columns or len(panels), len(panels), most)
     size = size or ((6.4, 3.9) if is_single else (4.9, 4.2))
     with Canvas(-(-len(panels) // columns), columns, panel=size, sharey=sharey, style=style) as canvas:
         below: dict[str, Any] = {}
         for axes, panel in zip(canvas.axes, panels, strict=False):
             handles = _draw(panel, axes, looks, has_title=not is_single or bool(title))
-            below |= {handle.get_label(): handle for handle in handles if panel.legend == BELOW}
+            below |= {handle.get_label(): handle for handle in handles if panel.has_legend}
             axes.yaxis.set_tick_params(labelleft=True)
         for axes in canvas.axes[len(panels) :]:
             axes.set_axis_off()
@@ -401,8 +421,11 @@ def _looks(panels: Sequence[Panel], colors: Colors | None, labels: Sequence[str]
     names = checked_labels(labels, [key for key in keys if key], "label")
     shown = dict(zip(filter(None, keys), names, strict=True))
     given = checked_colors(colors, keys, [shown.get(key, key) for key in keys])
-    free = {key: COLOURS[place % len(COLOURS)] for place, key in enumerate(keys)}
-    return {key: (colour, free[key], shown.get(key, "")) for key, colour in zip(keys, given, strict=True)}
+    free = [(COLOURS[place % len(COLOURS)], LINES[place % len(LINES)]) for place in range(len(keys))]
+    return {
+        key: (colour, usual, shown.get(key, ""), dashes)
+        for key, colour, (usual, dashes) in zip(keys, given, free, strict=True)
+    }
 
 
 def _has_look(mark: Mark) -> bool:
@@ -411,15 +434,17 @@ def _has_look(mark: Mark) -> bool:
 
 
 def _draw(panel: Panel, axes: "Axes", looks: Mapping[str, Look], *, has_title: bool) -> list[Any]:
-    """Draw a panel, its title and a legend within the axes; return the entries of the legend."""
+    """Draw a panel and its title; return the entries of the legend."""
     axes.set_axisbelow(True)
     if not any(isinstance(mark, Matrix) for mark in panel.marks):
         axes.grid(alpha=0.25)
     handles = []
     for mark in panel.marks:
-        given, free, label = looks[mark.label] if _has_look(mark) else (None, BLUE, "")
+        given, free, label, dashes = looks[mark.label] if _has_look(mark) else (None, BLUE, "", LINES[0])
+        if isinstance(mark, Series) and mark.line == LINES[0] and mark.color is None:
+            mark = replace(mark, line=dashes)
         text = label and label + MINUS.sub("−", mark.detail)
-        handle = mark.draw(axes, given or mark.color or free, text)
+        handle = mark.draw(axes, tone(given or mark.color or free), text)
         if text:
             handles.append(handle)
     panel.x.apply(axes, "x")
@@ -428,11 +453,8 @@ def _draw(panel: Panel, axes: "Axes", looks: Mapping[str, Look], *, has_title: b
         width = 1.1 * axes.bbox.width / axes.figure.dpi
         axes.set_title(wrapped(MINUS.sub("−", panel.title), width, float(axes.title.get_fontsize())))
     if not panel.marks:
-        axes.text(0.5, 0.5, panel.empty, transform=axes.transAxes, ha="center", color=CAPTION_COLOUR)
+        axes.text(0.5, 0.5, panel.empty, transform=axes.transAxes, ha="center", color=tone(CAPTION_COLOUR))
         axes.set(xticks=[], yticks=[])
-    if handles and panel.legend != BELOW:
-        look: dict[str, Any] = {"loc": panel.legend, "title": panel.legend_title or None, "frameon": True}
-        axes.legend(handles=handles, **look)
     return handles
 
 
@@ -441,7 +463,7 @@ def _write_below(axes: "Axes", caption: str) -> None:
     text = wrapped(caption, axes.bbox.width / axes.figure.dpi, CAPTION_SIZE)
     axes.annotate(
         text, (0.5, 0), (0, -5), xycoords=axes.xaxis.label, textcoords="offset points", fontsize=CAPTION_SIZE,
-        color=CAPTION_COLOUR, ha="center", va="top",
+        color=tone(CAPTION_COLOUR), ha="center", va="top",
     )  # fmt: skip
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from nasbench1shot1.display.style import Spread
+from nasbench1shot1.display.data import note_drawn
+from nasbench1shot1.display.style import Spread, tone, tones
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
@@ -351,7 +352,8 @@ def draw_level(axes: "Axes", value: float, label: str, floor: float | None = Non
         floor: lower edge of logarithmic axes, where smaller values are drawn.
     """
     shown = value if floor is None else max(value, floor)
-    axes.axhline(shown, color=LEVEL_COLOUR, linestyle="-.", linewidth=1.2, label=label, zorder=1)
+    axes.axhline(shown, color=tone(LEVEL_COLOUR), linestyle="-.", linewidth=1.2, label=label, zorder=1)
+    note_drawn(axes, "level", label, y=shown)
     return axes
 
 
@@ -372,7 +374,7 @@ def draw_curve(
         axes: the axes to draw on.
         curve: the curve.
         label: its label in a legend.
-        style: arguments of `Axes.plot`, such as `colours.curve_styles` returns.
+        style: arguments of `Axes.plot`, such as `colours.curve_styles` returns, with colours for a white background.
         scale: factor of drawn values; 100 draws fractions in percent.
         steps: values hold until the next position, as those of incumbents do; otherwise, the points are connected.
         floor: lower edge of a logarithmic axis, at which lower values are drawn (unscaled).
@@ -380,6 +382,11 @@ def draw_curve(
     """
     rows = (curve.centre, curve.low, curve.high)
     centre, low, high = (scale * (row if floor is None else np.maximum(row, floor)) for row in rows)
+    note = {"n": curve.runs} if isinstance(curve, Pooled) else {}
+    note_drawn(
+        axes, "curve", label, x=curve.at, y=centre, **({"low": low, "high": high} if curve.has_band else {}), **note
+    )
+    style = tones(style)
     if np.isfinite(centre).sum() == 1:  # a line with a single point would be invisible, and half hidden by the frame
         style = {**style, "marker": "o", "markevery": None, "markersize": 5, "clip_on": False}
     axes.plot(curve.at, centre, drawstyle="steps-post" if steps else "default", label=label, **style)

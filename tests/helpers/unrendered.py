@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 _SIGNATURES = {".pdf": b"%PDF-", ".svg": b"<?xml "}
 
 
-def save_unrendered(figure: "Figure | None", path: Path) -> None:
+def save_unrendered(figure: "Figure | None", path: Path, data: object = True) -> list[Path]:
     """Replace `display.axes.save_figure`: write only the signature of the format, without rendering."""
     with atomic_write(path) as file:
         file.write(_SIGNATURES.get(path.suffix, b"\x89PNG\r\n\x1a\n"))
+    return [path]
 
 
 def save_undrawn(run: SearchRecord, table: "Table") -> None:
