@@ -4,13 +4,13 @@ Matplotlib is imported when something is drawn. Other rooms import its types fro
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from nasbench1shot1.display.style import look
 from nasbench1shot1.ground.errors import InvalidInputError, shorten, value_of
-from nasbench1shot1.ground.files import DATA_SUFFIX, TEXT_SUFFIX, atomic_write
+from nasbench1shot1.ground.files import DATA_SUFFIX, TEXT_SUFFIX, as_path, atomic_write, check_picture
 
 if TYPE_CHECKING:
     import pandas
@@ -86,7 +86,9 @@ class AxesList(list["Axes"]):
         return picture(self[0]) if self else None
 
 
-def save_figure(figure: "Figure", path: Path, data: "pandas.DataFrame | bool" = True) -> list[Path]:
+def save_figure(
+    drawn: "Figure | Axes | Sequence[Axes]", path: str | Path, data: "pandas.DataFrame | bool" = True
+) -> list[Path]:
     """Write a figure in the format of the file's suffix, such as ".png" or ".svg", and its data as CSV beside it.
 
     The files have equal names apart from their suffixes. In styles that draw neither title nor caption, a text file
@@ -94,20 +96,28 @@ def save_figure(figure: "Figure", path: Path, data: "pandas.DataFrame | bool" = 
     identifiers in SVG files are not random. The title and the caption of a `Canvas` are also in the picture's metadata.
 
     Args:
-        figure: the figure.
-        path: the path of the picture; the file is replaced, and so are the files beside it.
-        data: the values that are drawn. True: what the functions of this room noted (`data.COLUMNS`). False: no CSV
-            file, because another one has the values.
+        drawn: a figure, or axes of one, such as the functions that draw return them.
+        path: the path of the picture: .png, .svg or .pdf. The file is replaced, and so are the files beside it.
+        data: the drawn values. Default (True): those that a function of this package drew in a new figure
+            (docs/figures.md). False: no CSV file.
 
     Returns:
         The paths of the written files, the picture first.
 
-    Raises UserError if the folder cannot be written, or the disk is full.
+    Raises:
+        InvalidInputError: `drawn` is something else, or the path has another suffix.
+        UserError: the folder cannot be written, or the disk is full.
     """
+    figure, path = figure_of(drawn), as_path(path, "path")
+    check_picture(path)
     style, beside = getattr(figure, "style", None), dict[Path, str]()
-    frame = getattr(figure, "data", None) if isinstance(data, bool) else data
-    if data is not False and frame is not None:
-        beside[path.with_suffix(DATA_SUFFIX)] = frame.to_csv(index=False)
+    if isinstance(data, bool):
+        noted = getattr(figure, "data", None) if data else None
+        content = "" if noted is None or noted.empty else noted.to_csv(index=False, float_format="%.10g")
+    else:
+        content = data.to_csv(index=False)
+    if content:
+        beside[path.with_suffix(DATA_SUFFIX)] = content
     if style is not None and not style.has_texts and (texts := figure_texts(figure)):
         beside[path.with_suffix(TEXT_SUFFIX)] = texts
     for other, content in beside.items():
@@ -120,6 +130,18 @@ def save_figure(figure: "Figure", path: Path, data: "pandas.DataFrame | bool" = 
     with atomic_write(path) as file, look(style):
         figure.savefig(file, format=path.suffix.removeprefix("."), metadata=metadata)
     return [path, *beside]
+
+
+def figure_of(drawn: Any) -> "Figure":
+    """Return a figure, or the figure of axes; raises InvalidInputError for anything else."""
+    from matplotlib.figure import Figure
+
+    if isinstance(drawn, Figure):
+        return drawn
+    first = next(iter(getattr(drawn, "flat", drawn)), None) if isinstance(drawn, Iterable) else drawn
+    figure = checked_axes(first).get_figure(root=True)
+    assert figure is not None  # axes that were drawn on have one
+    return figure
 
 
 def figure_texts(figure: "Figure") -> str:

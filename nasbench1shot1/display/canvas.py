@@ -118,8 +118,8 @@ class Canvas:
             title: text above the panels. Lines that are too long for the figure are wrapped.
             caption: text below the figure, likewise. The paper style draws neither title nor caption; `figure.title`
                 and `figure.caption` still have them, and files have them in their metadata.
-            legend: a legend below the panels: True for the curves of all panels, handles with labels, or arguments of
-                `Line2D` by label.
+            legend: a legend below the panels: True for the curves of all panels, and then those that several panels
+                share; handles with labels; or arguments of `Line2D` by label.
             legend_title: the title of the legend. Default: `band`.
             band: what curves, points and bands show, as `curves.describe_band` returns it. It is also the first line of
                 `figure.caption`; this line is only drawn if no legend has this title.
@@ -288,8 +288,8 @@ def _handles(legend: "bool | Sequence[Any] | Mapping[str, Mapping[str, Any]]", p
         return legend_handles(legend)
     if not isinstance(legend, bool):
         return list(legend)
-    found: dict[str, Any] = {}
+    found: dict[str, list[Any]] = {}
     for axes in panels if legend else ():
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    return list(found.values())
+            found.setdefault(label, []).append(handle)
+    return [handles[0] for handles in sorted(found.values(), key=lambda handles: len(handles) > 1)]

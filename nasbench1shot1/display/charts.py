@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list, label_log_axis
 from nasbench1shot1.display.canvas import Canvas, legend_below, text_width, wrapped
 from nasbench1shot1.display.colours import BLUE, COLOURS, LINES, Colors, checked_colors, checked_labels
-from nasbench1shot1.display.curves import BAND_ALPHA
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.style import (
     CAPTION_COLOUR,
     CAPTION_SIZE,
     AnyStyle,
+    band_opacity,
     checked_style,
     look_on,
     tone,
@@ -128,7 +128,7 @@ class Series(Mark):
         if self.low is not None and self.high is not None:
             low, high = np.asarray(self.low), np.asarray(self.high)
             if self.band:
-                axes.fill_between(x, low, high, color=color, alpha=BAND_ALPHA, linewidth=0)
+                axes.fill_between(x, low, high, color=color, alpha=band_opacity(), linewidth=0)
             else:
                 axes.vlines(x, low, high, color=color, alpha=0.5, linewidth=1.6)
         for place, text in zip(zip(x, y, strict=True), self.texts, strict=False):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nasbench1shot1.display.data import note_drawn
-from nasbench1shot1.display.style import Spread, tone, tones
+from nasbench1shot1.display.style import Spread, band_opacity, tone, tones
 from nasbench1shot1.ground.bootstrap import draw_resamples, percentile_interval
 from nasbench1shot1.ground.errors import InvalidInputError, unknown_name
 from nasbench1shot1.ground.text import counted
@@ -36,7 +36,6 @@ RESAMPLES, SEED = 1000, 0
 MOST_POINTS = 1_000
 """Maximum number of points of a curve. Curves with more changes are sampled evenly on a logarithmic axis."""
 COLUMNS = ("at", "runs", "mean", "median", "std", "low", "high")
-BAND_ALPHA = 0.15
 LEVEL_COLOUR = "#555555"
 ALL_ZERO = 0.005
 """Lower edge of a logarithmic axis if all values are zero."""
@@ -393,4 +392,4 @@ def draw_curve(
     if has_band and curve.has_band:
         step: Literal["post"] | None = "post" if steps else None
         color = style.get("color")
-        axes.fill_between(curve.at, low, high, step=step, color=color, alpha=BAND_ALPHA, linewidth=0)
+        axes.fill_between(curve.at, low, high, step=step, color=color, alpha=band_opacity(), linewidth=0)

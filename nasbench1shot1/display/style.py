@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
+from nasbench1shot1.display.colours import INDIGO, WINE
 from nasbench1shot1.ground.errors import InvalidInputError, alternatives, option, shorten, unknown_name, value_of
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ SETTINGS: dict[PictureStyle, dict[str, Any]] = {
         "ytick.major.width": 0.6,
         "lines.linewidth": 1.2,
     },
-    "dark": {**_SCREEN, "figure.facecolor": BACKGROUND, "axes.facecolor": BACKGROUND},
+    "dark": {**_SCREEN, "figure.facecolor": BACKGROUND, "axes.facecolor": BACKGROUND, "grid.color": "#707070"},
 }
 _INKED = (
     *("text.color", "axes.labelcolor", "axes.titlecolor", "axes.edgecolor", "xtick.color", "ytick.color"),
@@ -259,6 +260,10 @@ READABLE, READABLE_GREY = 3.5, 3.0
 """Smallest contrast of colours and greys with a dark background; greys that are pale on white are pale on it, too."""
 PALE = 2.0
 """Contrast with white below which greys are meant to be hardly visible."""
+LIGHT_TWINS = {WINE: "#ff7a9c", INDIGO: "#9d92ff"}
+"""Colours on dark backgrounds instead of dark ones, which would become greyish."""
+LIGHT_BANDS, DARK_BANDS = 0.15, 0.28
+"""Opacity of bands on light and on dark backgrounds."""
 GREYISH = 0.1
 """Largest difference of the channels of a grey."""
 
@@ -279,6 +284,13 @@ def tones(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def band_opacity() -> float:
+    """Return the opacity of bands on the background that is drawn on."""
+    import matplotlib
+
+    return DARK_BANDS if is_dark(matplotlib.rcParams["axes.facecolor"]) else LIGHT_BANDS
+
+
 def is_dark(colour: Any) -> bool:
     """Return whether a colour is so dark that white text on it has more contrast than black text."""
     return contrast(colour, _PAPER) > contrast(colour, _INK)
@@ -296,7 +308,8 @@ def on_background(colour: Any, background: Any) -> str:
     Greys keep their contrast, as far as they can. Other colours become lighter on dark backgrounds until their contrast
     is `READABLE`.
     """
-    return _on_background(_rgb(colour), _rgb(background))
+    twin = LIGHT_TWINS.get(colour, colour) if isinstance(colour, str) and is_dark(background) else colour
+    return _on_background(_rgb(twin), _rgb(background))
 
 
 RGB = tuple[float, float, float]

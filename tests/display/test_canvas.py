@@ -12,7 +12,7 @@ from refusals import refuses
 import nasbench1shot1 as nb
 from nasbench1shot1 import registry
 from nasbench1shot1.display.axes import save_figure
-from nasbench1shot1.display.canvas import Canvas, legend_above, legend_below
+from nasbench1shot1.display.canvas import Canvas, legend_below
 from nasbench1shot1.display.colours import BUILT_IN, METHODS, curve_styles
 from nasbench1shot1.display.style import COLUMN_WIDTH, TEXT_WIDTH
 
@@ -46,7 +46,7 @@ def boxes(canvas: Canvas) -> dict[str, tuple[float, float, float, float]]:
 
 
 @pytest.mark.parametrize("columns", [1, 3])
-@pytest.mark.parametrize("style", ["screen", "paper"])
+@pytest.mark.parametrize("style", ["screen", "paper", "dark"])
 def test_nothing_is_cut_off_or_overlaps(style, columns):
     canvas = drawn(style, columns)
     found, (width, height) = boxes(canvas), canvas.figure.get_size_inches()
@@ -77,10 +77,6 @@ def test_a_band_is_named_in_the_legend_and_in_the_caption():
     with Canvas() as canvas:
         figure = canvas.finish("title", "table", band="mean, 5 seeds")
     assert figure.caption == figure.get_supxlabel() == "shown: mean, 5 seeds\ntable"
-    with Canvas() as canvas:
-        canvas.axes[0].plot([0, 1], [0, 1], label="darts")
-        legend_above(canvas.axes[0], "mean, 5 seeds")
-        assert canvas.finish("title", "table", band="mean, 5 seeds").get_supxlabel() == "table"
 
 
 @pytest.mark.parametrize("style", ["screen", "paper"])
@@ -123,16 +119,30 @@ def test_a_legend_below_axes_is_not_wider_than_the_figure():
 # Colours and line styles ----------------------------------------------------------------------------------------------
 
 
+LOOKS = ("color", "linestyle", "marker")
+
+
+def look_of(style: dict) -> tuple:
+    return tuple(style[name] for name in LOOKS)
+
+
 def test_built_in_methods_have_their_own_look_in_every_figure():
-    looks = {name: curve_styles([name])[0] for name in METHODS}
-    assert len({(look["color"], str(look["linestyle"])) for look in looks.values()}) == len(METHODS)
+    looks = {name: look_of(curve_styles([name])[0]) for name in METHODS}
     rng = np.random.default_rng(0)
     for _ in range(20):
         some = [str(name) for name in rng.permutation([*METHODS, "Mine", "Yours"])]
-        for name, look in zip(some, curve_styles(some), strict=True):
-            assert name not in METHODS or look == looks[name]
+        for name, style in zip(some, curve_styles(some), strict=True):
+            assert name not in METHODS or look_of(style) == looks[name]
     assert {name: look[0] for name, look in BUILT_IN.items()} == METHODS
     assert set(METHODS) >= {*registry.BUILT_IN["optimizers"], *registry.BUILT_IN["black_box_optimizers"]}
+
+
+def test_methods_differ_in_dashes_or_markers_so_that_they_do_not_need_colours():
+    looks = {name: look_of(curve_styles([name])[0]) for name in METHODS}
+    assert len({look[1:] for look in looks.values()}) == len(METHODS)
+    assert len({look[:2] for look in looks.values()}) == len(METHODS), "nor markers, where colours are printed"
+    for alike in (["darts"] * 10, ["random"] * 10, ["darts", "Mine", "gdas", "Yours"] * 2 + ["darts", "Mine"]):
+        assert len({look_of(style)[1:] for style in curve_styles(alike)}) == len(alike), "ten runs, as in nb.compare"
 
 
 def test_given_colours_replace_those_of_the_methods():
