@@ -12,7 +12,7 @@ from nasbench1shot1.display.canvas import Canvas
 from nasbench1shot1.display.cells import Fills, describe_drawing, draw_cells_alike, is_drawable
 from nasbench1shot1.display.colours import checked_labels
 from nasbench1shot1.display.options import figure_style
-from nasbench1shot1.display.style import AnyStyle, look
+from nasbench1shot1.display.style import NARROWEST, AnyStyle, checked_style, look
 from nasbench1shot1.ground.arguments import whole_number
 from nasbench1shot1.ground.errors import InvalidInputError, value_of
 from nasbench1shot1.ground.files import picture_name
@@ -100,7 +100,8 @@ def draw_cells(
         given = checked_axes_list(ax, "epoch shown (panels=)", len(epochs))
         with look(style, given[0]):
             return _draw(found, epochs, given, titles, colors)
-    rows = -(-len(epochs) // PER_ROW)
+    looked = checked_style(style)
+    rows = -(-len(epochs) // (PER_ROW if looked.has_texts else looked.columns(PER_ROW, NARROWEST)))
     columns = -(-len(epochs) // rows)
     with Canvas(rows, columns, panel=(PANEL_WIDTH, PANEL_WIDTH), style=style, empty=True) as canvas:
         drawn = _draw(found, epochs, _centred_panels(canvas.figure, rows, columns, len(epochs)), titles, colors)
