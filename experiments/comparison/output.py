@@ -214,7 +214,9 @@ def _figures(found: TaskComparison, style: AnyStyle | None) -> dict[str, "Figure
 
 def _frames(found: TaskComparison, figures: Mapping[str, "Figure"]) -> dict[str, pandas.DataFrame]:
     """Return the tables of numbers, by the names of their files; each figure has one."""
-    frames = {RESULTS: found.results, CURVES: figure_data(figures[FIGURE]), RANK_TESTS: found.rank_tests}
+    curves = figure_data(figures[FIGURE])
+    assert curves is not None  # the figure is new
+    frames = {RESULTS: found.results, CURVES: curves, RANK_TESTS: found.rank_tests}
     frames |= {f"{DISTRIBUTION}.csv": found.distributions} if DISTRIBUTION in figures else {}
     frames |= {f"{PROFILE}.csv": found.profile} if PROFILE in figures else {}
     frames |= {f"{RANKS}.csv": _ranks(found)} if RANKS in figures else {}

@@ -107,9 +107,7 @@ def _draw_ranks(
 # Distributions --------------------------------------------------------------------------------------------------------
 
 
-def distribution_figure(
-    found: TaskComparison, colors: Colors | None = None, style: AnyStyle | None = None
-) -> "Figure":
+def distribution_figure(found: TaskComparison, colors: Colors | None = None, style: AnyStyle | None = None) -> "Figure":
     """Return the distributions of final regrets, with a panel for each task; arguments as in `comparison_figure`.
 
     Raises InvalidInputError if no method has several runs on a task.

@@ -112,7 +112,7 @@ def save_figure(
     check_picture(path)
     style, beside = getattr(figure, "style", None), dict[Path, str]()
     if isinstance(data, bool):
-        noted = getattr(figure, "data", None) if data else None
+        noted = figure_data(figure) if data else None
         content = "" if noted is None or noted.empty else noted.to_csv(index=False, float_format="%.10g")
     else:
         content = data.to_csv(index=False)
@@ -142,6 +142,12 @@ def figure_of(drawn: Any) -> "Figure":
     figure = checked_axes(first).get_figure(root=True)
     assert figure is not None  # axes that were drawn on have one
     return figure
+
+
+def figure_data(figure: "Figure") -> "pandas.DataFrame | None":
+    """Return what functions of this room drew in a figure (`data.COLUMNS`); None for the figures of others."""
+    found: pandas.DataFrame | None = getattr(figure, "data", None)
+    return found
 
 
 def figure_texts(figure: "Figure") -> str:
