@@ -81,7 +81,7 @@ def _panel(part: pandas.DataFrame, measure: str, split: str) -> Panel:
     ticks = {value: f"{value}\n{cells:,}" for value, cells in zip(part["value"], part["cells"], strict=True)}
     across = Axis(f"{measure}: {MEASURES[measure]} [edges]\n(second line: number of cells)", ticks=ticks)
     shown = marks if seconds.notna().any() else marks[:1]
-    return Panel(f"Accuracy and time by {measure} (bars: 95 % interval of the mean)", across, Axis(left), shown)
+    return Panel(f"Accuracy and time by {measure} (bars: 95 % intervals)", across, Axis(left), shown)
 
 
 def _depth(adjacency: NDArray[np.int64], n_vertices: NDArray[np.int64]) -> NDArray[np.int64]:

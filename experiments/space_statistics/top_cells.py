@@ -164,7 +164,7 @@ def volume_panels(frame: pandas.DataFrame) -> list[Panel]:
         marks.append(Series([6, 6], [-2, 102], label=label, color=VERMILION, line="--"))
     across = Axis("distance to the closest top cell [edits of an encoding]")
     up = Axis("share of all encodings within it [%]", low=-2, high=102)
-    return [Panel("Volume near the top cells (bars: 95 % interval)", across, up, marks)]
+    return [Panel("Volume near the top cells (bars: 95 % intervals)", across, up, marks)]
 
 
 def nearest_distances(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from nasbench1shot1.display.style import (
     CAPTION_COLOUR,
     CAPTION_SIZE,
+    COLUMN_WIDTH,
     DOTS,
     TITLE_SIZE,
     AnyStyle,
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 
 MARGIN, PAD = 0.12, 0.05
 """Space at the left and right of texts, and above and below them, in inches."""
-FLATTEST = 0.6
-"""Minimum height of a panel in the paper style, relative to its width."""
+FLATTEST, FLATTEST_ROW = 0.6, 0.45
+"""Minimum height of a panel in the paper style, relative to the width of a panel or a column, if that is less; and
+the same for panels in several rows."""
 MOST_COLUMNS = 6
 """Maximum number of entries in a row of a legend."""
 LABELS_BELOW = 0.5
@@ -73,7 +75,7 @@ class Canvas:
         from nasbench1shot1.display.artists import InlineAxes, StyledFigure
 
         self.style = checked_style(style)
-        width, height = _panel_size(panel, columns, self.style)
+        width, height = _panel_size(panel, rows, columns, self.style)
         self._size = width * columns, height * rows
         self._shares = [each / sum(heights) for each in heights] if heights else [1 / rows] * rows
         self._look = look(self.style)
@@ -268,12 +270,13 @@ def _text_width(text: str, size: float, fonts: tuple[tuple[str, ...], ...]) -> f
     return float(width) / dots
 
 
-def _panel_size(panel: tuple[float, float], columns: int, style: FigureStyle) -> tuple[float, float]:
+def _panel_size(panel: tuple[float, float], rows: int, columns: int, style: FigureStyle) -> tuple[float, float]:
     width, height = panel
     if style.has_texts:
         return width, height
     narrow = style.figure_width(columns) / columns
-    return narrow, max(height * narrow / width, FLATTEST * narrow)
+    flattest = (FLATTEST if rows == 1 else FLATTEST_ROW) * min(narrow, COLUMN_WIDTH)
+    return narrow, max(height * narrow / width, flattest)
 
 
 def legend_handles(lines: Mapping[str, Mapping[str, Any]]) -> list[Any]:

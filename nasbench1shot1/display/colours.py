@@ -72,9 +72,10 @@ MARKERS = {
 """The marker of every colour."""
 FURTHER = "x"
 """The marker of curves for which a colour has no dashes left."""
-MARKER_SIZE, EVERY, NEXT = 3.5, 0.1, 0.02
-"""Size of markers in points; their distance along a curve, and the distance of the first markers of curves, relative
-to the diagonal of the axes."""
+MARKER_SIZE, EVERY = 3.5, 0.1
+"""Size of markers in points, and their distance along a curve, relative to the diagonal of the axes."""
+STARTS = {colour: EVERY * place / len(MARKERS) for place, colour in enumerate(MARKERS)}
+"""The place of the first marker, by colour, so that markers of curves that coincide do not hide each other."""
 Colors = str | Sequence[str] | Mapping[str, str]
 """The values of `colors=`: one colour, a colour per curve, or colours by label or method."""
 Line = tuple[str, Any, str]
@@ -115,14 +116,14 @@ def curve_styles(
     known, used = {**BUILT_IN, **own}, set[Line]()
     reserved = {BUILT_IN[name] for name in methods if name in BUILT_IN}
     found = []
-    for place, (name, colour) in enumerate(zip(methods, given, strict=True)):
+    for name, colour in zip(methods, given, strict=True):
         line = known[name]
         if line in used or (line in reserved and name not in BUILT_IN):
             others = ((line[0], dashes, marker) for marker, dashes in product((line[2], FURTHER), LINES))
             line = next((each for each in others if each not in used | reserved), line)
         used.add(line)
         style = {"color": colour or line[0], "linestyle": line[1], "marker": line[2]}
-        found.append({**style, "markersize": MARKER_SIZE, "markevery": (place * NEXT % EVERY, EVERY)})
+        found.append({**style, "markersize": MARKER_SIZE, "markevery": (STARTS[line[0]], EVERY)})
     return found
 
 

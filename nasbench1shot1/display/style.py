@@ -256,7 +256,7 @@ def relative_size(share: float) -> float:
 
 # Colours on a background ----------------------------------------------------------------------------------------------
 
-READABLE, READABLE_GREY = 3.5, 3.0
+READABLE, READABLE_GREY = 3.5, 4.5
 """Smallest contrast of colours and greys with a dark background; greys that are pale on white are pale on it, too."""
 PALE = 2.0
 """Contrast with white below which greys are meant to be hardly visible."""

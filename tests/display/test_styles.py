@@ -30,6 +30,7 @@ from nasbench1shot1.display.options import PICTURES, PictureOptions
 from nasbench1shot1.display.style import (
     BACKGROUND,
     COLUMN_WIDTH,
+    READABLE,
     READABLE_GREY,
     SETTINGS,
     TEXT_WIDTH,
@@ -163,10 +164,10 @@ def test_everything_is_readable_on_a_dark_background(draw):
         images = text.axes.images if text.axes else []
         if not images:  # of matrices, whose texts are tested with their cells
             ground = behind[-1].get_facecolor() if behind else BACKGROUND
-            assert contrast(text.get_color(), ground) >= READABLE_GREY - 0.01 or _is_pale(text), text
+            assert contrast(text.get_color(), ground) >= (READABLE if _is_pale(text) else READABLE_GREY) - 0.01, text
     for line in visible(figure, Line2D):
         if line.axes and len(line.get_xdata()) > 1 and line not in _ticks(line.axes):
-            assert contrast(line.get_color(), BACKGROUND) >= READABLE_GREY - 0.01, line
+            assert contrast(line.get_color(), BACKGROUND) >= READABLE - 0.01, line
     light = draw()
     assert [text.get_text() for text in visible(figure, Text)] == [text.get_text() for text in visible(light, Text)]
 
@@ -188,7 +189,7 @@ def _ticks(axes) -> set:
 def test_colours_of_methods_are_readable_and_differ_on_a_dark_background():
     shown = {colour: on_background(colour, BACKGROUND) for colour in METHODS.values()}
     assert len(set(shown.values())) == len(shown)
-    assert all(contrast(colour, BACKGROUND) >= READABLE_GREY - 0.01 for colour in shown.values())
+    assert all(contrast(colour, BACKGROUND) >= READABLE - 0.01 for colour in shown.values())
     assert all(on_background(colour, "white") == colour for colour in shown)
 
 

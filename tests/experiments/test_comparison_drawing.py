@@ -17,7 +17,7 @@ from nasbench1shot1.experiments.comparison.comparing import compare_runs, compar
 from nasbench1shot1.experiments.comparison.drawing import MOST_BANDS, caption, comparison_figure
 from nasbench1shot1.registry import BUILT_IN
 
-TABLES = {"comparison.csv", "rank_tests.csv", "table.md", "table.tex", "methods.txt"}
+TABLES = {"comparison.csv", "comparison-curves.csv", "rank_tests.csv", "table.md", "table.tex", "methods.txt"}
 RANKS = [(50, 40, 30), (55, 45, 5), (59, 3, 33)]
 
 

@@ -221,7 +221,7 @@ def test_an_unfinished_group_is_reported_without_unstarted_seeds(runs, tmp_path,
     assert output.count("final architecture") == 2
     assert output.count("Not finished: epoch 1 of 2.") == 1
     assert "Not finished: 1 of 3 seeds has not started." in output
-    assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png"}
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {"seed-0", "seed-1", "regret.png", "regret.csv"}
 
 
 def test_a_report_keeps_every_digit(runs, tmp_path):
