@@ -189,7 +189,8 @@ class Canvas:
             if columns == 1 or drawn.get_window_extent().width <= width * self.figure.dpi:
                 return drawn
             drawn.remove()
-            columns = -(-len(handles) // (-(-len(handles) // columns) + 1)) if columns > 2 else 1
+            rows = -(-len(handles) // columns)
+            columns = min(columns - 1, -(-len(handles) // (rows + 1)))
 
 
 def legend_below(axes: "Axes", title: str = "", columns: int = 2, handles: Sequence[Any] = ()) -> "Legend":

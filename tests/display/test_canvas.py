@@ -116,6 +116,16 @@ def test_a_legend_below_axes_is_not_wider_than_the_figure():
     assert legend.get_window_extent().width <= canvas.figure.bbox.width
 
 
+@pytest.mark.parametrize("entries", range(1, 16))
+def test_a_legend_has_fewer_columns_in_a_narrow_figure(entries):
+    with Canvas(style="paper") as canvas:
+        for number in range(entries):
+            canvas.axes[0].plot([0, 1], [0, 1], label=f"a method with a long name, {number}")
+        legend = canvas.finish(legend=True).legends[0]
+    assert len(legend.get_texts()) == entries
+    assert legend.get_window_extent().width <= canvas.figure.bbox.width
+
+
 # Colours and line styles ----------------------------------------------------------------------------------------------
 
 
