@@ -218,7 +218,7 @@ def test_a_black_box_study_is_scored_on_another_table(tmp_path, measured_table, 
     assert (tmp_path / "measured" / "regret.svg").exists()
     for of, before in zip(read(tmp_path / "measured"), study.lines, strict=True):
         assert of["test_regret"] == pytest.approx(measured_table.regret(nb.Architecture.parse(before["architecture"])))
-        assert line["test_measured"] and line["validation_error"] == before["validation_error"]
+        assert of["test_measured"] and of["validation_error"] == before["validation_error"]
         assert [entry[:4] for entry in line["incumbents"]] == [entry[:4] for entry in before["incumbents"]]
         assert line["incumbents"][-1][5] == line["test_regret"]
 
