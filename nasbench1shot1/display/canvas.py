@@ -256,7 +256,8 @@ def text_width(text: str, size: float) -> float:
     """Return the width of a line of text in inches, in the font in use, with the hinting of the screen."""
     from matplotlib import rcParams
 
-    fonts = tuple(tuple(rcParams[f"font.{name}"]) for name in ("family", "serif", "sans-serif", "monospace"))
+    settings: Any = rcParams
+    fonts = tuple(tuple(settings[f"font.{name}"]) for name in ("family", "serif", "sans-serif", "monospace"))
     return _text_width(text, size, fonts)
 
 

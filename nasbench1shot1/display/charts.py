@@ -189,8 +189,8 @@ class Bars(Mark):
 
     def draw(self, axes: "Axes", color: str, label: str) -> Any:
         """Draw the bars and their texts."""
-        places = {"x": self.lengths, "y": self.at} if self.horizontal else {"x": self.at, "y": self.lengths}
-        note_drawn(axes, "bars", label, text=self.texts or None, **places)
+        x, y = (self.lengths, self.at) if self.horizontal else (self.at, self.lengths)
+        note_drawn(axes, "bars", label, x=x, y=y, text=self.texts or None)
         lengths = np.nan_to_num(np.asarray(self.lengths, np.float64))
         bars = (axes.barh if self.horizontal else axes.bar)(
             np.asarray(self.at), lengths, self.width, color=color, label=label or None

@@ -381,10 +381,9 @@ def draw_curve(
     """
     rows = (curve.centre, curve.low, curve.high)
     centre, low, high = (scale * (row if floor is None else np.maximum(row, floor)) for row in rows)
-    note = {"n": curve.runs} if isinstance(curve, Pooled) else {}
-    note_drawn(
-        axes, "curve", label, x=curve.at, y=centre, **({"low": low, "high": high} if curve.has_band else {}), **note
-    )
+    note: dict[str, Any] = {"n": curve.runs} if isinstance(curve, Pooled) else {}
+    note |= {"low": low, "high": high} if curve.has_band else {}
+    note_drawn(axes, "curve", label, x=curve.at, y=centre, **note)
     style = tones(style)
     if np.isfinite(centre).sum() == 1:  # a line with a single point would be invisible, and half hidden by the frame
         style = {**style, "marker": "o", "markevery": None, "markersize": 5, "clip_on": False}

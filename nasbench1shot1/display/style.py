@@ -153,8 +153,9 @@ class FigureStyle:
         from matplotlib import rc_context
         from matplotlib.font_manager import FontProperties
 
-        with rc_context(self.rc):
-            return float(FontProperties(size=self.rc[name]).get_size_in_points())
+        settings: Any = self.rc
+        with rc_context(settings):
+            return float(FontProperties(size=settings[name]).get_size_in_points())
 
 
 AnyStyle = PictureStyle | FigureStyle | Mapping[str, Any]
@@ -180,7 +181,7 @@ def checked_width(width: object) -> float | None:
     if width is None:
         return None
     try:
-        inches = WIDTHS[width] if width in WIDTHS else float(width)  # type: ignore[index, operator, arg-type]
+        inches = WIDTHS[width] if width in WIDTHS else float(width)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         inches = float("nan")
     if not NARROWEST <= inches <= WIDEST:
@@ -218,8 +219,8 @@ def look(style: "AnyStyle | None", axes: "Axes | None" = None) -> Iterator[None]
     """
     import matplotlib
 
-    settings: Any = checked_style(style).rc
-    with matplotlib.rc_context(settings if axes is None else {**settings, **_on_axes(axes)}):
+    settings: Any = {**checked_style(style).rc, **({} if axes is None else _on_axes(axes))}
+    with matplotlib.rc_context(settings):
         yield
 
 
@@ -258,6 +259,8 @@ def relative_size(share: float) -> float:
 
 READABLE, READABLE_GREY = 3.5, 4.5
 """Smallest contrast of colours and greys with a dark background; greys that are pale on white are pale on it, too."""
+LIGHTEST = 0.9
+"""Luminance of what is black on white."""
 PALE = 2.0
 """Contrast with white below which greys are meant to be hardly visible."""
 LIGHT_TWINS = {WINE: "#ff7a9c", INDIGO: "#9d92ff"}
@@ -328,7 +331,8 @@ def _on_background(colour: RGB, background: RGB) -> str:
     wanted = least * (_luminance(background) + 0.05) - 0.05
     if ratio < 1.01:
         return to_hex(background)
-    return to_hex([_grey(min(wanted, 0.9))] * 3)
+    grey = _grey(min(wanted, LIGHTEST))
+    return to_hex((grey, grey, grey))
 
 
 def _lightened(colour: RGB, background: RGB) -> RGB:
