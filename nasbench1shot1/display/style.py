@@ -209,6 +209,11 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
             raise InvalidInputError(
                 f"{value_of('style')} sets {name} to {shorten(repr(value))}, which matplotlib refuses: correct it"
             ) from error
+    if settings.get("text.usetex"):
+        raise InvalidInputError(
+            f"{value_of('style')} sets text.usetex, but labels such as 'regret [%]' are not LaTeX: add "
+            '"text.usetex": False to the settings'
+        )
 
 
 @contextmanager

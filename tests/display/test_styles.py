@@ -114,6 +114,7 @@ BUNDLE = {"font.family": "serif", "axes.labelsize": 6, "figure.figsize": (5.5, 3
         ({"style": 3}, ["style", "3"]),
         ({"style": {"axes.fontsize": 3}}, ["'axes.fontsize'"]),
         ({"style": {"font.size": "abc"}}, ["font.size", "'abc'"]),
+        ({"style": {"text.usetex": True}}, ["text.usetex", "False"]),
     ],
 )
 def test_wrong_styles_are_refused(wrong, words):
