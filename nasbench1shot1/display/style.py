@@ -107,7 +107,7 @@ class FigureStyle:
             raise unknown_name("style", str(self.name), STYLES)
         if self.width is not None and self.name != "paper":
             raise InvalidInputError(
-                f"{option('width', self.width)} applies to {option('style', 'paper')}: add it, or remove "
+                f"{option('width', self.width)} applies only to {option('style', 'paper')}: give this style, or remove "
                 f"{option('width')}"
             )
         checked_width(self.width)
