@@ -33,11 +33,15 @@ from nasbench1shot1.display.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+FILLED = 0.88
+"""The share of their place that texts side by side take; layouts make axes narrower than they are at first."""
 SMALL, SMALLEST = 0.75, 4.0
 """Font size of numbers at points, bars and in matrices, relative to the style's; and the smallest size, in points."""
 MANY = 500
 """Above this number of points, files contain them as pixels."""
-THOUSAND, MOST_TICKS = 1e3, 6
+THOUSAND, MOST_TICKS, TICK_WIDTH = 1e3, 6, 4.5
+"""The value from which ticks have separators, the maximum number of intervals of an axis, and the width of an interval,
+relative to the font size."""
 PAPER_COLUMNS, NARROW = 3, 2.0
 """Maximum number of panels in a row in the paper style, one less if ticks have given labels; and the width of the
 narrowest panels in inches, if there are several in a row."""
@@ -306,7 +310,8 @@ class Axis:
             size = _fitting_size(axes, texts if name == "x" else [], largest)
             axis.set_ticks(list(self.ticks), texts, fontsize=size)
         elif not self.log:
-            axes.locator_params(name, nbins=MOST_TICKS)
+            most = length / (TICK_WIDTH * _font_size() / 72) if name == "x" else MOST_TICKS
+            axes.locator_params(name, nbins=int(min(MOST_TICKS, max(most, 2))))
             if max(map(abs, axis.get_view_interval())) > THOUSAND:
                 axis.set_major_formatter("{x:,.0f}")
 
@@ -322,7 +327,7 @@ def _fitting_size(axes: "Axes", texts: Sequence[str], size: float) -> float:
     """Return the size, at most `size` points, in which evenly spaced texts fit side by side on axes."""
     widest = max((text_width(line, size) for text in texts for line in text.split("\n")), default=0.0)
     place = axes.bbox.width / axes.figure.dpi / max(len(texts), 1)
-    return max(min(size, 0.95 * size * place / max(widest, 1e-9)), SMALLEST)
+    return max(min(size, FILLED * size * place / max(widest, 1e-9)), SMALLEST)
 
 
 def _with_remark(label: str, remark: str) -> str:

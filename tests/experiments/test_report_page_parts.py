@@ -219,8 +219,8 @@ def test_a_black_box_study_is_scored_on_another_table(tmp_path, measured_table, 
     for of, before in zip(read(tmp_path / "measured"), study.lines, strict=True):
         assert of["test_regret"] == pytest.approx(measured_table.regret(nb.Architecture.parse(before["architecture"])))
         assert of["test_measured"] and of["validation_error"] == before["validation_error"]
-        assert [entry[:4] for entry in line["incumbents"]] == [entry[:4] for entry in before["incumbents"]]
-        assert line["incumbents"][-1][5] == line["test_regret"]
+        assert [entry[:4] for entry in of["incumbents"]] == [entry[:4] for entry in before["incumbents"]]
+        assert of["incumbents"][-1][5] == of["test_regret"]
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
