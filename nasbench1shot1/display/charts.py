@@ -11,13 +11,15 @@ on given axes or in a new figure, in a style, with the colours and labels that a
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list, label_log_axis
-from nasbench1shot1.display.canvas import Canvas, legend_below, text_width, wrapped
+from nasbench1shot1.display.axes import AxesList, checked_axes, checked_axes_list
+from nasbench1shot1.display.axis import Axis as Axis
+from nasbench1shot1.display.axis import fitting_size, font_size
+from nasbench1shot1.display.canvas import Canvas, legend_below, wrapped
 from nasbench1shot1.display.colours import BLUE, COLOURS, LINES, Colors, checked_colors, checked_labels
 from nasbench1shot1.display.data import note_drawn
 from nasbench1shot1.display.style import (
@@ -33,15 +35,10 @@ from nasbench1shot1.display.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FILLED = 0.88
-"""The share of their place that texts side by side take; layouts make axes narrower than they are at first."""
-SMALL, SMALLEST = 0.75, 4.0
-"""Font size of numbers at points, bars and in matrices, relative to the style's; and the smallest size, in points."""
+SMALL = 0.75
+"""Font size of numbers at points, bars and in matrices, relative to the style's."""
 MANY = 500
 """Above this number of points, files contain them as pixels."""
-THOUSAND, MOST_TICKS, TICK_WIDTH = 1e3, 6, 4.5
-"""The value from which ticks have separators, the maximum number of intervals of an axis, and the width of an interval,
-relative to the font size."""
 PAPER_COLUMNS, NARROW = 3, 2.0
 """Maximum number of panels in a row in the paper style, one less if ticks have given labels; and the width of the
 narrowest panels in inches, if there are several in a row."""
@@ -124,7 +121,7 @@ class Series(Mark):
             shape |= {"markeredgecolor": tone("black"), "markeredgewidth": 1} if self.framed else {"markeredgewidth": 0}
         steps = "steps-post" if self.steps else "default"
         is_many, above = len(x) > MANY, 3 if self.framed else 2
-        scale = _font_size() / 10
+        scale = font_size() / 10
         axes.plot(
             x, y, markersize=scale * self.size, alpha=self.alpha, drawstyle=steps, zorder=above, **shape,
             rasterized=is_many and not self.line,
@@ -137,7 +134,7 @@ class Series(Mark):
                 axes.vlines(x, low, high, color=color, alpha=0.5, linewidth=1.6)
         for place, text in zip(zip(x, y, strict=True), self.texts, strict=False):
             axes.annotate(
-                text, place, (0, -5), textcoords="offset points", fontsize=SMALL * _font_size(), ha="center", va="top"
+                text, place, (0, -5), textcoords="offset points", fontsize=SMALL * font_size(), ha="center", va="top"
             )
         if self.right:
             Axis(self.right).apply(axes, "y")
@@ -166,7 +163,7 @@ class Cloud(Mark):
         """Draw the points and the colour bar."""
         note_drawn(axes, "points", label, x=self.x, y=self.y, value=self.values)
         look: dict[str, Any] = {"cmap": "viridis", "vmin": self.least, "linewidths": 0, "rasterized": True}
-        points = axes.scatter(self.x, self.y, 3 * (_font_size() / 10) ** 2, self.values, **look)
+        points = axes.scatter(self.x, self.y, 3 * (font_size() / 10) ** 2, self.values, **look)
         axes.figure.colorbar(points, ax=axes, extend="min", label=self.bar)
         return points
 
@@ -200,7 +197,7 @@ class Bars(Mark):
             np.asarray(self.at), lengths, self.width, color=color, label=label or None
         )
         if self.texts:
-            size = _fitting_size(axes, [] if self.upright or self.horizontal else self.texts, SMALL * _font_size())
+            size = fitting_size(axes, [] if self.upright or self.horizontal else self.texts, SMALL * font_size())
             axes.bar_label(bars, self.texts, fontsize=size, padding=2, rotation=90 * self.upright)
         if (lengths < 0).any():
             Zero(vertical=self.horizontal).draw(axes, tone(CAPTION_COLOUR), "")
@@ -261,78 +258,14 @@ class Matrix(Mark):
             is_dark = np.isfinite(value) and 0.3 * red + 0.59 * green + 0.11 * blue < 0.5
             shown = MINUS.sub("−", self.texts[i][j])
             ink = "white" if is_dark else "black" if np.isfinite(value) else tone("black")
-            text = ScaledText(j, i, shown, fontsize=_font_size(), height=em, color=ink)
+            text = ScaledText(j, i, shown, fontsize=font_size(), height=em, color=ink)
             axes.add_artist(text)
-        size = _fitting_size(axes, self.columns, 0.7 * _font_size())
+        size = fitting_size(axes, self.columns, 0.7 * font_size())
         axes.set_xticks(range(len(self.columns)), self.columns, fontsize=size)
         axes.set_yticks(range(len(self.rows)), self.rows, fontsize=size)
         if self.bar:
             axes.figure.colorbar(image, ax=axes, label=self.bar, shrink=0.8)
         return image
-
-
-@dataclass(frozen=True)
-class Axis:
-    """An axis of a panel.
-
-    Attributes:
-        label: what it shows, with the unit.
-        log: whether it is logarithmic; the label then says so.
-        low, high: its ends. None: chosen from the data.
-        ticks: labels by position. Default: chosen from the data.
-    """
-
-    label: str
-    _: KW_ONLY
-    log: bool = False
-    low: float | None = None
-    high: float | None = None
-    ticks: Mapping[Any, str] | None = None
-
-    def apply(self, axes: "Axes", name: Literal["x", "y"]) -> None:
-        """Set up an axis on which everything is drawn."""
-        from matplotlib import rcParams
-        from matplotlib.font_manager import FontProperties
-
-        axis = axes.xaxis if name == "x" else axes.yaxis
-        label = _with_remark(self.label, "log scale") if self.log else self.label
-        length = (axes.bbox.width if name == "x" else axes.bbox.height) / axes.figure.dpi
-        axis.set_label_text(wrapped(label, length, float(axis.label.get_fontsize())))
-        if self.log:
-            axes.set(**{f"{name}scale": "log"})
-            label_log_axis(axis)
-        if self.low != self.high:  # equal if neither is given, or for the range of a single point
-            axes.set(**{f"{name}lim": (self.low, self.high)})
-        if self.ticks is not None:
-            texts = list(self.ticks.values())
-            setting = rcParams["xtick.labelsize" if name == "x" else "ytick.labelsize"]  # in points, or a word
-            largest = FontProperties(size=setting).get_size_in_points()
-            size = _fitting_size(axes, texts if name == "x" else [], largest)
-            axis.set_ticks(list(self.ticks), texts, fontsize=size)
-        elif not self.log:
-            most = length / (TICK_WIDTH * _font_size() / 72) if name == "x" else MOST_TICKS
-            axes.locator_params(name, nbins=int(min(MOST_TICKS, max(most, 2))))
-            if max(map(abs, axis.get_view_interval())) > THOUSAND:
-                axis.set_major_formatter("{x:,.0f}")
-
-
-def _font_size() -> float:
-    """Return the style's font size in points, to which sizes of texts and markers are relative."""
-    from matplotlib import rcParams
-
-    return float(rcParams["font.size"])
-
-
-def _fitting_size(axes: "Axes", texts: Sequence[str], size: float) -> float:
-    """Return the size, at most `size` points, in which evenly spaced texts fit side by side on axes."""
-    widest = max((text_width(line, size) for text in texts for line in text.split("\n")), default=0.0)
-    place = axes.bbox.width / axes.figure.dpi / max(len(texts), 1)
-    return max(min(size, FILLED * size * place / max(widest, 1e-9)), SMALLEST)
-
-
-def _with_remark(label: str, remark: str) -> str:
-    """Return "error [%, log scale]" for "error [%]"."""
-    return f"{label[:-1]}, {remark}]" if label.endswith("]") else f"{label} [{remark}]"
 
 
 @dataclass(frozen=True, eq=False)
